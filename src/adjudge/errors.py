@@ -1,0 +1,64 @@
+"""Everything that can go wrong for a user, as one tree.
+
+    AdjudgeError
+    ├── ProtocolError      a protocol folder, rubric or prompt document that cannot be used
+    ├── DataError          items, labels, rubrics' files or recorded replies that cannot be read
+    ├── ModelError         a judge that cannot be asked
+    │   ├── AuthError      the key was refused
+    │   ├── RateLimited    the host asks us to wait
+    │   └── BudgetReached  the money or the quota is spent; the run can be resumed
+    └── StoreError         the store cannot be read or written
+
+A message has three parts: what happened, where, what to do. The command line prints it
+without a traceback and exits with 2. A bad reply of a judge is not an error: it is a
+`Score` with a status.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class AdjudgeError(Exception):
+    """The root of the tree: a mistake or a fault that a user can act on."""
+
+
+class ProtocolError(AdjudgeError):
+    """A protocol, or what it was given to work with, cannot be used."""
+
+
+class DataError(AdjudgeError):
+    """A file of items, labels, examples or replies cannot be read."""
+
+
+class ModelError(AdjudgeError):
+    """A judge cannot be asked."""
+
+
+class AuthError(ModelError):
+    """The host refused the key."""
+
+
+class RateLimited(ModelError):
+    """The host asks us to wait."""
+
+
+class BudgetReached(ModelError):
+    """The budget or the quota is spent; the run can be resumed."""
+
+
+class StoreError(AdjudgeError):
+    """The store cannot be read or written."""
+
+
+SHOWN_PROBLEMS = 50
+"""How many problems of one file a message lists; the rest is counted."""
+
+
+def listed(where: str, problems: Sequence[str]) -> str:
+    """All problems of one place as one message: a count, then a line each."""
+    shown = [f"  {problem}" for problem in problems[:SHOWN_PROBLEMS]]
+    if len(problems) > SHOWN_PROBLEMS:
+        shown.append(f"  … and {len(problems) - SHOWN_PROBLEMS} more")
+    noun = "problem" if len(problems) == 1 else "problems"
+    return "\n".join([f"{where}: {len(problems)} {noun}", *shown])

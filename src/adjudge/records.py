@@ -1,0 +1,245 @@
+"""The records that carry a judgment from the prompt to the estimate.
+
+This file knows nothing of files, models or formats; every other module speaks in these
+words. All records are immutable. A failure is a `status`, never a number.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+Status = Literal["ok", "unparsed", "out_of_range", "conflicting", "refused", "truncated", "no_reply"]
+"""What became of one score. Only `ok` has a value."""
+
+How = Literal["strict", "anchored", "reask", "likelihood"]
+"""The rung of the ladder on which a score was read."""
+
+Estimator = Literal["parsed", "samples", "probability", "likelihood"]
+Task = Literal["score", "compare"]
+Subject = Literal["a", "b"]
+Choice = Literal["a", "b", "tie"]
+Order = Literal["ab", "ba"]
+ReaderName = Literal["tag", "marker", "first_line", "label", "json", "free", "likelihood"]
+
+
+class Scale(Struct, frozen=True):
+    """The values that a score may take, and which end is good.
+
+    A scale without `low` and `high` is unbounded (a log-probability). `best` is one of the two
+    ends, "high" or "low" where there are none, or "unknown" in an imported original that
+    contradicts itself: then only raw values are reported.
+    """
+
+    low: float | None
+    high: float | None
+    best: float | Literal["high", "low", "unknown"]
+    step: float | None = None
+    levels: dict[float, str] = {}
+    names: dict[float, str] = {}
+
+    def status_of(self, value: float) -> Status:
+        """`ok` where the value is on the scale and on its step, otherwise `out_of_range`."""
+        if value != value or value in (float("inf"), float("-inf")):
+            return "out_of_range"
+        if (self.low is not None and value < self.low) or (self.high is not None and value > self.high):
+            return "out_of_range"
+        if self.step is not None and self.low is not None:
+            steps = (value - self.low) / self.step
+            if abs(steps - round(steps)) > 1e-9:
+                return "out_of_range"
+        return "ok"
+
+    def normalized(self, value: float) -> float | None:
+        """The distance from the bad end as a share of the width; none where that has no meaning."""
+        if self.low is None or self.high is None or self.best not in (self.low, self.high):
+            return None
+        distance = value - self.low if self.best == self.high else self.high - value
+        return distance / (self.high - self.low)
+
+
+class Language(Struct, frozen=True):
+    """Which language the prompt is written in, and which one the reply is asked for in."""
+
+    prompt: str
+    reply: str
+
+
+class Answer(Struct, frozen=True, forbid_unknown_fields=True):
+    """How a reply is read: the reader and its settings. Paths are keys joined by dots."""
+
+    reader: ReaderName
+    tag: str | None = None
+    marker: str | None = None
+    labels: tuple[str, ...] = ()
+    score: str | None = None
+    choice: str | None = None
+    confidence: str | None = None
+    choice_confidence: str | None = None
+    evidence: str | None = None
+    reason: str | None = None
+    notes: dict[str, str] = {}
+    """name → path of texts that belong to the judgment as a whole"""
+    scores: dict[str, str] = {}
+    """criterion → path, where a criterion's score stands elsewhere than `score` says"""
+    subjects: dict[Subject, str] = {}
+    """what {subject} becomes in a path: a → "response_a"; none: the scores have no subject"""
+    choices: dict[Choice, str] = {}
+    """the words that the prompt asks for: a → "A", tie → "tie"; a missing tie was not offered"""
+    target: str | None = None
+    """likelihood: the input whose likelihood is asked"""
+
+
+class Rubric(Struct, frozen=True):
+    """A criterion of the user's, with a text for each level."""
+
+    name: str
+    criterion: str
+    scale: Scale
+
+
+class Example(Struct, frozen=True):
+    """A judged item that the judge is shown: the inputs, what a good judge wrote, and its kind."""
+
+    fields: dict[str, FieldValue]
+    judgment: str
+    kind: Literal["positive", "negative"]
+
+
+class Accepted(Struct, frozen=True, forbid_unknown_fields=True):
+    """A suspicion of `protocols check` that a person has looked at and accepts."""
+
+    name: str
+    reason: str
+
+
+class Protocol(Struct, frozen=True):
+    """One way of judging: what is asked, on which scale, and how the reply is read."""
+
+    id: str
+    digest: str
+    title: str
+    task: Task
+    language: Language
+    inputs: tuple[str, ...]
+    optional: tuple[str, ...]
+    criteria: dict[str, Scale | None]
+    """criterion → scale; none: the criterion is decided by a choice alone"""
+    system_text: str
+    user_text: str
+    answer: Answer
+    source: str
+    at_least_one: tuple[str, ...] = ()
+    """optional inputs of which an item must have one"""
+    fence: bool = False
+    """whether inputs stand between boundary tags that their text cannot close"""
+    not_given: str = "(not given)"
+    """what stands in the prompt for an optional input that an item lacks"""
+    examples: tuple[Example, ...] = ()
+    example_text: str = ""
+    """how one example is laid out in {{examples}}; none: the protocol takes no examples"""
+    takes_rubric: bool = False
+    rubric: Rubric | None = None
+    criterion_text: str = ""
+    """a criterion of the user's in words, for {{criterion}}"""
+    steps: tuple[str, ...] = ()
+    """evaluation steps, given or generated, for {{steps}}"""
+    alias: dict[str, str] = {}
+    """slot in the text → item field, where an imported prompt has names of its own"""
+    accept: tuple[Accepted, ...] = ()
+    folder: str = ""
+    """where it was loaded from, for messages; not part of the digest"""
+
+
+class Message(Struct, frozen=True, forbid_unknown_fields=True):
+    """One turn of a conversation: in a prompt, or inside a field that holds a transcript."""
+
+    role: str
+    content: str
+
+
+FieldValue = str | tuple[str, ...] | tuple[Message, ...]
+"""A field of an item: a text, a list that is shown line by line, or a transcript."""
+
+
+class Item(Struct, frozen=True):
+    """One thing to judge. A pair has `system_a` and `system_b` in place of `system`."""
+
+    id: str
+    fields: dict[str, FieldValue]
+    system: str = "all"
+    system_a: str | None = None
+    system_b: str | None = None
+    group: str | None = None
+    line: int | None = None
+    """where it stands in its file, for messages"""
+
+
+class Rendered(Struct, frozen=True):
+    """The messages that would be sent for one item, and what was noticed on the way."""
+
+    messages: tuple[Message, ...]
+    flags: tuple[str, ...] = ()
+    target: str | None = None
+
+
+class Call(Struct, frozen=True):
+    """One request to a judge, identified by the hash of all that the model sees."""
+
+    key: str
+    item: str
+    protocol: str
+    criteria: tuple[str, ...]
+    model: str
+    messages: tuple[Message, ...]
+    order: Order = "ab"
+    sample: int = 0
+    kind: Literal["generate", "likelihood", "reask", "steps"] = "generate"
+    parent: str | None = None
+    target: str | None = None
+
+
+class Reading(Struct, frozen=True):
+    """What one reader found: a value with its place in the text, or why there is none."""
+
+    value: float | str | None = None
+    status: Status = "unparsed"
+    how: How | None = None
+    span: tuple[int, int] | None = None
+    flags: tuple[str, ...] = ()
+
+
+class Score(Struct, frozen=True):
+    """One criterion's score of one subject. `value` is none unless `status` is `ok`."""
+
+    criterion: str
+    status: Status
+    subject: Subject | None = None
+    value: float | None = None
+    how: How | None = None
+    span: tuple[int, int] | None = None
+    estimator: Estimator = "parsed"
+    distribution: dict[float, float] | None = None
+    caught_mass: float | None = None
+    confidence: float | None = None
+    explanation: str | None = None
+    evidence: tuple[str, ...] = ()
+    grounded: float | None = None
+    """the share of the evidence that is found word for word in the judged text"""
+
+
+class Judgment(Struct, frozen=True):
+    """All that was read from one reply. `choice` is in the item's frame, never the order shown."""
+
+    scores: tuple[Score, ...]
+    call: str = ""
+    choice: Choice | None = None
+    choice_status: Status | None = None
+    """none where the protocol asks for no choice"""
+    choice_how: How | None = None
+    choice_span: tuple[int, int] | None = None
+    choice_confidence: float | None = None
+    explanation: str = ""
+    notes: dict[str, str] = {}
+    flags: tuple[str, ...] = ()
