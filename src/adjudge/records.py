@@ -107,6 +107,15 @@ class Example(Struct, frozen=True):
     kind: Literal["positive", "negative"]
 
 
+class ExampleWords(Struct, frozen=True, forbid_unknown_fields=True):
+    """The words around examples, in the language of the prompt."""
+
+    intro: str
+    positive: str
+    negative: str
+    judgment: str
+
+
 class Accepted(Struct, frozen=True, forbid_unknown_fields=True):
     """A suspicion of `protocols check` that a person has looked at and accepts."""
 
@@ -136,10 +145,13 @@ class Protocol(Struct, frozen=True):
     """whether inputs stand between boundary tags that their text cannot close"""
     not_given: str = "(not given)"
     """what stands in the prompt for an optional input that an item lacks"""
+    takes: tuple[Literal["rubric", "criterion", "steps"], ...] = ()
+    """what the user gives beside the items: it fills the slots of these names"""
+    refuses: dict[str, str] = {}
+    """field → the protocol that takes it, where ignoring the field would be a silent loss"""
+    example_words: ExampleWords | None = None
+    """how examples are introduced in {{examples}}; none: the protocol takes no examples"""
     examples: tuple[Example, ...] = ()
-    example_text: str = ""
-    """how one example is laid out in {{examples}}; none: the protocol takes no examples"""
-    takes_rubric: bool = False
     rubric: Rubric | None = None
     criterion_text: str = ""
     """a criterion of the user's in words, for {{criterion}}"""
@@ -159,7 +171,7 @@ class Message(Struct, frozen=True, forbid_unknown_fields=True):
     content: str
 
 
-FieldValue = str | tuple[str, ...] | tuple[Message, ...]
+FieldValue = str | tuple[str | Message, ...]
 """A field of an item: a text, a list that is shown line by line, or a transcript."""
 
 
