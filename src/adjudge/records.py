@@ -21,6 +21,7 @@ Task = Literal["score", "compare"]
 Subject = Literal["a", "b"]
 Choice = Literal["a", "b", "tie"]
 Order = Literal["ab", "ba"]
+Given = Literal["rubric", "criterion", "steps"]
 ReaderName = Literal["tag", "marker", "first_line", "label", "json", "free", "likelihood"]
 
 
@@ -145,7 +146,7 @@ class Protocol(Struct, frozen=True):
     """whether inputs stand between boundary tags that their text cannot close"""
     not_given: str = "(not given)"
     """what stands in the prompt for an optional input that an item lacks"""
-    takes: tuple[Literal["rubric", "criterion", "steps"], ...] = ()
+    takes: tuple[Given, ...] = ()
     """what the user gives beside the items: it fills the slots of these names"""
     refuses: dict[str, str] = {}
     """field → the protocol that takes it, where ignoring the field would be a silent loss"""
@@ -160,6 +161,8 @@ class Protocol(Struct, frozen=True):
     alias: dict[str, str] = {}
     """slot in the text → item field, where an imported prompt has names of its own"""
     accept: tuple[Accepted, ...] = ()
+    imported: str = ""
+    """the sha256 of the document that the texts were taken from, byte for byte"""
     folder: str = ""
     """where it was loaded from, for messages; not part of the digest"""
 

@@ -1,0 +1,240 @@
+"""JSON objects as rows: fast where a line is plain, exact where anything about it is unusual.
+
+A row holds the values as written: a number that JSON would round is kept as `Number`, the
+text that stands in the file. What JSON readers usually let pass in silence is refused here:
+duplicate keys, NaN, lone surrogates, NULs. Knows nothing of which keys a row should have.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NoReturn
+
+import msgspec
+
+from adjudge.data.lines import BadRow, Broken, batches, read_text, utf8
+
+Row = dict[str, Any]
+Report = Callable[[int, str], None]
+"""Takes the place of a bad row (its line or its number) and what is wrong with it."""
+
+FIELD_LIMIT = 10_000_000
+"""Bytes of UTF-8 that one field may have: 10 MB."""
+
+ONE_OBJECT = "Each line must be one JSON object"
+
+_BACKSLASH = ord("\\")
+_MINUS_ZERO = re.compile(rb"[:\[,]\s*-0\s*[,\]}]")
+_KEY_END = re.compile(rb'"\s*:')
+_ESCAPE = re.compile(r"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|u(0000|[dD][89a-fA-F]..)|.)")
+"""Any escape in valid JSON. Whole surrogate pairs are matched as one, so what group 1 holds is a NUL or
+half a pair; an escaped backslash is matched as one, so the u0000 after it is plain text."""
+_SCANNER = json.JSONDecoder(parse_int=str, parse_float=str)
+"""Finds where an entry ends; numbers as texts, because int() refuses thousands of digits."""
+_SPACE = re.compile(r"[ \t\r\n]*")
+
+
+class Number(str):
+    """A number as it is written in the file: 4.50 stays 4.50."""
+
+    __slots__ = ()
+
+
+_decode: Callable[[bytes], Row] = msgspec.json.Decoder(Row, float_hook=Number).decode
+
+
+def jsonl_rows(path: Path, report: Report) -> Iterator[tuple[int, Row]]:
+    """Each line's object with its line number; blank lines are passed over."""
+    number = 0
+    for batch in batches(path):
+        for line in batch:
+            number += 1
+            try:
+                row = _decode(line)
+                # As many colons as keys: no key came twice. Most lines are settled by this.
+                if (
+                    line.count(b":") != len(row)
+                    or (_BACKSLASH in line and b"\\u0000" in line)
+                    or b"-0" in line
+                    or len(line) > FIELD_LIMIT
+                ):
+                    row = _examined(line, row)
+            except (ValueError, RecursionError):  # msgspec's errors and BadRow are ValueErrors
+                # The slow reading decides: it knows what is wrong, and takes what msgspec cannot.
+                if not line.strip():
+                    continue
+                try:
+                    row = exact(line)
+                except BadRow as bad:
+                    report(number, str(bad))
+                    continue
+            yield number, row
+
+
+def list_rows(path: Path, report: Report) -> Iterator[tuple[int, Row]]:
+    """The objects of a JSON list with their numbers from 1. The file is held in memory as a whole."""
+    text = read_text(path)
+    for number, entry in enumerate(_entries(path, text), start=1):
+        try:
+            yield number, exact(entry.encode("utf-8"), "Each entry of the list must be one JSON object")
+        except BadRow as bad:
+            report(number, str(bad))
+
+
+def exact(line: bytes, rule: str = ONE_OBJECT) -> Row:
+    """The object as written, by the slow and thorough way; `BadRow` says what is wrong with it."""
+    text = utf8(line)
+    try:
+        row = json.loads(
+            text, object_pairs_hook=_distinct, parse_float=Number, parse_int=Number, parse_constant=_refuse_constant
+        )
+    except json.JSONDecodeError as error:
+        what = error.msg[0].lower() + error.msg[1:]
+        what = what.removesuffix(" at").removesuffix(" starting")
+        raise BadRow(f"not JSON ({what} at column {error.colno}). {rule}, with keys and texts in double quotes.") from None
+    except RecursionError:
+        raise BadRow("nested too deeply. Flatten it, or give the inner part as a text.") from None
+    if not isinstance(row, dict):
+        raise BadRow(f"{_kind(row)}, not an object. {rule}, such as {{\"id\": \"1\", …}}.")
+    _refuse_escapes(text)
+    refuse_long_fields(row)
+    return row
+
+
+def texts(value: object) -> Iterator[str]:
+    """Every text in a value, keys included."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for entry in value:
+            yield from texts(entry)
+    elif isinstance(value, dict):
+        for key, entry in value.items():
+            yield key
+            yield from texts(entry)
+
+
+def refuse_long_fields(row: Row) -> None:
+    """`BadRow` where a field is beyond the limit."""
+    for key, value in row.items():
+        if isinstance(value, str) and len(value) * 4 <= FIELD_LIMIT:
+            continue  # no text of so few characters can have more bytes
+        size = sum(len(text.encode("utf-8", "surrogatepass")) for text in texts(value))
+        if size > FIELD_LIMIT:
+            raise BadRow(
+                f"field '{key:.80}' has {size / 1e6:.1f} MB ({size} bytes); the limit is {FIELD_LIMIT // 1_000_000} MB. "
+                "Shorten it, or leave the item out."
+            )
+
+
+def json_text(value: object) -> str:
+    """A value as JSON, with its numbers as they were written."""
+    if isinstance(value, Number):
+        return str(value)
+    if isinstance(value, dict):
+        members = (f"{json.dumps(key, ensure_ascii=False)}: {json_text(entry)}" for key, entry in value.items())
+        return "{" + ", ".join(members) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(json_text, value)) + "]"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _examined(line: bytes, row: Row) -> Row:
+    """The same row where a closer look finds nothing unusual, otherwise the exact reading."""
+    unusual = (
+        (b"\\u0000" in line)
+        or len(line) > FIELD_LIMIT
+        or (b"-0" in line and _MINUS_ZERO.search(line) is not None)
+        or len(_KEY_END.findall(line)) != _count_keys(row)
+    )
+    return exact(line) if unusual else row
+
+
+def _count_keys(value: object) -> int:
+    if isinstance(value, dict):
+        return len(value) + sum(_count_keys(entry) for entry in value.values() if type(entry) in (dict, list))
+    if isinstance(value, list):
+        return sum(_count_keys(entry) for entry in value if type(entry) in (dict, list))
+    return 0
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> Row:
+    row = dict(pairs)
+    if len(row) != len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise BadRow(f"key '{twice:.80}' is given twice. Keep one of them.")
+    return row
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise BadRow(f"{name} is not JSON. Write null where there is no value, or give the number as a text.")
+
+
+def _refuse_escapes(text: str) -> None:
+    """`BadRow` where an escape makes a NUL, or one half of a surrogate pair."""
+    for match in _ESCAPE.finditer(text) if "\\u" in text else ():
+        if match[1] is None:
+            continue
+        if match[1] == "0000":
+            raise BadRow(f"NUL character (\\u0000) at column {match.start() + 1}. Remove it.")
+        raise BadRow(
+            f"lone surrogate \\u{match[1]} at column {match.start() + 1}, half a character. "
+            "Write the text anew from its source; a cut through an emoji leaves this."
+        )
+
+
+def _kind(value: object) -> str:
+    if isinstance(value, list):
+        return "a list"
+    if isinstance(value, Number):
+        return "a number"
+    return "a text" if isinstance(value, str) else "null" if value is None else "true or false"
+
+
+def _entries(path: Path, text: str) -> Iterator[str]:
+    """The source text of each entry of the list that the file holds."""
+    at = _after_space(text, 0)
+    if at == len(text):
+        return
+    if text[at] != "[":
+        raise Broken(
+            path, "not a list. A .json file must hold a list of objects; name it .jsonl where it has one object a line."
+        )
+    at = _after_space(text, at + 1)
+    closed = text[at : at + 1] == "]"
+    while not closed:
+        end = _entry_end(path, text, at)
+        yield text[at:end]
+        at = _after_space(text, end)
+        closed = text[at : at + 1] == "]"
+        if not closed and text[at : at + 1] != ",":
+            raise Broken(path, f"{_position(text, at)}: expected a comma or the closing bracket. Complete the list.")
+        at = at if closed else _after_space(text, at + 1)
+    at = _after_space(text, at + 1)
+    if at < len(text):
+        raise Broken(path, f"{_position(text, at)}: text after the list's end. Remove it; the file must hold one list.")
+
+
+def _after_space(text: str, at: int) -> int:
+    match = _SPACE.match(text, at)
+    return match.end() if match else at
+
+
+def _entry_end(path: Path, text: str, at: int) -> int:
+    """Where the entry that begins at `at` ends."""
+    try:
+        return _SCANNER.raw_decode(text, at)[1]
+    except json.JSONDecodeError as error:
+        where = _position(text, error.pos)
+        raise Broken(path, f"{where}: not JSON ({error.msg}). Correct it; the file must hold one list of objects.") from None
+    except RecursionError:
+        raise Broken(path, f"{_position(text, at)}: nested too deeply. Flatten the entry that begins there.") from None
+
+
+def _position(text: str, at: int) -> str:
+    line = text.count("\n", 0, at) + 1
+    return f"line {line} column {at - text.rfind(chr(10), 0, at)}"

@@ -1,0 +1,243 @@
+"""From a reply to a `Judgment`: all scores, the choice in the item's frame, evidence and flags.
+
+One bad criterion never fails the others, and a failure is a status, never a number.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, Literal
+
+from msgspec import structs
+
+from ..records import Choice, Item, Judgment, Order, Protocol, Reading, Scale, Score, Status, Subject
+from .evidence import grounded_share, said_in
+from .json_answers import JsonAnswer
+from .readers import read_chosen, read_scored, unread
+from .text import set_aside
+
+Finish = Literal["stop", "length", "content_filter"]
+
+_FRAMES: dict[tuple[str, Order], Choice] = {
+    ("first", "ab"): "a",
+    ("second", "ab"): "b",
+    ("first", "ba"): "b",
+    ("second", "ba"): "a",
+    ("tie", "ab"): "tie",
+    ("tie", "ba"): "tie",
+}
+
+
+def parse(
+    protocol: Protocol,
+    text: str,
+    *,
+    item: Item | None = None,
+    order: Order = "ab",
+    finish: str | None = None,
+    call: str = "",
+) -> Judgment:
+    """Read all that a protocol asks for from one reply.
+
+    `item` lets quoted evidence be checked. `finish` is the model's own word on why it stopped: a reply
+    that was cut off, or filtered, has a status of its own where nothing could be read.
+    """
+    reply = _Reply(protocol, text, item, order)
+    scores = tuple(_with_finish(score, finish) for score in reply.scores())
+    choice = reply.choice()
+    if choice is not None and choice.status == "unparsed":
+        choice = structs.replace(choice, status=_finished("unparsed", finish))
+    judgment = Judgment(
+        scores=scores,
+        call=call,
+        choice=_FRAMES[str(choice.value), order] if choice is not None and choice.value is not None else None,
+        choice_status=choice.status if choice is not None else None,
+        choice_how=choice.how if choice is not None else None,
+        choice_span=choice.span if choice is not None else None,
+        choice_confidence=reply.choice_confidence(),
+        explanation=reply.explanation(),
+        notes=reply.notes(),
+    )
+    return structs.replace(judgment, flags=_flags(protocol, judgment, reply))
+
+
+def _with_finish(score: Score, finish: str | None) -> Score:
+    if score.status != "unparsed" or finish is None:
+        return score
+    return structs.replace(score, status=_finished(score.status, finish))
+
+
+def _finished(status: Status, finish: str | None) -> Status:
+    if finish == "length":
+        return "truncated"
+    return "refused" if finish == "content_filter" else status
+
+
+class _Reply:
+    """One reply under one protocol; gathers flags as it is read."""
+
+    def __init__(self, protocol: Protocol, text: str, item: Item | None, order: Order) -> None:
+        self.protocol, self.text, self.item, self.order = protocol, text, item, order
+        self.answer = protocol.answer
+        self.json = JsonAnswer(protocol, text) if self.answer.reader == "json" else None
+        self.flags: list[str] = []
+        self._spans: list[tuple[int, int]] = []
+
+    def scores(self) -> list[Score]:
+        if self.json is not None:
+            return [score for name, scale in self.protocol.criteria.items() if scale for score in self._json_scores(name, scale)]
+        scored = [(name, scale) for name, scale in self.protocol.criteria.items() if scale is not None]
+        scores = []
+        for name, scale in scored:
+            reading = read_scored(self.answer, self.text, scale)
+            self._keep(reading)
+            scores.append(_score(name, reading))
+        return scores
+
+    def _json_scores(self, name: str, scale: Scale) -> list[Score]:
+        assert self.json is not None
+        scores = []
+        for shown in self.json.subjects_of(name):
+            reading = self.json.score(name, shown, scale)
+            self._keep(reading)
+            subject = self._in_frame(shown)
+            evidence = self.json.evidence(name, shown)
+            confidence, is_bad = self.json.confidence(name, shown)
+            if is_bad:
+                self.flags.append("confidence_out_of_range")
+            judged = self._judged_text(subject)
+            scores.append(
+                structs.replace(
+                    _score(name, reading),
+                    subject=subject,
+                    confidence=confidence,
+                    explanation=self.json.reason(name, shown),
+                    evidence=evidence,
+                    grounded=grounded_share(evidence, judged) if judged is not None else None,
+                )
+            )
+        return scores
+
+    def choice(self) -> Reading | None:
+        """The choice in the order shown; none where the protocol asks for none."""
+        if self.protocol.task != "compare":
+            return None
+        if self.json is not None:
+            if self.answer.choice is None:
+                return None
+            reading = self.json.choice()
+        elif all(scale is None for scale in self.protocol.criteria.values()):
+            reading = read_chosen(self.answer, self.text)
+        else:
+            return None
+        self._keep(reading)
+        return reading
+
+    def choice_confidence(self) -> float | None:
+        if self.json is None:
+            return None
+        confidence, is_bad = self.json.choice_confidence()
+        if is_bad:
+            self.flags.append("confidence_out_of_range")
+        return confidence
+
+    def notes(self) -> dict[str, str]:
+        return self.json.notes() if self.json is not None else {}
+
+    def explanation(self) -> str:
+        """What the judge says for itself: the reply without thoughts and without the answer's own line."""
+        if self.json is not None:
+            return self.json.explanation()
+        return said_in(self.text, self._spans)
+
+    def _keep(self, reading: Reading) -> None:
+        self.flags.extend(flag for flag in reading.flags if flag not in self.flags)
+        if reading.span is not None:
+            self._spans.append(reading.span)
+
+    def _in_frame(self, shown: Subject | None) -> Subject | None:
+        if shown is None or self.order == "ab":
+            return shown
+        return "b" if shown == "a" else "a"
+
+    def _judged_text(self, subject: Subject | None) -> str | None:
+        if self.item is None:
+            return None
+        name = "response" if subject is None else f"response_{subject}"
+        value = self.item.fields.get(name)
+        if value is None:
+            return None
+        return value if isinstance(value, str) else "\n".join(v if isinstance(v, str) else v.content for v in value)
+
+
+def _score(criterion: str, reading: Reading) -> Score:
+    value = float(reading.value) if isinstance(reading.value, int | float) else None
+    return Score(criterion, reading.status, value=value, how=reading.how, span=reading.span)
+
+
+# -- flags
+
+
+def _flags(protocol: Protocol, judgment: Judgment, reply: _Reply) -> tuple[str, ...]:
+    flags = list(dict.fromkeys(reply.flags))
+    if _speaks_another_language(protocol.language.reply, reply.text):
+        flags.append("language_mismatch")
+    if _winner_contradicts(protocol, judgment):
+        flags.append("verdict_contradicts_scores")
+    if _overall_differs(protocol, judgment):
+        flags.append("overall_differs_from_criteria")
+    return tuple(flags)
+
+
+_LETTERS: dict[str, Callable[[str], int]] = {
+    "ko": lambda text: len(re.findall(r"[가-힣]", text)),
+    "zh": lambda text: len(re.findall(r"[一-鿿]", text)),
+    "en": lambda text: len(re.findall(r"[A-Za-z]", text)),
+}
+
+
+def _speaks_another_language(language: str, text: str) -> bool:
+    """Whether the prose of a reply is hardly in the language it was asked for in.
+
+    A bare score is in every language. A word of Korean or Chinese takes fewer letters than one of English.
+    """
+    count = _LETTERS.get(language.partition("-")[0])
+    if count is None:
+        return False
+    prose = set_aside(text, fenced=False, quoted=False)
+    letters = sum(map(str.isalpha, prose))
+    return letters >= 40 and count(prose) / letters < (0.5 if language == "en" else 0.15)
+
+
+def _values(judgment: Judgment, criterion: str) -> dict[str | None, float]:
+    return {s.subject: s.value for s in judgment.scores if s.criterion == criterion and s.value is not None}
+
+
+def _winner_contradicts(protocol: Protocol, judgment: Judgment) -> bool:
+    """A winner with fewer points than the other response, or a tie between unequal ones."""
+    scale = protocol.criteria.get("overall")
+    if judgment.choice is None or scale is None or scale.best == "unknown":
+        return False
+    values = _values(judgment, "overall")
+    if "a" not in values or "b" not in values:
+        return False
+    lead = (values["a"] - values["b"]) * (1 if scale.best == scale.high else -1)
+    winner = "tie" if lead == 0 else "a" if lead > 0 else "b"
+    return winner != judgment.choice
+
+
+def _overall_differs(protocol: Protocol, judgment: Judgment) -> bool:
+    """An overall score more than a quarter of the scale away from the mean of the criteria."""
+    scale = protocol.criteria.get("overall")
+    if scale is None or scale.low is None or scale.high is None:
+        return False
+    others = [name for name, other in protocol.criteria.items() if name != "overall" and other is not None]
+    for subject, overall in _values(judgment, "overall").items():
+        values = [found[subject] for name in others if subject in (found := _values(judgment, name))]
+        if values and abs(sum(values) / len(values) - overall) > (scale.high - scale.low) / 4:
+            return True
+    return False
+
+
+__all__ = ["Any", "parse", "unread"]

@@ -1,0 +1,202 @@
+"""Numbers as judges write them, each with its place in the text.
+
+Digits, decimals, "4/5", "4 out of 5", "4점", "5점 만점에 4점", "8分", "满分10分，得8分", and the words for zero
+to ten in English, Korean and Chinese. What looks like a number and is none is passed over: versions, dates,
+ranges, ordinals, money, "1_0". This file does not know any scale: whether a number is a score is for others.
+
+The text must have gone through `text.narrow` first. All patterns are linear: none gives back what it took.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+_ENGLISH = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_WORDS: dict[str, float] = (
+    {word: float(n) for n, word in enumerate(_ENGLISH)}
+    | {char: float(n) for n, char in enumerate("零一二三四五六七八九十")}
+    | {"〇": 0.0, "两": 2.0, "兩": 2.0, "한": 1.0, "두": 2.0, "세": 3.0, "네": 4.0}
+    | {char: float(n) for n, char in enumerate("영일이삼사오육칠팔구십")}
+    | {
+        word: float(n)
+        for n, word in enumerate("하나 둘 셋 넷 다섯 여섯 일곱 여덟 아홉 열".split(), start=1)
+    }
+)
+
+_DIGITS = r"[0-9]++(?:\.[0-9]++)?+"
+_UNIT = r"(?:점|分|点|點|星|점수|개|points?\b|pts?\b|stars?\b|marks?\b)"
+_WORD = r"(?:(?:zero|one|two|three|four|five|six|seven|eight|nine|ten)\b|[零〇一二两兩三四五六七八九十]|[영일이삼사오육칠팔구십]|하나|둘|셋|넷|다섯|여섯|일곱|여덟|아홉|열|[한두세네](?=\s?점))"
+
+_BLOB = re.compile(r"[0-9]++(?:[.,:/_~–—−-][0-9]++)*+")
+_PLAIN = re.compile(r"([0-9]++(?:\.[0-9]++)?+)(?:/([0-9]++(?:\.[0-9]++)?+))?+")
+_THOUSANDS = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})++")
+_WORD_AT = re.compile(_WORD, re.I)
+_CJK_DECIMAL = re.compile(r"([零〇一二三四五六七八九十])[点點]([零〇一二三四五六七八九])(?=\s?[分星])")
+_HALF = re.compile(r"\s?½|\sand\sa\shalf\b|(?<=分)半", re.I)
+_NOT_A_NUMBER_AFTER = re.compile(r"[A-Za-z_²³°℃]|\s?(?:percent\b|°)", re.I)
+_UNIT_AFTER = re.compile(r"\s{0,2}" + _UNIT, re.I)
+_TIGHT_UNIT = re.compile(r"(?:points?|pts?|stars?|marks?|out)\b", re.I)
+_PERCENT = re.compile(r"\s?%")
+_TOP_AFTER = re.compile(
+    rf"\s{{0,2}}{_UNIT}?+\s{{0,2}}(?:/|out\s{{1,2}}of|of)\s{{0,2}}"
+    rf"(?:an?\s|the\s)?(?:possible\s|total\s|maximum\s|max\s|full\s)?(?:of\s)?({_DIGITS}|{_WORD})",
+    re.I,
+)
+_FULL_MARKS_AFTER = re.compile(
+    rf"\s{{0,2}}{_UNIT}?+\s{{0,2}}[(,，]?\s{{0,2}}(?:满分|滿分|총점)(?:为|是|:)?\s{{0,2}}({_DIGITS}|{_WORD})"
+    rf"|\s{{0,2}}{_UNIT}?+\s{{0,2}}\(\s?({_DIGITS}|{_WORD})\s?(?:점\s?만점|分满分|分滿分|分制)",
+    re.I,
+)
+_TOP_FIRST = re.compile(
+    rf"({_DIGITS}|{_WORD})\s?(?:점\s?만점(?:에서?|\s?중)?|점\s?중(?:에서?)?|点満点中|分满分[,，]?|分中|分制[,，]?)"
+    rf"(?:\s?(?:에서|중))?[:\s]{{0,3}}(?:得|给|给出|评)?(?={_DIGITS}|{_WORD})"
+    rf"|(?:满分|滿分)(?:为|是)?\s?({_DIGITS}|{_WORD})\s?分?[,，、。:\s]{{0,3}}(?:得分?|给出?|评分?)?(?:为|是|:)?\s?(?={_DIGITS}|{_WORD})",
+    re.I,
+)
+_RANGE_AFTER = re.compile(
+    rf"\s{{0,2}}{_UNIT}?+\s{{0,2}}(?:[-–—~−～]|to\b|or\b|and/or\b|through\b|到|至|或者?|에서|부터|이?나)\s{{0,2}}({_DIGITS}|{_WORD})",
+    re.I,
+)
+_RANGE_BEFORE = re.compile(rf"(?:between|from)\s{{1,2}}$|{_DIGITS}\s?{_UNIT}?+\s?(?:to|or|到|至|或者?|에서|부터)\s?$", re.I)
+
+
+class Number(NamedTuple):
+    """A number in a text. `start` and `end` hold the value alone, `until` all that belongs to it."""
+
+    value: float
+    start: int
+    end: int
+    until: int
+    top: float | None = None
+    """the most there was to have, where the text says so: the 5 of "4/5" """
+    unit: bool = False
+    """whether a unit of scores follows: points, stars, 점, 分"""
+    in_words: bool = False
+
+
+def number_at(text: str, at: int) -> Number | None:
+    """The number that begins at `at`, in digits or in words; none where another thing begins there."""
+    top: float | None = None
+    first = _TOP_FIRST.match(text, at)
+    if first:
+        top = _value(first[1] or first[2])
+        at = first.end()
+    sign = 1.0
+    if text.startswith(("-", "−", "+"), at):
+        sign = 1.0 if text[at] == "+" else -1.0
+        at += 1
+    number = _digits_at(text, at) if text[at : at + 1].isdigit() else _word_at(text, at)
+    if number is None:
+        return None
+    if sign < 0:
+        number = number._replace(value=-number.value, start=at - 1)
+    return number if top is None else number._replace(top=top)
+
+
+def numbers(text: str, start: int = 0, end: int | None = None) -> Iterator[Number]:
+    """All numbers in digits between two places, in order; each in the sense of its surroundings."""
+    at = start
+    end = len(text) if end is None else end
+    while True:
+        blob = _BLOB.search(text, at, end)
+        if blob is None:
+            return
+        at = blob.end()
+        if _stands_free(text, blob.start()):
+            number = number_at(text, blob.start())
+            if number is not None:
+                yield number
+                at = max(at, number.until)
+
+
+def _stands_free(text: str, at: int) -> bool:
+    """Whether what comes before lets a number begin here: "GPT-4", "$4" and "3 to 4" have none."""
+    if at == 0:
+        return True
+    before = text[at - 1]
+    if before in "_.,$€£¥₩#^\\/&@" or (before.isalpha() and before < "\u2e80"):
+        return before == "." and text[max(0, at - 3) : at] == "..."
+    if before in "-−" or text.endswith(("满分", "满分为", "满分是", "滿分"), max(0, at - 4), at):
+        return False
+    if before in "–—~" and at > 1 and text[at - 2].isalnum():
+        return False
+    return not _RANGE_BEFORE.search(text, max(0, at - 14), at)
+
+
+def _digits_at(text: str, at: int) -> Number | None:
+    blob = _BLOB.match(text, at)
+    if blob is None:
+        return None
+    shape = _PLAIN.fullmatch(blob[0])
+    if shape is None:
+        if not _THOUSANDS.fullmatch(blob[0]):
+            return None
+        return Number(_value(blob[0].replace(",", "")), at, blob.end(), blob.end())
+    end = at + shape.end(1)
+    value = _value(shape[1])
+    if shape[2] is not None:
+        number = Number(value, at, end, blob.end(), _value(shape[2]))
+    else:
+        number = Number(value, at, end, blob.end())
+    return _with_tail(text, number)
+
+
+def _word_at(text: str, at: int) -> Number | None:
+    decimal = _CJK_DECIMAL.match(text, at)
+    if decimal:
+        value = _WORDS[decimal[1]] + _WORDS[decimal[2]] / 10
+        return Number(value, at, decimal.end(), decimal.end(), unit=True, in_words=True)
+    word = _WORD_AT.match(text, at)
+    if word is None:
+        return None
+    number = Number(_WORDS[word[0].lower()], at, word.end(), word.end(), in_words=True)
+    # 一些, 이것, 十二: a character of a longer word or of a longer number is not the number.
+    after = text[word.end() : word.end() + 1]
+    if not word[0].isascii() and after.isalpha() and not _UNIT_AFTER.match(text, word.end()):
+        return None
+    return _with_tail(text, number)
+
+
+def _with_tail(text: str, number: Number) -> Number | None:
+    """The number with what follows it: a unit, the most there was, a half; none where it was no number."""
+    end = number.until
+    following = text[end : end + 1]
+    if _NOT_A_NUMBER_AFTER.match(text, end) and not (following.isalpha() and _TIGHT_UNIT.match(text, end)):
+        return None
+    if following == "." and text[end + 1 : end + 2].isdigit():
+        return None
+    half = _HALF.match(text, end)
+    if half:
+        number = number._replace(value=number.value + 0.5, end=half.end(), until=half.end())
+        end = half.end()
+    percent = _PERCENT.match(text, end)
+    if percent:
+        return number._replace(top=100.0, until=percent.end())
+    if number.top is not None:
+        return _with_unit(text, number)
+    top = _TOP_AFTER.match(text, end) or _FULL_MARKS_AFTER.match(text, end)
+    if top:
+        most = top[1] or top[2]
+        return number._replace(top=_value(most), until=top.end(), unit=True)
+    upper = _RANGE_AFTER.match(text, end)
+    if upper and (_value(upper[1]) > number.value or upper[0].strip()[0].isalpha()):
+        return None
+    return _with_unit(text, number)
+
+
+def _with_unit(text: str, number: Number) -> Number:
+    unit = _UNIT_AFTER.match(text, number.until)
+    if not unit:
+        return number
+    number = number._replace(until=unit.end(), unit=True)
+    half = _HALF.match(text, number.until)
+    return number._replace(value=number.value + 0.5, until=half.end()) if half else number
+
+
+def _value(written: str) -> float:
+    """The value of digits or of a word; a number too long to be meant is infinite, so on no scale."""
+    if written[0].isdigit() and written[0].isascii():
+        return float(written) if len(written) <= 24 else float("inf")
+    return _WORDS[written.lower()]

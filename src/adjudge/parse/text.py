@@ -1,0 +1,220 @@
+"""What a reply says in its own voice: everything it merely repeats is set aside, in place.
+
+A judge thinks aloud, quotes the text that it judges and shows code. None of that is its answer, and
+text under judgment must not be able to answer for it. Everything here keeps the length of the text, so a
+place found in the result is the same place in the original. This file knows nothing of scores or verdicts.
+
+Every function takes time linear in the text, for hostile text too: the patterns never give back what they
+have taken, and an unterminated quotation is consumed once rather than tried again from each character.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+Span = tuple[int, int]
+
+ASIDE = "\ufffc"
+"""What stands where something was set aside: neither a space nor a word, so nothing reads across it."""
+
+MOST_QUOTATIONS = 20_000
+"""No judge quotes more often; past this many the rest of the text counts as quoted."""
+
+_SPACES = "\u00a0\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
+_INVISIBLE = "\u00ad\u200b\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\u2066\u2067\u2068\u2069\ufeff"
+_NARROW = (
+    {wide: wide - 0xFEE0 for wide in range(0xFF01, 0xFF5F)}
+    | {0x1D7CE + n: ord("0") + n % 10 for n in range(50)}
+    | {ord(space): " " for space in _SPACES + _INVISIBLE}
+)
+_WIDE = re.compile("[\uff01-\uff5e\U0001d7ce-\U0001d7ff" + _SPACES + _INVISIBLE + "]")
+
+_THOUGHT_TAG = re.compile(r"<(/?)(?:think|thinking|thought|thoughts|reasoning|reflection)[ \t]{0,8}>", re.I)
+_FENCE_LINE = re.compile(r"^[ \t]{0,8}(```+|~~~+)([^\n]*)$", re.M)
+_OUTER_UNDERSCORE = re.compile(r"_(?:(?<![0-9A-Za-z]_)|(?![0-9A-Za-z]))")
+_HEADING = re.compile(r"^[ \t]{0,3}#{1,6}", re.M)
+_BLOCK_QUOTE = re.compile(r"^[ \t]{0,8}>[^\n]*", re.M)
+_QUOTATION = re.compile(
+    # An unterminated quotation ends at the next blank line and is then not one. A mark after a letter or
+    # a digit opens nothing: it is an inch or a closing mark.
+    r'"(?<![0-9A-Za-z]")(?:[^"\\\n]++|\\[^\n]|\\|\n(?![ \t]*+\n))*+"?'
+    r"|“(?:[^“”\n]++|\n(?![ \t]*+\n))*+”?"
+    r"|‘[^‘’\n]*+’?|「[^「」\n]*+」?|『[^『』\n]*+』?|«[^«»\n]*+»?|„[^„“”\n]*+[“”]?"
+    r"|``?+(?!`)[^`\n]*+`{0,2}+"
+)
+_CLOSING = frozenset("\"”’」』»“`")
+
+# A name or a bare value between quotation marks is a way of writing it ("A", `4`, "score": 4), not a
+# quotation of somebody; a key is kept whatever its words are.
+_NAME = re.compile(
+    r"\s?(?:[^\W\d]\w{0,39}|\[?\[?[A-Za-z]\]?\]?|[+-]?\d{1,3}(?:\.\d{1,2})?"
+    r"|(?:output|response|assistant|answer|option|model|summary|candidate|system)\s?\(?\w\)?)\s?",
+    re.I,
+)
+_KEY = re.compile(r"[\w \-/().&']{1,60}")
+_SHORT_VALUE = re.compile(r"\s?(?:[0-9][^\n:]{0,15}|\[\[[^\[\]\n]{1,8}\]\])\s?")
+_COLON_NEXT = re.compile(r"[ \t]{0,4}[:：]")
+
+
+def narrow(text: str) -> str:
+    """Full-width letters, digits and signs as ASCII, odd spaces as spaces; one character for each."""
+    return text if text.isascii() or not _WIDE.search(text) else text.translate(_NARROW)
+
+
+def folded(text: str) -> str:
+    """The text in lower case; a letter whose small form is longer stays, so that places stay."""
+    lower = text.lower()
+    return lower if len(lower) == len(text) else "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
+
+
+def without_emphasis(text: str) -> str:
+    """The text with bold, italic and heading marks blanked; an underscore inside a word stays."""
+    if "*" in text:
+        text = text.replace("*", " ")
+    if "#" in text:
+        text = _HEADING.sub(lambda mark: " " * len(mark[0]), text)
+    if "_" in text:
+        text = _OUTER_UNDERSCORE.sub(" ", text)
+    return text
+
+
+def window(text: str) -> Span:
+    """Where the reply stands inside the white space, bold marks and code fence around the whole of it."""
+    start, end = _trimmed(text, 0, len(text))
+    while True:
+        if end - start >= 4 and text.startswith("**", start) and text.endswith("**", start, end):
+            start, end = _trimmed(text, start + 2, end - 2)
+            continue
+        inner = _inside_fence(text, start, end)
+        if inner is None:
+            return start, end
+        start, end = _trimmed(text, *inner)
+
+
+def _trimmed(text: str, start: int, end: int) -> Span:
+    while start < end and text[start].isspace():
+        start += 1
+    while end > start and text[end - 1].isspace():
+        end -= 1
+    return start, end
+
+
+def _inside_fence(text: str, start: int, end: int) -> Span | None:
+    """The inside of one fence around text[start:end]; none where there are several, or there is none."""
+    if not (text.startswith(("```", "~~~"), start) and text.endswith(("```", "~~~"), start, end)):
+        return None
+    lines = []
+    for line in _FENCE_LINE.finditer(text, start, end):
+        lines.append(line)
+        if len(lines) > 2:
+            return None
+    if len(lines) != 2 or lines[0].start() != start or lines[1].end() != end:
+        return None
+    opening, closing = lines
+    if opening[1] != closing[1] or closing[2] or "`" in opening[2] or " " in opening[2].strip():
+        return None
+    return opening.end() + 1, max(opening.end() + 1, closing.start() - 1)
+
+
+def thoughts(text: str) -> list[Span]:
+    """Thinking aloud between tags; also where the opening or the closing tag is missing."""
+    spans: list[Span] = []
+    if "<" not in text:
+        return spans
+    opened: int | None = None
+    done = 0
+    for tag in _THOUGHT_TAG.finditer(text):
+        if not tag[1]:
+            opened = tag.start() if opened is None else opened
+            continue
+        # Some models are started inside the thought: a lone closing tag ends it.
+        spans.append((done if opened is None else opened, tag.end()))
+        opened, done = None, tag.end()
+    if opened is not None:
+        spans.append((opened, len(text)))
+    return spans
+
+
+def fences(text: str) -> list[Span]:
+    """Fenced blocks with their fence lines; an unterminated one reaches the end."""
+    spans: list[Span] = []
+    if "```" not in text and "~~~" not in text:
+        return spans
+    opened: re.Match[str] | None = None
+    for line in _FENCE_LINE.finditer(text):
+        if opened is None:
+            if "`" not in line[2]:
+                opened = line
+        elif line[1].startswith(opened[1]) and not line[2].strip():
+            spans.append((opened.start(), line.end()))
+            opened = None
+    if opened is not None:
+        spans.append((opened.start(), len(text)))
+    return spans
+
+
+def fence_lines(text: str) -> list[Span]:
+    """The lines that open and close fences, without what stands between them."""
+    if "```" not in text and "~~~" not in text:
+        return []
+    return [line.span() for line in _FENCE_LINE.finditer(text)]
+
+
+def quotations(text: str) -> list[Span]:
+    """Quotations, inline code and block quotes; quoted names, keys and bare values are none of these."""
+    spans: list[Span] = []
+    for match in _QUOTATION.finditer(text):
+        start, end = match.span()
+        if end - start < 3 or text[end - 1] not in _CLOSING or _is_only_written_so(text, start, end):
+            continue
+        spans.append((start, end))
+        if len(spans) >= MOST_QUOTATIONS:
+            spans.append((end, len(text)))
+            break
+    if ">" in text:
+        spans.extend(match.span() for match in _BLOCK_QUOTE.finditer(text))
+        spans.sort()
+    return spans
+
+
+def _is_only_written_so(text: str, start: int, end: int) -> bool:
+    """Whether the marks around text[start:end] stand around a name, a key or a bare value."""
+    if end - start > 64:
+        return False
+    content = text[start + 1 : end - 1].strip("`")
+    if _NAME.fullmatch(content) and "[[" not in content:
+        return True
+    if _COLON_NEXT.match(text, end):
+        return _KEY.fullmatch(content) is not None
+    before = text[max(0, start - 4) : start].rstrip()
+    return before.endswith((":", "：")) and _SHORT_VALUE.fullmatch(content) is not None
+
+
+def masked(text: str, spans: Iterable[Span]) -> str:
+    """The text with each span filled by `ASIDE`; spans are in order and may overlap."""
+    parts: list[str] = []
+    at = 0
+    for start, end in spans:
+        if end <= at:
+            continue
+        start = max(start, at)
+        parts += (text[at:start], ASIDE * (end - start))
+        at = end
+    if not parts:
+        return text
+    parts.append(text[at:])
+    return "".join(parts)
+
+
+def set_aside(text: str, *, thinking: bool = True, fenced: bool = True, quoted: bool = True) -> str:
+    """The text, as long as it was, without thinking, fenced blocks and quotations.
+
+    With `fenced=False` the blocks stay and only their fence lines go.
+    """
+    if thinking:
+        text = masked(text, thoughts(text))
+    text = masked(text, fences(text) if fenced else fence_lines(text))
+    if quoted:
+        text = masked(text, quotations(text))
+    return text

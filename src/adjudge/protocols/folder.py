@@ -1,0 +1,335 @@
+"""Reading a protocol folder: settings and texts become a `Protocol`, or a list of all problems.
+
+This file knows the format of `protocol.toml` and nothing of what a good prompt is (that is
+`check.py`). It never stops at the first problem.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from ..records import Accepted, Answer, ExampleWords, Given, Language, Protocol, Scale, Task
+from ..render import GIVEN_SLOTS, OWN_SLOTS, slots_of
+from .findings import Finding, line_of, line_of_key
+
+T = TypeVar("T")
+
+_KEYS = (
+    "title", "task", "language", "source", "inputs", "optional", "at_least_one", "takes", "refuses", "fence",
+    "not_given", "criteria", "examples", "answer", "alias", "accept", "imported",
+)  # fmt: skip
+_REQUIRED = ("title", "task", "language", "source", "inputs", "criteria", "answer")
+
+_NEEDED_BY_READER = {"tag": ("tag",), "marker": ("marker",), "label": ("labels",), "likelihood": ("target",)}
+
+
+class _ScaleSettings(msgspec.Struct, forbid_unknown_fields=True):
+    low: float | None = None
+    high: float | None = None
+    best: float | str | None = None
+    step: float | None = None
+    levels: dict[str, str] = {}
+    names: dict[str, str] = {}
+
+
+class _CriterionSettings(msgspec.Struct, forbid_unknown_fields=True):
+    name: str
+    scale: _ScaleSettings | None = None
+
+
+def read_text(path: Path) -> str:
+    """A text of a protocol as it is sent: without its one final newline, nothing else stripped."""
+    text = path.read_bytes().decode("utf-8")
+    return text[:-1] if text.endswith("\n") else text
+
+
+def read_folder(folder: Path, protocol_id: str) -> tuple[Protocol | None, list[Finding]]:
+    """The protocol of a folder and its problems; no protocol where it cannot be used at all."""
+    reader = _FolderReader(folder, protocol_id)
+    return reader.read(), reader.findings
+
+
+class _FolderReader:
+    def __init__(self, folder: Path, protocol_id: str) -> None:
+        self.folder = folder
+        self.id = protocol_id
+        self.findings: list[Finding] = []
+        self.toml_text = ""
+        self.settings: dict[str, Any] = {}
+
+    def read(self) -> Protocol | None:
+        texts = self._texts()
+        if texts is None or not self._load_toml():
+            return None
+        self._check_keys()
+        protocol = self._protocol(*texts)
+        if protocol is None:
+            return None
+        self._check_answer(protocol)
+        self._check_slots(protocol)
+        return None if self.findings else protocol
+
+    # -- files
+
+    def _texts(self) -> tuple[str, str] | None:
+        found = {}
+        for name, required in (("user.md", True), ("system.md", False)):
+            path = self.folder / name
+            try:
+                found[name] = read_text(path)
+            except FileNotFoundError:
+                found[name] = ""
+                if required:
+                    self._problem(
+                        "missing-file", f"{name} is missing.", "Write the text that the judge is sent.", name
+                    )
+            except (UnicodeDecodeError, OSError) as error:
+                self._problem(
+                    "unreadable", f"{name} cannot be read as UTF-8 text ({error}).", "Save it as UTF-8.", name
+                )
+                return None
+        return found["system.md"], found["user.md"]
+
+    def _load_toml(self) -> bool:
+        path = self.folder / "protocol.toml"
+        try:
+            self.toml_text = path.read_bytes().decode("utf-8")
+            self.settings = tomllib.loads(self.toml_text)
+        except FileNotFoundError:
+            todo = "Write one, or start from a commented one: adjudge protocols new DIR."
+            self._problem("missing-file", "protocol.toml is missing.", todo)
+        except (UnicodeDecodeError, OSError, tomllib.TOMLDecodeError) as error:
+            self._problem("not-toml", f"protocol.toml is not valid TOML: {error}.", "Mend it at that place.")
+        return bool(self.settings) and not self.findings
+
+    # -- settings
+
+    def _check_keys(self) -> None:
+        for key in self.settings:
+            if key not in _KEYS:
+                near = difflib.get_close_matches(key, _KEYS, 1)
+                todo = f"Did you mean '{near[0]}'?" if near else f"Known keys: {', '.join(_KEYS)}."
+                self._problem("unknown-key", f"unknown key '{key}'.", todo, key=key)
+        for key in _REQUIRED:
+            if key not in self.settings:
+                self._problem("missing-key", f"key '{key}' is missing.", f"Add {key} = …")
+
+    def _convert(self, key: str, kind: type[T] | Any, default: T) -> T:
+        """One setting as the type that it must have; a problem and the default otherwise."""
+        if key not in self.settings:
+            return default
+        try:
+            return msgspec.convert(self.settings[key], kind, strict=True)
+        except msgspec.ValidationError as error:
+            self._problem("bad-value", f"{key}: {error}.", "Correct the value.", key=key)
+            return default
+
+    def _protocol(self, system_text: str, user_text: str) -> Protocol | None:
+        before = len(self.findings)
+        answer = self._convert("answer", Answer, Answer(reader="free"))
+        protocol = Protocol(
+            id=self.id,
+            digest="",
+            title=self._convert("title", str, ""),
+            task=self._convert("task", Task, "score"),
+            language=self._convert("language", Language, Language("en", "en")),
+            source=self._convert("source", str, ""),
+            inputs=self._convert("inputs", tuple[str, ...], ()),
+            optional=self._convert("optional", tuple[str, ...], ()),
+            at_least_one=self._convert("at_least_one", tuple[str, ...], ()),
+            takes=self._convert("takes", tuple[Given, ...], ()),
+            refuses=self._convert("refuses", dict[str, str], {}),
+            fence=self._convert("fence", bool, False),
+            not_given=self._convert("not_given", str, "(not given)"),
+            criteria=self._criteria(),
+            example_words=self._convert("examples", ExampleWords, None),
+            system_text=system_text,
+            user_text=user_text,
+            answer=answer,
+            alias=self._convert("alias", dict[str, str], {}),
+            accept=self._convert("accept", tuple[Accepted, ...], ()),
+            imported=self._convert("imported", str, ""),
+            folder=str(self.folder),
+        )
+        fatal = [finding for finding in self.findings[before:] if finding.name == "bad-value"]
+        return None if fatal else protocol
+
+    def _criteria(self) -> dict[str, Scale | None]:
+        criteria: dict[str, Scale | None] = {}
+        declared: list[_CriterionSettings] = self._convert("criteria", list[_CriterionSettings], [])
+        for settings in declared:
+            if settings.name in criteria:
+                self._problem(
+                    "duplicate-criterion", f"criterion '{settings.name}' is there twice.", "Keep one."
+                )
+            criteria[settings.name] = self._scale(settings)
+        if "criteria" in self.settings and not criteria:
+            self._problem(
+                "no-criteria", "no criterion is declared.", "Add [[criteria]] with a name and a scale."
+            )
+        return criteria
+
+    def _scale(self, criterion: _CriterionSettings) -> Scale | None:
+        given, name = criterion.scale, criterion.name
+        if given is None:
+            if self.settings.get("task") != "compare":
+                todo = "Add scale = { low, high, best }."
+                self._problem("no-scale", f"criterion '{name}' has no scale.", todo, key="criteria")
+            return None
+        levels, names = self._levels(given.levels, name), self._levels(given.names, name)
+        best = given.best
+        ends = (given.low, given.high)
+        if best is None:
+            message = f"criterion '{name}' needs scale = {{ low, high, best }}."
+            self._problem(
+                "scale-without-best",
+                message,
+                "'best' says which end is good; it is never assumed.",
+                key="scale",
+            )
+        elif best == "unknown":
+            if not self.settings.get("imported"):
+                todo = "Say which end is good; only an imported original may leave it open."
+                self._problem(
+                    "scale-without-best", f"criterion '{name}' has best = \"unknown\".", todo, key="scale"
+                )
+        elif ends == (None, None):
+            if best not in ("high", "low"):
+                message = f"criterion '{name}' is unbounded, and best = {best!r} is no end of it."
+                self._problem("bad-scale", message, 'Write best = "high" or best = "low".', key="scale")
+        elif best not in ends:
+            message = f"criterion '{name}' has best = {best!r}, which is neither low nor high."
+            self._problem("bad-scale", message, "Name one of the two ends.", key="scale")
+        if None not in ends and not given.low < given.high:  # type: ignore[operator]
+            self._problem(
+                "bad-scale",
+                f"criterion '{name}' has low >= high.",
+                "Write the smaller value as low.",
+                key="scale",
+            )
+            return None
+        if given.step is not None and given.step <= 0:
+            self._problem(
+                "bad-scale",
+                f"criterion '{name}' has step <= 0.",
+                "Leave step out for any value.",
+                key="scale",
+            )
+            return None
+        scale = Scale(given.low, given.high, best if best is not None else "unknown", given.step, levels, names)  # type: ignore[arg-type]
+        for level in {*levels, *names}:
+            if scale.status_of(level) != "ok":
+                message = f"criterion '{name}' describes level {level:g}, which is not on its scale."
+                self._problem("bad-scale", message, "Correct the level or the scale.", key="scale")
+        return scale
+
+    def _levels(self, texts: dict[str, str], criterion: str) -> dict[float, str]:
+        levels = {}
+        for level, text in texts.items():
+            try:
+                levels[float(level)] = text
+            except ValueError:
+                message = f"criterion '{criterion}' has a level '{level}', which is not a number."
+                self._problem("bad-scale", message, 'Write levels as 1 = "…".', key="scale")
+        return levels
+
+    # -- what must fit together
+
+    def _check_answer(self, protocol: Protocol) -> None:
+        answer = protocol.answer
+        for key in _NEEDED_BY_READER.get(answer.reader, ()):
+            if not getattr(answer, key):
+                message = f"reader '{answer.reader}' needs '{key}'."
+                self._problem("bad-answer", message, f"Add {key} = … under [answer].", key="answer")
+        if answer.reader == "json" and answer.score is None and answer.choice is None and not answer.scores:
+            message = "reader 'json' needs the path of a score or of a choice."
+            self._problem("bad-answer", message, 'Add score = "path.to.score" under [answer].', key="answer")
+        if answer.target is not None and answer.target not in protocol.inputs:
+            message = f"target '{answer.target}' is not in inputs {list(protocol.inputs)}."
+            self._problem("bad-answer", message, "Name one of the inputs.", key="target")
+        for name in answer.scores:
+            if name not in protocol.criteria:
+                message = f"answer.scores names '{name}', which is no criterion."
+                self._problem("bad-answer", message, "Correct the name.", key="scores")
+        for name in protocol.at_least_one:
+            if name not in protocol.optional:
+                message = f"at_least_one names '{name}', which is not in optional."
+                self._problem("bad-value", message, "Add it to optional.", key="at_least_one")
+        for name in sorted({*protocol.inputs} & {*protocol.optional}):
+            message = f"'{name}' is in both inputs and optional."
+            self._problem("bad-value", message, "Keep it in one of them.", key="optional")
+        for name in sorted(({*protocol.inputs, *protocol.optional}) & (OWN_SLOTS | GIVEN_SLOTS)):
+            message = f"'{name}' cannot be an input: the slot has a meaning of its own."
+            self._problem("reserved-name", message, "Give the input another name.", key="inputs")
+
+    def _check_slots(self, protocol: Protocol) -> None:
+        known = {*protocol.inputs, *protocol.optional, "low", "high", *protocol.takes}
+        if protocol.example_words is not None:
+            known.add("examples")
+        used: set[str] = set()
+        for file, text in (("user.md", protocol.user_text), ("system.md", protocol.system_text)):
+            for slot in dict.fromkeys(slots_of(text)):
+                name = protocol.alias.get(slot, slot)
+                used.add(name)
+                is_part = name.startswith(("rubric.", "example."))
+                is_system = name == "system_message" and file == "user.md" and bool(protocol.system_text)
+                if name not in known and not is_part and not is_system:
+                    where = line_of(text, text.index("{{" + slot + "}}"))
+                    self._unknown_slot(file, where, slot, sorted(known - {"low", "high"}))
+            self._check_near_slots(file, text, known)
+        target = protocol.answer.target
+        for name in (*protocol.inputs, *protocol.optional, *protocol.takes):
+            if name not in used and name != target:
+                message = f"'{name}' is declared and no slot {{{{{name}}}}} shows it to the judge."
+                self._problem("unused-input", message, "Show it in user.md, or take it out.", key="inputs")
+        if protocol.example_words is not None and "examples" not in used:
+            message = "[examples] is declared and no slot {{examples}} shows them."
+            self._problem("unused-input", message, "Add {{examples}} on a line of its own.", key="examples")
+
+    def _unknown_slot(self, file: str, line: int, slot: str, known: Sequence[str]) -> None:
+        near = difflib.get_close_matches(slot, known, 1)
+        todo = f"Did you mean {{{{{near[0]}}}}}?" if near else "Fix the name or add it."
+        message = f"placeholder {{{{{slot}}}}} is not in inputs {list(known)}."
+        self.findings.append(Finding(str(self.folder / file), line, "unknown-placeholder", message, todo))
+
+    def _check_near_slots(self, file: str, text: str, known: set[str]) -> None:
+        """`{{ name }}` with spaces is text, not a slot: surely a slip where the name is known."""
+        for name in known:
+            for slip in (f"{{{{ {name} }}}}", f"{{{{{name} }}}}", f"{{{{ {name}}}}}"):
+                if slip in text:
+                    message = f"'{slip}' is sent as it stands: a placeholder has no spaces inside."
+                    line = line_of(text, text.index(slip))
+                    todo = f"Write {{{{{name}}}}}."
+                    self.findings.append(
+                        Finding(str(self.folder / file), line, "spaced-placeholder", message, todo)
+                    )
+
+    def _problem(
+        self, name: str, message: str, todo: str, file: str = "protocol.toml", *, key: str | None = None
+    ) -> None:
+        line = line_of_key(self.toml_text, key) if key else 1
+        self.findings.append(Finding(str(self.folder / file), line, name, message, todo))
+
+
+def digest_of(protocol: Protocol) -> str:
+    """A hash of all that can change a judgment: texts, settings, and what the user gave.
+
+    The title, the source and accepted suspicions are for people and are left out.
+    """
+    told = msgspec.structs.replace(
+        protocol, id="", digest="", title="", source="", folder="", accept=(), imported=""
+    )
+    return hashlib.sha256(msgspec.json.encode(told, order="sorted")).hexdigest()[:16]
+
+
+def with_digest(protocol: Protocol, **changes: Any) -> Protocol:
+    """The protocol with these changes, under its new digest."""
+    changed = msgspec.structs.replace(protocol, **changes)
+    return msgspec.structs.replace(changed, digest=digest_of(changed))
