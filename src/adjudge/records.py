@@ -215,6 +215,53 @@ class Call(Struct, frozen=True):
     target: str | None = None
 
 
+ErrorKind = Literal[
+    "rate_limited", "quota", "auth", "too_long", "server", "transport", "timeout", "bad_reply", "filtered", "missing"
+]
+
+
+class TopToken(Struct, frozen=True):
+    """One token that could have stood at a place, and the log-probability the model gave it."""
+
+    token: str
+    logprob: float
+
+
+class TokenLogprob(Struct, frozen=True):
+    """One token of a reply (or of a target), with the likeliest alternatives at its place."""
+
+    token: str
+    logprob: float
+    top: tuple[TopToken, ...] = ()
+
+
+class ReplyError(Struct, frozen=True):
+    """Why a call brought no reply. The message is short and holds no key."""
+
+    kind: ErrorKind
+    message: str
+    is_retryable: bool = False
+
+
+class Reply(Struct, frozen=True):
+    """What a model answered to one call, word for word; or a typed error."""
+
+    call: str
+    text: str = ""
+    reasoning: str = ""
+    """thinking that the model gave apart from its answer"""
+    logprobs: tuple[TokenLogprob, ...] | None = None
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cost_usd: float | None = None
+    seconds: float = 0.0
+    model_name: str = ""
+    """the model's own name of itself"""
+    fingerprint: str = ""
+    finish: str | None = None
+    error: ReplyError | None = None
+
+
 class Reading(Struct, frozen=True):
     """What one reader found: a value with its place in the text, or why there is none."""
 
@@ -258,3 +305,61 @@ class Judgment(Struct, frozen=True):
     explanation: str = ""
     notes: dict[str, str] = {}
     flags: tuple[str, ...] = ()
+
+
+class Result(Struct, frozen=True):
+    """All judgments of one item, protocol, criterion, subject and model as one value.
+
+    What `export` writes, and what trust, rank and gate read.
+    """
+
+    item: str
+    protocol: str
+    criterion: str
+    model: str
+    status: Status
+    system: str = "all"
+    group: str | None = None
+    subject: Subject | None = None
+    value: float | None = None
+    normalized: float | None = None
+    spread: float | None = None
+    how: How | None = None
+    estimator: Estimator = "parsed"
+    n_samples: int = 0
+    n_failed: int = 0
+    choice: Choice | None = None
+    confidence: float | None = None
+    explanation: str = ""
+    system_a: str | None = None
+    system_b: str | None = None
+    flags: tuple[str, ...] = ()
+
+
+class Label(Struct, frozen=True):
+    """What a person said of one item."""
+
+    item: str
+    criterion: str
+    rater: str
+    value: float | str
+    subject: Subject | None = None
+    probability: float | None = None
+    """with which the item was drawn to be labelled"""
+    origin: Literal["file", "annotate"] = "file"
+
+
+class Estimate(Struct, frozen=True):
+    """A number with its uncertainty and all that is needed to say where it comes from."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+    n_failed: int = 0
+    n_undefined: int = 0
+    method: str = ""
+    unit: str = ""
+    """what was resampled, or what counts as one independent observation"""
+    seed: int | None = None
+    signature: str = ""

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from adjudge.data.json_rows import FIELD_LIMIT, Report, Row, refuse_long_fields
-from adjudge.data.lines import LINE_LIMIT, BadRow, Broken, batches, utf8
+from adjudge.data.lines import LINE_LIMIT, BadRowError, BrokenFileError, batches, utf8
 
 
 def csv_rows(path: Path, report: Report, delimiter: str) -> Iterator[tuple[int, Row]]:
@@ -33,13 +33,13 @@ def csv_rows(path: Path, report: Report, delimiter: str) -> Iterator[tuple[int, 
             if cells is None:
                 return
             row = _row(header, cells)
-        except BadRow as bad:
+        except BadRowError as bad:
             report(start, str(bad))
         except csv.Error as error:
             problem = _csv_problem(error)
             # After a quote that swallowed other lines no row is where it seems.
             if source.has_ended or source.number > start:
-                raise Broken(path, f"line {start}: {problem}") from None
+                raise BrokenFileError(path, f"line {start}: {problem}") from None
             report(start, problem)
         else:
             if row:
@@ -57,14 +57,16 @@ def _header(path: Path, source: _TextLines, reader: Iterator[list[str]]) -> list
             source.refuse_bad(start)
     except StopIteration:
         return []
-    except BadRow as bad:
-        raise Broken(path, f"line {start}: {bad}") from None
+    except BadRowError as bad:
+        raise BrokenFileError(path, f"line {start}: {bad}") from None
     except csv.Error as error:
-        raise Broken(path, f"line {start}: {_csv_problem(error)}") from None
+        raise BrokenFileError(path, f"line {start}: {_csv_problem(error)}") from None
     twice = sorted({name for name in header if header.count(name) > 1})
     if twice:
         names = ", ".join(f"'{name:.80}'" for name in twice)
-        raise Broken(path, f"line {start}: the header names {names} more than once. Give each column its own name.")
+        raise BrokenFileError(
+            path, f"line {start}: the header names {names} more than once. Give each column its own name."
+        )
     return header
 
 
@@ -73,7 +75,7 @@ def _row(header: list[str], cells: list[str]) -> Row:
         return {}
     if len(cells) != len(header):
         noun = "cell" if len(cells) == 1 else "cells"
-        raise BadRow(
+        raise BadRowError(
             f"{len(cells)} {noun} where the header has {len(header)}. "
             "Quote a cell that holds the separator or a line end; leave missing cells empty."
         )
@@ -107,7 +109,7 @@ class _TextLines:
 
     def __init__(self, path: Path) -> None:
         self._lines = (line for batch in batches(path) for line in batch)
-        self._bad: tuple[int, BadRow] | None = None
+        self._bad: tuple[int, BadRowError] | None = None
         self.number = 0
         self.has_ended = False
 
@@ -123,12 +125,12 @@ class _TextLines:
         self.number += 1
         try:
             return utf8(line) + "\n"
-        except BadRow as bad:
+        except BadRowError as bad:
             self._bad = self._bad or (self.number, bad)
             return line.decode("utf-8", "replace") + "\n"
 
     def refuse_bad(self, start: int) -> None:
-        """`BadRow` where a line of the row that began at `start` was no proper text."""
+        """`BadRowError` where a line of the row that began at `start` was no proper text."""
         if self._bad is not None:
             (number, bad), self._bad = self._bad, None
-            raise bad if number == start else BadRow(f"its line {number} is {bad}")
+            raise bad if number == start else BadRowError(f"its line {number} is {bad}")

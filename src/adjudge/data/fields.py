@@ -1,13 +1,13 @@
 """What a value in a table is as a field of an item: a text, a list of texts, or a transcript.
 
-Pure. A value that cannot be shown to a judge without losing something is a `BadRow`; null means
+Pure. A value that cannot be shown to a judge without losing something is a `BadRowError`; null means
 that there is no value, everywhere.
 """
 
 from __future__ import annotations
 
 from adjudge.data.json_rows import Row, json_text
-from adjudge.data.lines import BadRow
+from adjudge.data.lines import BadRowError
 from adjudge.records import FieldValue, Message
 
 
@@ -47,23 +47,29 @@ def _message(name: str, place: int, entry: Row) -> Message:
     where = f"message {place} of field '{name:.80}'"
     role, content = entry["role"], entry["content"]
     if not isinstance(role, str) or not role:
-        raise BadRow(f"{where} has no role. Give it one, such as \"user\" or \"assistant\".")
+        raise BadRowError(f'{where} has no role. Give it one, such as "user" or "assistant".')
     for call in ("tool_calls", "function_call"):
         if entry.get(call):
-            raise BadRow(f"{where} has '{call}', which a transcript does not show. Write the call into its content.")
+            raise BadRowError(
+                f"{where} has '{call}', which a transcript does not show. Write the call into its content."
+            )
     if isinstance(content, list):
         return Message(role, "".join(_part(where, part) for part in content))
     if content is None or isinstance(content, dict):
-        raise BadRow(f"{where} has no text as content. Give the text, or remove the message.")
+        raise BadRowError(f"{where} has no text as content. Give the text, or remove the message.")
     return Message(role, scalar_text(content))
 
 
 def _part(where: str, part: object) -> str:
     if isinstance(part, str):
         return str(part)
-    if not isinstance(part, dict) or not isinstance(part.get("text"), str) or part.get("type", "text") != "text":
+    if (
+        not isinstance(part, dict)
+        or not isinstance(part.get("text"), str)
+        or part.get("type", "text") != "text"
+    ):
         kind = part.get("type") if isinstance(part, dict) else type(part).__name__
-        raise BadRow(
+        raise BadRowError(
             f"{where} has a part of type '{kind}'. Only text parts can be judged: describe the part in words, "
             "or remove it."
         )
@@ -74,4 +80,6 @@ def _json(name: str, value: object) -> str:
     try:
         return json_text(value)
     except RecursionError:
-        raise BadRow(f"field '{name:.80}' is nested too deeply. Flatten it, or give it as a text.") from None
+        raise BadRowError(
+            f"field '{name:.80}' is nested too deeply. Flatten it, or give it as a text."
+        ) from None

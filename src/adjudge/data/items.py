@@ -15,7 +15,7 @@ from pathlib import Path
 
 from adjudge.data.fields import fields_of, scalar_text
 from adjudge.data.json_rows import Row
-from adjudge.data.lines import BadRow, Broken
+from adjudge.data.lines import BadRowError, BrokenFileError
 from adjudge.data.tables import Problems, Table
 from adjudge.errors import DataError
 from adjudge.records import FieldValue, Item
@@ -61,7 +61,9 @@ class ItemFile:
             for place, row in self._table.rows(problems.add):
                 unseen.look_at(row)
                 n_good += self._check_row(place, row, ids, problems, skip_bad)
-        except Broken as broken:
+        except BrokenFileError as broken:
+            if not problems:
+                raise
             problems.add(0, broken.problem)
             raise problems.error() from None
         if repeated := ids.repeated():
@@ -86,7 +88,7 @@ class ItemFile:
                 continue
             try:
                 item = self._item(place, row)
-            except BadRow as bad:
+            except BadRowError as bad:
                 raise DataError(f"{self.path}: {self._table.unit} {place}: {bad}") from None
             yield item
 
@@ -112,7 +114,7 @@ class ItemFile:
             if here == number:
                 try:
                     return self._item(place, row)
-                except BadRow as bad:
+                except BadRowError as bad:
                     problem = str(bad)
         if problem is not None:
             raise DataError(f"{self.path}: {unit} {number}: {problem}")
@@ -127,7 +129,7 @@ class ItemFile:
         """Whether the row is a good item; what is wrong with it goes to the problems."""
         try:
             item = self._item(place, row)
-        except BadRow as bad:
+        except BadRowError as bad:
             problems.add(place, str(bad))
             return False
         further = self._check_item(item) if self._check_item is not None else ()
@@ -147,10 +149,14 @@ class ItemFile:
         for place, row in self._table.rows(lambda *_: None):
             try:
                 item_id = self._item(place, row).id
-            except BadRow:
+            except BadRowError:
                 continue
             # The hash only picks candidates; the ids themselves decide.
-            if hash(item_id) not in repeated or place in left_out or first.setdefault(item_id, place) == place:
+            if (
+                hash(item_id) not in repeated
+                or place in left_out
+                or first.setdefault(item_id, place) == place
+            ):
                 continue
             n_repeated += 1
             problems.add(
@@ -163,11 +169,15 @@ class ItemFile:
     def _check_whole(self, n_good: int, unseen: _UnseenFields, problems: Problems) -> None:
         for name, field in self._renames.items():
             for key in {name, field}.intersection(RESERVED):
-                problems.add(0, f"map {name}={field}: '{key}' is no input field. Reserved keys cannot be renamed here.")
+                problems.add(
+                    0, f"map {name}={field}: '{key}' is no input field. Reserved keys cannot be renamed here."
+                )
         if not n_good and not problems:
             problems.add(0, "no items. Give at least one, or check that this is the right file.")
         elif not n_good:
-            problems.add(0, "no line can be used. Correct the lines below, or check that this is the right file.")
+            problems.add(
+                0, "no line can be used. Correct the lines below, or check that this is the right file."
+            )
         else:
             for text in unseen.problems():
                 problems.add(0, text)
@@ -227,7 +237,7 @@ def _renamed(row: Row, renames: Mapping[str, str]) -> Row:
     gone = set(renames.values())
     for name in taken:
         if name in row and name not in gone:
-            raise BadRow(
+            raise BadRowError(
                 f"map {name}={renames[name]}: the item has a field '{name}' too. Leave the renaming out, "
                 f"or take '{name}' out of the file."
             )
@@ -235,16 +245,23 @@ def _renamed(row: Row, renames: Mapping[str, str]) -> Row:
 
 
 def _item(place: int, row: Row) -> Item:
-    """The item that a row holds. The row is used up."""
+    """The item that a row holds. The row is used up. Every item passes here twice, so what is
+    plain is settled without a call."""
     item_id = row.pop("id", None)
     system = row.pop("system", None)
     group = row.pop("group", None)
-    item_id = str(place) if item_id is None else _label("id", item_id)
+    if item_id is None:
+        item_id = str(place)
+    elif type(item_id) is not str or item_id.isspace() or not item_id:
+        item_id = _label("id", item_id)
     if group is not None:
         group = _label("group", group)
     if "system_a" in row or "system_b" in row:
         return _pair(place, item_id, system, group, row)
-    system = "all" if system is None else _label("system", system)
+    if system is None:
+        system = "all"
+    elif type(system) is not str or system.isspace() or not system:
+        system = _label("system", system)
     return Item(item_id, fields_of(row), system, None, None, group, place)
 
 
@@ -252,7 +269,7 @@ def _pair(place: int, item_id: str, system: object, group: str | None, row: Row)
     sides = {key: row.pop(key, None) for key in ("system_a", "system_b")}
     given = {key: _label(key, value) for key, value in sides.items() if value is not None}
     if given and system is not None:
-        raise BadRow(
+        raise BadRowError(
             f"both 'system' and '{next(iter(given))}' are given. A pair has 'system_a' and 'system_b', "
             "a single response has 'system'."
         )
@@ -270,9 +287,16 @@ _WITHOUT = {
 def _label(key: str, value: object) -> str:
     """The text of a reserved key, which may be a number in the file."""
     if isinstance(value, bool | list | dict):
-        what = "a list" if isinstance(value, list) else "an object" if isinstance(value, dict) else "true or false"
-        raise BadRow(f"field '{key}' is {what}. Give a text or a number.")
+        what = (
+            "a list"
+            if isinstance(value, list)
+            else "an object"
+            if isinstance(value, dict)
+            else "true or false"
+        )
+        raise BadRowError(f"field '{key}' is {what}. Give a text or a number.")
     text = value if type(value) is str else scalar_text(value)
     if not text or text.isspace():
-        raise BadRow(f"field '{key}' is empty. {_WITHOUT.get(key, f"Name the system, or leave '{key}' out.")}")
+        advice = _WITHOUT.get(key) or f"Name the system, or leave '{key}' out."
+        raise BadRowError(f"field '{key}' is empty. {advice}")
     return text

@@ -33,7 +33,7 @@ _MARKS = {
 _GZIP_MAGIC = b"\x1f\x8b"
 
 
-class Broken(DataError):
+class BrokenFileError(DataError):
     """From here on the file cannot be read. `problem` is the message without the file's name."""
 
     def __init__(self, path: Path, problem: str) -> None:
@@ -41,7 +41,7 @@ class Broken(DataError):
         self.problem = problem
 
 
-class BadRow(ValueError):
+class BadRowError(ValueError):
     """One line, or one field of it, cannot be used; the text says why and what to do."""
 
 
@@ -54,7 +54,7 @@ def blocks(path: Path) -> Iterator[bytes]:
     raw = raw_blocks(path)
     head = next(raw, b"")
     if head.startswith(_GZIP_MAGIC):
-        raise Broken(path, "holds gzip data. Give it a name that ends in .gz.")
+        raise BrokenFileError(path, "holds gzip data. Give it a name that ends in .gz.")
     encoding, mark = _encoding(head)
     if encoding == "utf-8":
         yield head[mark:]
@@ -88,7 +88,7 @@ def batches(path: Path) -> Iterator[list[bytes]]:
 
 
 def read_text(path: Path) -> str:
-    """A small file as one text; `Broken` where it is not UTF-8."""
+    """A small file as one text; `BrokenFileError` where it is not UTF-8."""
     number = 0
     lines = []
     for batch in batches(path):
@@ -96,49 +96,53 @@ def read_text(path: Path) -> str:
             number += 1
             try:
                 lines.append(utf8(line))
-            except BadRow as bad:
-                raise Broken(path, f"line {number}: {bad}") from None
+            except BadRowError as bad:
+                raise BrokenFileError(path, f"line {number}: {bad}") from None
     return "\n".join(lines)
 
 
 def utf8(line: bytes) -> str:
-    """The line as text; `BadRow` names the byte that is not UTF-8, a NUL, or the length."""
+    """The line as text; `BadRowError` names the byte that is not UTF-8, a NUL, or the length."""
     if len(line) > LINE_LIMIT:
-        raise BadRow(f"longer than {LINE_LIMIT // 1_000_000} MB. Shorten its fields, or leave the item out.")
+        raise BadRowError(
+            f"longer than {LINE_LIMIT // 1_000_000} MB. Shorten its fields, or leave the item out."
+        )
     try:
         text = line.decode("utf-8")
     except UnicodeDecodeError as error:
         column = len(line[: error.start].decode("utf-8")) + 1
-        raise BadRow(
+        raise BadRowError(
             f"not UTF-8 (byte 0x{line[error.start]:02x} at column {column}). "
             "Save the file as UTF-8; its encoding is not guessed."
         ) from None
     if "\0" in text:
-        raise BadRow(f"NUL character at column {text.index(chr(0)) + 1}. Remove it.")
+        raise BadRowError(f"NUL character at column {text.index(chr(0)) + 1}. Remove it.")
     return text
 
 
 def raw_blocks(path: Path) -> Iterator[bytes]:
-    """The file's bytes, unpacked where its name ends in .gz; faults of the disk as `Broken`."""
+    """The file's bytes, unpacked where its name ends in .gz; faults of the disk as `BrokenFileError`."""
     try:
         with _opened(path) as file:
             while block := file.read(BLOCK):
                 yield block
     except gzip.BadGzipFile as error:
-        raise Broken(path, f"not gzip data ({error}). Pack it anew, or take .gz off its name.") from None
+        raise BrokenFileError(
+            path, f"not gzip data ({error}). Pack it anew, or take .gz off its name."
+        ) from None
     except (EOFError, zlib.error) as error:
-        raise Broken(path, f"gzip data is damaged ({error}). Copy or pack the file anew.") from None
+        raise BrokenFileError(path, f"gzip data is damaged ({error}). Copy or pack the file anew.") from None
     except FileNotFoundError:
-        raise Broken(path, "there is no such file. Check the name and the folder.") from None
+        raise BrokenFileError(path, "there is no such file. Check the name and the folder.") from None
     except IsADirectoryError:
-        raise Broken(path, "a folder, not a file. Name one file in it.") from None
+        raise BrokenFileError(path, "a folder, not a file. Name one file in it.") from None
     except PermissionError:
-        raise Broken(path, "may not be read. Check its permissions.") from None
+        raise BrokenFileError(path, "may not be read. Check its permissions.") from None
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
-        raise Broken(path, f"cannot be read ({error}). Check the path and the disk.") from None
+        raise BrokenFileError(path, f"cannot be read ({error}). Check the path and the disk.") from None
 
 
-def _opened(path: Path) -> IO[bytes]:
+def _opened(path: Path) -> IO[bytes] | gzip.GzipFile:
     if not is_gzip(path):
         return path.open("rb", buffering=0)
     return gzip.open(path, "rb")
@@ -170,7 +174,7 @@ def _recoded(path: Path, encoding: str, head: bytes, rest: Iterator[bytes]) -> I
             text = decoder.decode(block or b"", final=block is None)
         except UnicodeDecodeError as error:
             name = encoding[:6].upper()
-            raise Broken(
+            raise BrokenFileError(
                 path, f"at or after line {line}: not valid {name} ({error.reason}). Save the file as UTF-8."
             ) from None
         line += text.count("\n")

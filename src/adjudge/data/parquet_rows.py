@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from adjudge.data.json_rows import Number, Report, Row, refuse_long_fields, texts
-from adjudge.data.lines import BadRow, Broken, is_gzip, raw_blocks
+from adjudge.data.lines import BadRowError, BrokenFileError, is_gzip, raw_blocks
 
 if TYPE_CHECKING:
     import polars
@@ -29,14 +29,14 @@ def parquet_rows(path: Path, report: Report) -> Iterator[tuple[int, Row]]:
     try:
         import polars as pl
     except ModuleNotFoundError:
-        raise Broken(path, "Parquet needs polars. Install it: pip install 'adjudge[data]'") from None
+        raise BrokenFileError(path, "Parquet needs polars. Install it: pip install 'adjudge[data]'") from None
     number = 0
     for frame in _frames(path, pl):
         for values in frame.iter_rows(named=True):
             number += 1
             try:
                 yield number, _row(values)
-            except BadRow as bad:
+            except BadRowError as bad:
                 report(number, str(bad))
 
 
@@ -47,7 +47,7 @@ def _frames(path: Path, pl: Any) -> Iterator[polars.DataFrame]:
     if not head:
         return
     if not head.startswith(_MAGIC):
-        raise Broken(path, "not a Parquet file. Write it anew, or name it by what it is.")
+        raise BrokenFileError(path, "not a Parquet file. Write it anew, or name it by what it is.")
     try:
         source = io.BytesIO(b"".join(raw_blocks(path))) if is_gzip(path) else path
         # Without globbing: a file's name may contain [ ] or *.
@@ -58,14 +58,14 @@ def _frames(path: Path, pl: Any) -> Iterator[polars.DataFrame]:
             start += len(frame)
     # polars panics on some damaged files; a panic is no Exception.
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError) as error:
-        raise Broken(path, f"damaged Parquet data ({str(error)[:200]}). Write it anew.") from None
+        raise BrokenFileError(path, f"damaged Parquet data ({str(error)[:200]}). Write it anew.") from None
 
 
 def _row(values: dict[str, Any]) -> Row:
     row = {name: _plain(name, value) for name, value in values.items()}
     for name, value in row.items():
         if any("\0" in text for text in texts(value)):
-            raise BadRow(f"NUL character in field '{name:.80}'. Remove it.")
+            raise BadRowError(f"NUL character in field '{name:.80}'. Remove it.")
     refuse_long_fields(row)
     return row
 
@@ -75,7 +75,7 @@ def _plain(name: str, value: object) -> object:
     if value is None or isinstance(value, str | bool):
         return value
     if isinstance(value, float) and not math.isfinite(value):
-        raise BadRow(f"field '{name:.80}' is {value}. Store null where there is no value.")
+        raise BadRowError(f"field '{name:.80}' is {value}. Store null where there is no value.")
     if isinstance(value, int | float | decimal.Decimal):
         return Number(value)
     if isinstance(value, datetime.date | datetime.time):
@@ -84,4 +84,6 @@ def _plain(name: str, value: object) -> object:
         return [_plain(name, entry) for entry in value]
     if isinstance(value, dict):
         return {key: _plain(name, entry) for key, entry in value.items()}
-    raise BadRow(f"field '{name:.80}' holds {type(value).__name__}. Store it as text, a number or a list of them.")
+    raise BadRowError(
+        f"field '{name:.80}' holds {type(value).__name__}. Store it as text, a number or a list of them."
+    )

@@ -3,7 +3,7 @@
 JSONL, a JSON list, CSV, TSV and Parquet, packed with gzip or not. Knows nothing of what the rows
 are about: items, labels, examples and recorded replies are read on top of this. A bad row
 is reported and the stream goes on, so that one pass finds every problem; where nothing after a
-fault can be trusted, the stream ends with `Broken`.
+fault can be trusted, the stream ends with `BrokenFileError`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Literal
 
 from adjudge.data.csv_rows import csv_rows
 from adjudge.data.json_rows import Report, Row, jsonl_rows, list_rows
-from adjudge.data.lines import Broken, is_gzip
+from adjudge.data.lines import BrokenFileError, is_gzip
 from adjudge.data.parquet_rows import parquet_rows
 from adjudge.errors import DataError, listed
 
@@ -47,9 +47,9 @@ class Table:
         if self.suffix == ".parquet":
             return parquet_rows(self.path, report)
         if self.path.is_dir():
-            raise Broken(self.path, "a folder, not a file. Name one file in it.")
+            raise BrokenFileError(self.path, "a folder, not a file. Name one file in it.")
         known = ", ".join(SUFFIXES)
-        raise Broken(
+        raise BrokenFileError(
             self.path, f"format unknown by its name. Name it {known}, each with .gz too where it is packed."
         )
 

@@ -72,7 +72,7 @@ def _labels(words: str) -> re.Pattern[str]:
     )
 
 
-_LINE_LABEL = re.compile(r"^([^\n:]{1,48}):[ \t]*+\n?[ \t]*+(?=[0-9\"'`(])", re.M)
+_LINE_LABEL = re.compile(r"^([^\n:]{1,48}):[ \t]*+(?:\n[ \t]*+){0,2}(?=[0-9\"'`(])", re.M)
 _KEY = re.compile(r"[\"']([^\"'\n:]{1,40})[\"']\s{0,4}:\s{0,4}")
 
 

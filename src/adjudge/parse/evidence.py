@@ -7,7 +7,9 @@ import unicodedata
 
 from .text import Span, masked, thoughts
 
-_QUOTES = str.maketrans({"“": '"', "”": '"', "„": '"', "‘": "'", "’": "'", "«": '"', "»": '"', "–": "-", "—": "-"})
+_QUOTES = str.maketrans(
+    {"“": '"', "”": '"', "„": '"', "‘": "'", "’": "'", "«": '"', "»": '"', "–": "-", "—": "-"}
+)
 _ELLIPSIS = re.compile(r"\s*(?:\.{3,}|…|\[\.{3}\]|\[…\])\s*")
 _EDGES = " \t\n\"'`.,;:!?-…"
 
@@ -49,4 +51,6 @@ def said_in(text: str, answers: list[Span]) -> str:
             line_end = len(plain) if line_end < 0 else line_end
             if line_end - line_start <= 60:
                 plain = plain[:line_start] + plain[line_end + 1 :]
-    return re.sub(r"\A\s*(?:feedback|explanation|evaluation explanation)\s*[:：]\s*", "", plain, flags=re.I).strip()
+    return re.sub(
+        r"\A\s*(?:feedback|explanation|evaluation explanation)\s*[:：]\s*", "", plain, flags=re.I
+    ).strip()

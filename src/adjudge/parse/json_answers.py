@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..records import Protocol, Reading, Scale, Subject
 from .jsonish import Document, Path, find_documents
@@ -24,7 +24,11 @@ class JsonAnswer:
         own = masked(text, thoughts(text)) if "<" in text else text
         self.documents = [document for document in find_documents(own) if document.value]
         start, end = window(text)
-        self.is_bare = len(self.documents) == 1 and self.documents[0].span == (start, end) and text[start:end] == text.strip()
+        self.is_bare = (
+            len(self.documents) == 1
+            and self.documents[0].span == (start, end)
+            and text[start:end] == text.strip()
+        )
 
     def subjects_of(self, criterion: str) -> list[Subject | None]:
         """The subjects that a criterion is scored for: both responses, or none in particular."""
@@ -37,19 +41,21 @@ class JsonAnswer:
             return Reading(status="unparsed")
         if not self.documents:
             return self._without_json(scale)
-        return self._settled(self._path(template, criterion, subject), lambda found: _number(found, scale))
+        return self._settled(self._path(template, criterion, subject), lambda found: number_of(found, scale))
 
     def choice(self) -> Reading:
         if not self.documents:
             return unread(self.text)
         options, tie = offered(self.answer)
-        words = {_flat(options[0]): "first", _flat(options[1]): "second"}
+        words = {flat(options[0]): "first", flat(options[1]): "second"}
         if tie is not None:
-            words[_flat(tie)] = "tie"
+            words[flat(tie)] = "tie"
 
-        def read(found: _Found) -> Reading:
-            written = _flat(found.value) if isinstance(found.value, str) else ""
-            chosen = words.get(written) or words.get(re.sub(r"^(?:response|output|assistant|answer)", "", written))
+        def read(found: Found) -> Reading:
+            written = flat(found.value) if isinstance(found.value, str) else ""
+            chosen = words.get(written) or words.get(
+                re.sub(r"^(?:response|output|assistant|answer)", "", written)
+            )
             return Reading(chosen, "ok" if chosen else "unparsed", "anchored", found.span)
 
         return self._settled(self._path(self.answer.choice or "", "", None), read)
@@ -65,7 +71,9 @@ class JsonAnswer:
         value = self._value(self.answer.evidence, criterion, subject)
         if isinstance(value, str):
             return (value,) if value.strip() else ()
-        return tuple(str(entry) for entry in value if isinstance(entry, str)) if isinstance(value, list) else ()
+        return (
+            tuple(str(entry) for entry in value if isinstance(entry, str)) if isinstance(value, list) else ()
+        )
 
     def reason(self, criterion: str, subject: Subject | None) -> str | None:
         value = self._value(self.answer.reason, criterion, subject)
@@ -105,7 +113,9 @@ class JsonAnswer:
         found = _look_up(self.documents[-1], self._path(template, criterion, subject))
         return found.value if found is not None else None
 
-    def _share(self, template: str | None, criterion: str, subject: Subject | None) -> tuple[float | None, bool]:
+    def _share(
+        self, template: str | None, criterion: str, subject: Subject | None
+    ) -> tuple[float | None, bool]:
         value = self._value(template, criterion, subject)
         if value is None:
             return None, False
@@ -122,7 +132,7 @@ class JsonAnswer:
             found = _look_up(document, path)
             if found is None:
                 continue
-            if found.path in document.doubled:
+            if found.path in found.doubled:
                 return Reading(status="conflicting", span=found.span)
             readings.append(self._on_rung(read(found), found, document))
         if not readings:
@@ -131,7 +141,7 @@ class JsonAnswer:
             return Reading(status="conflicting", span=readings[-1].span)
         return readings[-1]
 
-    def _on_rung(self, reading: Reading, found: _Found, document: Document) -> Reading:
+    def _on_rung(self, reading: Reading, found: Found, document: Document) -> Reading:
         is_strict = self.is_bare and found.is_exact and not document.is_repaired
         # A choice is a string by nature; a score in quotation marks is not what was asked for.
         is_strict = is_strict and (isinstance(reading.value, str) or not isinstance(found.value, str))
@@ -147,14 +157,18 @@ class JsonAnswer:
         return free if free.status in ("ok", "refused") else unread(self.text)
 
 
-class _Found:
+class Found(NamedTuple):
     """A value at a path: what it is, where it stands, and whether its keys were spelled as asked."""
 
-    def __init__(self, value: Any, path: Path, span: tuple[int, int] | None, is_exact: bool, cut: str) -> None:
-        self.value, self.path, self.span, self.is_exact, self.cut = value, path, span, is_exact, cut
+    value: Any
+    path: Path
+    span: tuple[int, int]
+    is_exact: bool
+    cut: str
+    doubled: frozenset[Path]
 
 
-def _look_up(document: Document, wanted: tuple[str, ...]) -> _Found | None:
+def _look_up(document: Document, wanted: tuple[str, ...]) -> Found | None:
     value: Any = document.value
     path: list[str | int] = []
     is_exact = True
@@ -162,17 +176,19 @@ def _look_up(document: Document, wanted: tuple[str, ...]) -> _Found | None:
         if not isinstance(value, dict):
             return None
         if key not in value:
-            loose = [other for other in value if _flat(other) == _flat(key)]
+            loose = [other for other in value if flat(other) == flat(key)]
             if len(loose) != 1:
                 return None
             key, is_exact = loose[0], False
         path.append(key)
         value = value[key]
     place = tuple(path)
-    return _Found(value, place, document.places.get(place, document.span), is_exact, document.cut)
+    return Found(
+        value, place, document.places.get(place, document.span), is_exact, document.cut, document.doubled
+    )
 
 
-def _number(found: _Found, scale: Scale) -> Reading:
+def number_of(found: Found, scale: Scale) -> Reading:
     """A JSON value as a score: a number, or a text that is nothing but one."""
     value = found.value
     if isinstance(value, bool):
@@ -187,7 +203,7 @@ def _number(found: _Found, scale: Scale) -> Reading:
     return Reading(float(value) if status == "ok" else None, status, "anchored", found.span)
 
 
-def _number_in(written: str, found: _Found, scale: Scale) -> Reading:
+def _number_in(written: str, found: Found, scale: Scale) -> Reading:
     read = score_value(scale)(written, 0)
     number = number_at(written, 0)
     rest = written[number.until if number else 0 :].strip(" .。")
@@ -204,14 +220,5 @@ def _could_go_on(value: float, scale: Scale) -> bool:
     return scale.high is None or any(scale.status_of(value * 10 + digit) == "ok" for digit in range(10))
 
 
-def _flat(text: str) -> str:
+def flat(text: str) -> str:
     return _LOOSE.sub("", narrow(text)).casefold()
-
-
-def read_json(text: str, criteria: list[str] | tuple[str, ...], low: float, high: float) -> dict[str, Reading]:
-    """The score of each criterion from a reply in JSON of unknown layout.
-
-    A criterion is a key anywhere in the object; its value is the number, or an object that holds it
-    under `score`, `rating`, `value` or the like. One bad criterion does not fail the others.
-    """
-    raise NotImplementedError

@@ -132,7 +132,8 @@ def _is_key(text: str, at: int) -> bool:
 
 
 def _repaired(text: str, span: Span) -> Document | None:
-    import json_repair  # noqa: PLC0415  only a broken reply pays for the import
+    # Only a broken reply pays for the import.
+    import json_repair
 
     body = text[span[0] : span[1]]
     try:

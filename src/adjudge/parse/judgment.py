@@ -7,17 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any, Literal
 
 from msgspec import structs
 
 from ..records import Choice, Item, Judgment, Order, Protocol, Reading, Scale, Score, Status, Subject
 from .evidence import grounded_share, said_in
 from .json_answers import JsonAnswer
-from .readers import read_chosen, read_scored, unread
+from .readers import read_chosen, read_scored
 from .text import set_aside
-
-Finish = Literal["stop", "length", "content_filter"]
 
 _FRAMES: dict[tuple[str, Order], Choice] = {
     ("first", "ab"): "a",
@@ -86,7 +83,12 @@ class _Reply:
 
     def scores(self) -> list[Score]:
         if self.json is not None:
-            return [score for name, scale in self.protocol.criteria.items() if scale for score in self._json_scores(name, scale)]
+            return [
+                score
+                for name, scale in self.protocol.criteria.items()
+                if scale
+                for score in self._json_scores(name, scale)
+            ]
         scored = [(name, scale) for name, scale in self.protocol.criteria.items() if scale is not None]
         scores = []
         for name, scale in scored:
@@ -168,7 +170,11 @@ class _Reply:
         value = self.item.fields.get(name)
         if value is None:
             return None
-        return value if isinstance(value, str) else "\n".join(v if isinstance(v, str) else v.content for v in value)
+        return (
+            value
+            if isinstance(value, str)
+            else "\n".join(v if isinstance(v, str) else v.content for v in value)
+        )
 
 
 def _score(criterion: str, reading: Reading) -> Score:
@@ -238,6 +244,3 @@ def _overall_differs(protocol: Protocol, judgment: Judgment) -> bool:
         if values and abs(sum(values) / len(values) - overall) > (scale.high - scale.low) / 4:
             return True
     return False
-
-
-__all__ = ["Any", "parse", "unread"]

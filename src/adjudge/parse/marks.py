@@ -102,7 +102,7 @@ def settle(found: list[Found], text: str) -> Reading | None:
     if not spoken:
         spoken = _alone_in_fences(found, text)
     if not spoken:
-        return Reading(status="unparsed")
+        return unreadable()
     if len({mark.value for mark in spoken}) > 1:
         return Reading(status="conflicting", span=spoken[-1].span)
     last = spoken[-1]
@@ -124,7 +124,8 @@ def read_tag(text: str, tag: str, value: Value) -> Reading | None:
     """`<score>4</score>`; a list of levels that the judge repeats is passed over."""
     plain = _prepared(text)
     found = []
-    for match in _tag_pattern(tag).finditer(plain):
+    matches = list(_tag_pattern(tag).finditer(plain))
+    for match in matches:
         skipped = _BEFORE_VALUE.match(plain, match.end())
         read = value(plain, skipped.end() if skipped else match.end())
         if read is None:
@@ -133,12 +134,19 @@ def read_tag(text: str, tag: str, value: Value) -> Reading | None:
         is_echo = closing is not None and _LEVEL_ECHO.match(plain, closing.end()) is not None
         if not (is_echo and _leads_line(plain, match.start())):
             found.append(Found(*read, match.start()))
-    return settle(found, text)
+    return settle(found, text) or (unreadable() if matches else None)
 
 
 def read_marker(text: str, marker: str, value: Value) -> Reading | None:
     """`[RESULT] 4`, however it is set in bold, brackets or full width."""
-    return settle(_behind(_prepared(text), _marker_pattern(marker), value), text)
+    plain, pattern = _prepared(text), _marker_pattern(marker)
+    reading = settle(_behind(plain, pattern, value), text)
+    return reading or (unreadable() if pattern.search(plain) else None)
+
+
+def unreadable() -> Reading:
+    """A mark is there, and what stands behind it is no answer."""
+    return Reading(status="unparsed")
 
 
 def read_label(text: str, labels: tuple[str, ...], value: Value) -> Reading | None:

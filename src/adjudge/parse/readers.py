@@ -8,11 +8,12 @@ it cannot say for sure stays unparsed, for the engine to ask again.
 from __future__ import annotations
 
 import re
+from typing import TypeGuard
 
 from ..records import Answer, Reading, Scale
 from .choice import read_choice
 from .marks import Value, choice_value, read_first_line, read_label, read_marker, read_tag, score_value
-from .refusal import is_refusal
+from .refusal import declines
 from .score import read_score
 
 _PLAIN_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
@@ -21,7 +22,7 @@ _PLAIN_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 def read_scored(answer: Answer, text: str, scale: Scale) -> Reading:
     """The one score of a reply that is not JSON."""
     reading = _marked(answer, text, score_value(scale))
-    if reading is not None and (reading.status != "unparsed" or _has_mark(answer, text)):
+    if _is_final(answer, reading):
         return _strictly(answer, text, reading, _PLAIN_NUMBER)
     free = read_free_score(text, scale)
     return free if answer.reader == "free" else _only_sure(free, text)
@@ -31,7 +32,7 @@ def read_chosen(answer: Answer, text: str) -> Reading:
     """The one choice of a reply that is not JSON: first, second or tie, in the order shown."""
     options, tie = offered(answer)
     reading = _marked(answer, text, choice_value(options, tie))
-    if reading is not None and (reading.status != "unparsed" or _has_mark(answer, text)):
+    if _is_final(answer, reading):
         words = "|".join(re.escape(word) for word in (*options, *([tie] if tie else [])))
         return _strictly(answer, text, reading, re.compile(words))
     free = read_choice(text, options, tie is not None)
@@ -52,7 +53,7 @@ def offered(answer: Answer) -> tuple[tuple[str, str], str | None]:
 
 def unread(text: str) -> Reading:
     """The reading of a reply that holds no answer: a refusal, or simply unparsed."""
-    return Reading(status="refused" if is_refusal(text) else "unparsed")
+    return Reading(status="refused" if declines(text) else "unparsed")
 
 
 def _marked(answer: Answer, text: str, value: Value) -> Reading | None:
@@ -67,9 +68,9 @@ def _marked(answer: Answer, text: str, value: Value) -> Reading | None:
     return None
 
 
-def _has_mark(answer: Answer, text: str) -> bool:
-    """Whether a quoted or fenced mark stands in the text: then nothing else may answer for it."""
-    return answer.reader in ("tag", "marker")
+def _is_final(answer: Answer, reading: Reading | None) -> TypeGuard[Reading]:
+    """Whether the marked answer stands. A mark that is there but cannot be read is not replaced by prose."""
+    return reading is not None and (reading.status != "unparsed" or answer.reader in ("tag", "marker"))
 
 
 def _strictly(answer: Answer, text: str, reading: Reading, plain: re.Pattern[str]) -> Reading:

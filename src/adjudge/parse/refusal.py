@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
-_HEAD = 600
+from .text import folded, narrow
+
+_HEAD = 300
 """How far into a reply a refusal begins, in characters."""
 
 _TASK = (
@@ -12,20 +14,20 @@ _TASK = (
     r"answer|respond|engag|continu|do\s(?:that|this|so)|process|review|participat|offer|make|decid|pick|support|generat|discuss)"
 )
 _REFUSAL = re.compile(
-    rf"\b(?:i|we)(?:['’]m|\sam|\sare|['’]re)?\s(?:\w+\s)?(?:cannot|can['’]?t|can\snot|could\snot|couldn['’]t|won['’]?t|will\snot|unable|"
+    rf"\bi(?:['’]m|\sam)?\s(?:\w+\s)?(?:cannot|can['’]?t|can\snot|could\snot|couldn['’]t|won['’]?t|will\snot|unable|"
     rf"not\sable|must\s(?:respectfully\s)?decline|decline|refuse|do\snot\sfeel\scomfortable|don['’]t\sfeel\scomfortable|"
     rf"not\scomfortable|have\sto\sdecline)\b[^.\n]{{0,40}}?\b{_TASK}"
     r"|\b(?:sorry|apologi[sz]e|apologies)\b[^.\n]{0,30}\b(?:but|cannot|can['’]?t|unable|not\sable)\b"
-    rf"|\b(?:unable|impossible|not\spossible|refuse|decline)\sto\s{_TASK}|\bcannot\sbe\s(?:evaluated|rated|scored|judged|assessed|graded)"
-    r"|\b(?:n/a|not\sapplicable|abstain|no\s(?:score|rating|verdict)\s(?:can|could)\sbe)\b"
+    rf"|^(?:unable|impossible|not\spossible)\sto\s{_TASK}|^(?:\w+\s){{1,4}}cannot\sbe\s(?:evaluated|rated|scored|judged|assessed|graded)"
+    r"|^(?:n/?a|not\sapplicable|(?:i\s)?abstain|no\s(?:score|rating|verdict))\b"
     r"|(?:抱歉|对不起|對不起|很遗憾|很遺憾)[^。\n]{0,30}(?:无法|無法|不能|不便|没有办法)"
-    r"|(?:我|本人|作为|因此)?[^。\n]{0,12}(?:无法|無法|不能|拒绝|拒絕|不便)[^。\n]{0,12}(?:评|評|打分|判断|判斷|提供|回答|协助|比较|完成|给出|满足|回应|处理)"
+    r"|(?:我|本人|作为|因此)?[^。\n]{0,12}(?:无法|無法|不能|拒绝|拒絕|不便)[^。\n]{0,12}(?:评价|评分|评估|評|打分|判断|判斷|提供|回答|协助|比较|完成|给出|满足|回应|处理)"
     r"|(?:평가|판단|채점|답변|제공|비교|점수|선택|도와|응답|결정)[^.\n]{0,16}(?:수\s?없|불가|어렵습니다|않겠|못\s?합니다|거부|거절)"
     r"|(?:죄송|유감)[^.\n]{0,40}(?:없|불가|어렵)"
     r"|(?:評価|判断|回答|採点|お答え)[^。\n]{0,10}(?:できません|できない|致しかね|いたしかね)",
 )
 
 
-def declines(text: str) -> bool:
-    """Whether the beginning of the folded text says that the judge cannot or will not judge."""
-    return _REFUSAL.search(text, 0, _HEAD) is not None
+def is_refusal(text: str) -> bool:
+    """Whether the beginning of the reply says that the judge cannot or will not judge."""
+    return _REFUSAL.search(folded(narrow(text[: 4 * _HEAD])).strip(), 0, _HEAD) is not None

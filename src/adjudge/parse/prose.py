@@ -1,0 +1,131 @@
+"""A score that is said in a sentence: "I would give it a 4 out of 5", "因此给予6分", "4점을 주겠습니다".
+
+Judges also mention scores that they do not give ("to reach a perfect 5, it would need …") and numbers that
+are no scores ("gave 3 examples"). A number counts only where its sentence makes it a score, and a sentence
+about what might have been is passed over. Where sentences differ, the concluding one wins; where none
+concludes, they conflict. The text must be narrow, folded and without emphasis.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from .numbers import Number, number_at, numbers
+
+HEAD = 2_000
+TAIL = 8_000
+"""How far from the two ends of a reply a score in prose is looked for, in characters."""
+
+_SENTENCE_END = re.compile(r"[.!?](?=\s|$)|[。！？\n]")
+_SCORING = re.compile(
+    r"\b(?:scor(?:e|es|ed|ing)|rat(?:e|es|ed|ing)|grad(?:e|es|ed|ing)|giv(?:e|es|en|ing)|gave|award(?:s|ed|ing)?|"
+    r"assign(?:s|ed|ing)?|deserv(?:e|es|ed|ing)|earn(?:s|ed|ing)?|merit(?:s|ed|ing)?|warrant(?:s|ed|ing)?|evaluat(?:e|ed|ing)|(?:gets?|getting|receiv(?:e|es|ed|ing))\san?|mak(?:es|ing)\sit\san?)\b"
+    r"|评|評|给|給|打|得分|得到|获得|分数|为|是|점수|평점|평가"
+)
+_LEADS_TO = re.compile(
+    r"(?:\b(?:of|an?|is|as|at|to|be|it|this|that|them|with|score|scored|rating|rated|grade|only|perfect|solid|strong|full|just|"
+    r"summary|response|answer|output|text|it's|around|about|approximately|roughly)|[:：\"'(]|[评評给給打得为是予出到分数应该]|점수는?|점수를|평점은?)\s{0,3}$"
+)
+_HYPOTHETICAL = re.compile(
+    r"\b(?:would\shave|could\shave|might\shave|should\shave|could\s(?:be|earn|get|reach|score)|"
+    r"(?:to|and|would|could)\s(?:\w+\s)?(?:achieve|reach|attain|become|bring|raise|elevate|push|bump|warrant|merit|obtain|earn|receive|get)\b(?!\s(?:a|the)\s(?:low|fail))|"
+    r"to\s(?:be|make\sit|deserve|score|give\sit|rate\sit)|"
+    r"from\s(?:being|achieving|reaching|earning|receiving|getting|scoring|obtaining|attaining|deserving|a\b|the\b)|"
+    r"(?:prevent|keep|stop|hold|deduct|detract)(?:s|ed|ing)?\b|instead\sof|rather\sthan|short\sof|"
+    r"(?:less|lower|higher|more|better|worse|other)\sthan|below|above|not(?:\squite)?\s(?:an?|the|deserve|merit|warrant|give|reach|achieve|score)|"
+    r"cannot|can't|couldn't|doesn't|does\snot|didn't|did\snot|isn't|is\snot|wouldn't|would\snot|hesitat\w+|required\s(?:by|for)|criteria\sfor|rubric\sfor|scale\sof|scale\sfrom|ranging\sfrom)\b"
+    r"|要达到|达到|不足以|不能|无法|没有|未|距离|不是|려면|위해|않|못"
+)
+_CONDITION = re.compile(r"\b(?:if|unless|had\sit|were\sit|would\shave)\b|如果|若|要是|려면|했다면")
+_MODAL = re.compile(r"\b(?:would|could|might)\b(?<!i would)|会|能|을\s?것")
+_IS_DESCRIBED = re.compile(
+    r"\s{0,2}[\"'”]?\s{0,2}(?:means|represents|indicates|denotes|requires|would\s(?!be\b)|in\sthe\s(?:rubric|scale|criteria)|is\s(?:given|reserved|for|defined|awarded\sto|when)|"
+    r"代表|表示|意味|是指|的标准|标准|档|은\s|는\s|이려면)"
+)
+_COUNTS_THINGS = re.compile(
+    r"\s(?!(?:for|in|on|because|as|and|but|with|since|due|to|at|overall|from|based|would|is|was|given|though|although|however|while|"
+    r"indicating|reflecting|which|that|stars?|points?|here|this|out|or|rather|when|considering|considered|the|it|there|i|seems?|"
+    r"if|by|per|under|according|perfect|excellent|good|fair|poor)\b)[a-z]{2,}"
+    r"|(?:分|点|點)[钟之为别析数成支类部段布享明鐘為別數類]|\s?(?:个|個|条|条|项|種|种|篇|句|次|年|月|日|名|位|개|가지|번|명|年)"
+)
+_SHARE_OF_THINGS = re.compile(r"\s(?:of\s(?:the|these|those|its)|[a-z]+s\s(?:are|were|have|is|do|did))\b")
+_CONCLUDES = re.compile(
+    r"\b(?:overall|therefore|thus|hence|final(?:ly)?|conclu\w+|in\s(?:summary|sum|total)|consequently|so|as\sa\sresult|accordingly|"
+    r"i\s(?:would|will|'d)?\s?(?:give|rate|score|assign|award|grade)|i(?:'d|'ll)\s(?:give|rate|score|assign|award|grade)|given\s(?:this|these|that|the))\b"
+    r"|因此|所以|综上|总的来说|总体|最终|综合|于是|따라서|그러므로|종합|결론|최종|총평"
+)
+_SCORE_IN_WORDS = re.compile(
+    r"\b(?:(?:scores?|ratings?|grade)\s(?:of|is|as|at|to|would\sbe|should\sbe)\s(?:an?\s)?|(?:give|rate|score|award|gave|giving)\s(?:it|this)\s(?:an?\s)?|(?:scor(?:es?|ing)|earn(?:s|ing)|deserves|receives)\san?\s)"
+    r"(?=(?:zero|one|two|three|four|five|six|seven|eight|nine|ten)\b)"
+    r"|\b(?=(?:zero|one|two|three|four|five|six|seven|eight|nine|ten)\s(?:out\sof|stars?\b|points?\b|/))"
+)
+
+
+class Said(NamedTuple):
+    """A score that a sentence gives."""
+
+    number: Number
+    sentence: int
+    concludes: bool
+
+
+def scores_said(text: str, high: float) -> list[Said]:
+    """The scores that sentences near either end give, in order, without those that might have been."""
+    windows = [(0, len(text))] if len(text) <= HEAD + TAIL else [(0, HEAD), (len(text) - TAIL, len(text))]
+    return [said for start, end in windows for said in _said_between(text, start, end, high)]
+
+
+def concluding(said: list[Said]) -> list[Said]:
+    """Those that count: all where they agree, otherwise those of the last sentence that concludes."""
+    if len({one.number.value for one in said}) <= 1:
+        return said
+    concluded = [one for one in said if one.concludes]
+    if not concluded:
+        return said
+    last = concluded[-1].sentence
+    # What is said after the conclusion, and differs from it, leaves open which one was meant.
+    return [one for one in said if one.sentence >= last]
+
+
+def _said_between(text: str, start: int, end: int, high: float) -> list[Said]:
+    found: list[Said] = []
+    candidates = sorted([*numbers(text, start, end), *_in_words(text, start, end)], key=lambda number: number.start)
+    ends = [match.end() for match in _SENTENCE_END.finditer(text, start, end)] if candidates else []
+    index, begin = 0, start
+    for number in candidates:
+        while index < len(ends) and ends[index] <= number.start:
+            begin = ends[index]
+            index += 1
+        left = text[max(begin, number.start - 160) : number.start]
+        if _is_score(text, left, number, high) and not _might_have_been(text, left, number):
+            found.append(Said(number, begin, _CONCLUDES.search(left) is not None))
+    return found
+
+
+def _in_words(text: str, start: int, end: int) -> list[Number]:
+    found = [number_at(text, match.end()) for match in _SCORE_IN_WORDS.finditer(text, start, end)]
+    return [number for number in found if number is not None]
+
+
+def _is_score(text: str, left: str, number: Number, high: float) -> bool:
+    after = number.until
+    if number.top is not None:
+        return number.top == high and not _SHARE_OF_THINGS.match(text, after)
+    following = text[number.end : number.end + 6].lstrip()
+    if _COUNTS_THINGS.match(text, number.end if following.startswith(("分", "点", "點")) else after):
+        return False
+    if following.startswith(("점", "star", "星")):
+        return True
+    return _LEADS_TO.search(left) is not None and _SCORING.search(left[-48:]) is not None
+
+
+def _might_have_been(text: str, left: str, number: Number) -> bool:
+    """Whether the clause of the number says what was not given, or the sentence states a condition."""
+    clause = left[max(left.rfind(", "), left.rfind("; "), left.rfind("，")) + 1 :]
+    return (
+        _HYPOTHETICAL.search(clause[-72:]) is not None
+        or _CONDITION.search(clause) is not None
+        or (_CONDITION.search(left) is not None and _MODAL.search(clause) is not None)
+        or _IS_DESCRIBED.match(text, number.until) is not None
+    )

@@ -1,0 +1,194 @@
+"""Read one score from a reply of unknown format.
+
+The ladder: the whole reply is the score (strict); otherwise, as judges really write (anchored), what is marked
+as the answer, the number that a reply opens with, the label of a criterion, a sentence that gives a score,
+and last what is marked inside a code block. Every rung gives a value, a reason why not, or nothing, and only
+nothing goes on to the next: a rung that is in doubt is never overruled by a weaker one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from ..records import Reading, Scale, Status
+from .answers import ANSWER, LABEL, SCORE_WORDS, Mark, hard_marks, labels, part_labels
+from .numbers import Number, number_at
+from .prose import concluding, scores_said
+from .refusal import is_refusal
+from .text import folded, narrow, set_aside, window, without_emphasis
+
+_BARE = re.compile(r"[-+]?[0-9]{1,9}(?:\.[0-9]{1,9})?")
+_FILLER = re.compile(
+    r"[\s\"'`“”‘’(\[{:=|]{0,10}"
+    r"(?:(?:the|an?|my|is|of|as|i|would|give|it|this|response|score|scored|rating|rate|final|overall|result|"
+    r"should\sbe|will\sbe|be|为|是|给|得|分数|得分|评分|점수|점수는|점수:)(?![a-z])[\s:\"'(\[]{0,4}){0,5}"
+)
+_ABSTAINS = re.compile(r"[\s\"'`(\[:]{0,6}(?:n/?a\b|none\b|null\b|not\s(?:applicable|available|given)|unable|cannot|无法|不适用|없음|불가)")
+_ANOTHER = re.compile(r"\s?(?:,|;|and|&|vs\.?|or)\s?[0-9]++(?:\.[0-9]++)?+\s?(?:$|[\n.,;)\]<])")
+_OPENING = re.compile(r"(?:[-•·>(\[\"'“:]|\s){0,6}")
+_LIST_DOT = re.compile(r"(?:[.)]|、)(?=\s)")
+_HEAD_ENDS = re.compile(
+    r"\s{0,2}(?:$|[\n,;:!(\[=，；：！。（\ufffc]|\.(?![0-9])|\)(?![a-z])|[-–—]\s?(?=\D)|[\"'”’])|\s(?=(?:the|this|it|because|although|while|reason|explanation|since|i|that)\b)|\s{2,}"
+)
+_CLOSING = re.compile(r"(?:[.!?。！？\n\ufffc][ \t]*+|[a-z][ \t]?\()([0-9]++(?:\.[0-9]++)?+)\s?(?:/[0-9]++)?\)?[.。]?\s*$")
+_LIST_LINE = re.compile(r"^[ \t]{0,4}([0-9]{1,2})[.)、][ \t]", re.M)
+_WORD_THEN_NUMBER = re.compile(r"[a-z][a-z ]{1,30}\(\s?(?=[0-9])")
+
+
+def read_score(
+    text: str,
+    low: float,
+    high: float,
+    step: float | None = None,
+    *,
+    names: Mapping[float, str] | None = None,
+) -> Reading:
+    """The score that the reply gives on the scale from `low` to `high`, or the reason why there is none.
+
+    `step` is the distance between the levels, none where any value between counts. `names` are words that
+    stand for levels ({0: "fail", 1: "pass"}) and are read where a number would be.
+    """
+    scale = Scale(low=low, high=high, best="unknown", step=step)
+    start, end = window(text)
+    reply = narrow(text[start:end])
+    if not reply:
+        return Reading()
+    bare = _BARE.fullmatch(reply)
+    if bare:
+        how = "strict" if text.strip() == text[start:end] else "anchored"
+        reading = _judged(scale, [Number(float(reply), 0, len(reply), len(reply))])
+    else:
+        how = "anchored"
+        reading = _anchored(reply, scale, _folded_names(names))
+    if reading is None:
+        return Reading(status="refused" if is_refusal(reply) else "unparsed")
+    if reading.status != "ok" or reading.span is None:
+        return Reading(status=reading.status)
+    span = (start + reading.span[0], start + reading.span[1])
+    return Reading(value=reading.value, status="ok", how="strict" if how == "strict" else "anchored", span=span)
+
+
+def _folded_names(names: Mapping[float, str] | None) -> dict[str, float]:
+    return {folded(narrow(name)).strip(): value for value, name in (names or {}).items() if name.strip()}
+
+
+def _anchored(reply: str, scale: Scale, names: dict[str, float]) -> Reading | None:
+    own = folded(without_emphasis(set_aside(reply)))
+    reading = _spoken(own, scale, names)
+    if reading is None and ("```" in reply or "~~~" in reply):
+        shown = folded(without_emphasis(set_aside(reply, fenced=False)))
+        reading = _marked(shown, scale, names)
+    return reading
+
+
+def _spoken(own: str, scale: Scale, names: dict[str, float]) -> Reading | None:
+    opening, is_sure = _opening(own, names)
+    marked = _marked(own, scale, names, opening if is_sure else None)
+    if marked is not None:
+        return marked
+    parts = [number for number in _values(own, part_labels(own), names) if _HEAD_ENDS.match(own, number.until)]
+    if parts and (opening is None or _LIST_DOT.match(own, opening.until)):
+        return _judged(scale, parts)
+    if opening is not None:
+        return _judged(scale, [opening])
+    said = [one.number for one in concluding(scores_said(own, scale.high or 0.0))] or _closing(own)
+    return _judged(scale, said) if said else None
+
+
+def _marked(own: str, scale: Scale, names: dict[str, float], opening: Number | None = None) -> Reading | None:
+    """What the strongest marks say; a score alone on the first line is as good as a mark."""
+    found = hard_marks(own, SCORE_WORDS) + labels(own, SCORE_WORDS)
+    strong = [mark for mark in found if mark.rank >= LABEL]
+    values = _values(own, strong, names)
+    if opening is not None:
+        values.append(opening)
+    if values:
+        return _judged(scale, values)
+    if any(mark.rank == ANSWER and _ABSTAINS.match(own, mark.at) for mark in strong):
+        return Reading(status="refused")
+    weak = _values(own, [mark for mark in found if mark.rank < LABEL], names)
+    return _judged(scale, weak) if weak else None
+
+
+def _values(own: str, marks: Iterable[Mark], names: dict[str, float]) -> list[Number]:
+    found: list[Number] = []
+    for mark in marks:
+        found += _value_after(own, mark.at, names)
+    return found
+
+
+def _value_after(own: str, at: int, names: dict[str, float]) -> list[Number]:
+    """The number or the named level that follows a mark; two where the mark is followed by two."""
+    filler = _FILLER.match(own, at)
+    for place in {at, filler.end() if filler else at}:
+        number = number_at(own, place) or _name_at(own, place, names)
+        if number is not None:
+            another = _ANOTHER.match(own, number.until)
+            doubt = [number._replace(value=float("nan"))] if another else []
+            return [number, *doubt]
+    return []
+
+
+def _name_at(own: str, at: int, names: dict[str, float]) -> Number | None:
+    for name, value in names.items():
+        end = at + len(name)
+        if own.startswith(name, at) and not own[end : end + 1].isalpha():
+            return Number(value, at, end, end)
+    return None
+
+
+def _opening(own: str, names: dict[str, float]) -> tuple[Number | None, bool]:
+    """The score that the reply opens with, and whether it stands alone on its line."""
+    opening = _OPENING.match(own)
+    at = opening.end() if opening else 0
+    number = number_at(own, at) or _name_at(own, at, names)
+    if number is None:
+        inside = _WORD_THEN_NUMBER.match(own, at)
+        number = number_at(own, inside.end()) if inside else None
+        if number is None or not own.startswith(")", number.until):
+            return None, False
+        return number, False
+    if number.value < 0 and own.startswith("-", at - 1):
+        number = None
+    if number is None or not _HEAD_ENDS.match(own, number.until):
+        return None, False
+    if _LIST_DOT.match(own, number.until) and _is_a_list(own):
+        return None, False
+    line_end = own.find("\n", number.until)
+    rest = own[number.until : line_end if line_end >= 0 else len(own)].strip(" .。*")
+    return number, not rest and not _LIST_DOT.match(own, number.until)
+
+
+def _closing(own: str) -> list[Number]:
+    """The number with which a reply ends, alone after its last sentence or in brackets behind it."""
+    closing = _CLOSING.search(own, max(0, len(own) - 24))
+    number = number_at(own, closing.start(1)) if closing else None
+    return [number] if number is not None and number.start else []
+
+
+def _is_a_list(own: str) -> bool:
+    """Whether lines are numbered one after the other, so that an opening "1." is no score."""
+    seen: list[int] = []
+    for line in _LIST_LINE.finditer(own):
+        seen.append(int(line[1]))
+        if len(seen) > 1:
+            return seen[1] == seen[0] + 1
+    return False
+
+
+def _judged(scale: Scale, found: list[Number]) -> Reading:
+    """One value if all agree, on the scale or off it; otherwise a conflict."""
+    values = {_on(scale, number) for number in found}
+    if len(values) > 1:
+        return Reading(status="conflicting")
+    number = found[-1]
+    status: Status = scale.status_of(_on(scale, number))
+    if status != "ok":
+        return Reading(status=status)
+    return Reading(value=number.value, status="ok", span=(number.start, number.end))
+
+
+def _on(scale: Scale, number: Number) -> float:
+    """The value; infinite where the judge names another maximum than the scale's, so it is never rescaled."""
+    return number.value if number.top is None or number.top == scale.high else float("inf")

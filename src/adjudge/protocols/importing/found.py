@@ -1,0 +1,69 @@
+"""What the search for prompts in a document comes back with, and what counts as a prompt."""
+
+from __future__ import annotations
+
+import re
+
+from msgspec import Struct
+
+from .slots import Template
+
+MIN_LITERAL = 20
+"""Characters beside its placeholders that a text needs to be a prompt."""
+
+MIN_PLAIN = 40
+"""Characters that a text without placeholders needs."""
+
+_JUDGE_WORDS = re.compile(
+    r"\b(?:scor(?:e[sd]?|ing)|rat(?:e|es|ing|ings)|evaluat\w{1,6}|judg\w{1,8}|grad(?:e[sdr]?|ing)|assess\w{0,6}"
+    r"|rank(?:s|ing)?|criteri(?:on|a)|rubrics?|verdict|compare|better)\b"
+    r"|评分|打分|评价|评估|评判|得分|分数|평가|점수|채점|판단|評価|採点|比較",
+    re.IGNORECASE,
+)
+_PROMPT_NAMES = re.compile(r"prompt|template|instruction|judge|rubric|system|提示|프롬프트|지시|プロンプト", re.IGNORECASE)
+_SYSTEM_NAMES = re.compile(r"(?:^|[\W_])sys(?:tem)?(?:[\W_]|$)|(?-i:System)|系统|시스템|システム", re.IGNORECASE)
+_WORD_BREAK = re.compile(r"\s|[\u3040-\u30ff\u4e00-\u9fff]")
+
+
+class Found(Struct, frozen=True):
+    """A text that may be a prompt, with the names around it and its place in the document."""
+
+    names: tuple[str, ...]
+    """the heading or variable, then what stands around it, innermost first"""
+    template: Template
+    first_line: int
+    last_line: int
+    undone: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The innermost name, or nothing."""
+        return self.names[0] if self.names else ""
+
+
+class Search(Struct):
+    """All that was found, and what was left out with a reason."""
+
+    prompts: list[Found]
+    notes: list[str]
+
+
+def has_judge_words(text: str) -> bool:
+    """Whether the text speaks of scoring, in English, Chinese, Korean or Japanese."""
+    return _JUDGE_WORDS.search(text) is not None
+
+
+def is_prompt_name(name: str) -> bool:
+    """Whether a heading or a variable announces a prompt."""
+    return _PROMPT_NAMES.search(name) is not None
+
+
+def is_system(found: Found) -> bool:
+    """Whether a text is meant as the system message of the prompts that follow it."""
+    return _SYSTEM_NAMES.search(found.name) is not None
+
+
+def is_prose(template: Template) -> bool:
+    """Whether there is enough text beside the placeholders, and more than a path or a key."""
+    return len(template.literal.strip()) >= MIN_LITERAL and len(_WORD_BREAK.findall(template.literal)) >= 3

@@ -1,0 +1,65 @@
+"""`labels-not-blind`: the names of two compared responses tell the judge which is meant to win."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from .prompt import TELLING_SIDES, Prompt, Slot, Suspicion, tokens_of
+
+NAME = "labels-not-blind"
+
+_ALONE = frozenset(
+    "baseline enhanced improved ours proposed treatment challenger champion finetuned optimized 基线 改进 优化 베이스라인 개선 "
+    "chosen rejected winner loser".split()
+)
+"""Words that tell by themselves; the others tell only as a pair."""
+
+_PAIRS = (*TELLING_SIDES, ("旧", "新"), ("原始", "修改"), ("之前", "之后"), ("人工", "模型"), ("기존", "신규"), ("기존", "새"),
+          ("이전", "이후"), ("원본", "수정"), ("원본", "수정본"), ("사람", "모델"))  # fmt: skip
+
+_MODEL_NAME = re.compile(
+    r"\b(?:chatgpt|gpt-?[345][\w.-]*|claude[\w.-]*|gemini[\w.-]*|llama-?\d?[\w.-]*|mistral[\w.-]*|qwen[\w.-]*|deepseek[\w.-]*|"
+    r"palm-?2|vicuna[\w.-]*|alpaca|bard|davinci[\w-]*)\b",
+    re.IGNORECASE,
+)
+
+
+def look(prompt: Prompt) -> Iterator[Suspicion]:
+    """The labels, the words of the choice, and, where inputs are fenced, their names."""
+    pair = prompt.compared
+    if pair is None:
+        return
+    one, two = (_seen(prompt, slot, side) for slot, side in zip(pair, ("a", "b"), strict=True))
+    telling = _telling(one, two)
+    if telling:
+        yield Suspicion(
+            pair[0].label_start,
+            f"the two responses are called {telling}, which tells the judge who is meant to win.",
+            "Call them Response A and Response B, and judge both orders.",
+        )
+
+
+def _seen(prompt: Prompt, slot: Slot, side: str) -> tuple[str, ...]:
+    """All that the judge reads as the name of one side."""
+    answer = prompt.protocol.answer
+    names = [slot.label]
+    if prompt.protocol.fence:
+        names.append(slot.field)
+    names += [words[side] for words in (answer.choices, answer.subjects) if side in words]  # type: ignore[index]
+    return tuple(names)
+
+
+def _telling(one: tuple[str, ...], two: tuple[str, ...]) -> str:
+    for left, right in zip(one, two, strict=False):
+        named = [found[0] for text in (left, right) if (found := _MODEL_NAME.search(text))]
+        if named and left.lower() != right.lower():
+            return " and ".join(f"'{name}'" for name in named)
+        tokens = set(tokens_of(left)), set(tokens_of(right))
+        alone = [word for word in _ALONE if (word in tokens[0]) != (word in tokens[1])]
+        if alone:
+            return f"'{left}' and '{right}'"
+        for pair in _PAIRS:
+            if any(a in tokens[0] and b in tokens[1] and not {a, b} <= tokens[0] for a, b in (pair, pair[::-1])):
+                return f"'{left}' and '{right}'"
+    return ""

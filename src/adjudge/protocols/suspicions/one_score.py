@@ -1,0 +1,52 @@
+"""`one-score-two-responses`: two responses are shown, and a criterion has one score for both."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from .levels import declared_levels, level_lists
+from .prompt import Prompt, Suspicion
+
+NAME = "one-score-two-responses"
+
+_RELATIVE = re.compile(
+    r"\b(?:better|prefer\w*|tie|tied|equal\w*|same|(?:response|answer|assistant|output|model|summary) (?:[ab12]|one|two)|"
+    r"first|second|former|latter|worse)\b|更好|相同|平局|더 나은|동일|비슷|\b[AB]\b",
+    re.IGNORECASE,
+)
+
+
+def look(prompt: Prompt) -> Iterator[Suspicion]:
+    """Criteria with a scale whose place in the reply names no response.
+
+    A scale that measures the distance between the two ("5 = B is much better") needs no subject.
+    """
+    pair = prompt.compared
+    if pair is None or _is_relative(prompt):
+        return
+    alone = [name for name, _ in prompt.scales if not _has_subject(prompt, name)]
+    if not alone:
+        return
+    shown = f"'{pair[0].label or pair[0].name}' and '{pair[1].label or pair[1].name}'"
+    names = ", ".join(f"'{name}'" for name in alone[:6]) + (", …" if len(alone) > 6 else "")
+    yield Suspicion(
+        None,
+        f"two responses are shown ({shown}), and the reply holds a single score for {names}: whose it is stays open.",
+        "Ask for a score for each response, with {subject} in the path, or leave the scale out and ask for a choice.",
+        "answer",
+    )
+
+
+def _has_subject(prompt: Prompt, criterion: str) -> bool:
+    answer = prompt.protocol.answer
+    path = answer.scores.get(criterion, answer.score)
+    if path is not None:
+        return "{subject}" in path
+    # Other readers find one number in the reply, unless the protocol says whose it is.
+    return bool(answer.subjects)
+
+
+def _is_relative(prompt: Prompt) -> bool:
+    lists = [*level_lists(prompt), *(declared_levels(scale) for _, scale in prompt.scales)]
+    return any(sum(bool(_RELATIVE.search(level.text)) for level in levels) >= 2 for levels in lists)

@@ -1,0 +1,76 @@
+"""The reply's format as the prompt shows it: JSON objects by their keys, tags, labelled lines.
+
+A shown format is seldom valid JSON (`"score": N`, `"A|B"`), so nothing is parsed here: strings
+that a colon follows are keys, braces are nesting, and the rest is passed over.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+from .prompt import Prompt
+
+_TOKEN = re.compile(
+    r"""[{}]
+    | \\?"(?P<double>[^"\\\n{}]{0,80})\\?"(?P<colon>\s{0,4}:\s{0,4})?
+    | '(?P<single>[^'\\\n{}]{1,80})'(?P<single_colon>\s{0,4}:\s{0,4})
+    """,
+    re.VERBOSE,
+)
+_VALUE = re.compile(r"[^,}\n]{0,120}")
+
+
+class Object(NamedTuple):
+    """An object in a shown format: its keys with what stands in the place of each value."""
+
+    start: int
+    end: int
+    depth: int
+    values: dict[str, tuple[str, int]]
+    """key → the value as shown, and where"""
+    inside: tuple[str, ...]
+    """the keys of the objects around it, outermost first"""
+
+
+@lru_cache(maxsize=512)
+def objects_in(words: str) -> tuple[Object, ...]:
+    """The JSON-like objects of a text that have at least one key, in the order in which they end."""
+    done: list[Object] = []
+    starts: list[int] = []
+    values: list[dict[str, tuple[str, int]]] = []
+    last_key: list[str] = []
+    for token in _TOKEN.finditer(words):
+        if token[0] == "{":
+            starts.append(token.start())
+            values.append({})
+            last_key.append("")
+        elif token[0] == "}":
+            if starts:
+                start, own = starts.pop(), values.pop()
+                last_key.pop()
+                if own:
+                    done.append(Object(start, token.end(), len(starts), own, tuple(filter(None, last_key))))
+        elif starts and (token["colon"] or token["single_colon"]):
+            key = (token["double"] or token["single"] or "").strip().lower()
+            value = _VALUE.match(words, token.end())
+            values[-1].setdefault(key, (value[0].strip() if value else "", token.end()))
+            last_key[-1] = key
+    return tuple(done)
+
+
+_TAG = re.compile(r"</?([A-Za-z][\w-]{1,30})>")
+_LABELLED = re.compile(r"^[\s*_#>\[<\"'•-]{0,8}([^\W\d][\w /'()-]{1,40}?)[\]>*_\"']{0,4}\s?[:：]", re.MULTILINE)
+
+
+def places_of(prompt: Prompt) -> set[str]:
+    """The names of all places in the reply that the prompt shows or the settings read, in small letters."""
+    answer = prompt.protocol.answer
+    paths = (answer.score, answer.choice, answer.confidence, answer.choice_confidence, answer.evidence, answer.reason)
+    places = {part for path in (*paths, *answer.notes.values(), *answer.scores.values()) if path for part in path.split(".")}
+    for shown in objects_in(prompt.words):
+        places.update(shown.values)
+    places.update(found[1] for found in _TAG.finditer(prompt.words))
+    places.update(found[1] for found in _LABELLED.finditer(prompt.words))
+    return {place.lower().strip() for place in places}
