@@ -1,3 +1,71 @@
 """Adjudge scores model outputs with LLM judges, and says how far each score can be trusted."""
 
 from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from .version import __version__
+
+if TYPE_CHECKING:
+    from .errors import AdjudgeError
+    from .parse import read_choice, read_json, read_score
+    from .protocols import load_protocol
+    from .records import (
+        Call,
+        Estimate,
+        Item,
+        Judgment,
+        Label,
+        Message,
+        Protocol,
+        Reading,
+        Reply,
+        Result,
+        Rubric,
+        Scale,
+        Score,
+    )
+
+__all__ = [
+    "AdjudgeError",
+    "Call",
+    "Estimate",
+    "Item",
+    "Judgment",
+    "Label",
+    "Message",
+    "Protocol",
+    "Reading",
+    "Reply",
+    "Result",
+    "Rubric",
+    "Scale",
+    "Score",
+    "__version__",
+    "load_protocol",
+    "read_choice",
+    "read_json",
+    "read_score",
+]
+
+_HOMES = {
+    "AdjudgeError": "errors",
+    "load_protocol": "protocols",
+    "read_choice": "parse",
+    "read_json": "parse",
+    "read_score": "parse",
+}
+
+
+def __getattr__(name: str) -> Any:
+    # A name is imported when it is first used, so that a short command stays short.
+    if name not in __all__:
+        raise AttributeError(f"module 'adjudge' has no attribute {name!r}")
+    value = getattr(import_module(f".{_HOMES.get(name, 'records')}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -26,6 +26,8 @@ def _print_version(is_asked: bool) -> None:
 
 @app.callback()
 def _root(
-    _version: bool = typer.Option(False, "--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
+    _version: bool = typer.Option(
+        False, "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
+    ),
 ) -> None:
     pass

@@ -7,14 +7,16 @@ from pathlib import Path
 import typer
 
 from ..data import ItemFile
-from ..errors import DataError, ProtocolError
-from ..protocols import builtin_ids, check_protocols, import_document, load_protocol, write_starter
+from ..errors import DataError
+from ..protocols import builtin_ids, load_protocol, write_starter
 from ..records import Item, Order, Protocol, Scale
 from ..render import number_text, problems_of, render
 from .output import print_json, print_table, print_text
 
 protocols_app = typer.Typer(
-    help="The ways of judging: list, show, check, write and import them.", no_args_is_help=True, rich_markup_mode=None
+    help="The ways of judging: list, show, check, write and import them.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
 )
 
 AS_JSON = typer.Option(False, "--json", help="Print JSON instead of a table.")
@@ -80,12 +82,24 @@ def _scale_text(scale: Scale | None) -> str:
 @protocols_app.command("show")
 def show_protocol(
     ref: str = typer.Argument(..., metavar="ID|DIR", help="A built-in id, or the folder of a protocol."),
-    item: str = typer.Option(None, "--item", metavar="FILE:N", help="Show exactly what would be sent for line N of FILE."),
-    rubric: Path = typer.Option(None, "--rubric", help="A rubric (TOML or JSON), for protocols that take one."),
-    examples: Path = typer.Option(None, "--examples", help="Judged examples (JSONL), for protocols that take them."),
-    criterion: str = typer.Option("", "--criterion", help="A criterion in words, for protocols that take one."),
-    renames: list[str] = typer.Option([], "--map", metavar="INPUT=FIELD", help="Take an input from another field."),
-    order: str = typer.Option("ab", "--order", metavar="ab|ba", help="Which response of a pair is shown first."),
+    item: str = typer.Option(
+        None, "--item", metavar="FILE:N", help="Show exactly what would be sent for line N of FILE."
+    ),
+    rubric: Path = typer.Option(
+        None, "--rubric", help="A rubric (TOML or JSON), for protocols that take one."
+    ),
+    examples: Path = typer.Option(
+        None, "--examples", help="Judged examples (JSONL), for protocols that take them."
+    ),
+    criterion: str = typer.Option(
+        "", "--criterion", help="A criterion in words, for protocols that take one."
+    ),
+    renames: list[str] = typer.Option(
+        [], "--map", metavar="INPUT=FIELD", help="Take an input from another field."
+    ),
+    order: str = typer.Option(
+        "ab", "--order", metavar="ab|ba", help="Which response of a pair is shown first."
+    ),
     as_json: bool = AS_JSON,
 ) -> None:
     """The texts of a protocol; with --item, exactly the messages that a judge would be sent."""
@@ -119,7 +133,14 @@ def show_protocol(
 def _show_template(protocol: Protocol, as_json: bool) -> None:
     texts = {"system": protocol.system_text, "user": protocol.user_text}
     if as_json:
-        print_json({**_described(protocol), "answer": protocol.answer, "system_text": protocol.system_text, "user_text": protocol.user_text})
+        print_json(
+            {
+                **_described(protocol),
+                "answer": protocol.answer,
+                "system_text": protocol.system_text,
+                "user_text": protocol.user_text,
+            }
+        )
         return
     print_text(f"{protocol.id}@{protocol.digest}: {protocol.title}")
     for role, text in texts.items():
@@ -143,7 +164,9 @@ def parse_renames(renames: list[str]) -> dict[str, str]:
 def _item_at(place: str, renames: dict[str, str], protocol: Protocol) -> Item:
     path, sign, number = place.rpartition(":")
     if not sign or not number.isdecimal() or int(number) < 1:
-        raise DataError(f"--item {place}: write it as FILE:N, where N is the line of the item, counted from 1.")
+        raise DataError(
+            f"--item {place}: write it as FILE:N, where N is the line of the item, counted from 1."
+        )
     item = ItemFile(path, renames).item(int(number))
     problems = problems_of(protocol, item)
     if problems:
@@ -153,11 +176,17 @@ def _item_at(place: str, renames: dict[str, str], protocol: Protocol) -> Item:
 
 @protocols_app.command("check")
 def check(
-    refs: list[str] = typer.Argument(..., metavar="ID|DIR…", help="Built-in ids or folders; a folder of protocols is checked whole."),
+    refs: list[str] = typer.Argument(
+        ..., metavar="ID|DIR…", help="Built-in ids or folders; a folder of protocols is checked whole."
+    ),
     as_json: bool = AS_JSON,
-    github: bool = typer.Option(False, "--github", help="Print findings as GitHub shows them beside the line."),
+    github: bool = typer.Option(
+        False, "--github", help="Print findings as GitHub shows them beside the line."
+    ),
 ) -> None:
     """All problems of protocols at once, and what looks suspicious. Exit 1 where there is anything."""
+    from ..protocols.check import check_protocols
+
     findings = check_protocols(refs)
     if as_json:
         print_json(findings)
@@ -170,7 +199,9 @@ def check(
 
 
 @protocols_app.command("new")
-def new(folder: Path = typer.Argument(..., metavar="DIR", help="The folder to write; it must not exist yet.")) -> None:
+def new(
+    folder: Path = typer.Argument(..., metavar="DIR", help="The folder to write; it must not exist yet."),
+) -> None:
     """A commented protocol to start from."""
     write_starter(folder)
     typer.echo(f"Wrote {folder}: edit protocol.toml and user.md, then run: adjudge protocols check {folder}")
@@ -183,6 +214,8 @@ def import_(
     as_json: bool = AS_JSON,
 ) -> None:
     """Turn a document of prompts into protocol folders without changing a byte of the prompts."""
+    from ..protocols.importing import import_document
+
     imported = import_document(file, to)
     if as_json:
         print_json(imported)
@@ -191,6 +224,3 @@ def import_(
         typer.echo(folder)
     for note in imported.notes:
         typer.echo(note, err=True)
-
-
-__all__ = ["ProtocolError", "parse_renames", "protocols_app"]

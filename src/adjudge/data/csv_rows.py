@@ -133,4 +133,4 @@ class _TextLines:
         """`BadRowError` where a line of the row that began at `start` was no proper text."""
         if self._bad is not None:
             (number, bad), self._bad = self._bad, None
-            raise bad if number == start else BadRowError(f"its line {number} is {bad}")
+            raise bad if number == start else BadRowError(f"in line {number}: {bad}")

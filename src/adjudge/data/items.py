@@ -94,33 +94,33 @@ class ItemFile:
 
     def item(self, number: int) -> Item:
         """The item on line `number` of a JSONL file; elsewhere the record of this number, from 1."""
-        count = last = 0
-        problem: str | None = None
+        by_line = self._table.is_by_line
+        where = f"{self.path}: {'line' if by_line else 'record'} {number}"
+        count = here = 0
 
         def count_bad(place: int, text: str) -> None:
-            nonlocal count, last, problem
-            count, last = count + 1, place
-            if (last if self._table.is_by_line else count) == number:
-                problem = text
-
-        unit = "line" if self._table.is_by_line else "record"
-        for place, row in self._table.rows(count_bad):
-            if problem is not None:
-                break
-            count, last = count + 1, place
-            here = last if self._table.is_by_line else count
-            if here > number:
-                break
+            nonlocal count, here
+            count += 1
+            here = place if by_line else count
             if here == number:
-                try:
-                    return self._item(place, row)
-                except BadRowError as bad:
-                    problem = str(bad)
-        if problem is not None:
-            raise DataError(f"{self.path}: {unit} {number}: {problem}")
-        end = last if self._table.is_by_line else count
-        hint = f"The last one read is {unit} {end}; numbers start at 1." if end else "The file has no items."
-        raise DataError(f"{self.path}: there is no item at {unit} {number}. {hint}")
+                raise DataError(f"{where}: {text}")
+
+        found: tuple[int, Row] | None = None
+        for found in self._table.rows(count_bad):
+            count += 1
+            here = found[0] if by_line else count
+            if here >= number:
+                break
+        if found is None or here < number:
+            raise DataError(f"{where}: there is no such item. The last one is number {here}.")
+        if here > number:
+            raise DataError(
+                f"{where}: no item stands there. Lines and records count from 1; blank lines hold none."
+            )
+        try:
+            return self._item(*found)
+        except BadRowError as bad:
+            raise DataError(f"{where}: {bad}") from None
 
     def _item(self, place: int, row: Row) -> Item:
         return _item(place, _renamed(row, self._renames) if self._renames else row)

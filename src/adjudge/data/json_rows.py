@@ -32,6 +32,7 @@ _KEY_END = re.compile(rb'"\s*:')
 _ESCAPE = re.compile(r"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|u(0000|[dD][89a-fA-F]..)|.)")
 """Any escape in valid JSON. Whole surrogate pairs are matched as one, so what group 1 holds is a NUL or
 half a pair; an escaped backslash is matched as one, so the u0000 after it is plain text."""
+_MAYBE_BAD_ESCAPE = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
 _SCANNER = json.JSONDecoder(parse_int=str, parse_float=str)
 """Finds where an entry ends; numbers as texts, because int() refuses thousands of digits."""
 _SPACE = re.compile(r"[ \t\r\n]*")
@@ -79,9 +80,11 @@ def list_rows(path: Path, report: Report) -> Iterator[tuple[int, Row]]:
     text = read_text(path)
     for number, entry in enumerate(_entries(path, text), start=1):
         try:
-            yield number, exact(entry.encode("utf-8"), "Each entry of the list must be one JSON object")
+            row = exact(entry.encode("utf-8"), "Each entry of the list must be one JSON object")
         except BadRowError as bad:
             report(number, str(bad))
+        else:
+            yield number, row
 
 
 def exact(line: bytes, rule: str = ONE_OBJECT) -> Row:
@@ -184,7 +187,7 @@ def _refuse_constant(name: str) -> NoReturn:
 
 def _refuse_escapes(text: str) -> None:
     """`BadRowError` where an escape makes a NUL, or one half of a surrogate pair."""
-    for match in _ESCAPE.finditer(text) if "\\u" in text else ():
+    for match in _ESCAPE.finditer(text) if _MAYBE_BAD_ESCAPE.search(text) else ():
         if match[1] is None:
             continue
         if match[1] == "0000":

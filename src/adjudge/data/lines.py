@@ -21,6 +21,9 @@ BLOCK = 1 << 18
 LINE_LIMIT = 64_000_000
 """Bytes that one line may have. A longer line is cut just behind this length, so it can be told."""
 
+WHOLE_LIMIT = 500_000_000
+"""Bytes that a file may have which is read as a whole, such as a JSON list."""
+
 _MARKS = {
     codecs.BOM_UTF8: "utf-8",
     codecs.BOM_UTF32_LE: "utf-32-le",
@@ -88,25 +91,32 @@ def batches(path: Path) -> Iterator[list[bytes]]:
 
 
 def read_text(path: Path) -> str:
-    """A small file as one text; `BrokenFileError` where it is not UTF-8."""
-    number = 0
-    lines = []
-    for batch in batches(path):
-        for line in batch:
-            number += 1
-            try:
-                lines.append(utf8(line))
-            except BadRowError as bad:
-                raise BrokenFileError(path, f"line {number}: {bad}") from None
-    return "\n".join(lines)
+    """A whole file as one text; `BrokenFileError` where it is not UTF-8 or far too large."""
+    data = bytearray()
+    for block in blocks(path):
+        data += block
+        if len(data) > WHOLE_LIMIT:
+            limit = f"{WHOLE_LIMIT // 1_000_000} MB"
+            raise BrokenFileError(
+                path, f"larger than {limit}, and read as a whole. Give its rows as JSONL, which streams."
+            )
+    for number, line in enumerate(data.split(b"\n"), start=1):
+        try:
+            _decoded(line)
+        except BadRowError as bad:
+            raise BrokenFileError(path, f"line {number}: {bad}") from None
+    return data.decode("utf-8")
 
 
 def utf8(line: bytes) -> str:
     """The line as text; `BadRowError` names the byte that is not UTF-8, a NUL, or the length."""
     if len(line) > LINE_LIMIT:
-        raise BadRowError(
-            f"longer than {LINE_LIMIT // 1_000_000} MB. Shorten its fields, or leave the item out."
-        )
+        limit = f"{LINE_LIMIT // 1_000_000} MB"
+        raise BadRowError(f"longer than {limit}. Shorten its fields, or leave the item out.")
+    return _decoded(line)
+
+
+def _decoded(line: bytes | bytearray) -> str:
     try:
         text = line.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -153,15 +163,23 @@ def _encoding(head: bytes) -> tuple[str, int]:
     for mark, encoding in _MARKS.items():
         if head.startswith(mark):
             return encoding, len(mark)
-    # UTF-16 without a mark: ASCII letters, which every table has, leave a NUL in each pair of
-    # bytes, always on the same side. A stray NUL in UTF-8 text is one among many bytes.
-    sample = head[:512]
+    return _unmarked(head[:512]), 0
+
+
+def _unmarked(sample: bytes) -> str:
+    """UTF-16 without a mark leaves a NUL in each pair of bytes that is an ASCII letter.
+
+    A stray NUL in UTF-8 text is one among many bytes. The first letter, which is ASCII in JSON and
+    in most headers, shows the order of the bytes; otherwise the side that has more NULs
+    does, though letters such as 一 (U+4E00) leave theirs on the other side.
+    """
     even, odd = sample[::2].count(0), sample[1::2].count(0)
-    if odd * 5 >= len(sample[1::2]) > 0 and even == 0:
-        return "utf-16-le", 0
-    if even * 5 >= len(sample[::2]) > 0 and odd == 0:
-        return "utf-16-be", 0
-    return "utf-8", 0
+    if len(sample) < 2 or (even + odd) * 10 < len(sample):
+        return "utf-8"
+    first, second = sample[:2]
+    if (first == 0) != (second == 0):
+        return "utf-16-be" if first == 0 else "utf-16-le"
+    return "utf-16-be" if even > odd else "utf-16-le"
 
 
 def _recoded(path: Path, encoding: str, head: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:

@@ -35,9 +35,11 @@ def parquet_rows(path: Path, report: Report) -> Iterator[tuple[int, Row]]:
         for values in frame.iter_rows(named=True):
             number += 1
             try:
-                yield number, _row(values)
+                row = _row(values)
             except BadRowError as bad:
                 report(number, str(bad))
+            else:
+                yield number, row
 
 
 def _frames(path: Path, pl: Any) -> Iterator[polars.DataFrame]:

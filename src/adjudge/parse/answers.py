@@ -23,17 +23,19 @@ MOST_MARKS = 2_000
 SCORE_WORDS = (
     r"scores?|ratings?|grade|rated|result|得分|评分|評分|分数|分數|打分|总分|總分|评价|점수|평점|총점|평가|스코어|スコア|点数|得点|評価"
 )
-CHOICE_WORDS = (
-    r"verdict|winner|winning|answer|choice|preference|preferred|decision|result|judge?ment|selection|selected|conclusion|"
-    r"better|best|chosen|output|vote|结论|選択|选择|答案|结果|胜者|获胜者|判断|判定|裁决|승자|결과|판정|선택|정답|결론|勝者|結論|判決"
+VERDICT_WORDS = (
+    r"verdict|winner|preference|preferred(?:\s(?:response|answer|output|option))?|decision|result|judge?ment|"
+    r"(?:better|best|chosen)(?:[\s_](?:response|answer|output|option|summary))?|vote|结论|胜者|获胜者|判定|裁决|승자|판정|선택|勝者|判決"
 )
+CHOICE_WORDS = VERDICT_WORDS + r"|answer|choice|selection|selected|conclusion|output|选择|选项|答案|结果|判断|결과|정답|결론|選択|結論"
+"""Words for a verdict, and with them words that may name something else too: the judge's own answer, a section."""
 
 _FINAL = re.compile(
     r"\b(?:final|overall|total|my|average|mean|aggregate|combined|conclusion|verdict)\b|最终|最終|总|總|综合|綜合|整体|최종|종합|전체|총"
 )
 _NOT_AN_ANSWER = re.compile(
     r"\b(?:max(?:imum)?|min(?:imum)?|perfect|possible|highest|lowest|passing|confidence|certainty|probability|weight|reference|"
-    r"threshold|baseline|previous|expected|example|scale|range|index|id|count|number|version|position|rank|year|date|page|"
+    r"threshold|baseline|previous|expected|example|(?<!on\sa\s)scale|range|index|id|count|number|version|position|rank|year|date|page|"
     r"line|step|length|words?|tokens?|human|f1|bleu|rouge|credit)\b|满分|滿分|最高|最低|만점|置信|信心|신뢰"
 )
 _PLAIN = re.compile(

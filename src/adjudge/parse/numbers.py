@@ -34,6 +34,7 @@ _PLAIN = re.compile(r"([0-9]++(?:\.[0-9]++)?+)(?:/([0-9]++(?:\.[0-9]++)?+))?+")
 _THOUSANDS = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})++")
 _WORD_AT = re.compile(_WORD, re.I)
 _CJK_DECIMAL = re.compile(r"([零〇一二三四五六七八九十])[点點]([零〇一二三四五六七八九])(?=\s?[分星])")
+_STARS = re.compile(r"((?:[★⭐🌟]\ufe0f?+){1,20})((?:☆\ufe0f?+){0,20})(?![★⭐🌟☆])")
 _HALF = re.compile(r"\s?½|\sand\sa\shalf\b|(?<=分)半", re.I)
 _NOT_A_NUMBER_AFTER = re.compile(r"[A-Za-z_²³°℃]|-[A-Za-z]|\s?(?:percent\b|°)", re.I)
 _UNIT_AFTER = re.compile(r"\s{0,2}" + _UNIT, re.I)
@@ -87,7 +88,7 @@ def number_at(text: str, at: int) -> Number | None:
     if text.startswith(("-", "−", "+"), at):
         sign = 1.0 if text[at] == "+" else -1.0
         at += 1
-    number = _digits_at(text, at) if text[at : at + 1].isdigit() else _word_at(text, at)
+    number = _digits_at(text, at) or _word_at(text, at) or _stars_at(text, at)
     if number is None:
         return None
     if sign < 0:
@@ -157,6 +158,16 @@ def _word_at(text: str, at: int) -> Number | None:
     if not word[0].isascii() and after.isalpha() and not _UNIT_AFTER.match(text, word.end()):
         return None
     return _with_tail(text, number)
+
+
+def _stars_at(text: str, at: int) -> Number | None:
+    """As many as there are full stars; empty ones beside them say how many there could have been."""
+    stars = _STARS.match(text, at)
+    if stars is None:
+        return None
+    full = sum(char in "★⭐🌟" for char in stars[1])
+    empty = sum(char == "☆" for char in stars[2])
+    return Number(float(full), at, stars.end(), stars.end(), float(full + empty) if empty else None, unit=True)
 
 
 def _with_tail(text: str, number: Number) -> Number | None:

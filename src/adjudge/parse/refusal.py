@@ -28,6 +28,6 @@ _REFUSAL = re.compile(
 )
 
 
-def is_refusal(text: str) -> bool:
+def declines(text: str) -> bool:
     """Whether the beginning of the reply says that the judge cannot or will not judge."""
     return _REFUSAL.search(folded(narrow(text[: 4 * _HEAD])).strip(), 0, _HEAD) is not None

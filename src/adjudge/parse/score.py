@@ -9,29 +9,34 @@ nothing goes on to the next: a rung that is in doubt is never overruled by a wea
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
-from ..records import Reading, Scale, Status
-from .answers import ANSWER, LABEL, SCORE_WORDS, Mark, hard_marks, labels, part_labels
+from ..records import How, Reading, Scale, Status
+from .answers import ANSWER, LABEL, PART, SCORE_WORDS, Mark, hard_marks, labels, part_labels
 from .numbers import Number, number_at
 from .prose import concluding, scores_said
-from .refusal import is_refusal
+from .refusal import declines
 from .text import folded, narrow, set_aside, window, without_emphasis
 
-_BARE = re.compile(r"[-+]?[0-9]{1,9}(?:\.[0-9]{1,9})?")
+_NUMBER = r"(-?[0-9]{1,9}(?:\.[0-9]{1,9})?)"
+_BARE = re.compile(_NUMBER)
+_BARE_MARKED = re.compile(
+    rf"\[\[\s?{_NUMBER}\s?\]\]|\[(?:result|score|rating)\]\s?{_NUMBER}|<(score|rating|result|grade)>\s?{_NUMBER}\s?</\3>", re.I
+)
 _FILLER = re.compile(
-    r"[\s\"'`“”‘’(\[{:=|]{0,10}"
+    r"[\s\"'`“”‘’(\[{<:=|]{0,10}"
     r"(?:(?:the|an?|my|is|of|as|i|would|give|it|this|response|score|scored|rating|rate|final|overall|result|"
     r"should\sbe|will\sbe|be|为|是|给|得|分数|得分|评分|점수|점수는|점수:)(?![a-z])[\s:\"'(\[]{0,4}){0,5}"
 )
 _ABSTAINS = re.compile(r"[\s\"'`(\[:]{0,6}(?:n/?a\b|none\b|null\b|not\s(?:applicable|available|given)|unable|cannot|无法|不适用|없음|불가)")
 _ANOTHER = re.compile(r"\s?(?:,|;|and|&|vs\.?|or)\s?[0-9]++(?:\.[0-9]++)?+\s?(?:$|[\n.,;)\]<])")
-_OPENING = re.compile(r"(?:[-•·>(\[\"'“:]|\s){0,6}")
+_OPENING = re.compile(r"(?:[-•·>(\[\"'“:`]|\s){0,6}")
 _LIST_DOT = re.compile(r"(?:[.)]|、)(?=\s)")
 _HEAD_ENDS = re.compile(
-    r"\s{0,2}(?:$|[\n,;:!(\[=，；：！。（\ufffc]|\.(?![0-9])|\)(?![a-z])|[-–—]\s?(?=\D)|[\"'”’])|\s(?=(?:the|this|it|because|although|while|reason|explanation|since|i|that)\b)|\s{2,}"
+    r"\s{0,2}(?:$|[\n,;:!(\[=，；：！。（\ufffc]|\.(?![0-9])|\)(?![a-z])|[-–—]\s?(?=\D)|[\"'”’`\]])|\s(?=(?:the|this|it|because|although|while|reason|explanation|since|i|that)\b)|\s{2,}"
 )
-_CLOSING = re.compile(r"(?:[.!?。！？\n\ufffc][ \t]*+|[a-z][ \t]?\()([0-9]++(?:\.[0-9]++)?+)\s?(?:/[0-9]++)?\)?[.。]?\s*$")
+_CLOSING = re.compile(r"(?:(?:[^0-9\s][.!?。！？]|[\n\ufffc])[ \t]*+|[a-z][ \t]?\()([0-9]++(?:\.[0-9]++)?+)\s?(?:/[0-9]++)?\)?[.。]?\s*$")
+_ALONE_ON_LINE = re.compile(r"\s++([0-9]++(?:\.[0-9]++)?+)[ \t]*+(?:\n|$)")
 _LIST_LINE = re.compile(r"^[ \t]{0,4}([0-9]{1,2})[.)、][ \t]", re.M)
 _WORD_THEN_NUMBER = re.compile(r"[a-z][a-z ]{1,30}\(\s?(?=[0-9])")
 
@@ -54,19 +59,19 @@ def read_score(
     reply = narrow(text[start:end])
     if not reply:
         return Reading()
-    bare = _BARE.fullmatch(reply)
+    bare = _BARE.fullmatch(reply) or _BARE_MARKED.fullmatch(reply)
+    how: How = "strict" if bare and text.strip() == text[start:end] else "anchored"
     if bare:
-        how = "strict" if text.strip() == text[start:end] else "anchored"
-        reading = _judged(scale, [Number(float(reply), 0, len(reply), len(reply))])
+        place = bare.span(bare.lastindex or 0)
+        reading = _judged(scale, [Number(float(reply[slice(*place)]), *place, place[1])])
     else:
-        how = "anchored"
         reading = _anchored(reply, scale, _folded_names(names))
     if reading is None:
-        return Reading(status="refused" if is_refusal(reply) else "unparsed")
+        return Reading(status="refused" if declines(reply) else "unparsed")
     if reading.status != "ok" or reading.span is None:
         return Reading(status=reading.status)
     span = (start + reading.span[0], start + reading.span[1])
-    return Reading(value=reading.value, status="ok", how="strict" if how == "strict" else "anchored", span=span)
+    return Reading(value=reading.value, status="ok", how=how, span=span)
 
 
 def _folded_names(names: Mapping[float, str] | None) -> dict[str, float]:
@@ -84,25 +89,23 @@ def _anchored(reply: str, scale: Scale, names: dict[str, float]) -> Reading | No
 
 def _spoken(own: str, scale: Scale, names: dict[str, float]) -> Reading | None:
     opening, is_sure = _opening(own, names)
-    marked = _marked(own, scale, names, opening if is_sure else None)
+    marked = _marked(own, scale, names, opening if is_sure else [])
     if marked is not None:
         return marked
-    parts = [number for number in _values(own, part_labels(own), names) if _HEAD_ENDS.match(own, number.until)]
-    if parts and (opening is None or _LIST_DOT.match(own, opening.until)):
+    parts = _parts(own, names)
+    if parts and (not opening or _LIST_DOT.match(own, opening[0].until)):
         return _judged(scale, parts)
-    if opening is not None:
-        return _judged(scale, [opening])
+    if opening:
+        return _judged(scale, opening)
     said = [one.number for one in concluding(scores_said(own, scale.high or 0.0))] or _closing(own)
     return _judged(scale, said) if said else None
 
 
-def _marked(own: str, scale: Scale, names: dict[str, float], opening: Number | None = None) -> Reading | None:
+def _marked(own: str, scale: Scale, names: dict[str, float], opening: Sequence[Number] = ()) -> Reading | None:
     """What the strongest marks say; a score alone on the first line is as good as a mark."""
     found = hard_marks(own, SCORE_WORDS) + labels(own, SCORE_WORDS)
     strong = [mark for mark in found if mark.rank >= LABEL]
-    values = _values(own, strong, names)
-    if opening is not None:
-        values.append(opening)
+    values = [*_values(own, strong, names), *opening]
     if values:
         return _judged(scale, values)
     if any(mark.rank == ANSWER and _ABSTAINS.match(own, mark.at) for mark in strong):
@@ -116,6 +119,17 @@ def _values(own: str, marks: Iterable[Mark], names: dict[str, float]) -> list[Nu
     for mark in marks:
         found += _value_after(own, mark.at, names)
     return found
+
+
+def _parts(own: str, names: dict[str, float]) -> list[Number]:
+    """The values of criteria's labels that stand alone; those of an overall label, where there is one."""
+    found = part_labels(own)
+    for rank in (ANSWER, PART):
+        values = _values(own, [mark for mark in found if mark.rank == rank], names)
+        values = [number for number in values if _HEAD_ENDS.match(own, number.until)]
+        if values:
+            return values
+    return []
 
 
 def _value_after(own: str, at: int, names: dict[str, float]) -> list[Number]:
@@ -138,8 +152,8 @@ def _name_at(own: str, at: int, names: dict[str, float]) -> Number | None:
     return None
 
 
-def _opening(own: str, names: dict[str, float]) -> tuple[Number | None, bool]:
-    """The score that the reply opens with, and whether it stands alone on its line."""
+def _opening(own: str, names: dict[str, float]) -> tuple[list[Number], bool]:
+    """The score that the reply opens with, with its rivals, and whether it stands alone on its line."""
     opening = _OPENING.match(own)
     at = opening.end() if opening else 0
     number = number_at(own, at) or _name_at(own, at, names)
@@ -147,17 +161,27 @@ def _opening(own: str, names: dict[str, float]) -> tuple[Number | None, bool]:
         inside = _WORD_THEN_NUMBER.match(own, at)
         number = number_at(own, inside.end()) if inside else None
         if number is None or not own.startswith(")", number.until):
-            return None, False
-        return number, False
+            return [], False
+        return [number], False
     if number.value < 0 and own.startswith("-", at - 1):
         number = None
     if number is None or not _HEAD_ENDS.match(own, number.until):
-        return None, False
-    if _LIST_DOT.match(own, number.until) and _is_a_list(own):
-        return None, False
+        return [], False
     line_end = own.find("\n", number.until)
-    rest = own[number.until : line_end if line_end >= 0 else len(own)].strip(" .。*")
-    return number, not rest and not _LIST_DOT.match(own, number.until)
+    rest = own[number.until : line_end if line_end >= 0 else len(own)].strip(" .。*)`\"'")
+    if _LIST_DOT.match(own, number.until) and (_is_a_list(own) or rest[:1].isdigit()):
+        return [], False
+    is_alone = not rest and not _LIST_DOT.match(own, number.until)
+    return [number, *_rivals(own, number, line_end if is_alone else -1)], is_alone
+
+
+def _rivals(own: str, number: Number, line_end: int) -> list[Number]:
+    """Other numbers that stand as the opening one does: beside it, or alone on the next line."""
+    if _ANOTHER.match(own, number.until):
+        return [number._replace(value=float("nan"))]
+    following = _ALONE_ON_LINE.match(own, line_end) if line_end >= 0 else None
+    rival = number_at(own, following.start(1)) if following else None
+    return [rival] if rival is not None else []
 
 
 def _closing(own: str) -> list[Number]:

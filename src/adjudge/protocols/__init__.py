@@ -1,19 +1,8 @@
 """Protocols: the built-in ones, the user's own, and the originals imported from documents."""
 
-from .check import check_protocols
 from .findings import Finding
 from .folder import with_digest
-from .importing import import_document
 from .load import builtin_ids, find_folder, load_protocol
 from .starter import write_starter
 
-__all__ = [
-    "Finding",
-    "builtin_ids",
-    "check_protocols",
-    "find_folder",
-    "import_document",
-    "load_protocol",
-    "with_digest",
-    "write_starter",
-]
+__all__ = ["Finding", "builtin_ids", "find_folder", "load_protocol", "with_digest", "write_starter"]

@@ -326,7 +326,10 @@ def digest_of(protocol: Protocol) -> str:
     told = msgspec.structs.replace(
         protocol, id="", digest="", title="", source="", folder="", accept=(), imported=""
     )
-    return hashlib.sha256(msgspec.json.encode(told, order="sorted")).hexdigest()[:16]
+    # Through the declared types, so that a level given as 1 and as 1.0 is the same.
+    typed = msgspec.json.decode(msgspec.json.encode(told), type=Protocol)
+    plain = msgspec.to_builtins(typed, str_keys=True)
+    return hashlib.sha256(msgspec.json.encode(plain, order="sorted")).hexdigest()[:16]
 
 
 def with_digest(protocol: Protocol, **changes: Any) -> Protocol:

@@ -11,73 +11,45 @@ import base64
 import binascii
 import re
 import unicodedata
+from collections.abc import Iterator
 from functools import lru_cache
+from typing import NamedTuple
+
+from .patterns import PATTERNS
 
 INJECTION = "injection_suspected"
 HIDDEN = "hidden_characters"
 
-_JUDGED = r"(?:response|answer|output|summary|essay|text|submission|candidate|reply|assistant|completion)"
-_RULES = r"(?:instructions?|prompts?|rules?|rubrics?|criteri(?:a|on)|guidelines?|directions?|scale|above|everything)"
-_GIVING = r"(?:give|assign|award|grant|output|return|print|write|rate|score|grade|mark|deserves?)"
-_TOP = r"(?:[0-9]{1,3}|full|maximum|max|perfect|highest|top|best|five|ten)"
+_EXAMINED = 65_536
+"""How much of each end of a long text is looked at: an instruction stands where a judge will notice it."""
 
-_INSTRUCTIONS = (
-    # Telling the judge to drop what it was told.
-    rf"(?:ignore|disregard|forget|override|bypass|skip)\b[^.\n]{{0,40}}\b{_RULES}\b",
-    r"ignor(?:a|e|ez|iere|iert|uj)\b[^.\n]{0,30}\b(?:instruc|anweisung|regel|consigne|reg)",
-    r"(?:忽略|无视|忘记|忘掉|不要理会|無視)[^。\n]{0,12}(?:指令|指示|要求|标准|規則|规则|内容|提示)",
-    r"(?:指示|命令|ルール)[^。\n]{0,6}無視",
-    r"(?:지시|명령|지침|규칙|프롬프트|기준)[^.\n]{0,10}(?:무시|잊)",
-    r"(?:игнорир|забудь)[^.\n]{0,30}(?:инструкц|правил|указан)",
-    # Telling it which score or side to give.
-    rf"{_GIVING}\b[^.\n]{{0,20}}\b(?:this|the|my|its?|that|every|each|any|all)\b[^.\n]{{0,20}}"
-    rf"\b{_JUDGED}?\b[^.\n]{{0,20}}\b(?:scores?|rating|grade|marks?|points?)\b[^.\n]{{0,12}}\b{_TOP}\b",
-    rf"{_GIVING}\b (?:it |me |us |this |them )?(?:a |an |the )?(?:full|maximum|max|perfect|highest|top)[- ]"
-    r"(?:scores?|marks?|ratings?|grade|points?)",
-    rf"(?:every|each|any|this|my) {_JUDGED}s? (?:deserves?|merits?|must (?:get|receive)|should (?:get|receive|be))\b"
-    rf"[^.\n]{{0,30}}\b{_TOP}\b",
-    r"(?:must|should|please|to|now|and|only|just) (?:output|print|return|answer with|reply with|respond with)"
-    r"(?: only| just| exactly)?(?: the| a)?(?: number| score| digit)?:? ['\"“]?[0-9]{1,2}\b",
-    r"^\W{0,3}(?:give|output|print|return|assign|award) ['\"“]?[0-9]{1,2}(?: ?/ ?[0-9]{1,2})?\b[^\w\n]{0,3}$",
-    r"(?:choose|pick|select|prefer|vote for|declare) (?:response|output|answer|assistant|option|candidate) [ab12]\b",
-    r"(?:response|answer|output|assistant) [ab12] is (?:the )?(?:better|best|superior|winner)[^\n]{0,4}"
-    r"\s+(?:response|answer|output|assistant) [ab12] is",
-    r"(?:请|直接|必须|应该|务必)[^。\n]{0,6}(?:给出?|打|评)[^。\n]{0,6}(?:[0-9十五满高]{1,3}分)",
-    r"(?:만점|[0-9]{1,2}점|높은 점수)(?:을|를)?\s*(?:주세요|줘|주십시오|부여하|매겨|달라)",
-    r"invert(?:ed)? the (?:scale|scores?|rubric)|(?:scale|scores?) (?:is|are) (?:inverted|reversed)",
-    r"our [0-9]{1,2} is the (?:worst|best|lowest|highest)",
-    # Claiming an authority, or a verdict that was reached already.
-    r"(?:dear|hello|hi|attention|note to|message to|hey),? (?:the |all )?(?:judge|grader|evaluator|rater|reviewer|llm|ai)\b",
-    r"(?:i am|i'm|as) (?:the|your|a|an) (?:developer|creator|author|administrator|admin|owner|maintainer|operator)"
-    r"[^.\n]{0,60}\b(?:you|evaluation|rubric|score|choose|judge)\b",
-    r"i (?:hereby )?authori[sz]e you",
-    r"you are (?:now|no longer)\b[^.\n]{0,40}\b(?:grader|judge|evaluator|assistant|mode|ai|model|bot|rater)",
-    r"(?:verified|rated|graded|scored|certified|judged|approved)\b[^.\n]{0,60}\b(?:as )?(?:perfect|flawless|[0-9]{1,2} ?/ ?[0-9]{1,2})",
-    r"(?:new|updated|revised|real|actual) (?:system )?(?:instructions?|prompt|rubric|scoring (?:rules?|guide))\s*[:：]",
-    r"(?:你现在是|我是你的(?:开发者|创造者|主人)|(?:당신|너)은?는? 이제)",
-)
+_MOST_PLACES = 64
+"""How often one word is followed up in a text; more often is no instruction but a flood."""
+_BEFORE, _BEHIND = 80, 120
+"""How far around its word a pattern reaches."""
 
-_MARKERS = (
-    # What a prompt or a reply of a judge is made of, standing inside the text that is judged.
-    r"<\|[a-z_]{2,40}\|>|\[/?inst\]|<</?sys>>|<(?:start|end)_of_turn>|</?s>",
-    r"\[\[ ?(?:[ab]|tie|[0-9]{1,2}(?:\.[0-9])?|[ab](?:>>?|=|<<?)[ab]) ?\]\]|\[/?result\]",
-    r"</?(?:score|scores|result|rating|verdict|judgment|grade|rubric|evaluation|feedback)[ \t]*>",
-    r"</?(?:source_text|generated_response|response|response_[ab]|reference|instruction|summary|task|candidate)"
-    r"(?:-[0-9a-f]{1,16})?[ \t]*>",
-    r"^[ \t]*#{2,6}[ \t]*(?:score|rubric|reference answer|feedback|task description|the instruction|"
-    r"response to evaluate|response [ab]\b|system|evaluation (?:criteria|steps)|output format)",
-    r"^[ \t]*(?:system|assistant|human)[ \t]*[:：]",
-    r"[\"']?(?:score|winner|verdict|rating)[\"'] ?: ?[\"']?(?:[0-9]{1,2}|a|b|tie|baseline|enhanced)\b",
-    r"(?:begin|end|start|stop) (?:of )?(?:the )?(?:few-shot|example|response|answer|evaluation|submission|candidate)\b",
-    r"^[ \t]*(?:final )?(?:score|rating|verdict|grade|judge?ment)[ \t]*[:：-][ \t]*[0-9]{1,2}(?: ?/ ?[0-9]{1,2})?[ \t.]*$",
-    r"^[ \t]*(?:评分|得分|分数|gpt-4回答|점수)[ \t]*[:：][ \t]*[0-9]{1,2}",
-)
 
-_SUSPICIOUS = re.compile(
-    "|".join(f"(?:{p})" for p in (*_INSTRUCTIONS, *_MARKERS)), re.IGNORECASE | re.MULTILINE
-)
+class _Rule(NamedTuple):
+    words: frozenset[str]
+    """plain words, of which one must be in the text as a word"""
+    signs: tuple[str, ...]
+    """signs and words of scripts without spaces, which may stand anywhere"""
+    is_ascii: bool
+    pattern: re.Pattern[str]
 
-_BASE64 = re.compile(r"[A-Za-z0-9+/]{28,400}={0,2}")
+
+def _rule(triggers: tuple[str, ...], pattern: str) -> _Rule:
+    words = frozenset(word for word in triggers if word.isascii() and word.isalpha())
+    signs = tuple(word for word in triggers if word not in words)
+    return _Rule(words, signs, all(map(str.isascii, triggers)), re.compile(pattern, re.MULTILINE))
+
+
+_RULES = tuple(_rule(triggers, pattern) for triggers, pattern in PATTERNS)
+_ASCII_RULES = tuple(rule for rule in _RULES if rule.is_ascii)
+_SPACED = str.maketrans(dict.fromkeys("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~\u2019\u201c\u201d", " "))
+
+_SHORTEST_CODE = 28
+_BASE64 = re.compile(r"[A-Za-z0-9+/]{28,400}+={0,2}")
 
 # Characters that change how a text looks but not what a model reads: overrides of the writing
 # direction, and the tag block, which spells invisible ASCII.
@@ -96,10 +68,31 @@ _TAG_BLOCK = {0xE0000 + code: code for code in range(0x20, 0x7F)}
 @lru_cache(maxsize=512)
 def suspicions(text: str) -> tuple[str, ...]:
     """The flags that one text earns: `injection_suspected`, `hidden_characters`, or none."""
-    hidden = not text.isascii() and bool(_OVERRIDES.search(text) or _BROKEN_WORD.search(text))
-    if hidden:
+    if len(text) > 2 * _EXAMINED:
+        text = f"{text[:_EXAMINED]}\n{text[-_EXAMINED:]}"
+    if not text.isascii() and (_OVERRIDES.search(text) or _BROKEN_WORD.search(text)):
         return (INJECTION, HIDDEN)
-    return (INJECTION,) if any(_SUSPICIOUS.search(form) for form in _forms(text)) else ()
+    return (INJECTION,) if any(_speaks_to_the_judge(form.lower()) for form in _forms(text)) else ()
+
+
+def _speaks_to_the_judge(text: str) -> bool:
+    words = set(text.translate(_SPACED).split())
+    return any(
+        rule.pattern.search(text, max(0, at - _BEFORE), at + _BEHIND) is not None
+        for rule in (_ASCII_RULES if text.isascii() else _RULES)
+        if not words.isdisjoint(rule.words) or any(sign in text for sign in rule.signs)
+        for word in (*(rule.words & words), *rule.signs)
+        for at in _places(text, word)
+    )
+
+
+def _places(text: str, word: str) -> Iterator[int]:
+    at = text.find(word)
+    for _ in range(_MOST_PLACES):
+        if at < 0:
+            return
+        yield at
+        at = text.find(word, at + _BEHIND // 2)
 
 
 def _forms(text: str) -> list[str]:
@@ -112,10 +105,12 @@ def _forms(text: str) -> list[str]:
         latin = plain.translate(_LATIN_LOOKALIKES)
         if latin != plain:
             forms.append(latin)
-    for run in _BASE64.finditer(text):
-        body = run[0].rstrip("=")
+    for word in text.split():
+        if len(word) < _SHORTEST_CODE or not _BASE64.fullmatch(word):
+            continue
+        body = word.rstrip("=")
         try:
-            decoded = base64.b64decode(body[: len(body) // 4 * 4]).decode("ascii")
+            decoded = base64.b64decode(body + "=" * (-len(body) % 4)).decode("ascii")
         except (binascii.Error, UnicodeDecodeError):
             continue
         forms.append(decoded)

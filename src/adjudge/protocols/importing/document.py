@@ -74,7 +74,9 @@ def _content(path: Path) -> bytes:
             # One byte more than allowed tells a large file without reading all of it.
             content = file.read(LIMIT_BYTES + 1)
     except (OSError, ValueError) as error:
-        raise DataError(f"{path}: the file cannot be read ({error}). Check the path and its rights.") from error
+        raise DataError(
+            f"{path}: the file cannot be read ({error}). Check the path and its rights."
+        ) from error
     if len(content) > LIMIT_BYTES:
         size = path.stat().st_size / 1e6
         raise DataError(

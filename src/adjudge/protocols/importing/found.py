@@ -20,8 +20,16 @@ _JUDGE_WORDS = re.compile(
     r"|评分|打分|评价|评估|评判|得分|分数|평가|점수|채점|판단|評価|採点|比較",
     re.IGNORECASE,
 )
-_PROMPT_NAMES = re.compile(r"prompt|template|instruction|judge|rubric|system|提示|프롬프트|지시|プロンプト", re.IGNORECASE)
-_SYSTEM_NAMES = re.compile(r"(?:^|[\W_])sys(?:tem)?(?:[\W_]|$)|(?-i:System)|系统|시스템|システム", re.IGNORECASE)
+_PROMPT_NAMES = re.compile(
+    r"prompt|template|instruction|judge|rubric|system|提示|프롬프트|지시|プロンプト", re.IGNORECASE
+)
+_SYSTEM_NAMES = re.compile(
+    r"\W*sys(?:tem)?\W*|.*\bsys(?:tem)?[\W_]*(?:prompt|message|msg|text|instruction|role|content).*"
+    r"|\S*_sys(?:tem)?(?:_\S*)?|sys(?:tem)?_\S*|.*(?:系统|시스템|システム).*",
+    re.IGNORECASE | re.DOTALL,
+)
+"""A heading that merely speaks of a system, such as the one that is judged, is not meant."""
+
 _WORD_BREAK = re.compile(r"\s|[\u3040-\u30ff\u4e00-\u9fff]")
 
 
@@ -61,7 +69,7 @@ def is_prompt_name(name: str) -> bool:
 
 def is_system(found: Found) -> bool:
     """Whether a text is meant as the system message of the prompts that follow it."""
-    return _SYSTEM_NAMES.search(found.name) is not None
+    return _SYSTEM_NAMES.fullmatch(found.name[:200]) is not None
 
 
 def is_prose(template: Template) -> bool:

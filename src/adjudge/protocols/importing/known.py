@@ -96,7 +96,9 @@ _COMPARISON = KnownDocument(
             },
         ),
     ),
-    undone=("The line that opens the outer fence was left out. The fences inside the prompt are part of it.",),
+    undone=(
+        "The line that opens the outer fence was left out. The fences inside the prompt are part of it.",
+    ),
     decisions=(
         "Where the prompt ends is ambiguous: fences stand inside the fence and do not pair up, so that a Markdown "
         "reader would end it at the first slot for a response. The flow of the text decides: the prompt ends before "
@@ -175,7 +177,9 @@ def _commentary(name: str, chinese: str, first: int, last: int) -> Recipe:
         scale=KnownScale(0, 10, best=10),
         inputs=("instruction", "response"),
         slots=_ITEM_SLOTS if is_json else {**_EXAMPLE_SLOTS, **_ITEM_SLOTS},
-        answer={"reader": "json", "score": "score", "reason": "reason"} if is_json else {"reader": "first_line"},
+        answer={"reader": "json", "score": "score", "reason": "reason"}
+        if is_json
+        else {"reader": "first_line"},
         notes=(
             "The backslashes before the quotation marks in its JSON stay, as the document has them.",
             "It has no slots for an example, unlike its four siblings.",

@@ -10,7 +10,7 @@ import ast
 import inspect
 import textwrap
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from msgspec import Struct
 
@@ -22,8 +22,9 @@ MIN_UNNAMED = 120
 """Characters that a string needs where no name says what it is; messages of a program are shorter."""
 
 _FORMAT_METHODS = ("format", "format_map")
-_STRIPS = {"strip": str.strip, "lstrip": str.lstrip, "rstrip": str.rstrip}
-_DEDENTS = {"dedent": textwrap.dedent, "cleandoc": inspect.cleandoc}
+_ROLES = ("system", "user", "human", "assistant", "ai")
+_STRIPS: dict[str, Callable[[str], str]] = {"strip": str.strip, "lstrip": str.lstrip, "rstrip": str.rstrip}
+_DEDENTS: dict[str, Callable[[str], str]] = {"dedent": textwrap.dedent, "cleandoc": inspect.cleandoc}
 
 
 class _Constant(Struct, frozen=True):
@@ -37,13 +38,26 @@ class _Constant(Struct, frozen=True):
 
 def parsed(source: str) -> ast.Module | None:
     """The syntax tree of a text, or none where it is no Python."""
+    tree = _parse(source)
+    return tree if isinstance(tree, ast.Module) else None
+
+
+def syntax_problem(source: str) -> str:
+    """Why a text is no Python, with the line where that is known."""
+    problem = _parse(source)
+    if isinstance(problem, SyntaxError):
+        return f"line {problem.lineno}: {problem.msg}"
+    return "" if isinstance(problem, ast.Module) else str(problem) or type(problem).__name__
+
+
+def _parse(source: str) -> ast.Module | Exception:
     try:
         with warnings.catch_warnings():
             # An invalid escape in someone's file is not our user's concern.
             warnings.simplefilter("ignore")
             return ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        return error
 
 
 def string_variables(source: str) -> dict[str, str]:
@@ -58,11 +72,11 @@ def string_variables(source: str) -> dict[str, str]:
 def prompts_in_python(tree: ast.Module, first_line: int = 1) -> Search:
     """The prompts among the string constants of a tree whose text begins at `first_line`."""
     constants, f_strings = _constants(tree)
-    formatted = set(_formatted_names(tree))
+    formatted = _formatted(tree)
     search = Search([], [])
     for constant in constants:
         found = _found(constant, formatted, first_line - 1)
-        if found is not None and _is_prompt(found):
+        if _is_prompt(found):
             if _is_unicode(constant.value):
                 search.prompts.append(found)
             else:
@@ -89,7 +103,7 @@ def _is_prompt(found: Found) -> bool:
     return speaks and announced and len(template.literal) >= MIN_PLAIN
 
 
-def _found(constant: _Constant, formatted: set[str], offset: int) -> Found | None:
+def _found(constant: _Constant, formatted: set[str | int], offset: int) -> Found:
     template, undone, doubts = _template(constant, formatted)
     node = constant.node
     return Found(
@@ -97,16 +111,24 @@ def _found(constant: _Constant, formatted: set[str], offset: int) -> Found | Non
         template=template,
         first_line=node.lineno + offset,
         last_line=(node.end_lineno or node.lineno) + offset,
-        undone=("The Python string was evaluated: escapes became the characters they stand for.", *constant.undone, *undone),
+        undone=(
+            "The Python string was evaluated: escapes became the characters they stand for.",
+            *constant.undone,
+            *undone,
+        ),
         doubts=doubts,
     )
 
 
-def _template(constant: _Constant, formatted: set[str]) -> tuple[Template, tuple[str, ...], tuple[str, ...]]:
+def _template(
+    constant: _Constant, formatted: set[str | int]
+) -> tuple[Template, tuple[str, ...], tuple[str, ...]]:
     """The string as a template: doubled braces are undone only where the file itself formats it."""
     value = constant.value
     plain = templated(value)
-    is_formatted = bool(constant.names) and constant.names[0] in formatted
+    is_formatted = id(constant.node) in formatted or (
+        constant.names[:1] != () and constant.names[0] in formatted
+    )
     if is_formatted and (template := templated_as_format(value)) is not None:
         undone = ("Doubled braces became single ones, since the file fills this string with str.format.",)
         return template, undone if template.doubled_braces else (), ()
@@ -160,22 +182,38 @@ def _children(node: ast.AST, names: tuple[str, ...]) -> Iterator[tuple[ast.AST, 
         for child in ast.iter_child_nodes(node):
             yield child, (node.name, *names)
     elif isinstance(node, ast.Dict):
+        role = _role(node)
         for key, value in zip(node.keys, node.values, strict=True):
-            is_name = isinstance(key, ast.Constant) and isinstance(key.value, str)
-            yield value, (key.value, *names) if is_name else names  # type: ignore[union-attr,misc]
+            name = _text(key)
+            yield value, (role if role and name == "content" else name, *names) if name else names
+    elif isinstance(node, ast.Tuple) and len(node.elts) == 2 and _text(node.elts[0]) in _ROLES:
+        yield node.elts[1], (_text(node.elts[0]), *names)
     elif isinstance(node, ast.Call):
-        yield node.func, ()
-        # A positional argument is a message more often than a prompt, whatever it is assigned to.
+        yield node.func, names
+        # A positional argument is a message more often than a prompt, unless a name announces it.
+        kept = names if names and is_prompt_name(names[0]) else ()
         for argument in node.args:
-            yield argument, ()
+            yield argument, kept
         for keyword in node.keywords:
             yield keyword.value, (keyword.arg, *names) if keyword.arg else names
-    elif isinstance(node, ast.Raise | ast.Assert | ast.Compare):
+    elif isinstance(node, ast.Expr | ast.Raise | ast.Assert | ast.Compare):
         for child in ast.iter_child_nodes(node):
             yield child, ()
     else:
         for child in ast.iter_child_nodes(node):
             yield child, names
+
+
+def _text(node: ast.AST | None) -> str:
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+
+
+def _role(node: ast.Dict) -> str:
+    """Who speaks in a chat message written as a dict: its content goes by that name."""
+    for key, value in zip(node.keys, node.values, strict=True):
+        if _text(key) == "role":
+            return _text(value)
+    return ""
 
 
 def _target_names(targets: list[ast.expr]) -> list[str]:
@@ -190,25 +228,23 @@ def _target_names(targets: list[ast.expr]) -> list[str]:
     return names[:1]
 
 
-def _folded(node: ast.expr) -> tuple[str, tuple[str, ...]] | None:
+def _folded(node: ast.expr, depth: int = 4) -> tuple[str, tuple[str, ...]] | None:
     """The string that an expression of constants alone comes to, and what was worked out for it."""
     if isinstance(node, ast.Constant):
         return (node.value, ()) if isinstance(node.value, str) else None
     if isinstance(node, ast.BinOp):
         return _joined(node)
-    if not isinstance(node, ast.Call) or node.keywords:
+    if not isinstance(node, ast.Call) or node.keywords or depth == 0:
         return None
     function = node.func
-    if isinstance(function, ast.Attribute) and function.attr in _STRIPS and not node.args:
-        inner = _folded(function.value)
-        note = f"The string is used as .{function.attr}() leaves it."
-        return (_STRIPS[function.attr](inner[0]), (*inner[1], note)) if inner else None
     name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
-    if name in _DEDENTS and len(node.args) == 1:
-        inner = _folded(node.args[0])
-        note = f"The string is used as {name}() leaves it."
-        return (_DEDENTS[name](inner[0]), (*inner[1], note)) if inner else None
-    return None
+    if isinstance(function, ast.Attribute) and name in _STRIPS and not node.args:
+        inner, change = _folded(function.value, depth - 1), _STRIPS[name]
+    elif name in _DEDENTS and len(node.args) == 1:
+        inner, change = _folded(node.args[0], depth - 1), _DEDENTS[name]
+    else:
+        return None
+    return (change(inner[0]), (*inner[1], f"The string is used as {name}() leaves it.")) if inner else None
 
 
 def _joined(node: ast.BinOp) -> tuple[str, tuple[str, ...]] | None:
@@ -233,18 +269,13 @@ def _is_judging(node: ast.JoinedStr) -> bool:
     return len(text) >= MIN_PLAIN and has_judge_words(text)
 
 
-def _formatted_names(tree: ast.Module) -> Iterator[str]:
-    """The names on which the file calls `.format`."""
+def _formatted(tree: ast.Module) -> set[str | int]:
+    """What the file calls `.format` on: names, and constants by their identity."""
+    owners: set[str | int] = set()
     for node in ast.walk(tree):
-        if (
-            isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Attribute)
-            and node.func.attr in _FORMAT_METHODS
-        ):
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+            continue
+        if node.func.attr in _FORMAT_METHODS:
             owner = node.func.value
-            if isinstance(owner, ast.Name):
-                yield owner.id
-            elif isinstance(owner, ast.Attribute):
-                yield owner.attr
-            elif isinstance(owner, ast.Subscript) and isinstance(owner.slice, ast.Constant):
-                yield str(owner.slice.value)
+            owners.update([id(owner), *_target_names([owner])])
+    return owners

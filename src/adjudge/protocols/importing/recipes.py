@@ -121,9 +121,8 @@ def _settings(known: KnownDocument, recipe: Recipe, document: Document) -> str:
         Setting("imported", document.sha256),
         Setting("inputs", recipe.inputs),
     ]
-    for key in ("optional", "at_least_one", "not_given", "refuses"):
-        if value := getattr(recipe, key):
-            top.append(Setting(key, value))
+    optional = ("optional", "at_least_one", "not_given", "refuses")
+    top += [Setting(key, value) for key in optional if (value := getattr(recipe, key))]
     top.append(Setting("fence", False))
     tables = [Table("", top)]
     for name in recipe.criteria:
@@ -148,7 +147,9 @@ def _notes(known: KnownDocument, recipe: Recipe, document: Document) -> str:
     places = [f"`user.md`: {_place(recipe.user)}"]
     if recipe.system is not None:
         places.append(f"`system.md`: {_place(recipe.system)}")
-    renamed = [f"`{{{{{slot}}}}}` shows the field `{field}`" for slot, field in recipe.slots.items() if slot != field]
+    renamed = [
+        f"`{{{{{slot}}}}}` shows the field `{field}`" for slot, field in recipe.slots.items() if slot != field
+    ]
     parts = [
         f"# {recipe.name}: an imported original",
         f"From `{document.name}` (sha256 {document.sha256}), recognised by its hash. The words of the prompt are "

@@ -31,7 +31,9 @@ _LATEX_REACH = 120
 """How far back a formula's command is looked for."""
 
 # What looks like a placeholder of some other kind: shown to a person, never touched.
-_FOREIGN = re.compile(r"\$\{\w{1,40}\}|<<\w{1,40}>>|\{%.{1,60}?%\}|\{\{[#/^>&].{1,60}?\}\}|\{\d{0,2}\}|%\(\w{1,40}\)s")
+_FOREIGN = re.compile(
+    r"\$\{\w{1,40}\}|<<\w{1,40}>>|\{%.{1,60}?%\}|\{\{[#/^>&].{1,60}?\}\}|\{\d{0,2}\}|%\(\w{1,40}\)s"
+)
 
 
 class Template(Struct, frozen=True):

@@ -65,7 +65,9 @@ def _refuse_existing(folders: Sequence[NewFolder], to: Path) -> None:
     if os.path.lexists(to) and not to.is_dir():
         raise DataError(f"{to}: this is not a folder. Name a folder, new or not, with --to DIR.")
     # A dangling link counts as something that exists.
-    existing = [f"{folder.name}/ is already there." for folder in folders if os.path.lexists(to / folder.name)]
+    existing = [
+        f"{folder.name}/ is already there." for folder in folders if os.path.lexists(to / folder.name)
+    ]
     if existing:
         what_to_do = "Nothing was written. Name another folder with --to DIR, or move these away."
         raise ProtocolError(f"{listed(str(to), existing)}\n{what_to_do}")

@@ -55,11 +55,16 @@ def _telling(one: tuple[str, ...], two: tuple[str, ...]) -> str:
         named = [found[0] for text in (left, right) if (found := _MODEL_NAME.search(text))]
         if named and left.lower() != right.lower():
             return " and ".join(f"'{name}'" for name in named)
-        tokens = set(tokens_of(left)), set(tokens_of(right))
-        alone = [word for word in _ALONE if (word in tokens[0]) != (word in tokens[1])]
-        if alone:
+        is_told = any(_has(left, word) != _has(right, word) for word in _ALONE) or any(
+            _has(left, a) and _has(right, b) and not _has(left, b)
+            for pair in _PAIRS
+            for a, b in (pair, pair[::-1])
+        )
+        if is_told:
             return f"'{left}' and '{right}'"
-        for pair in _PAIRS:
-            if any(a in tokens[0] and b in tokens[1] and not {a, b} <= tokens[0] for a, b in (pair, pair[::-1])):
-                return f"'{left}' and '{right}'"
     return ""
+
+
+def _has(name: str, word: str) -> bool:
+    # Chinese and Korean names are not cut into words, so there a part of the name will do.
+    return word in tokens_of(name) if word.isascii() else word in name

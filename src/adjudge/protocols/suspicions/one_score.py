@@ -16,6 +16,12 @@ _RELATIVE = re.compile(
     re.IGNORECASE,
 )
 
+_SCORE_EACH = re.compile(
+    r"\b(?:two|both|2) (?:\w+ )?(?:scores|ratings|values|numbers|integers|grades)\b|\b(?:scores?|ratings?) (?:for|of|to) (?:each|both|assistants?"
+    r"|responses? [a1])|\beach (?:assistant|response|answer|output|summary|model) (?:receives|gets|is given)|两个(?:分数|评分)|各自的(?:分数|评分)|각각(?:의|에)? ?(?:점수|평점)",
+    re.IGNORECASE,
+)
+
 
 def look(prompt: Prompt) -> Iterator[Suspicion]:
     """Criteria with a scale whose place in the reply names no response.
@@ -43,8 +49,8 @@ def _has_subject(prompt: Prompt, criterion: str) -> bool:
     path = answer.scores.get(criterion, answer.score)
     if path is not None:
         return "{subject}" in path
-    # Other readers find one number in the reply, unless the protocol says whose it is.
-    return bool(answer.subjects)
+    # Other readers have no path to name a subject in, so there the words must ask for two scores.
+    return bool(answer.subjects) or _SCORE_EACH.search(prompt.words) is not None
 
 
 def _is_relative(prompt: Prompt) -> bool:

@@ -120,7 +120,8 @@ def _label_before(words: str, start: int) -> tuple[str, int]:
     return "", start
 
 
-_SENTENCE_END = re.compile(r"\n|(?<=[.!?])[ \t]+(?=[^\sa-z])|(?<=[。！？；])")
+# The point after a number ("1. Read") ends no sentence.
+_SENTENCE_END = re.compile(r"\n|(?<=[^\d\W][.!?])[ \t]+(?=[^\sa-z])|(?<=[)\]\"”*][.!?])[ \t]+(?=[^\sa-z])|(?<=[。！？；])")
 
 
 def _sentences(words: str) -> Iterator[Sentence]:

@@ -1,0 +1,8 @@
+"""From the text of a reply to scores and choices: what was read, where, how surely, or why not."""
+
+from .choice import read_choice
+from .json_layout import read_json
+from .judgment import parse
+from .score import read_score
+
+__all__ = ["parse", "read_choice", "read_json", "read_score"]

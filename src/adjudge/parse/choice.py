@@ -1,0 +1,152 @@
+"""Read which of two options a reply chooses, in a format that is not known beforehand.
+
+The ladder is that of `score.py`: the whole reply is the choice (strict); otherwise what is marked as the answer,
+the option that a reply opens with, the sentence that names a winner, and last what is marked in a code block.
+A judge that weighs and does not decide has chosen nothing; a tie that was not offered is no choice either.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from ..records import Reading
+from .answers import CHOICE_WORDS, VERDICT_WORDS, Mark, hard_marks, labels
+from .options import Found, Options, options_for
+from .refusal import declines
+from .text import folded, narrow, set_aside, window, without_emphasis
+from .verdicts import verdict_said
+
+_BARE_MARKED = re.compile(
+    r"\[\[\s?([^\[\]\n]{1,60}?)\s?\]\]|\[(?:result|verdict)\]\s?([^\[\]\n]{1,60})|<(verdict|winner|answer|choice|result)>\s?([^<\n]{1,60}?)\s?</\3>",
+    re.I,
+)
+_FILLER = re.compile(
+    r"[\s\"'`“”‘’(\[{:=|]{0,10}"
+    r"(?:(?:the|my|is|i|would|choose|select|prefer|pick|final|verdict|winner|answer|choice|better|best|that|an?\b(?=\s(?:tie|draw)))"
+    r"(?![a-z])[\s:\"'(\[]{1,4}){0,5}"
+)
+_OPENING = re.compile(r"(?:[-•·>\"'“:`]|\s){0,6}")
+_HEAD_ENDS = re.compile(r"\s{0,2}(?:$|[\n,;!.(\[=，；！。（\ufffc)]|:|[-–—]\s)")
+_PLAIN_TIE = re.compile(r"(?:an?\s)?(?:tie|draw|平|동점|무승부|引)")
+_ABSTAINS = re.compile(r"[\s\"'`(\[:]{0,6}(?:n/?a\b|none\b|null\b|not\sapplicable|unable|cannot)")
+
+
+def read_choice(text: str, options: tuple[str, str] = ("A", "B"), tie: bool = False) -> Reading:
+    """The option that the reply chooses: `first`, `second` or `tie`, in the order shown.
+
+    With `tie=True` a tie was offered, and a bare C means it. Without it a tie is `unparsed`.
+    """
+    names = options_for((options[0], options[1]), tie)
+    start, end = window(text)
+    reply = narrow(text[start:end])
+    if not reply:
+        return Reading()
+    found = _strict(reply, names)
+    if found is not None:
+        strict = text.strip() == text[start:end]
+    else:
+        found, strict = _anchored(reply, names), False
+    if found is None:
+        return Reading(status="refused" if declines(reply) else "unparsed")
+    if isinstance(found, Reading):
+        return found
+    if found.side == "tie" and not tie:
+        return Reading()
+    span = (start + found.start, start + found.end)
+    return Reading(value=found.side, status="ok", how="strict" if strict else "anchored", span=span)
+
+
+def _strict(reply: str, names: Options) -> Found | None:
+    """The reply is an option and nothing else, as it was named or between the usual marks."""
+    marked = _BARE_MARKED.fullmatch(reply)
+    start, end = marked.span(marked.lastindex or 0) if marked else (0, len(reply))
+    side = names.exactly(reply[start:end])
+    return Found(side, start, end) if side else None
+
+
+def _anchored(reply: str, names: Options) -> Found | Reading | None:
+    cased = without_emphasis(set_aside(reply))
+    own = folded(cased)
+    marked = _marked(own, names)
+    if marked is not None:
+        return marked
+    opening = _opening(cased, own, names)
+    said = verdict_said(cased, own, names)
+    if opening is not None:
+        is_contradicted = isinstance(said, Found) and said.side != opening.side
+        return Reading(status="conflicting") if is_contradicted else opening
+    if said is not None:
+        return said
+    labelled = _agreed(_values(own, labels(own, CHOICE_WORDS), names))
+    if labelled is None and ("```" in reply or "~~~" in reply):
+        return _marked(folded(without_emphasis(set_aside(reply, fenced=False))), names)
+    return labelled
+
+
+def _marked(own: str, names: Options) -> Found | Reading | None:
+    """What brackets, markers, tags and verdict labels say."""
+    hard = hard_marks(own, CHOICE_WORDS)
+    found = _values(own, [*hard, *labels(own, VERDICT_WORDS)], names)
+    if found or not hard:
+        return _agreed(found)
+    if any(_ABSTAINS.match(own, mark.at) for mark in hard):
+        return Reading(status="refused")
+    # A marker was given and holds neither option: what the prose says is not the answer then.
+    is_marker = any(not own.startswith(("[[", "\\boxed"), mark.start) for mark in hard)
+    return Reading() if is_marker else None
+
+
+def _values(own: str, marks: Iterable[Mark], names: Options) -> list[Found]:
+    return [value for mark in marks if (value := _value_after(own, mark.at, names))]
+
+
+def _agreed(found: list[Found]) -> Found | Reading | None:
+    if not found:
+        return None
+    if len({one.side for one in found}) > 1:
+        return Reading(status="conflicting")
+    return found[-1]
+
+
+def _value_after(own: str, at: int, names: Options) -> Found | None:
+    direct = names.value_at(own, at)
+    if direct is not None:
+        return direct
+    filler = _FILLER.match(own, at)
+    return names.value_at(own, filler.end()) if filler else None
+
+
+def _opening(cased: str, own: str, names: Options) -> Found | None:
+    """The option that the reply opens with, set off from what follows; a heading of a section is none."""
+    opening = _OPENING.match(own)
+    at = opening.end() if opening else 0
+    found = names.value_at(own, at)
+    if found is None:
+        return None
+    after = _closed(own, found.end)
+    is_bare_key = names.is_keyed and found.end - at == len(names.keys[0])
+    if not _HEAD_ENDS.match(own, after) and not (is_bare_key and own.startswith(")", found.end)):
+        return None
+    if is_bare_key and cased[at : found.end] != cased[at : found.end].upper() and own[after:].strip(" ."):
+        return None
+    if own.startswith(":", after) and not is_bare_key:
+        return None
+    if is_bare_key and _labels_other(own, found, names):
+        return None
+    if found.side == "tie" and not is_bare_key and not _PLAIN_TIE.match(own, at):
+        return None
+    return found
+
+
+def _closed(own: str, end: int) -> int:
+    while own.startswith((")", "]", '"', "'", "`"), end):
+        end += 1
+    return end
+
+
+def _labels_other(own: str, found: Found, names: Options) -> bool:
+    """Whether the other option labels a passage in the same way, so that neither label is a verdict."""
+    other = names.keys[1] if found.side == "first" else names.keys[0]
+    sign = own[found.end : found.end + 1]
+    return sign in (":", ".", ")") and re.search(rf"(?:^|\s){other}{re.escape(sign)}\s", own[found.end :]) is not None

@@ -1,0 +1,154 @@
+"""The names of two options as judges write them: A, (a), Response A, Output (b), #1, baseline, 回答A, 응답 B.
+
+One `Options` is built for a pair of names and kept, since its patterns are worth more than one reply. It finds
+names in text and knows nothing of verdicts. A Cyrillic А is not a Latin A, and the article "a" is no option.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Literal, NamedTuple
+
+Side = Literal["first", "second", "tie"]
+
+_NOUNS = (
+    r"responses?|assistants?|answers?|outputs?|options?|models?|summary|summaries|candidates?|systems?|texts?|completions?|translations?|"
+    r"versions?|choices?|story|essays?|passages?|reply|replies|conversations?|ai|chatbots?|agents?|回答|助手|选项|模型|摘要|回复|答案|응답|답변|어시스턴트|"
+    r"모델|요약|출력|回應|アシスタント|応答|要約"
+)
+_KEYED = re.compile(r"(?:(.*?)[\s(#_-]++)?([a-z]|[0-9]{1,2})\)?", re.S)
+_NOT_INSIDE = r"(?<![0-9A-Za-z_\u00c0-\u058f'’.\-])"
+_NOT_BEFORE = r"(?![0-9A-Za-z_\u00c0-\u058f’\-+]|\.\w)"
+_TIE_WORDS = r"tie[ds]?|draw|equal(?:ly)?|both|neither|same|no\sdifference|平局|平手|一样|相当|동점|무승부|비김|비슷|引き分け"
+
+
+class Found(NamedTuple):
+    """One option found in a text: which, and where its name stands."""
+
+    side: Side
+    start: int
+    end: int
+
+
+class Options:
+    """Two names, the patterns that find them, and whether a tie was offered."""
+
+    def __init__(self, options: tuple[str, str], tie: bool) -> None:
+        first, second = (_bare(option) for option in options)
+        self.tie = tie
+        self.exact: dict[str, Side] = {first: "first", second: "second"}
+        # Two names that differ in case alone ("m" and "M") can only be told apart as they stand.
+        self.is_cased = first.casefold() == second.casefold()
+        keyed = [_KEYED.fullmatch(name.casefold()) for name in (first, second)]
+        if keyed[0] and keyed[1] and keyed[0][2] != keyed[1][2]:
+            nouns = (keyed[0][1] or "").strip()
+            self.keys = (keyed[0][2], keyed[1][2])
+            self.nouns = re.escape(nouns) + r"s?" if nouns else rf"(?:{_NOUNS})"
+            self.is_keyed, self.has_noun = True, bool(nouns)
+            self._mention = re.compile(self._keyed_mentions())
+        else:
+            self.keys = (first.casefold(), second.casefold())
+            self.nouns, self.is_keyed, self.has_noun = rf"(?:{_NOUNS})", False, False
+            one, two = (re.escape(key) for key in self.keys)
+            self._mention = re.compile(rf"(?i)(?<!\w)(?:({one})|({two}))(?!\w)(?:\s(?:{_NOUNS})\b)?")
+        self._tie_names = {"tie", "c"} - {name.casefold() for name in self.exact} - (set() if self.is_keyed else {"c"})
+        self._value = re.compile(self._value_pattern())
+
+    def _keyed_mentions(self) -> str:
+        """Names in prose: a noun and the key in either case, the key in brackets, or the bare capital."""
+        one, two = self.keys
+        noun = rf"(?i:(?<![A-Za-z])(?:{self.nouns}))[\s_]{{0,2}}[#(\[\"“']{{0,2}}"
+        if not one.isalpha():
+            return rf"{noun}(?:{one}|{two})[)\]\"”]{{0,2}}{_NOT_BEFORE}|\#(?:{one}|{two}){_NOT_BEFORE}"
+        either = "".join((one, one.upper(), two, two.upper()))
+        bare = "" if self.has_noun else rf"|{_NOT_INSIDE}[{one.upper()}{two.upper()}]{_NOT_BEFORE}"
+        return rf"{noun}[{either}][)\]\"”]{{0,2}}{_NOT_BEFORE}|\([{one}{two}]\){bare}"
+
+    def _value_pattern(self) -> str:
+        """What may stand behind a mark: "A", "(a)", "Response A", "A>>B", and words for a tie."""
+        one, two = (re.escape(key) for key in self.keys)
+        name = rf"(?:the\s)?(?:(?:{self.nouns}|{_NOUNS})[\s_]{{0,2}})?[#(\[\"'`]{{0,2}}(?P<one>{one}|{two})[)\"'`]{{0,2}}(?![0-9a-z_\u00c0-\u058f’\-]|'s)"
+        if not self.is_keyed:
+            name = rf"(?:the\s)?(?P<one>{one}|{two})(?!\w)"
+        contest = rf"(?:{_NOUNS})?\s?(?P<left>{one}|{two})\s?(?P<sign>>{{1,3}}|<{{1,3}}|={{1,2}}|≈|≫|≪)\s?(?:{_NOUNS})?\s?(?P<right>{one}|{two})(?!\w)"
+        return rf"(?:{contest})|(?P<name>{name})|(?P<tie>(?:an?\s)?(?:{_TIE_WORDS})(?!\w)(?=\s?(?:$|[\n.,;:!)\]}}\"'<|-])|\s(?:between|because|as|since)\b))|(?P<third>[\"'(\[]?c(?![\w'’\-]))"
+
+    def side_of(self, name: str) -> Side | None:
+        """Which option the key of a mention names."""
+        lowered = name.casefold()
+        if not self.is_keyed:
+            return "first" if lowered.startswith(self.keys[0]) else "second"
+        key = lowered.rstrip(")]\"” '")[-len(self.keys[0]) :]
+        return "first" if key == self.keys[0] else "second" if key == self.keys[1] else None
+
+    def mentions(self, text: str) -> list[Found]:
+        """All mentions in a piece of prose, which keeps its case."""
+        if self.is_cased:
+            return []
+        found = []
+        for match in self._mention.finditer(text):
+            side = self.side_of(match[1] or match[2] if not self.is_keyed else match[0])
+            if side is not None:
+                found.append(Found(side, match.start(), match.end()))
+        return found
+
+    def exactly(self, text: str) -> Side | None:
+        """The option whose name the text is, and nothing else."""
+        side = self.exact.get(text)
+        if side is None and not self.is_cased:
+            named = [side for name, side in self.exact.items() if name.casefold() == text.casefold()]
+            side = named[0] if named else None
+        if side is None and self.tie and text.casefold() in self._tie_names:
+            side = "tie"
+        return side
+
+    def value_at(self, folded: str, at: int) -> Found | None:
+        """The option, comparison or tie that begins at `at`; none where there is another thing or a list of both."""
+        match = None if self.is_cased else self._value.match(folded, at)
+        if match is None:
+            return None
+        if match["sign"]:
+            return self._contest(match)
+        if match["name"]:
+            return self._named(folded, match)
+        if match["third"] and (not self.tie or not self.is_keyed or "c" in self.keys):
+            return None
+        return Found("tie", match.start(), match.end())
+
+    def _contest(self, match: re.Match[str]) -> Found | None:
+        left, sign, right = match["left"], match["sign"], match["right"]
+        if left == right:
+            return None
+        if sign[0] in "=≈":
+            side: Side = "tie"
+        else:
+            winner = left if sign[0] in ">≫" else right
+            side = "first" if winner == self.keys[0] else "second"
+        return Found(side, match.start(), match.end())
+
+    def _named(self, folded: str, match: re.Match[str]) -> Found | None:
+        key, end = match["one"], match.end()
+        if _AND_ANOTHER.match(folded, end):
+            return None
+        alone = match["name"] == key
+        if alone and key == "a" and _ARTICLE_FOLLOWED.match(folded, end):
+            return None
+        side: Side = "first" if key == self.keys[0] else "second"
+        return Found(side, match.start("one") if not self.has_noun else match.start(), match.end("one") if not self.has_noun else end)
+
+
+_AND_ANOTHER = re.compile(r"\s?(?:or|and|/|,|&|vs\.?|versus)\s?(?:(?:the|responses?|outputs?|assistants?|options?)\s)?\(?(?:[a-d]|[0-9])\)?(?![\w'’])")
+_ARTICLE_FOLLOWED = re.compile(
+    r"\s(?!(?:is|was|wins|because|since|as|provides|has|performs|does|gives|offers|better|due|for|with|and|but|than|over)\b)[a-z]"
+)
+
+
+def _bare(option: str) -> str:
+    return option.strip().strip("[]*\"'` ").strip()
+
+
+@lru_cache(maxsize=64)
+def options_for(options: tuple[str, str], tie: bool) -> Options:
+    """The patterns for a pair of names, built once."""
+    return Options(options, tie)

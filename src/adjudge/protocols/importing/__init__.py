@@ -1,0 +1,99 @@
+"""Importing documents of prompts: `import_document` turns a file into protocol folders.
+
+Five documents are known by their sha256 and come out as exact originals (`known.py`). Any other
+Markdown or Python file comes out as drafts whose guesses are marked for review (`drafts.py`).
+Either way the text of a prompt is the document's own, with only its container undone.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from msgspec import Struct
+
+from ...errors import DataError, ProtocolError
+from .document import Document, read_document
+from .drafts import draft_folder, paired
+from .found import Search
+from .known import KNOWN
+from .markdown import prompts_in_markdown
+from .python_strings import parsed, prompts_in_python, syntax_problem
+from .recipes import follow
+from .write import NewFolder, write_folders
+
+MAX_PROMPTS = 200
+"""More prompts in one file than anyone writes by hand: surely a program or a data set."""
+
+__all__ = ["Imported", "import_document"]
+
+
+class Imported(Struct, frozen=True):
+    """What an import wrote."""
+
+    folders: tuple[Path, ...]
+    ids: tuple[str, ...]
+    """the folders' names, which are the protocols' ids"""
+    is_known: bool
+    """whether the document was recognised, so that nothing had to be guessed"""
+    notes: tuple[str, ...]
+    """what the user should know, a sentence each"""
+
+
+def import_document(path: str | Path, to: str | Path) -> Imported:
+    """Turn the prompts of a document into protocol folders below `to`; all of them, or none.
+
+    Raises `DataError` where the file or the destination cannot be used, and `ProtocolError` where
+    the document holds no prompt or a folder is already there.
+    """
+    document = read_document(path)
+    known = KNOWN.get(document.sha256)
+    if known is not None:
+        folders = follow(known, document)
+        notes = ["The document was recognised: the folders hold its prompts byte for byte."]
+        if any("example." in folder.files["protocol.toml"] for folder in folders):
+            notes.append("Some prompts have slots for an example: give one with --examples FILE.")
+    else:
+        folders, notes = _drafts(document, Path(path))
+    written = write_folders(folders, Path(to))
+    return Imported(written, tuple(folder.name for folder in folders), known is not None, tuple(notes))
+
+
+def _drafts(document: Document, path: Path) -> tuple[list[NewFolder], list[str]]:
+    search = _search(document, path)
+    if not search.prompts:
+        left_out = "".join(f"\n  {note}" for note in search.notes)
+        raise ProtocolError(
+            f"{path}: no prompt was found in it.{left_out}\n"
+            "A prompt is a fence, a section or a Python string that speaks of scoring and has placeholders such as "
+            "{response}. Mark the prompt so, or write a folder by hand: adjudge protocols new DIR."
+        )
+    if len(search.prompts) > MAX_PROMPTS:
+        raise ProtocolError(
+            f"{path}: {len(search.prompts)} texts in it look like prompts, more than the {MAX_PROMPTS} that are "
+            "imported at once. Cut out the part that you need and import that."
+        )
+    drafts, notes = paired(search.prompts)
+    notes = [
+        "These are drafts: every guess is marked with # REVIEW in protocol.toml. Look at each, then run: "
+        "adjudge protocols check DIR.",
+        *search.notes,
+        *notes,
+    ]
+    return [draft_folder(draft, document) for draft in drafts], notes
+
+
+def _search(document: Document, path: Path) -> Search:
+    """The prompts of a document, read as Python where it is Python and as Markdown otherwise."""
+    if document.suffix == ".py":
+        tree = parsed(document.text)
+        if tree is None:
+            raise DataError(
+                f"{path} is not valid Python ({syntax_problem(document.text)}), so its strings cannot be found. "
+                "Mend it, or save the prompts in a .md file."
+            )
+        return prompts_in_python(tree)
+    if document.suffix in ("", ".txt"):
+        tree = parsed(document.text)
+        if tree is not None and (search := prompts_in_python(tree)).prompts:
+            return search
+    return prompts_in_markdown(document.text)

@@ -1,0 +1,275 @@
+"""Prompts in a Markdown text: in its fences, or else under its headings.
+
+Simple rules, not a Markdown parser: lines that open and close a fence, lines that are headings.
+Whether a fence holds a prompt is decided by its words and placeholders; what it means is not
+known here.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from .found import MIN_PLAIN, Found, Search, has_judge_words, is_prompt_name, is_prose
+from .python_strings import parsed, prompts_in_python
+from .slots import templated
+
+_FENCE = re.compile(r"([ \t]*)(`{3,}|~{3,})(.*)")
+_HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*)")
+_LANGUAGE = re.compile(r"\w[\w+#.-]*(?:[ \t]+(?:[\w-]+=\S+|\{.*\}))*|\{.*\}")
+"""What may follow the marks of an opening fence; anything else is text that sticks to it."""
+
+_MARKDOWN = ("markdown", "md")
+_PYTHON = ("python", "py", "python3", "pycon")
+_CODE = (
+    "json", "jsonc", "json5", "jsonl", "yaml", "yml", "toml", "xml", "html", "css", "csv", "sh", "bash", "shell",
+    "console", "zsh", "powershell", "javascript", "js", "typescript", "ts", "tsx", "jsx", "java", "c", "cpp", "go",
+    "rust", "ruby", "sql", "diff", "dockerfile", "makefile", "ini", "r", "latex", "mermaid", "bibtex",
+)  # fmt: skip
+_LAYOUT_LINES = ("", "<br>", "<br/>", "<br />", "---", "***", "___", "</details>")
+_ROLE_START = re.compile(
+    r"\s*(?:you are|you're|act as|as an? |你是|您是|请你|我要你|당신은|너는|あなたは)", re.IGNORECASE
+)
+
+
+class _Heading(Struct, frozen=True):
+    line: int
+    level: int
+    names: tuple[str, ...]
+    """its own title, then those of the headings it stands under, innermost first"""
+
+
+class _Fence(Struct, frozen=True):
+    first: int
+    """the index of its first line of content"""
+    last: int
+    """the index behind its last line of content"""
+    indent: int
+    language: str
+    stuck: str = ""
+    """text on the line of the opening fence"""
+    is_closed: bool = True
+
+
+def prompts_in_markdown(text: str) -> Search:
+    """The prompts of a Markdown text. Fences that hold prompts win over text under headings."""
+    # Only "\n" ends a line here, so that no other character of a prompt is taken for layout.
+    lines = text.split("\n")
+    headings, fences = _scan(lines)
+    search = Search([], [])
+    in_fences = list(_from_fences(lines, headings, fences, search.notes))
+    speaking = [found for found in in_fences if has_judge_words(found.template.literal)]
+    search.prompts = speaking or _from_sections(lines, headings) or in_fences
+    return search
+
+
+def _scan(lines: Sequence[str]) -> tuple[list[_Heading], list[_Fence]]:
+    headings: list[_Heading] = []
+    above: list[_Heading] = []
+    fences: list[_Fence] = []
+    marked = [number for number, line in enumerate(lines) if _FENCE.match(line)]
+    end = -1
+    for number, line in enumerate(lines):
+        if number <= end:
+            continue
+        if (fence := _FENCE.match(line)) and not (fence[2][0] == "`" and "`" in fence[3]):
+            opened = _opened(fence, number)
+            close = _closing(lines, marked, number, fence[2], may_nest=opened.language in _MARKDOWN)
+            end = len(lines) if close is None else close
+            fences.append(replace(opened, last=end, is_closed=close is not None))
+        elif heading := _HEADING.match(line):
+            while above and above[-1].level >= len(heading[1]):
+                above.pop()
+            title = heading[2].strip().rstrip("#").strip(" \t*_`")
+            names = (title, *(above[-1].names if above else ()))
+            above.append(_Heading(number, len(heading[1]), names))
+            headings.append(above[-1])
+    return headings, fences
+
+
+def _opened(fence: re.Match[str], number: int) -> _Fence:
+    """The fence that a line opens, with its language, or with text that sticks to its marks."""
+    info = fence[3].strip()
+    if info and not _LANGUAGE.fullmatch(info):
+        return _Fence(number + 1, number + 1, len(fence[1]), "", stuck=fence[3].rstrip("\r"))
+    return _Fence(number + 1, number + 1, len(fence[1]), re.split(r"[\s{]", info)[0].lower())
+
+
+def _closing(
+    lines: Sequence[str], marked: Sequence[int], opened: int, marks: str, *, may_nest: bool
+) -> int | None:
+    """The line that closes a fence, or none.
+
+    A Markdown prompt often holds fences of its own, with the same marks. There a bare fence with
+    text right below it is taken to open one, if enough fences follow to close both.
+    """
+    depth = 0
+    start = bisect_right(marked, opened)
+    for index in range(start, len(marked)):
+        number = marked[index]
+        fence = _FENCE.match(lines[number])
+        if fence is None or not fence[2].startswith(marks):
+            continue
+        is_bare = not fence[3].strip()
+        if may_nest and not depth:
+            has_text_below = number + 1 < len(lines) and bool(lines[number + 1].strip())
+            opens = not is_bare or (has_text_below and len(marked) - index > 2)
+        else:
+            opens = may_nest and not is_bare
+        if opens:
+            depth += 1
+        elif is_bare and depth:
+            depth -= 1
+        elif is_bare:
+            return number
+    return None
+
+
+def _names_at(headings: Sequence[_Heading], line: int) -> tuple[str, ...]:
+    """The titles of the headings that a line stands under, innermost first."""
+    index = bisect_left(headings, line, key=lambda heading: heading.line)
+    return headings[index - 1].names if index else ()
+
+
+# -- fences
+
+
+def _from_fences(
+    lines: Sequence[str], headings: Sequence[_Heading], fences: Sequence[_Fence], notes: list[str]
+) -> Iterator[Found]:
+    for fence in fences:
+        if fence.language in _CODE:
+            continue
+        names = _names_at(headings, fence.first)
+        if fence.language in _PYTHON:
+            tree = parsed(_content(lines, fence))
+            if tree is not None:
+                inner = prompts_in_python(tree, fence.first + 1)
+                notes += inner.notes
+                for found in inner.prompts:
+                    yield Found(
+                        (*found.names, *names),
+                        found.template,
+                        found.first_line,
+                        found.last_line,
+                        found.undone,
+                        found.doubts,
+                    )
+            continue
+        found = _from_fence(lines, fence, names)
+        if _is_prompt(found):
+            yield found
+
+
+def _from_fence(lines: Sequence[str], fence: _Fence, names: tuple[str, ...]) -> Found:
+    undone, doubts = ["The fence was taken off."], []
+    if fence.indent:
+        undone.append("The indentation of the fence was taken off each of its lines.")
+    if fence.stuck:
+        doubts.append(
+            "the first line stood on the line of the opening fence; see that it belongs to the prompt"
+        )
+    if not fence.is_closed:
+        doubts.append(
+            "the fence is never closed, so fences do not pair up; check where the prompt begins and ends"
+        )
+    if fence.language in _MARKDOWN:
+        doubts.append("a Markdown prompt may hold fences of its own; check that it ends where it should")
+    return Found(
+        names,
+        templated(_content(lines, fence)),
+        first_line=fence.first + (0 if fence.stuck else 1),
+        last_line=fence.last,
+        undone=tuple(undone),
+        doubts=tuple(doubts),
+    )
+
+
+def _content(lines: Sequence[str], fence: _Fence) -> str:
+    """The text in a fence, without its indentation and its last line end."""
+    content = [fence.stuck] if fence.stuck else []
+    for line in lines[fence.first : fence.last]:
+        blanks = len(line) - len(line.lstrip(" \t"))
+        content.append(line[min(fence.indent, blanks) :])
+    return "\n".join(content).removesuffix("\r")
+
+
+def _is_prompt(found: Found) -> bool:
+    template = found.template
+    if not is_prose(template):
+        return False
+    if template.slots:
+        return True
+    # Without a placeholder it may be a system message; but so may any listing be.
+    announced = is_prompt_name(found.name) or _ROLE_START.match(template.literal) is not None
+    return announced and has_judge_words(template.literal) and len(template.literal) >= MIN_PLAIN
+
+
+# -- sections
+
+
+class _Section(Struct, frozen=True):
+    first: int
+    last: int
+    names: tuple[str, ...]
+
+
+def _from_sections(lines: Sequence[str], headings: Sequence[_Heading]) -> list[Found]:
+    """The prompts under headings, or the one prompt that the text as a whole is.
+
+    Headings may divide prompts or belong to one. They divide on the highest level on which two or
+    more sections look like prompts; where there is none, the innermost section that holds all
+    placeholders is the prompt.
+    """
+    whole = _Section(0, len(lines), ())
+    slots = set(_found_in(lines, whole).template.slots)
+    if not slots:
+        return []
+    best = _found_in(lines, whole)
+    for level in range(1, 7):
+        sections = [_found_in(lines, section) for section in _sections(headings, len(lines), level)]
+        prompts = [found for found in sections if _is_section_prompt(found)]
+        if len(prompts) > 1:
+            return prompts
+        if len(prompts) == 1 and set(prompts[0].template.slots) == slots:
+            best = prompts[0]
+    return [best] if _is_section_prompt(best) else []
+
+
+def _sections(headings: Sequence[_Heading], end: int, level: int) -> Iterator[_Section]:
+    """The stretches from each heading of a level to the next heading of this level or above."""
+    opened: _Heading | None = None
+    for heading in headings:
+        if heading.level > level:
+            continue
+        if opened is not None:
+            yield _Section(opened.line + 1, heading.line, opened.names)
+        opened = heading if heading.level == level else None
+    if opened is not None:
+        yield _Section(opened.line + 1, end, opened.names)
+
+
+def _found_in(lines: Sequence[str], section: _Section) -> Found:
+    first, last = section.first, section.last
+    while first < last and lines[first].strip().lower() in _LAYOUT_LINES:
+        first += 1
+    while last > first and lines[last - 1].strip().lower() in _LAYOUT_LINES:
+        last -= 1
+    undone = "The heading above the prompt, and blank or ruled lines around it, were taken for layout."
+    return Found(
+        section.names,
+        templated("\n".join(lines[first:last]).removesuffix("\r")),
+        first_line=first + 1,
+        last_line=last,
+        undone=(undone,),
+        doubts=("no fence marks where this prompt begins and ends; check both",),
+    )
+
+
+def _is_section_prompt(found: Found) -> bool:
+    template = found.template
+    return bool(template.slots) and is_prose(template) and has_judge_words(template.literal)

@@ -1,0 +1,53 @@
+"""`unanchored-levels`: some levels of the scale are described and others are left to guessing.
+
+Describing the two ends, or points at even distances from end to end, is a common and sound way
+to anchor a scale, and so is a word about what lies between; none of these is suspected.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ...records import Scale
+from .levels import Level, declared_levels, level_lists, whole_levels
+from .prompt import Prompt, Suspicion
+
+NAME = "unanchored-levels"
+
+_BETWEEN = re.compile(
+    r"\bin[- ]between|\bintermediate|\bbetween (?:these|those|two|the (?:levels|anchors|ends|extremes))|\bhalf[- ]?points?\b|\binterpolat"
+    r"|介于|之间的(?:分数|回答)|中间(?:分|档|值)|사이의|중간 (?:점수|단계|수준)",
+    re.IGNORECASE,
+)
+
+
+def look(prompt: Prompt) -> Iterator[Suspicion]:
+    """The first list of levels that leaves levels of its scale out at uneven distances."""
+    if _BETWEEN.search(prompt.words):
+        return
+    in_words = level_lists(prompt)
+    for name, scale in prompt.scales:
+        for levels in (*in_words, declared_levels(scale)):
+            missing = _missing(levels, scale)
+            if missing:
+                left_out = ", ".join(f"{level:g}" for level in missing)
+                is_declared = not in_words or levels not in in_words
+                yield Suspicion(
+                    None if is_declared else levels[0].start,
+                    f"the scale of '{name}' runs from {scale.low:g} to {scale.high:g}, and {left_out} are not described.",
+                    "Describe them, or say what they are for (between the neighbouring levels).",
+                    "scale",
+                )
+                return
+
+
+def _missing(levels: list[Level], scale: Scale) -> list[float]:
+    every = whole_levels(scale)
+    described = [level for level in every if any(one.low <= level <= one.high for one in levels)]
+    if len(described) < 3 or len(described) == len(every):
+        return []
+    gaps = {round(after - before, 9) for before, after in zip(described, described[1:], strict=False)}
+    reaches_ends = described[0] == every[0] and described[-1] == every[-1]
+    is_even = len(gaps) == 1 and reaches_ends
+    return [] if is_even else [level for level in every if level not in described]

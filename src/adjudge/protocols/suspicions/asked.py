@@ -1,0 +1,145 @@
+"""`asked-not-in-format`: something is asked for, and the reply, as its format is shown, cannot hold it.
+
+Also the other way in: the words rely on something ("the expected elements") that no slot shows.
+An explanation is let pass wherever prose may surround the format, since judges are rightly told
+to reason before they answer; it is missed only where the prompt forbids all but the score.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from .prompt import Prompt, Sentence, Suspicion
+from .shape import objects_in, places_of
+
+NAME = "asked-not-in-format"
+
+
+class _Thing(NamedTuple):
+    name: str
+    asked: re.Pattern[str]
+    place: re.Pattern[str]
+
+
+def _thing(name: str, asked: str, place: str) -> _Thing:
+    return _Thing(name, re.compile(asked, re.IGNORECASE), re.compile(place, re.IGNORECASE))
+
+
+_EXPLAINS = (
+    r"reason|rational|explan|explain|justif|feedback|analys|critique|comment|thought|think|evidence|why|note|summary|detail|"
+    r"理由|解释|原因|分析|说明|依据|反馈|이유|설명|근거|분석|피드백"
+)
+_THINGS = (
+    _thing("key differences", r"(?:key|main|major|notable) differences|关键差异|主要区别|主要差异|주요 차이", r"differ|compar|差异|区别|차이|비교"),
+    _thing(
+        "recommendations",
+        r"recommendations?\b|suggestions?\b(?! of)|improvement suggestions|改进建议|修改建议|개선 (?:제안|사항|권고)",
+        r"recommend|suggest|improve|advice|tips|feedback|建议|改进|제안|개선|권고",
+    ),
+    _thing("strengths and weaknesses", r"strengths and weaknesses|pros and cons|优缺点|강점과 약점|장단점", rf"strength|weak|pros|cons|优|缺|강점|약점|장점|단점|{_EXPLAINS}"),
+)
+_EXPLANATION = _thing(
+    "an explanation",
+    r"explanation|rationale|justification|reasoning|reasons? for|feedback|理由|解释|이유|설명",
+    _EXPLAINS,
+)
+
+_VERB = r"(?:provide|give|write|include|list|state|output|add|return|describe|highlight|offer|suggest|make|summari[sz]e|present|explain|note)"
+_START = r"(?:^|[.:;(]\s?|\b(?:and|then|also|please|must|should|finally|lastly|next|first|last),? )"
+_ORDER = re.compile(rf"{_START}[\W\d_]{{0,8}}{_VERB}\b(?P<rest>[^.\n]{{0,140}})", re.IGNORECASE)
+_ORDER_EAST = re.compile(r"(?:请|并|需要?|给出|提供|输出|列出|写出)(?P<rest>[^。\n]{0,60})|(?P<rest_ko>[^.\n]{0,60})(?:제시|작성|제공|출력|나열|설명)(?:하|해)")
+_LIST_HEAD = re.compile(rf"(?:{_VERB}|{_VERB} the following|as follows|以下内容|다음을[^\n]{{0,10}})\s?[:：]\s*\Z", re.IGNORECASE)
+_ITEM = re.compile(r"\s*(?:[-*•]|\d{1,2}[.)])\s")
+_PROSE_ALLOWED = re.compile(r"\b(?:before|outside|after|above|below|prior to) (?:the |your )?(?:json|final|object|score|verdict|answer)", re.IGNORECASE)
+
+_ONLY = re.compile(
+    r"\b(?:output|return|respond with|reply with|answer with|provide|give|print|write|generate)\s(?:\w+\s){0,3}?only\s(?:\w+\s){0,4}?"
+    r"(?:score|number|integer|digit|rating|numeral|label|letter|single)\b(?![^.\n]{0,40}\b(?:line|tag|bracket|field|between|inside)s?\b)"
+    r"|\bonly (?:output|return|respond with|reply with|answer with|print) (?:\w+ ){0,3}?(?:score|number|integer|digit|rating|letter)\b"
+    r"(?![^.\n]{0,40}\b(?:line|and)\b)"
+    r"|(?:只|仅)(?:需|要|能)?(?:输出|返回|给出|回复)(?:一个)?(?:分数|数字|评分|分值)(?![^。\n]{0,12}行)|(?:점수|숫자)만 (?:출력|제시|작성|답)",
+    re.IGNORECASE,
+)
+
+_RELIED_ON = re.compile(
+    r"\b(?:(?:the|provided|given|listed) required|expected) (?:elements|points|facts|items|keywords|concepts)\b"
+    r"|\b(?:the|provided|given|following) checklist\b"
+    r"|预期要素|预期要点|기대 요소|필수 요소",
+    re.IGNORECASE,
+)
+_SHOWS_ELEMENTS = re.compile(r"expect|element|require|point|fact|checklist|keyword|concept|criteri|rubric|item|要素|要点|요소", re.IGNORECASE)
+_LISTED = re.compile(r"(?:expected|required) \w|checklist|要素|요소", re.IGNORECASE)
+
+
+def look(prompt: Prompt) -> Iterator[Suspicion]:
+    """Things asked for without a place in the reply, then things relied on without a slot."""
+    if prompt.protocol.answer.reader not in ("free", "likelihood"):
+        yield from _without_place(prompt)
+        yield from _forbidden_explanation(prompt)
+    yield from _without_slot(prompt)
+
+
+def _without_place(prompt: Prompt) -> Iterator[Suspicion]:
+    shown = objects_in(prompt.words)
+    if prompt.protocol.answer.reader != "json" or not shown or _PROSE_ALLOWED.search(prompt.words):
+        return
+    places = places_of(prompt) - {""}
+    orders = list(_orders(prompt))
+    missing: list[tuple[int, str]] = []
+    for thing in _THINGS:
+        asked = next((order.start for order in orders if thing.asked.search(order.text)), None)
+        if asked is not None and not any(thing.place.search(place) for place in places):
+            missing.append((asked, thing.name))
+    if missing:
+        names = " and ".join(name for _, name in missing)
+        yield Suspicion(
+            min(missing)[0],
+            f"the prompt asks for {names}, and the JSON that it shows has no key for that.",
+            "Add a key to the format, and its path under notes, or do not ask.",
+        )
+
+
+def _forbidden_explanation(prompt: Prompt) -> Iterator[Suspicion]:
+    only = next((one for one in prompt.sentences if _ONLY.search(one.text)), None)
+    if only is None:
+        return
+    for order in _orders(prompt):
+        is_other = order.start != only.start and not _ONLY.search(order.text)
+        if is_other and _EXPLANATION.asked.search(order.text):
+            yield Suspicion(
+                only.start,
+                "the reply may hold the score only, and elsewhere the prompt asks for an explanation.",
+                "Say where the explanation goes, or do not ask for one.",
+            )
+            return
+
+
+def _orders(prompt: Prompt) -> Iterator[Sentence]:
+    """What the judge is told to write: the object of an order, or an item of a list that an order opens."""
+    is_list = False
+    for sentence in prompt.sentences:
+        text = sentence.text
+        is_item = bool(_ITEM.match(text))
+        if is_list and is_item:
+            yield sentence
+        for pattern in (_ORDER, _ORDER_EAST):
+            for found in pattern.finditer(text):
+                yield Sentence(sentence.start, found["rest"] or found.groupdict().get("rest_ko") or "")
+        if not is_item:
+            is_list = bool(_LIST_HEAD.search(text))
+
+
+def _without_slot(prompt: Prompt) -> Iterator[Suspicion]:
+    found = _RELIED_ON.search(prompt.words)
+    if found is None:
+        return
+    shown = " ".join(f"{slot.name} {slot.field} {slot.label}" for slot in prompt.slots)
+    is_written_out = any(_LISTED.search(place) for place in places_of(prompt))
+    if not _SHOWS_ELEMENTS.search(shown) and not is_written_out:
+        yield Suspicion(
+            found.start(),
+            f"the prompt relies on '{found[0]}', and no slot shows any.",
+            "Add an input for it, or take the words out.",
+        )

@@ -1,0 +1,83 @@
+"""`example-is-answer`: the format is shown with one real score in it, which a judge may copy."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ...records import Scale
+from .levels import level_lists
+from .prompt import Prompt, Suspicion
+from .shape import objects_in
+
+NAME = "example-is-answer"
+
+
+class _Shown(NamedTuple):
+    value: float
+    start: int
+
+
+_NUM = r"(\d{1,3}(?:\.\d{1,2})?)"
+_SCORE_KEY = re.compile(r"(?:overall_|final_|total_)?(?:score|rating|grade)(?:_value)?\Z|分数|评分|점수", re.IGNORECASE)
+_NUMBER_ALONE = re.compile(rf"[\"']?{_NUM}[\"']?\s*(?:#.*|//.*)?\Z")
+_INTRODUCED = re.compile(
+    r"(?:\be\.?g\b|\bexample|\bformat|such as|for instance|like this|as follows|looks? like|\bi\.e\b|例如|格式|形如|比如|예를 들어|형식|예시|예:)"
+    r"[^\n]{0,80}\n?[^\n]{0,40}\Z",
+    re.IGNORECASE,
+)
+_DOUBLE_BRACKETS = re.compile(rf"\[\[{_NUM}\]\]")
+
+
+def look(prompt: Prompt) -> Iterator[Suspicion]:
+    """The scores that the shown format holds, where they are all the same one."""
+    scales = [scale for _, scale in prompt.scales if scale.low is not None]
+    if not scales:
+        return
+    levels = {level.start for levels in level_lists(prompt) for level in levels}
+    shown = [one for one in _shown(prompt) if one.start not in levels and _is_on(one.value, scales)]
+    values = {one.value for one in shown}
+    if len(values) == 1:
+        times = f"{len(shown)} times" if len(shown) > 1 else "once"
+        yield Suspicion(
+            shown[0].start,
+            f"the format is shown with the score {shown[0].value:g} in it ({times}) and with no other: judges copy it.",
+            "Write a word in the place of the number, such as SCORE.",
+        )
+
+
+def _is_on(value: float, scales: list[Scale]) -> bool:
+    return any(scale.status_of(value) == "ok" for scale in scales)
+
+
+def _shown(prompt: Prompt) -> list[_Shown]:
+    answer = prompt.protocol.answer
+    found = [_Shown(float(one[1]), one.start(1)) for one in _DOUBLE_BRACKETS.finditer(prompt.words)]
+    if answer.tag:
+        found += _matches(prompt, rf"<{re.escape(answer.tag)}>\s?{_NUM}\s?</{re.escape(answer.tag)}>", False)
+    if answer.marker:
+        found += _matches(prompt, rf"{re.escape(answer.marker)}\s{{0,2}}[(\[]?{_NUM}\b", False)
+    for label in answer.labels:
+        found += _matches(prompt, rf"{re.escape(label)}\s?[:：]\s?[\[(<*]{{0,3}}{_NUM}(?![\d.]|\s?(?:-|–|to|~|/)\s?\d)", True)
+    if answer.reader == "json":
+        found += _in_objects(prompt)
+    return sorted(set(found), key=lambda one: one.start)
+
+
+def _matches(prompt: Prompt, pattern: str, needs_introduction: bool) -> list[_Shown]:
+    return [
+        _Shown(float(one[1]), one.start(1))
+        for one in re.finditer(pattern, prompt.words, re.IGNORECASE)
+        if not needs_introduction or _INTRODUCED.search(prompt.words[max(0, one.start() - 160) : one.start()])
+    ]
+
+
+def _in_objects(prompt: Prompt) -> list[_Shown]:
+    own = {*(path.rpartition(".")[2] for path in (prompt.protocol.answer.score, *prompt.protocol.answer.scores.values()) if path)}
+    return [
+        _Shown(float(number[1]), start)
+        for shown in objects_in(prompt.words)
+        for key, (value, start) in shown.values.items()
+        if (key in own or _SCORE_KEY.match(key)) and (number := _NUMBER_ALONE.match(value))
+    ]

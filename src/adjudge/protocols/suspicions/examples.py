@@ -1,0 +1,72 @@
+"""`examples-promised`: the prompt announces examples and shows none, or fewer kinds than it said."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from .prompt import BLOT, Prompt, Suspicion
+
+NAME = "examples-promised"
+
+_ANNOUNCED = re.compile(
+    r"\b(?:here are|below are|the following are|following are|these are|i will (?:give|show) you|you will be (?:given|shown))\s"
+    r"(?:\w+[,\s]\s?){0,5}?examples\b|\bsee the (?:\w+ )?examples (?:below|that follow)|\b(?:the )?(?:\w+ )?examples (?:are )?(?:given )?below\b"
+    r"|以下(?:是|为)[^。\n]{0,24}(?:示例|例子|样例|范例)|(?:参考|参照)(?:以下|下面|下列)[^。\n]{0,8}(?:示例|例子|样例)|下面是[^。\n]{0,16}(?:示例|例子|样例)"
+    r"|다음은[^.\n]{0,24}(?:예시|예제)|아래(?:는|의)[^.\n]{0,24}(?:예시|예제)",
+    re.IGNORECASE,
+)
+_KINDS = (
+    ("positive", re.compile(r"\b(?:positive|good|correct|high[- ]scoring)\b|正面|正例|好的|긍정|좋은", re.IGNORECASE)),
+    ("negative", re.compile(r"\b(?:negative|bad|incorrect|low[- ]scoring|counter)\b|负面|反例|负例|不好的|부정|나쁜", re.IGNORECASE)),
+)
+_EXAMPLE = re.compile(r"examples?|demonstrations?|shots?\b|示例|例子|样例|范例|例如|예시|예제|보기", re.IGNORECASE)
+_HEADING = re.compile(r"\n\s{0,3}(?:#{1,6}\s|\*\*[^*\n]{2,60}\*\*:?\s*\n|---)")
+_SHOWS = re.compile(r"\bexample|demo|shot\b|示例|例子|样例|예시|예제", re.IGNORECASE)
+_LEAST = 30
+"""Fewer characters than this behind the announcement hold no example."""
+
+
+def look(prompt: Prompt) -> Iterator[Suspicion]:
+    """Each announcement against what follows it."""
+    for found in _ANNOUNCED.finditer(prompt.words):
+        line_end = prompt.words.find("\n", found.end())
+        after = prompt.words[line_end if line_end >= 0 else len(prompt.words) :]
+        sentence = prompt.words[prompt.words.rfind("\n", 0, found.start()) + 1 : line_end if line_end >= 0 else None]
+        takes_slot = any(_SHOWS.search(f"{slot.name} {slot.field}") for slot in prompt.slots if slot.start > found.start())
+        if takes_slot and any(slot.name == "examples" for slot in prompt.slots):
+            continue
+        missing = _missing_kinds(found[0], after)
+        if missing:
+            yield Suspicion(
+                found.start(),
+                f"positive and negative examples are announced, and no {' and no '.join(missing)} one follows.",
+                "Show both kinds, for instance by {{examples}}, or announce what is there.",
+            )
+            return
+        if not takes_slot and not _holds_example(sentence[sentence.find(found[0]) + len(found[0]) :], after):
+            yield Suspicion(
+                found.start(),
+                "examples are announced, and none follows.",
+                "Show them, for instance by {{examples}}, or take the announcement out.",
+            )
+            return
+
+
+def _missing_kinds(announcement: str, after: str) -> list[str]:
+    promised = [name for name, pattern in _KINDS if pattern.search(announcement)]
+    if len(promised) < 2:
+        return []
+    return [name for name, pattern in _KINDS if not pattern.search(after)]
+
+
+def _holds_example(rest_of_line: str, after: str) -> bool:
+    """Whether enough text of its own stands before the next heading or the material to be judged."""
+    heading = _HEADING.search(after)
+    own = after[: heading.start()] if heading and not _EXAMPLE.search(heading[0]) else after
+    if heading and _EXAMPLE.search(after[heading.start() : heading.end() + 80]):
+        own = after
+    own = rest_of_line + own
+    slot = own.find(BLOT)
+    own = own[:slot] if slot >= 0 else own
+    return len("".join(own.split()).strip("*#-:：`.")) >= _LEAST

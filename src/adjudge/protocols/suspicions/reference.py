@@ -1,0 +1,92 @@
+"""`reference-mismatch`: the words speak of a reference answer that no slot shows, or the other way round."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from .prompt import Prompt, Sentence, Slot, Suspicion, tokens_of
+
+NAME = "reference-mismatch"
+
+_NAMED = re.compile(
+    r"\b(?:reference|gold(?:en)?|ground[- ]truth)[- ](?:answers?|responses?|solutions?|summar(?:y|ies)|translations?|outputs?|labels?)\b"
+    r"|\bground[- ]truth\b|参考答案|标准答案|参考回答|参考译文|参考摘要|참조 답변|참고 답변|모범 답안|모범 답변|기준 답변|참조 답안",
+    re.IGNORECASE,
+)
+_NOT_THERE = re.compile(
+    r"\b(?:no|not|without|if|when|whether|optional\w*|may|absence|unless|available|lack\w*|don't|isn't|any)\b|没有|如果|若|无需|不提供|없|만약|경우",
+    re.IGNORECASE,
+)
+_SLOT_TOKENS = frozenset(
+    "reference references ref refs gold golden truth expected ideal expert target correct label groundtruth gt oracle "
+    "standard answer_key solution key".split()
+)
+_SHOWN_AS = re.compile(
+    r"\b(?:reference|gold(?:en)?|ground[- ]?truth|expected|ideal|expert|correct|target|standard|model answer|solution)\b"
+    r"|参考|标准|正确|预期|참조|참고|모범|정답|기준",
+    re.IGNORECASE,
+)
+_ANSWER_SLOT = frozenset("reference references ref gold golden groundtruth gt".split())
+_SYNONYMS = re.compile(
+    r"\b(?:reference|gold|golden|ground[- ]?truth|expected|ideal|expert|correct[_ -](?:answers?|responses?|options?|"
+    r"choices?|solutions?|output|labels?)|target|standard|true answer|right answer|known answer|answer key|benchmark)|参考|标准答案|正确答案|真实答案|参照|참조|참고|모범|정답|기준",
+    re.IGNORECASE,
+)
+
+
+def look(prompt: Prompt) -> Iterator[Suspicion]:
+    """Words without a slot, or a slot without words."""
+    judged = {slot.field for slot in prompt.compared or ()}
+    shown = [slot for slot in prompt.slots if slot.field not in judged and _shows_reference(slot)]
+    if not shown:
+        yield from _words_alone(prompt)
+    else:
+        yield from _slot_alone(prompt, shown)
+
+
+def _shows_reference(slot: Slot) -> bool:
+    tokens = {*tokens_of(slot.name), *tokens_of(slot.field)}
+    return bool(tokens & _SLOT_TOKENS) or bool(_SHOWN_AS.search(slot.label[-60:] + " " + slot.name))
+
+
+def _words_alone(prompt: Prompt) -> Iterator[Suspicion]:
+    for sentence in prompt.sentences:
+        found = _NAMED.search(sentence.text)
+        if found and not _is_hedged(sentence, found):
+            yield Suspicion(
+                sentence.start + found.start(),
+                f"the prompt speaks of '{found[0]}', and no slot shows one.",
+                "Take the words out, or add the reference as an input and a slot.",
+            )
+            return
+
+
+def _is_hedged(sentence: Sentence, found: re.Match[str]) -> bool:
+    near = sentence.text[max(0, found.start() - 60) : found.end() + 40]
+    return bool(_NOT_THERE.search(near.replace(found[0], "")))
+
+
+def _slot_alone(prompt: Prompt, shown: list[Slot]) -> Iterator[Suspicion]:
+    """A reference answer whose only mention is the label above it.
+
+    A prompt that is all labels explains nothing, so there silence about the reference is no sign.
+    """
+    answers = [slot for slot in shown if set(tokens_of(slot.name) + tokens_of(slot.field)) & _ANSWER_SLOT]
+    if not answers:
+        return
+    labels = {prompt.place(slot.label_start) for slot in shown if len(slot.label) <= 60}
+    instructions = 0
+    for sentence in prompt.sentences:
+        start = sentence.start + len(sentence.text) - len(sentence.text.lstrip())
+        if prompt.place(start) in labels:
+            continue
+        if _SYNONYMS.search(sentence.text):
+            return
+        instructions += len(sentence.text)
+    if instructions >= 200:
+        yield Suspicion(
+            answers[0].start,
+            f"slot {{{{{answers[0].name}}}}} shows a reference, and the instructions never mention it.",
+            "Say what the reference is for, or leave the slot out.",
+        )

@@ -1,0 +1,39 @@
+"""What all tests share: the folder of real data, where there is one."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SHARED = Path(__file__).parents[2] / "shared"
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder with real replies and labels beside the repository; tests that need it are skipped without."""
+    if not SHARED.is_dir():
+        pytest.skip("the real replies are not beside this repository (../shared)")
+    return SHARED
+
+
+@pytest.fixture(scope="session")
+def real_rows(shared: Path) -> Callable[[str], list[dict[str, Any]]]:
+    """The rows of one file of real data, by its name without suffixes."""
+
+    def read(name: str) -> list[dict[str, Any]]:
+        with gzip.open(shared / "data" / f"{name}.jsonl.gz", "rt", encoding="utf-8") as lines:
+            return [json.loads(line) for line in lines]
+
+    return read
+
+
+@pytest.fixture(scope="session")
+def attacks(shared: Path) -> list[dict[str, str]]:
+    """The attack cases, each with what the right behaviour is."""
+    lines = (shared / "attacks.jsonl").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) for line in lines]
