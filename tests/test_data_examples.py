@@ -44,7 +44,7 @@ def test_all_problems_of_all_examples_come_at_once(write):
     path = write(
         {"respnse": "x", "judgment": " ", "kind": "Positive"},
         "{",
-        {**GOOD, "instruction": None, "judgment": 4},
+        {**GOOD, "instruction": None, "judgment": 4.5},
         {**GOOD, "kind": 1},
     )
     with pytest.raises(DataError) as caught:

@@ -12,8 +12,6 @@ from adjudge.data import FIELD_LIMIT, RESERVED, ItemFile
 from adjudge.errors import DataError
 from adjudge.records import Item, Message
 
-SHARED = Path(__file__).parents[2] / "shared" / "data"
-
 
 @pytest.fixture
 def write(tmp_path: Path):
@@ -146,6 +144,14 @@ def test_a_bad_line_is_named_with_its_reason(write, line, said):
     text = problem_of(write({"x": "good"}, line, {"x": "good"}))
     assert text.splitlines()[0].endswith("items.jsonl: 1 problem")
     assert f"  line 2: {said}" in text
+
+
+@pytest.mark.parametrize("name", ["items.jsonl", "items.json"])
+def test_nesting_is_refused_at_every_depth_that_one_step_of_the_reading_cannot_take(write, name):
+    for depth in [*range(950, 1010, 3), 2_000, 20_000]:
+        line = '{"x": ' + "[" * depth + "]" * depth + "}"
+        path = write(line if name == "items.jsonl" else f"[{line}]", name=name)
+        assert "nested too deeply" in problem_of(path)
 
 
 def test_escapes_that_only_look_bad_are_taken(write):
@@ -297,9 +303,8 @@ def test_one_item_of_a_csv_file_is_found_by_its_record(write):
         file.item(4)
 
 
-@pytest.mark.skipif(not SHARED.is_dir(), reason="the shared data is not beside the repository")
-def test_real_files_of_items_read_as_they_are():
-    paths = sorted(SHARED.glob("*.items.jsonl.gz"))
+def test_real_files_of_items_read_as_they_are(shared):
+    paths = sorted((shared / "data").glob("*.items.jsonl.gz"))
     assert len(paths) > 5
     for path in paths:
         with gzip.open(path, "rt", encoding="utf-8") as lines:

@@ -106,8 +106,10 @@ def test_all_problems_come_at_once_with_the_nearest_key(read):
         ('criterion = "x"\nbest = nan', "'best' is nan"),
         ('criterion = "x"\nbest = true', "'best' is True"),
         ('criterion = "x"\nbest = "high"', "'best' is high"),
-        ('criterion = "x"\nbest = [1]', "'best' is no number"),
+        ('criterion = "x"\nbest = [1]', "'best' is [1]"),
+        ('criterion = "x"\nbest = 1' + "0" * 400, "'best' is 1000"),
         ("criterion = 3", "'criterion' is not a text"),
+        ('criterion = "x\\u0000"', "'criterion' has a NUL character"),
         ('criterion = "x"\n[names]\n1 = "a"\n2 = "a"', "[names] gives 'a' to two levels"),
     ],
 )
@@ -129,6 +131,10 @@ def test_a_rubric_that_cannot_be_used_says_why(read, text, said):
             '{"criteria": "x", "scoreA_description": "y", "score1_description": "y"}',
             "[levels] 'A' is not a number",
         ),
+        (
+            '{"criteria": "x", "score1_description": 4.5, "score2_description": "z"}',
+            "'levels 1' is not a text",
+        ),
         ('{"score1_description": "y", "score2_description": "z"}', "'criteria' is missing"),
     ],
 )
@@ -140,6 +146,7 @@ def test_a_json_rubric_with_other_keys_says_which(read, text, said):
     ("name", "text", "said"),
     [
         ("a.toml", "criterion = ", "a.toml: not TOML"),
+        ("a.toml", "best = " + "1" * 5000, "a.toml: not TOML"),
         ("a.json", "{", "a.json: not JSON"),
         ("a.json", "[]", "a.json: a list, not an object. The file must be one JSON object"),
         ("a.json", '{"criteria": "x", "criteria": "y"}', "a.json: key 'criteria' is given twice"),

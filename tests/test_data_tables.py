@@ -158,6 +158,7 @@ def test_bad_csv_rows_are_listed_with_their_lines(tmp_path):
     ("data", "said"),
     [
         (b"id,x,y,x,id\n", "line 1: the header names 'id', 'x' more than once"),
+        (b"id;x\n1;2\n", "line 1: the header is one cell, 'id;x'. Save the file with commas"),
         (b"id,\xe9\n", "line 1: not UTF-8 (byte 0xe9 at column 4)"),
         (b'id,"x\n1,2\n', "line 1: a quote that opens in this row is never closed"),
         (b'id,x\n1,2\n2,"open\n3,4\n', "line 3: a quote that opens in this row is never closed"),
@@ -169,6 +170,13 @@ def test_a_csv_file_that_cannot_be_read_on_is_an_error(tmp_path, data, said):
     path = tmp_path / "items.csv"
     path.write_bytes(data)
     assert said in problem(path)
+
+
+def test_rows_that_an_open_quote_swallows_are_never_left_out_as_one_bad_row(tmp_path):
+    path = tmp_path / "items.csv"
+    path.write_text('id,x\n1,2\n2,"open\n3,4\n4,5\n')
+    with pytest.raises(DataError, match="line 3: a quote that opens in this row is never closed"):
+        ItemFile(path).check(skip_bad=True)
 
 
 def test_a_long_csv_cell_is_read_and_one_beyond_the_limit_refused(tmp_path):

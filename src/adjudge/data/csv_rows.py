@@ -61,6 +61,11 @@ def _header(path: Path, source: _TextLines, reader: Iterator[list[str]]) -> list
         raise BrokenFileError(path, f"line {start}: {bad}") from None
     except csv.Error as error:
         raise BrokenFileError(path, f"line {start}: {_csv_problem(error)}") from None
+    if len(header) == 1 and any(other in header[0] for other in ";\t"):
+        raise BrokenFileError(
+            path,
+            f"line {start}: the header is one cell, '{header[0]:.80}'. Save the file with commas, or tabs as .tsv.",
+        )
     twice = sorted({name for name in header if header.count(name) > 1})
     if twice:
         names = ", ".join(f"'{name:.80}'" for name in twice)
@@ -89,14 +94,20 @@ def _row(header: list[str], cells: list[str]) -> Row:
 def _csv_problem(error: csv.Error) -> str:
     text = str(error)
     if "unexpected end" in text:
-        return "a quote that opens in this row is never closed. Close it, or double a quote that belongs to the text."
+        return (
+            "a quote that opens in this row is never closed. "
+            "Close it, or double a quote that belongs to the text."
+        )
     if "field limit" in text:
         return (
             f"a cell of more than {LINE_LIMIT // 1_000_000} MB (the limit is {FIELD_LIMIT // 1_000_000} MB). "
             "Shorten it, or close the quote that opens in this row."
         )
     if "new-line" in text:
-        return "a carriage return outside quotes. Save the file with line ends \\n or \\r\\n, and quote such cells."
+        return (
+            "a carriage return outside quotes. "
+            "Save the file with line ends \\n or \\r\\n, and quote cells that hold one."
+        )
     return f"quotes are not closed properly ({text}). Double each quote that belongs to a quoted text."
 
 

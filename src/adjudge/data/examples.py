@@ -57,7 +57,7 @@ def _wrong(row: Row, inputs: Sequence[str]) -> list[str]:
             hint = f"Rename '{near[0]}', if that is it." if near else "Add it: an example shows all inputs."
             wrong.append(f"field '{name}' is missing. {hint}")
     judgment, kind = row.get("judgment"), row.get("kind")
-    if not isinstance(judgment, str) or not judgment.strip():
+    if type(judgment) is not str or not judgment.strip():  # a number is no text
         wrong.append("field 'judgment' is missing or no text. Write what a good judge would answer.")
     if kind not in KINDS:
         given = "missing" if kind is None else f"'{kind!s:.80}'"

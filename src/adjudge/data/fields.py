@@ -46,7 +46,7 @@ def _entry(name: str, place: int, value: object) -> str | Message:
 def _message(name: str, place: int, entry: Row) -> Message:
     where = f"message {place} of field '{name:.80}'"
     role, content = entry["role"], entry["content"]
-    if not isinstance(role, str) or not role:
+    if type(role) is not str or not role:
         raise BadRowError(f'{where} has no role. Give it one, such as "user" or "assistant".')
     for call in ("tool_calls", "function_call"):
         if entry.get(call):

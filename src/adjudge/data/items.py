@@ -60,7 +60,7 @@ class ItemFile:
         try:
             for place, row in self._table.rows(problems.add):
                 unseen.look_at(row)
-                n_good += self._check_row(place, row, ids, problems, skip_bad)
+                n_good += self._check_row(place, row, ids, problems)
         except BrokenFileError as broken:
             if not problems:
                 raise
@@ -125,7 +125,7 @@ class ItemFile:
     def _item(self, place: int, row: Row) -> Item:
         return _item(place, _renamed(row, self._renames) if self._renames else row)
 
-    def _check_row(self, place: int, row: Row, ids: _Ids, problems: Problems, skip_bad: bool) -> bool:
+    def _check_row(self, place: int, row: Row, ids: _Ids, problems: Problems) -> bool:
         """Whether the row is a good item; what is wrong with it goes to the problems."""
         try:
             item = self._item(place, row)
@@ -135,14 +135,13 @@ class ItemFile:
         further = self._check_item(item) if self._check_item is not None else ()
         for text in further:
             problems.add(place, text)
-        # An id of a line that will be left out is free for another line.
-        if not (further and skip_bad):
-            ids.add(item.id)
+        ids.add(item.id)
         return not further
 
     def _name_repeated(self, repeated: set[int], problems: Problems, skip_bad: bool) -> int:
         """Read the file again for the lines of the ids that came more than once; how many there are."""
         first: dict[str, int] = {}
+        # An id of a line that will be left out is free for another line.
         left_out = problems.places() if skip_bad else set()
         unit = self._table.unit
         n_repeated = 0

@@ -98,6 +98,8 @@ def exact(line: bytes, rule: str = ONE_OBJECT) -> Row:
             parse_int=Number,
             parse_constant=_refuse_constant,
         )
+        if isinstance(row, dict):
+            refuse_long_fields(row)
     except json.JSONDecodeError as error:
         what = error.msg[0].lower() + error.msg[1:]
         what = what.removesuffix(" at").removesuffix(" starting")
@@ -109,7 +111,6 @@ def exact(line: bytes, rule: str = ONE_OBJECT) -> Row:
     if not isinstance(row, dict):
         raise BadRowError(f'{_kind(row)}, not an object. {rule}, such as {{"id": "1", …}}.')
     _refuse_escapes(text)
-    refuse_long_fields(row)
     return row
 
 
@@ -134,8 +135,8 @@ def refuse_long_fields(row: Row) -> None:
         size = sum(len(text.encode("utf-8", "surrogatepass")) for text in texts(value))
         if size > FIELD_LIMIT:
             raise BadRowError(
-                f"field '{key:.80}' has {size / 1e6:.1f} MB ({size} bytes); the limit is {FIELD_LIMIT // 1_000_000} MB. "
-                "Shorten it, or leave the item out."
+                f"field '{key:.80}' has {size / 1e6:.1f} MB ({size} bytes); "
+                f"the limit is {FIELD_LIMIT // 1_000_000} MB. Shorten it, or leave the item out."
             )
 
 
@@ -214,7 +215,8 @@ def _entries(path: Path, text: str) -> Iterator[str]:
     if text[at] != "[":
         raise BrokenFileError(
             path,
-            "not a list. A .json file must hold a list of objects; name it .jsonl where it has one object a line.",
+            "not a list. A .json file must hold a list of objects; "
+            "name it .jsonl where it has one object a line.",
         )
     at = _after_space(text, at + 1)
     closed = text[at : at + 1] == "]"

@@ -10,7 +10,7 @@ import difflib
 import math
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
@@ -37,55 +37,50 @@ def read_rubric(path: str | Path) -> Rubric:
     """
     path = Path(path)
     if path.suffix.lower() == ".toml":
-        values = _toml(path)
-        known: Iterable[str] = _KEYS
+        values, unknown = _toml(path)
+        known, criterion_key = _KEYS, "criterion"
     elif path.suffix.lower() == ".json":
-        values = _prometheus(path)
-        known = (*_JSON_KEYS, "score1_description")
+        values, unknown = _prometheus(path)
+        known, criterion_key = (*_JSON_KEYS, "score1_description"), "criteria"
     else:
         raise DataError(f"{path}: format unknown by its name. Name it .toml or .json.")
-    problems = [_unknown(key, known) for key in values if key not in _KEYS]
-    reading = _Reading(values, "criterion" if known is _KEYS else "criteria", problems)
-    rubric = reading.rubric(path.stem)
-    if rubric is None or problems:
+    problems = [_unknown(key, known) for key in unknown]
+    rubric = _Reading(values, criterion_key, problems).rubric(path.stem)
+    if rubric is None:
         raise DataError(listed(str(path), problems))
     return rubric
 
 
-def _toml(path: Path) -> dict[str, Any]:
+def _toml(path: Path) -> tuple[dict[str, Any], list[str]]:
+    """The file's values, and its unknown keys."""
     try:
-        return tomllib.loads(read_text(path))
-    except tomllib.TOMLDecodeError as error:
+        values = tomllib.loads(read_text(path))
+    except ValueError as error:  # also of int(), which refuses thousands of digits
         raise BrokenFileError(
             path, f'not TOML ({error}). Put texts in quotes, and level numbers with a point too: "0.5" = "…".'
         ) from None
     except RecursionError:
         raise BrokenFileError(path, "nested too deeply. A rubric has criterion and [levels].") from None
+    return values, [key for key in values if key not in _KEYS]
 
 
-def _prometheus(path: Path) -> dict[str, Any]:
-    """The file's values under the keys of the TOML form; keys of neither form stay as they are."""
+def _prometheus(path: Path) -> tuple[dict[str, Any], list[str]]:
+    """The file's values under the keys of the TOML form, and its unknown keys."""
     try:
         row = exact(read_text(path).encode("utf-8"), "The file must be one JSON object")
     except BadRowError as bad:
         raise BrokenFileError(path, str(bad)) from None
-    values: dict[str, Any] = {}
-    levels: dict[str, Any] = {}
-    for key, value in row.items():
-        if match := _JSON_LEVEL.fullmatch(key):
-            levels[match[1]] = value
-        elif key in _JSON_KEYS:
-            values["criterion" if key == "criteria" else key] = value
-        else:
-            # A key of the TOML form alone is unknown here: renamed, so that it cannot be taken for one.
-            values[f"{key}" if key not in _KEYS else f"{key} "] = value
-    return values | ({"levels": levels} if levels else {})
+    values = {"criterion" if key == "criteria" else key: row[key] for key in _JSON_KEYS if key in row}
+    levels = {match[1]: row[key] for key in row if (match := _JSON_LEVEL.fullmatch(key))}
+    if levels:
+        values["levels"] = levels
+    return values, [key for key in row if key not in _JSON_KEYS and not _JSON_LEVEL.fullmatch(key)]
 
 
-def _unknown(key: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(key.strip(), known, n=1)
+def _unknown(key: str, known: Sequence[str]) -> str:
+    near = difflib.get_close_matches(key, known, n=1)
     hint = f"Did you mean '{near[0]}'?" if near else f"Known keys: {', '.join(known)}."
-    return f"unknown key '{key.strip():.80}'. {hint}"
+    return f"unknown key '{key:.80}'. {hint}"
 
 
 class _Reading:
@@ -121,27 +116,27 @@ class _Reading:
         return Rubric(name=name, criterion=criterion, scale=scale)
 
     def _text(self, key: str, value: object, advice: str) -> str:
-        if not isinstance(value, str) or not value.strip():
-            what = (
-                "is missing"
-                if value is None
-                else "is not a text"
-                if not isinstance(value, str)
-                else "is empty"
-            )
-            self._problems.append(f"'{key}' {what}. {advice}")
-            return ""
-        return str(value)
+        # A number of a JSON file is a str too, of a type of its own; here it is no text.
+        if type(value) is str and value.strip() and "\0" not in value:
+            return value
+        if value is None:
+            what = "is missing"
+        elif type(value) is not str:
+            what = "is not a text"
+        else:
+            what = "has a NUL character" if "\0" in value else "is empty"
+        self._problems.append(f"'{key}' {what}. {advice}")
+        return ""
 
     def _levels(self) -> dict[Fraction, str]:
         if "levels" not in self._values:
             return {}
-        levels = self._by_level("levels", self._values["levels"])
-        if len(levels) < 2 and not self._problems:
+        table = self._values["levels"]
+        if isinstance(table, dict) and len(table) < 2:
             self._problems.append(
                 "[levels] has fewer than two levels. Give a text for each, or leave [levels] out for 1 to 5."
             )
-        return levels
+        return self._by_level("levels", table)
 
     def _names(self, steps: list[Fraction]) -> dict[Fraction, str]:
         if "names" not in self._values:
@@ -184,19 +179,17 @@ class _Reading:
         return found
 
     def _best(self, steps: list[Fraction]) -> Fraction:
-        best = self._values.get("best", steps[-1])
-        if isinstance(best, bool) or not isinstance(best, int | float | str | Fraction):
-            value = None
-        elif isinstance(best, str):  # a number of a JSON file, or a text
-            value = Fraction(best) if _NUMBER.fullmatch(best) else None
-        else:
-            value = Fraction(str(best)) if math.isfinite(best) else None
-        if value not in (steps[0], steps[-1]):
+        if "best" not in self._values:
+            return steps[-1]
+        written = str(self._values["best"])
+        best = Fraction(written) if _NUMBER.fullmatch(written) else None
+        if best is None or best not in (steps[0], steps[-1]):
             self._problems.append(
-                f"'best' is {best if not isinstance(best, dict | list) else 'no number'}. "
+                f"'best' is {written:.80}. "
                 f"Give the level at the good end: {_written(steps[0])} or {_written(steps[-1])}."
             )
-        return value if value is not None else steps[-1]
+            return steps[-1]
+        return best
 
 
 def _common_step(steps: list[Fraction]) -> Fraction:

@@ -10,6 +10,8 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
+from .text import places
+
 ANSWER = 3
 """A bracket, a tag, a marker, or a label that says final or overall."""
 LABEL = 2
@@ -20,14 +22,16 @@ PART = 1
 MOST_MARKS = 2_000
 """No judge marks its answer more often; what comes later is not looked at."""
 
-SCORE_WORDS = (
-    r"scores?|ratings?|grade|rated|result|得分|评分|評分|分数|分數|打分|总分|總分|评价|점수|평점|총점|평가|스코어|スコア|点数|得点|評価"
+SCORE_WORDS = tuple(
+    "score rating grade rated result 得分 评分 評分 分数 分數 打分 总分 總分 评价 점수 평점 총점 평가 스코어 スコア 点数 得点 評価".split()
 )
-VERDICT_WORDS = (
-    r"verdict|winner|preference|preferred(?:\s(?:response|answer|output|option))?|decision|result|judge?ment|"
-    r"(?:better|best|chosen)(?:[\s_](?:response|answer|output|option|summary))?|vote|结论|胜者|获胜者|判定|裁决|승자|판정|선택|勝者|判決"
+VERDICT_WORDS = tuple(
+    "verdict winner preference preferred decision result judgment judgement better best chosen vote "
+    "结论 胜者 获胜者 判定 裁决 승자 판정 선택 勝者 判決".split()
 )
-CHOICE_WORDS = VERDICT_WORDS + r"|answer|choice|selection|selected|conclusion|output|选择|选项|答案|结果|判断|결과|정답|결론|選択|結論"
+CHOICE_WORDS = VERDICT_WORDS + tuple(
+    "answer choice selection selected conclusion output 选择 选项 答案 结果 判断 결과 정답 결론 選択 結論".split()
+)
 """Words for a verdict, and with them words that may name something else too: the judge's own answer, a section."""
 
 _FINAL = re.compile(
@@ -38,11 +42,12 @@ _NOT_AN_ANSWER = re.compile(
     r"threshold|baseline|previous|expected|example|(?<!on\sa\s)scale|range|index|id|count|number|version|position|rank|year|date|page|"
     r"line|step|length|words?|tokens?|human|f1|bleu|rouge|credit)\b|满分|滿分|最高|最低|만점|置信|信心|신뢰"
 )
-_PLAIN = re.compile(
-    r"(?:the|a|an|this|that|its|your|our|so|therefore|thus|hence|and|is|given|here|here's|s|i|give|it|would|assistant|助手|response|"
-    r"summary|answer|的|回答|该|这|本|文章|your|numeric(?:al)?|integer|result|evaluation|quality|for|of|评|给|"
-    r"[-–—•·#>\d.)(\]\[{}\"'`*/\\]|\s)*+"
+_PLAIN = frozenset(
+    "the a an this that its your our so therefore thus hence and is given here here's i give it would assistant assistant's "
+    "response response's summary summary's answer answer's numeric numerical integer result evaluation quality for of".split()
 )
+_PLAIN_CJK = re.compile(r"助手|的|回答|该|这|本|文章|给|응답|답변|의")
+_NOT_WORDS = re.compile(r"[-–—•·#>0-9.)(\]\[{}\"`*/\\]++")
 _CLAUSE_ENDS = "\n.;!?|:,({[\"'“”。，；：！？、>\ufffc"
 
 
@@ -55,30 +60,27 @@ class Mark(NamedTuple):
 
 
 @lru_cache(maxsize=8)
-def _hard(words: str) -> re.Pattern[str]:
+def _hard(words: tuple[str, ...]) -> re.Pattern[str]:
+    either = "|".join(words)
     return re.compile(
         r"\[\[(?=[^\[\]\n]{1,40}\]\])"
-        rf"|\[(?:(?:final|overall|my)[\s_])?(?:{words})(?:\s?\][:\s]{{0,4}}|[:\s]{{1,3}})"
-        rf"|<(?:(?:final|overall)[\s_-])?(?:{words})\s{{0,4}}>"
+        rf"|\[(?:(?:final|overall|my)[\s_])?(?:{either})s?(?:\s?\][:\s]{{0,4}}|[:\s]{{1,3}})"
+        rf"|<(?:(?:final|overall)[\s_-])?(?:{either})s?\s{{0,4}}>"
         r"|\\boxed\{"
-        rf"|【(?:最终|最終|总|综合|최종|final\s)?(?:{words})】[:\s]{{0,4}}"
+        rf"|【(?:最终|最終|总|综合|최종|final\s)?(?:{either})】[:\s]{{0,4}}"
     )
 
 
-@lru_cache(maxsize=8)
-def _labels(words: str) -> re.Pattern[str]:
-    return re.compile(
-        rf"(?:{words})"
-        r"(?:\s{1,2}(?:for|on|in\sterms\sof)\s[^\n:.;,0-9=]{1,40})?(?:\s{0,2}\([^()\n]{0,48}\))?[\s\"'”’`\]]{0,4}"
-        r"(?::|=|->|→|\||\s[-–—]\s|[-–—]\s{1,2})"
-    )
-
-
+_AFTER_LABEL = re.compile(
+    r"s?(?:[\s_](?:response|answer|output|option|summary))?"
+    r"(?:\s{1,2}(?:for|on|in\sterms\sof)\s[^\n:.;,0-9=]{1,40})?(?:\s{0,2}\([^()\n]{0,48}\))?[\s\"'”’`\]]{0,4}"
+    r"(?::|=|->|→|\||\s[-–—]\s|[-–—]\s{1,2})"
+)
 _LINE_LABEL = re.compile(r"^([^\n:]{1,48}):[ \t]*+(?:\n[ \t]*+){0,2}(?=[0-9\"'`(])", re.M)
 _KEY = re.compile(r"[\"']([^\"'\n:]{1,40})[\"']\s{0,4}:\s{0,4}")
 
 
-def hard_marks(text: str, words: str) -> list[Mark]:
+def hard_marks(text: str, words: tuple[str, ...]) -> list[Mark]:
     """Brackets, markers and tags, in order."""
     if "[" not in text and "<" not in text and "\\" not in text and "【" not in text:
         return []
@@ -90,15 +92,14 @@ def hard_marks(text: str, words: str) -> list[Mark]:
     return found
 
 
-def labels(text: str, words: str) -> list[Mark]:
+def labels(text: str, words: tuple[str, ...]) -> list[Mark]:
     """Labels that name an answer, in order; the words before a label tell its rank."""
     found: list[Mark] = []
-    for match in _labels(words).finditer(text):
-        rank = _rank(text, match.start())
-        if rank:
-            found.append(Mark(match.start(), match.end(), rank))
-        if len(found) >= MOST_MARKS:
-            break
+    for start, end in places(text, words, MOST_MARKS):
+        after = _AFTER_LABEL.match(text, end)
+        rank = _rank(text, start) if after else 0
+        if after and rank:
+            found.append(Mark(start, after.end(), rank))
     return found
 
 
@@ -128,4 +129,5 @@ def _rank(text: str, start: int) -> int:
         return 0
     if _FINAL.search(before):
         return ANSWER
-    return LABEL if _PLAIN.fullmatch(before) else PART
+    words = _NOT_WORDS.sub(" ", before if before.isascii() else _PLAIN_CJK.sub(" ", before)).split()
+    return LABEL if _PLAIN.issuperset(words) else PART

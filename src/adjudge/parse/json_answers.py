@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
-from ..records import Protocol, Reading, Scale, Subject
+from ..records import How, Protocol, Reading, Scale, Subject
 from .jsonish import Document, Path, find_documents
 from .marks import score_value
 from .numbers import number_at
@@ -145,7 +145,9 @@ class JsonAnswer:
         is_strict = self.is_bare and found.is_exact and not document.is_repaired
         # A choice is a string by nature; a score in quotation marks is not what was asked for.
         is_strict = is_strict and (isinstance(reading.value, str) or not isinstance(found.value, str))
-        how = None if reading.status in ("unparsed", "conflicting") else "strict" if is_strict else "anchored"
+        how: How | None = (
+            None if reading.status in ("unparsed", "conflicting") else "strict" if is_strict else "anchored"
+        )
         flags = ("repaired",) if document.is_repaired else ()
         return Reading(reading.value, reading.status, how, found.span, flags)
 

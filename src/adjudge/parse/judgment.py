@@ -196,6 +196,9 @@ def _flags(protocol: Protocol, judgment: Judgment, reply: _Reply) -> tuple[str, 
     return tuple(flags)
 
 
+_EXAMINED = 20_000
+"""How much of a reply tells its language."""
+
 _LETTERS: dict[str, Callable[[str], int]] = {
     "ko": lambda text: len(re.findall(r"[가-힣]", text)),
     "zh": lambda text: len(re.findall(r"[一-鿿]", text)),
@@ -211,7 +214,7 @@ def _speaks_another_language(language: str, text: str) -> bool:
     count = _LETTERS.get(language.partition("-")[0])
     if count is None:
         return False
-    prose = set_aside(text, fenced=False, quoted=False)
+    prose = set_aside(text[:_EXAMINED], fenced=False, quoted=False)
     letters = sum(map(str.isalpha, prose))
     return letters >= 40 and count(prose) / letters < (0.5 if language == "en" else 0.15)
 

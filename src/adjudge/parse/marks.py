@@ -15,14 +15,16 @@ from ..records import Reading, Scale, Status
 from .numbers import Number, number_at
 from .text import ASIDE, Span, fences, narrow, set_aside, without_emphasis
 
+# A minus sign before a digit belongs to the number: "-1" is off the scale, not 1.
 _BEFORE_VALUE = re.compile(
-    r"[\s:=(\[{\"'“”‘’«`>|*_-]{0,12}"
-    r"(?:(?:the\s)?(?:final\s|overall\s)?(?:score|rating|result|is|of|점수|评分|得分|分数)[\s:=(\[*_]{0,6}){0,2}",
+    r"(?:[\s:=(\[{\"'“”‘’«`>|*_]|-(?![0-9])){0,12}"
+    r"(?:(?:the\s)?(?:final\s|overall\s)?(?:score|rating|result|is|of|점수|评分|得分|分数)(?:[\s:=(\[*_]|-(?![0-9])){0,6}){0,2}",
     re.I,
 )
 _RANGE = re.compile(
     r"\s{0,3}[(\[]?\s?[0-9]{1,3}\s?(?:-|–|—|~|〜|to|到|至|/|에서)\s?[0-9]{1,3}\s?(?:점|分)?\s?[)\]]", re.I
 )
+_COLON = re.compile(r":")
 _LEVEL_ECHO = re.compile(r"[\s\"'*]{0,3}(?:[-–—:：=]|\bmeans\b)\s{0,3}\S")
 _VALUE_ENDS = re.compile(r"\s{0,3}(?:[^\w\s]|\n|\Z|[^\W\d])")
 
@@ -100,7 +102,7 @@ def settle(found: list[Found], text: str) -> Reading | None:
     own = set_aside(text)
     spoken = [mark for mark in found if own[mark.mark] != ASIDE and own[mark.span[0]] != ASIDE]
     if not spoken:
-        spoken = _alone_in_fences(found, text)
+        spoken = [mark for mark in found if _is_boxed(mark, text)]
     if not spoken:
         return unreadable()
     if len({mark.value for mark in spoken}) > 1:
@@ -110,10 +112,27 @@ def settle(found: list[Found], text: str) -> Reading | None:
     return Reading(value=value, status=last.status, how="anchored", span=last.span)
 
 
-def _alone_in_fences(found: list[Found], text: str) -> list[Found]:
-    """Marks in a fence that holds nothing else to speak of: the answer in a box, not quoted text."""
-    boxes = [span for span in fences(text) if span[1] - span[0] < 160]
-    return [mark for mark in found if any(start <= mark.mark and mark.span[1] <= end for start, end in boxes)]
+_BOXED_LINE = re.compile(
+    r"[\W_]*(?:(?:final|overall|my|the|score|rating|result|answer|점수|评分|得分)[\W_]*){0,3}", re.I
+)
+
+
+def _is_boxed(mark: Found, text: str) -> bool:
+    """Whether an answer in code stands on a line of its own: put into a box, not quoted from somewhere."""
+    if set_aside(text, fenced=False, quoted=False)[mark.mark] == ASIDE:
+        return False
+    if any(start <= mark.mark < end and end - start > _BOX for start, end in fences(text)):
+        return False
+    start = text.rfind("\n", 0, mark.mark) + 1
+    if text[start : mark.mark].lstrip().startswith(">"):
+        return False
+    end = text.find("\n", mark.span[1])
+    tail = text[mark.span[1] : end if end >= 0 else len(text)]
+    return _BOXED_LINE.fullmatch(text, start, mark.mark) is not None and len(tail) <= 16
+
+
+_BOX = 160
+"""How long a code block may be and still be a box around the answer."""
 
 
 def _prepared(text: str) -> str:
@@ -126,8 +145,7 @@ def read_tag(text: str, tag: str, value: Value) -> Reading | None:
     found = []
     matches = list(_tag_pattern(tag).finditer(plain))
     for match in matches:
-        skipped = _BEFORE_VALUE.match(plain, match.end())
-        read = value(plain, skipped.end() if skipped else match.end())
+        read = _value_from(plain, match.end(), len(plain), value)
         if read is None:
             continue
         closing = _closing_pattern(tag).match(plain, read[2][1])
@@ -158,7 +176,8 @@ def read_label(text: str, labels: tuple[str, ...], value: Value) -> Reading | No
         reading = settle(leading or found, text)
         if reading is not None:
             return reading
-    return None
+    is_there = any(_label_pattern(label).search(plain) for label in labels)
+    return unreadable() if is_there else None
 
 
 def read_first_line(text: str, value: Value) -> Reading | None:
@@ -167,15 +186,25 @@ def read_first_line(text: str, value: Value) -> Reading | None:
     start = len(plain) - len(plain.lstrip())
     end = plain.find("\n", start)
     end = len(plain) if end < 0 else end
-    label = re.compile(r"[^\n:：]{0,24}[:：]\s{0,3}").match(plain, start, end)
-    places = [label.end(), start] if label else [start]
-    for at in places:
-        skipped = _BEFORE_VALUE.match(plain, at, end)
-        read = value(plain, skipped.end() if skipped else at)
-        if read is not None and read[2][1] <= end:
-            number, status, span = read
-            return Reading(number if status == "ok" else None, status, "anchored", span)
-    return None
+    labelled = [place.end() for place in _COLON.finditer(plain, start, min(end, start + 400))]
+    found = [read for at in labelled if (read := _value_from(plain, at, end, value)) is not None]
+    if not found:
+        opening = _value_from(plain, start, end, value)
+        found = [opening] if opening is not None else []
+    if len({read[0] for read in found}) > 1:
+        return Reading(status="conflicting", span=found[0][2])
+    if not found:
+        return None
+    number, status, span = found[0]
+    return Reading(number if status == "ok" else None, status, "anchored", span)
+
+
+def _value_from(
+    plain: str, at: int, end: int, value: Value
+) -> tuple[float | str | None, Status, Span] | None:
+    skipped = _BEFORE_VALUE.match(plain, at, end)
+    read = value(plain, skipped.end() if skipped else at)
+    return read if read is not None and read[2][1] <= end else None
 
 
 def _behind(plain: str, pattern: re.Pattern[str], value: Value) -> list[Found]:
@@ -183,9 +212,7 @@ def _behind(plain: str, pattern: re.Pattern[str], value: Value) -> list[Found]:
     for match in pattern.finditer(plain):
         at = match.end()
         bounds = _RANGE.match(plain, at)
-        at = bounds.end() if bounds else at
-        skipped = _BEFORE_VALUE.match(plain, at)
-        read = value(plain, skipped.end() if skipped else at)
+        read = _value_from(plain, bounds.end() if bounds else at, len(plain), value)
         if read is not None:
             found.append(Found(*read, match.start()))
     return found
@@ -224,5 +251,8 @@ def _marker_pattern(marker: str) -> re.Pattern[str]:
 
 @lru_cache(maxsize=64)
 def _label_pattern(label: str) -> re.Pattern[str]:
-    # A label without its colon is a word of a sentence: "the score given was 4" is not an answer.
-    return re.compile(rf"(?<![^\W\d_]){_loosely(label)}\s{{0,3}}(?=[:=\-–(\[]|is\b)", re.I)
+    # A label without its colon is a word of a sentence: "the score given was 4" is not an answer. A dash right
+    # behind the label stands for the colon.
+    return re.compile(
+        rf"(?<![^\W\d_]){_loosely(label)}(?:\s{{0,3}}(?=[:=(\[]|is\b)|\s?[-–—](?!\s?[^\W\d]))", re.I
+    )

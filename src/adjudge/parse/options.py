@@ -17,8 +17,13 @@ _NOUNS = (
     r"versions?|choices?|story|essays?|passages?|reply|replies|conversations?|ai|chatbots?|agents?|回答|助手|选项|模型|摘要|回复|答案|응답|답변|어시스턴트|"
     r"모델|요약|출력|回應|アシスタント|応答|要約"
 )
+_NOUN_NAMES = [
+    form
+    for noun in re.sub(r"s\?", "", _NOUNS).split("|")
+    for form in ((noun, noun + "s") if noun.isascii() and not noun.endswith(("y", "s")) else (noun,))
+]
 _KEYED = re.compile(r"(?:(.*?)[\s(#_-]++)?([a-z]|[0-9]{1,2})\)?", re.S)
-_NOT_INSIDE = r"(?<![0-9A-Za-z_\u00c0-\u058f'’.\-])"
+_INSIDE = re.compile(r"[0-9A-Za-z_\u00c0-\u058f'’.\-]")
 _NOT_BEFORE = r"(?![0-9A-Za-z_\u00c0-\u058f’\-+]|\.\w)"
 _TIE_WORDS = r"tie[ds]?|draw|equal(?:ly)?|both|neither|same|no\sdifference|平局|平手|一样|相当|동점|무승부|비김|비슷|引き分け"
 
@@ -46,24 +51,22 @@ class Options:
             self.keys = (keyed[0][2], keyed[1][2])
             self.nouns = re.escape(nouns) + r"s?" if nouns else rf"(?:{_NOUNS})"
             self.is_keyed, self.has_noun = True, bool(nouns)
-            self._mention = re.compile(self._keyed_mentions())
+            self._mention = re.compile(self._key_pattern())
+            self._noun_names = (nouns, nouns + "s") if nouns else tuple(_NOUN_NAMES)
         else:
             self.keys = (first.casefold(), second.casefold())
             self.nouns, self.is_keyed, self.has_noun = rf"(?:{_NOUNS})", False, False
+            self._noun_names = ()
             one, two = (re.escape(key) for key in self.keys)
             self._mention = re.compile(rf"(?i)(?<!\w)(?:({one})|({two}))(?!\w)(?:\s(?:{_NOUNS})\b)?")
         self._tie_names = {"tie", "c"} - {name.casefold() for name in self.exact} - (set() if self.is_keyed else {"c"})
         self._value = re.compile(self._value_pattern())
 
-    def _keyed_mentions(self) -> str:
-        """Names in prose: a noun and the key in either case, the key in brackets, or the bare capital."""
-        one, two = self.keys
-        noun = rf"(?i:(?<![A-Za-z])(?:{self.nouns}))[\s_]{{0,2}}[#(\[\"“']{{0,2}}"
-        if not one.isalpha():
-            return rf"{noun}(?:{one}|{two})[)\]\"”]{{0,2}}{_NOT_BEFORE}|\#(?:{one}|{two}){_NOT_BEFORE}"
-        either = "".join((one, one.upper(), two, two.upper()))
-        bare = "" if self.has_noun else rf"|{_NOT_INSIDE}[{one.upper()}{two.upper()}]{_NOT_BEFORE}"
-        return rf"{noun}[{either}][)\]\"”]{{0,2}}{_NOT_BEFORE}|\([{one}{two}]\){bare}"
+    def _key_pattern(self) -> str:
+        """A key that stands for itself. It begins with the key, so that the search can jump to it."""
+        keys = {form for key in self.keys for form in (key, key.upper())}
+        either = "|".join(sorted(keys, key=len, reverse=True))
+        return rf"(?:{either}){_NOT_BEFORE}"
 
     def _value_pattern(self) -> str:
         """What may stand behind a mark: "A", "(a)", "Response A", "A>>B", and words for a tie."""
@@ -74,24 +77,36 @@ class Options:
         contest = rf"(?:{_NOUNS})?\s?(?P<left>{one}|{two})\s?(?P<sign>>{{1,3}}|<{{1,3}}|={{1,2}}|≈|≫|≪)\s?(?:{_NOUNS})?\s?(?P<right>{one}|{two})(?!\w)"
         return rf"(?:{contest})|(?P<name>{name})|(?P<tie>(?:an?\s)?(?:{_TIE_WORDS})(?!\w)(?=\s?(?:$|[\n.,;:!)\]}}\"'<|-])|\s(?:between|because|as|since)\b))|(?P<third>[\"'(\[]?c(?![\w'’\-]))"
 
-    def side_of(self, name: str) -> Side | None:
-        """Which option the key of a mention names."""
-        lowered = name.casefold()
-        if not self.is_keyed:
-            return "first" if lowered.startswith(self.keys[0]) else "second"
-        key = lowered.rstrip(")]\"” '")[-len(self.keys[0]) :]
-        return "first" if key == self.keys[0] else "second" if key == self.keys[1] else None
-
     def mentions(self, text: str) -> list[Found]:
         """All mentions in a piece of prose, which keeps its case."""
         if self.is_cased:
             return []
-        found = []
-        for match in self._mention.finditer(text):
-            side = self.side_of(match[1] or match[2] if not self.is_keyed else match[0])
-            if side is not None:
-                found.append(Found(side, match.start(), match.end()))
-        return found
+        found = [self._mention_at(text, match) for match in self._mention.finditer(text)]
+        return [mention for mention in found if mention is not None]
+
+    def _mention_at(self, text: str, match: re.Match[str]) -> Found | None:
+        """A noun with the key in either case, the key in brackets, or the bare capital."""
+        start, end = match.span()
+        if not self.is_keyed:
+            return Found("first" if match[1] else "second", start, end)
+        key = match[0]
+        side: Side = "first" if key.lower() == self.keys[0] else "second"
+        opens = start
+        while opens > 0 and start - opens < 3 and text[opens - 1] in " #([_\"“'":
+            opens -= 1
+        before = text[max(0, opens - 24) : opens].lower()
+        if before.endswith(self._noun_names):
+            closes = end
+            while closes < len(text) and text[closes] in ")]\"”" and any(mark in text[opens:start] for mark in "([\"“"):
+                closes += 1
+            return Found(side, opens - _length_of_noun(before, self._noun_names), closes)
+        previous = text[start - 1] if start else " "
+        if previous == "(" and text.startswith(")", end):
+            return Found(side, start - 1, end + 1)
+        is_capital = key.isalpha() and key.isupper() and not self.has_noun
+        if (is_capital and not _INSIDE.match(previous)) or (previous == "#" and key.isdigit()):
+            return Found(side, start, end)
+        return None
 
     def exactly(self, text: str) -> Side | None:
         """The option whose name the text is, and nothing else."""
@@ -142,6 +157,10 @@ _AND_ANOTHER = re.compile(r"\s?(?:or|and|/|,|&|vs\.?|versus)\s?(?:(?:the|respons
 _ARTICLE_FOLLOWED = re.compile(
     r"\s(?!(?:is|was|wins|because|since|as|provides|has|performs|does|gives|offers|better|due|for|with|and|but|than|over)\b)[a-z]"
 )
+
+
+def _length_of_noun(before: str, nouns: tuple[str, ...]) -> int:
+    return max(len(noun) for noun in nouns if before.endswith(noun))
 
 
 def _bare(option: str) -> str:

@@ -8,6 +8,7 @@ it cannot say for sure stays unparsed, for the engine to ask again.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import TypeGuard
 
 from ..records import Answer, Reading, Scale
@@ -15,28 +16,65 @@ from .choice import read_choice
 from .marks import Value, choice_value, read_first_line, read_label, read_marker, read_tag, score_value
 from .refusal import declines
 from .score import read_score
+from .text import ASIDE, narrow, set_aside, window
+
+_EXAMINED = 100_000
+"""How much of each end of a reply is examined. No judge writes more, and the answer stands at an end."""
+
+_HEAD = 4_000
+"""A refusal stands at the beginning of a reply."""
 
 _PLAIN_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 
 
 def read_scored(answer: Answer, text: str, scale: Scale) -> Reading:
     """The one score of a reply that is not JSON."""
-    reading = _marked(answer, text, score_value(scale))
-    if _is_final(answer, reading):
-        return _strictly(answer, text, reading, _PLAIN_NUMBER)
-    free = read_free_score(text, scale)
-    return free if answer.reader == "free" else _only_sure(free, text)
+
+    def free(reply: str) -> Reading:
+        return read_free_score(reply, scale)
+
+    return _read(answer, text, score_value(scale), _PLAIN_NUMBER, free)
 
 
 def read_chosen(answer: Answer, text: str) -> Reading:
     """The one choice of a reply that is not JSON: first, second or tie, in the order shown."""
     options, tie = offered(answer)
-    reading = _marked(answer, text, choice_value(options, tie))
-    if _is_final(answer, reading):
-        words = "|".join(re.escape(word) for word in (*options, *([tie] if tie else [])))
-        return _strictly(answer, text, reading, re.compile(words))
-    free = read_choice(text, options, tie is not None)
-    return free if answer.reader == "free" else _only_sure(free, text)
+    words = "|".join(re.escape(word) for word in (*options, *([tie] if tie else [])))
+
+    def free(reply: str) -> Reading:
+        return read_choice(reply, options, tie is not None)
+
+    return _read(answer, text, choice_value(options, tie), re.compile(words), free)
+
+
+def _read(
+    answer: Answer, text: str, value: Value, plain: re.Pattern[str], free: Callable[[str], Reading]
+) -> Reading:
+    """One answer from the inside of whatever stands around the whole reply."""
+    if answer.reader == "free":
+        return free(text)
+    start, end = window(text)
+    reply = text[start:end]
+    examined, gap = reply, 0
+    if len(reply) > 2 * _EXAMINED:
+        examined, gap = f"{reply[:_EXAMINED]}\n{reply[-_EXAMINED:]}", len(reply) - 2 * _EXAMINED - 1
+    reading = _marked(answer, examined, value)
+    if _is_final(reading, answer):
+        reading = _strictly(answer, examined, reading, plain)
+    else:
+        reading = _only_sure(free(examined), examined, reading)
+    is_bare = reply == text.strip() and not gap
+    how = "anchored" if reading.how == "strict" and not is_bare else reading.how
+    flags = (*reading.flags, "overlong_reply") if gap else reading.flags
+    return Reading(reading.value, reading.status, how, _shifted(reading.span, start, gap), flags)
+
+
+def _shifted(span: tuple[int, int] | None, start: int, gap: int) -> tuple[int, int] | None:
+    """A place in what was examined as a place in the whole text."""
+    if span is None:
+        return None
+    moved = start + (gap if span[0] >= _EXAMINED else 0)
+    return span[0] + moved, span[1] + moved
 
 
 def read_free_score(text: str, scale: Scale) -> Reading:
@@ -53,7 +91,7 @@ def offered(answer: Answer) -> tuple[tuple[str, str], str | None]:
 
 def unread(text: str) -> Reading:
     """The reading of a reply that holds no answer: a refusal, or simply unparsed."""
-    return Reading(status="refused" if declines(text) else "unparsed")
+    return Reading(status="refused" if declines(narrow(text[:_HEAD])) else "unparsed")
 
 
 def _marked(answer: Answer, text: str, value: Value) -> Reading | None:
@@ -68,7 +106,7 @@ def _marked(answer: Answer, text: str, value: Value) -> Reading | None:
     return None
 
 
-def _is_final(answer: Answer, reading: Reading | None) -> TypeGuard[Reading]:
+def _is_final(reading: Reading | None, answer: Answer) -> TypeGuard[Reading]:
     """Whether the marked answer stands. A mark that is there but cannot be read is not replaced by prose."""
     return reading is not None and (reading.status != "unparsed" or answer.reader in ("tag", "marker"))
 
@@ -78,23 +116,48 @@ def _strictly(answer: Answer, text: str, reading: Reading, plain: re.Pattern[str
     if reading.span is None or reading.status in ("conflicting", "unparsed"):
         return reading
     written = text[slice(*reading.span)]
-    if not plain.fullmatch(written) or not _is_exact(answer, text, written):
+    is_fenced = "```" in text and set_aside(text, thinking=False, quoted=False)[reading.span[0]] == ASIDE
+    if is_fenced or not plain.fullmatch(written) or not _is_exact(answer, text, written):
         return reading
     return Reading(reading.value, reading.status, "strict", reading.span, reading.flags)
 
 
 def _is_exact(answer: Answer, text: str, written: str) -> bool:
     if answer.reader == "tag":
-        return text.count(f"<{answer.tag}>") == 1 and f"<{answer.tag}>{written}</{answer.tag}>" in text
+        exact = f"<{answer.tag}>{written}</{answer.tag}>"
+        return text.count(f"<{answer.tag}>") == 1 and text.rstrip().endswith(exact)
     if answer.reader == "marker":
         marker = answer.marker or ""
         return text.count(marker) == 1 and text.rstrip().endswith(f"{marker} {written}")
     if answer.reader == "first_line":
         return text.split("\n", 1)[0] == written
-    line = f"{answer.labels[0]}: {written}" if answer.labels else ""
-    return text.count(line) == 1 and line in text.split("\n")
+    lines = {f"{answer.labels[0]}{colon}{written}" for colon in (": ", "：")}
+    return sum(line in lines for line in text.split("\n")) == 1
 
 
-def _only_sure(free: Reading, text: str) -> Reading:
-    """A free reading stands in for the asked-for format only where it is beyond doubt."""
-    return free if free.status in ("ok", "refused") else unread(text)
+def _only_sure(free: Reading, text: str, marked: Reading | None) -> Reading:
+    """A free reading stands in for the asked-for format only where the reply declares it as its answer.
+
+    Where the mark is there but unreadable, that is the reason, whatever else the reply regrets.
+    """
+    is_declared = (
+        free.status == "ok" and free.span is not None and _DECLARED.search(text[: free.span[0]][-_NEAR:])
+    )
+    is_bare = free.status == "ok" and free.span is not None and _stands_alone(text, free.span)
+    if is_declared or is_bare:
+        return free
+    return marked or unread(text)
+
+
+_NEAR = 48
+_DECLARED = re.compile(
+    r"(?:score|rating|rate|result|grade|verdict|winner|better|best|prefer\w*|choose|choice|점수|평점|评分|得分|分数|打分|判定)[^.!?。！？\n]{0,24}$",
+    re.I,
+)
+
+
+def _stands_alone(text: str, span: tuple[int, int]) -> bool:
+    """Whether the line of the value holds nothing else to speak of: "**4**", "4/5", "8分"."""
+    start = text.rfind("\n", 0, span[0]) + 1
+    end = text.find("\n", span[1])
+    return len(text[start : end if end >= 0 else len(text)].strip()) <= span[1] - span[0] + 12

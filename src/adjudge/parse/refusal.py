@@ -13,6 +13,13 @@ _TASK = (
     r"(?:evaluat|assess|rat(?:e|ing)|scor|judg|grad|compar|provid|assist|help|compl|fulfil|determin|choos|select|giv|"
     r"answer|respond|engag|continu|do\s(?:that|this|so)|process|review|participat|offer|make|decid|pick|support|generat|discuss)"
 )
+# Most replies are ruled out by these words alone, which is far cheaper than the pattern.
+_SIGNS = (
+    *("n't", "n’t", "cant", "wont", "cannot", "can not", "could not", "will not", "unable", "not able", "declin", "refuse"),
+    *("comfortable", "sorry", "apolog", "impossible", "not possible", "n/a", "na", "not applicable", "abstain"),
+    *("no score", "no rating", "no verdict", "无法", "無法", "不能", "不便", "拒绝", "拒絕", "没有办法"),
+    *("없", "불가", "어렵", "않겠", "못", "거부", "거절", "できません", "できない", "しかね"),
+)
 _REFUSAL = re.compile(
     rf"\bi(?:['’]m|\sam)?\s(?:\w+\s)?(?:cannot|can['’]?t|can\snot|could\snot|couldn['’]t|won['’]?t|will\snot|unable|"
     rf"not\sable|must\s(?:respectfully\s)?decline|decline|refuse|do\snot\sfeel\scomfortable|don['’]t\sfeel\scomfortable|"
@@ -30,4 +37,5 @@ _REFUSAL = re.compile(
 
 def declines(text: str) -> bool:
     """Whether the beginning of the reply says that the judge cannot or will not judge."""
-    return _REFUSAL.search(folded(narrow(text[: 4 * _HEAD])).strip(), 0, _HEAD) is not None
+    head = folded(narrow(text[: 2 * _HEAD])).strip()[:_HEAD]
+    return any(word in head for word in _SIGNS) and _REFUSAL.search(head) is not None

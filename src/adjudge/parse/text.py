@@ -28,7 +28,7 @@ _NARROW = (
     | {0x1D7CE + n: ord("0") + n % 10 for n in range(50)}
     | {ord(space): " " for space in _SPACES + _INVISIBLE}
 )
-_WIDE = re.compile("[\uff01-\uff5e\U0001d7ce-\U0001d7ff" + _SPACES + _INVISIBLE + "]")
+_WIDE = re.compile("[\uff01-\uff5e\U0001d7ce-\U0001d7ff" + _SPACES + _INVISIBLE + "]+")
 
 _THOUGHT_TAG = re.compile(r"<(/?)(?:think|thinking|thought|thoughts|reasoning|reflection)[ \t]{0,8}>", re.I)
 _FENCE_LINE = re.compile(r"^[ \t]{0,8}(```+|~~~+)([^\n]*)$", re.M)
@@ -59,7 +59,7 @@ _COLON_NEXT = re.compile(r"[ \t]{0,4}[:：]")
 
 def narrow(text: str) -> str:
     """Full-width letters, digits and signs as ASCII, odd spaces as spaces; one character for each."""
-    return text if text.isascii() or not _WIDE.search(text) else text.translate(_NARROW)
+    return text if text.isascii() else _WIDE.sub(lambda wide: wide[0].translate(_NARROW), text)
 
 
 def folded(text: str) -> str:
@@ -189,6 +189,23 @@ def _is_only_written_so(text: str, start: int, end: int) -> bool:
         return _KEY.fullmatch(content) is not None
     before = text[max(0, start - 4) : start].rstrip()
     return before.endswith((":", "：")) and _SHORT_VALUE.fullmatch(content) is not None
+
+
+def places(text: str, words: Iterable[str], most: int) -> list[Span]:
+    """Where any of the words stands, in order, at most so many times each.
+
+    One search for each word is several times as fast as one pattern of all of them.
+    """
+    found: list[Span] = []
+    for word in words:
+        at = text.find(word)
+        count = 0
+        while at >= 0 and count < most:
+            found.append((at, at + len(word)))
+            at = text.find(word, at + len(word))
+            count += 1
+    found.sort()
+    return found
 
 
 def masked(text: str, spans: Iterable[Span]) -> str:

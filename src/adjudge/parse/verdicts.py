@@ -8,22 +8,34 @@ concluding one wins; where none concludes, they conflict.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from typing import NamedTuple
 
 from ..records import Reading
 from .options import Found, Options, Side
+from .text import Span, places
 
 HEAD = 2_000
 TAIL = 8_000
 """How far from the two ends of a reply a verdict in prose is looked for, in characters."""
 
+MOST_WORDS = 400
+"""How often one word of decision is looked at within those."""
+
 _FIRST, _SECOND = "\ue001", "\ue002"
 _ANY = f"([{_FIRST}{_SECOND}])"
 
-_DECIDING = re.compile(
-    r"better|best|superior|prefer|winner|\bwins?\b|winning|choose|chose|select|\bpick|stronger|outperform|surpass|favou?r|\bties?\b|\btied\b|"
-    r"equal|\bdraw\b|neither|worse|inferior|\bedge|more\s|go(?:es)?\s(?:with|to)|verdict|answer\sis|hard\sto|difficult\sto|"
-    r"更|胜|勝|选|選|优于|平局|더\s?|승|선택|낫|우수|良い|優れ"
+_DECIDING = (
+    *("better", "best", "superior", "prefer", "win", "choos", "chose", "select", "pick", "stronger", "outperform", "outshine"),
+    *("surpass", "favo", "edge", "worse", "inferior", "weaker", "more ", "most ", "go with", "goes to", "verdict", "beats"),
+    *("answer is", "choice is", "decision is", "lean", "recommend", "comes out", "takes the lead", "vote for", "award this"),
+    *("更", "胜", "勝", "选", "選", "优于", "较", "더", "승", "선택", "낫", "이겼", "이긴", "良い", "優れ"),
+)
+_TYING = ("tie", "draw", "equal", "neither", "no winner", "no clear winner", "comparable", "identical", "平局", "不相上下", "무승부", "동점")
+_DOUBTING = ("hard", "difficult", "impossible", "tough", "or is it", "depend", "cannot", "can't", "either", "难以", "어렵")
+_CHOOSING = (
+    *("choos", "chose", "select", "prefer", "pick", "go with", "favo", "vote", "lean", "recommend", "goes to", " is", "would be", "seems", "appears"),
+    *("award", "选", "是", "为", "승자", "선택"),
 )
 _SENTENCE_END = re.compile(r"[.!?](?=[\s.]|$)|[。！？\n]")
 _ADVERB = (
@@ -89,23 +101,34 @@ class Said(NamedTuple):
 
 
 def verdict_said(cased: str, own: str, names: Options) -> Found | Reading | None:
-    """The winner that the sentences name; a reading without value where they name several."""
-    windows = [(0, len(own))] if len(own) <= HEAD + TAIL else [(0, HEAD), (len(own) - TAIL, len(own))]
+    """The winner that the sentences name; a reading without value where they name several or doubt.
+
+    They are read from the last to the first, and no further than to one that concludes.
+    """
+    windows = [(0, len(own))] if len(own) <= HEAD + TAIL else [(len(own) - TAIL, len(own)), (0, HEAD)]
     said: list[Said] = []
-    undecided = -1
+    is_doubted = False
     for start, end in windows:
-        for begin, finish in _deciding_sentences(own, start, end):
-            if _UNDECIDED.search(own, begin, finish):
-                undecided = begin
+        for begin, finish in reversed(_deciding_sentences(own, start, end)):
+            folded = own[begin:finish]
+            if any(word in folded for word in _DOUBTING) and _UNDECIDED.search(folded):
+                is_doubted = is_doubted or not said
                 continue
-            said += _said_in(cased[begin:finish], begin, names)
-    strong = [one for one in said if not one.is_weak] or _weighty(said, own)
-    if not strong:
+            said[:0] = _said_in(cased[begin:finish], begin, names)
+            if any(one.concludes and not one.is_weak and one.found.side != "tie" for one in said):
+                return _decided(said, own, names, is_doubted)
+    return _decided(said, own, names, is_doubted)
+
+
+def _decided(said: list[Said], own: str, names: Options, is_doubted: bool) -> Found | Reading | None:
+    if not names.tie and any(one.found.side != "tie" for one in said):
+        said = [one for one in said if one.found.side != "tie"]
+    last = _concluding([one for one in said if not one.is_weak] or _weighty(said, own))
+    if not last:
         return None
-    last = _concluding(strong)
     if len({one.found.side for one in last}) > 1:
         return Reading(status="conflicting")
-    return last[-1].found if last[-1].sentence > undecided else Reading()
+    return Reading() if is_doubted else last[-1].found
 
 
 def _concluding(said: list[Said]) -> list[Said]:
@@ -124,51 +147,54 @@ def _weighty(said: list[Said], own: str) -> list[Said]:
     return [one for one in said if first_end is None or one.sentence < first_end.start()] if said else []
 
 
-def _deciding_sentences(own: str, start: int, end: int) -> list[tuple[int, int]]:
-    """The sentences that hold a word of decision, in order."""
-    sentences: list[tuple[int, int]] = []
-    done = start
-    for word in _DECIDING.finditer(own, start, end):
-        if word.start() < done:
-            continue
-        begin = done
-        for stop in _SENTENCE_END.finditer(own, done, end):
-            if stop.end() > word.start():
-                break
-            begin = stop.end()
-        ending = _SENTENCE_END.search(own, word.start(), end)
-        done = ending.end() if ending else end
-        sentences.append((begin, done))
-    return sentences
+def _deciding_sentences(own: str, start: int, end: int) -> list[Span]:
+    """The sentences that hold a word of decision, of a tie or of doubt, in order."""
+    part = own[start:end]
+    ends = [stop.end() for stop in _SENTENCE_END.finditer(part)]
+    if not ends or ends[-1] < len(part):
+        ends.append(len(part))
+    held = {bisect_right(ends, at) for at, _ in places(part, _DECIDING + _TYING + _DOUBTING, MOST_WORDS)}
+    return [(start + (ends[n - 1] if n else 0), start + ends[n]) for n in sorted(held)]
 
 
 def _said_in(sentence: str, begin: int, names: Options) -> list[Said]:
     mentions = names.mentions(sentence)
-    signs, places = _with_signs(sentence, mentions)
+    signs, at_sign = _with_signs(sentence, mentions)
     folded = signs.lower() if len(signs.lower()) == len(signs) else signs
     if folded.rstrip().endswith(("?", "？")):
         return []
-    concludes = _CONCLUDES.search(folded) is not None
-    if _TIES.search(folded) and not _DENIED_TIE.search(folded):
-        is_weak = not _SAYS_TIE.search(folded)
+    if any(word in folded for word in _TYING) and _TIES.search(folded) and not _DENIED_TIE.search(folded):
         whole = Found("tie", begin + len(sentence) - len(sentence.lstrip()), begin + len(sentence.rstrip()))
-        return [Said(whole, begin, concludes, is_weak)]
-    said: list[Said] = []
-    weak_too = not _WEIGHS.search(folded)
-    for pattern, wins, is_weak in ((_WINS, True, False), (_CHOSEN, True, False), (_LOSES, False, True), (_MORE, True, True)):
-        if is_weak and not weak_too:
-            break
+        return [Said(whole, begin, _CONCLUDES.search(folded) is not None, not _SAYS_TIE.search(folded))]
+    found = _winners(folded, at_sign) if mentions else []
+    if not found:
+        return []
+    concludes = _CONCLUDES.search(folded) is not None
+    return [
+        Said(Found(side, begin + mention.start, begin + mention.end), begin, concludes, is_weak)
+        for side, mention, is_weak in found
+    ]
+
+
+def _winners(folded: str, at_sign: dict[int, Found]) -> list[tuple[Side, Found, bool]]:
+    """The winners that a sentence with signs names, by the strongest pattern that finds any."""
+    patterns = [(_WINS, True, False)]
+    if any(word in folded for word in _CHOOSING):
+        patterns.append((_CHOSEN, True, False))
+    if not _WEIGHS.search(folded):
+        patterns += [(_LOSES, False, True), (_MORE, True, True)]
+    for pattern, wins, is_weak in patterns:
+        found: list[tuple[Side, Found, bool]] = []
         for match in pattern.finditer(folded):
-            group = match.lastindex or 1
-            at = match.start(group)
+            at = match.start(match.lastindex or 1)
             if _NOT_THE_JUDGES.search(folded, max(0, at - 120), at) or _is_denied(folded, match.start(), at, match.end()):
                 continue
-            mention = places[at]
-            side: Side = mention.side if wins else ("second" if mention.side == "first" else "first")
-            said.append(Said(Found(side, begin + mention.start, begin + mention.end), begin, concludes, is_weak))
-        if said:
-            break
-    return said
+            mention = at_sign[at]
+            other: Side = "second" if mention.side == "first" else "first"
+            found.append((mention.side if wins else other, mention, is_weak))
+        if found:
+            return found
+    return []
 
 
 def _is_denied(folded: str, start: int, at: int, end: int) -> bool:

@@ -187,7 +187,7 @@ class _Filler:
 def _own_value(protocol: Protocol, name: str) -> str:
     """The slots that do not come from the item."""
     if name == "rubric":
-        return _rubric_text(protocol.rubric) if protocol.rubric else ""
+        return _rubric_text(protocol, protocol.rubric) if protocol.rubric else ""
     if name == "criterion":
         return protocol.criterion_text or (protocol.rubric.criterion if protocol.rubric else "")
     if name == "steps":
@@ -208,9 +208,11 @@ def number_text(value: float) -> str:
     return str(int(value)) if value == int(value) else repr(value)
 
 
-def _rubric_text(rubric: Rubric) -> str:
+def _rubric_text(protocol: Protocol, rubric: Rubric) -> str:
+    """The criterion and a line for each level; the levels alone where {{criterion}} says the rest."""
     levels = [f"Score {number_text(level)}: {text}" for level, text in sorted(rubric.scale.levels.items())]
-    return "\n".join([rubric.criterion, *levels])
+    is_said = "criterion" in slots_of(protocol.user_text)
+    return "\n".join(levels if is_said else [rubric.criterion, *levels])
 
 
 def _rubric_part(protocol: Protocol, part: str) -> str:

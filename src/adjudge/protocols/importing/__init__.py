@@ -30,7 +30,8 @@ __all__ = ["Imported", "import_document"]
 class Imported(Struct, frozen=True):
     """What an import wrote."""
 
-    folders: tuple[Path, ...]
+    folders: tuple[str, ...]
+    """their paths"""
     ids: tuple[str, ...]
     """the folders' names, which are the protocols' ids"""
     is_known: bool
@@ -55,7 +56,12 @@ def import_document(path: str | Path, to: str | Path) -> Imported:
     else:
         folders, notes = _drafts(document, Path(path))
     written = write_folders(folders, Path(to))
-    return Imported(written, tuple(folder.name for folder in folders), known is not None, tuple(notes))
+    return Imported(
+        folders=tuple(str(folder) for folder in written),
+        ids=tuple(folder.name for folder in written),
+        is_known=known is not None,
+        notes=tuple(notes),
+    )
 
 
 def _drafts(document: Document, path: Path) -> tuple[list[NewFolder], list[str]]:

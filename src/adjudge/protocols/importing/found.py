@@ -8,8 +8,11 @@ from msgspec import Struct
 
 from .slots import Template
 
-MIN_LITERAL = 20
+MIN_LITERAL = 12
 """Characters beside its placeholders that a text needs to be a prompt."""
+
+MIN_UNANNOUNCED = 20
+"""The same for a Python string whose name does not announce a prompt."""
 
 MIN_PLAIN = 40
 """Characters that a text without placeholders needs."""
@@ -30,7 +33,8 @@ _SYSTEM_NAMES = re.compile(
 )
 """A heading that merely speaks of a system, such as the one that is judged, is not meant."""
 
-_WORD_BREAK = re.compile(r"\s|[\u3040-\u30ff\u4e00-\u9fff]")
+_WORD_BREAK = re.compile(r"\s")
+_DENSE = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7a3]")
 
 
 class Found(Struct, frozen=True):
@@ -72,6 +76,13 @@ def is_system(found: Found) -> bool:
     return _SYSTEM_NAMES.fullmatch(found.name[:200]) is not None
 
 
-def is_prose(template: Template) -> bool:
+def is_prose(template: Template, minimum: int = MIN_LITERAL) -> bool:
     """Whether there is enough text beside the placeholders, and more than a path or a key."""
-    return len(template.literal.strip()) >= MIN_LITERAL and len(_WORD_BREAK.findall(template.literal)) >= 3
+    literal = template.literal.strip()
+    breaks = len(_WORD_BREAK.findall(literal))
+    return length_of(literal) >= minimum and breaks + len(_DENSE.findall(literal)) >= 3
+
+
+def length_of(text: str) -> int:
+    """Its characters; one that stands for a syllable or a word counts as three."""
+    return len(text) + 2 * len(_DENSE.findall(text))

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from .found import MIN_PLAIN, Found, Search, has_judge_words, is_prompt_name, is_prose
+from .found import MIN_PLAIN, Found, Search, has_judge_words, is_prompt_name, is_prose, length_of
 from .python_strings import parsed, prompts_in_python
 from .slots import templated
 
@@ -63,7 +63,7 @@ def prompts_in_markdown(text: str) -> Search:
     search = Search([], [])
     in_fences = list(_from_fences(lines, headings, fences, search.notes))
     speaking = [found for found in in_fences if has_judge_words(found.template.literal)]
-    search.prompts = speaking or _from_sections(lines, headings) or in_fences
+    search.prompts = speaking or _from_sections(lines, headings, fences) or in_fences
     return search
 
 
@@ -206,7 +206,7 @@ def _is_prompt(found: Found) -> bool:
         return True
     # Without a placeholder it may be a system message; but so may any listing be.
     announced = is_prompt_name(found.name) or _ROLE_START.match(template.literal) is not None
-    return announced and has_judge_words(template.literal) and len(template.literal) >= MIN_PLAIN
+    return announced and has_judge_words(template.literal) and length_of(template.literal) >= MIN_PLAIN
 
 
 # -- sections
@@ -218,26 +218,35 @@ class _Section(Struct, frozen=True):
     names: tuple[str, ...]
 
 
-def _from_sections(lines: Sequence[str], headings: Sequence[_Heading]) -> list[Found]:
+def _from_sections(
+    lines: Sequence[str], headings: Sequence[_Heading], fences: Sequence[_Fence]
+) -> list[Found]:
     """The prompts under headings, or the one prompt that the text as a whole is.
 
     Headings may divide prompts or belong to one. They divide on the highest level on which two or
     more sections look like prompts; where there is none, the innermost section that holds all
     placeholders is the prompt.
     """
-    whole = _Section(0, len(lines), ())
-    slots = set(_found_in(lines, whole).template.slots)
+    # A listing belongs to the prompt that it stands in, but does not make a text a prompt.
+    prose = list(lines)
+    for fence in fences:
+        if fence.language in (*_CODE, *_PYTHON):
+            prose[fence.first : fence.last] = [""] * (fence.last - fence.first)
+    best = _Section(0, len(lines), ())
+    slots = set(_found_in(prose, best).template.slots)
     if not slots:
         return []
-    best = _found_in(lines, whole)
     for level in range(1, 7):
-        sections = [_found_in(lines, section) for section in _sections(headings, len(lines), level)]
-        prompts = [found for found in sections if _is_section_prompt(found)]
+        prompts = []
+        for section in _sections(headings, len(lines), level):
+            found = _found_in(prose, section)
+            if _is_section_prompt(found):
+                prompts.append((section, found))
         if len(prompts) > 1:
-            return prompts
-        if len(prompts) == 1 and set(prompts[0].template.slots) == slots:
-            best = prompts[0]
-    return [best] if _is_section_prompt(best) else []
+            return [_found_in(lines, section) for section, _ in prompts]
+        if len(prompts) == 1 and set(prompts[0][1].template.slots) == slots:
+            best = prompts[0][0]
+    return [_found_in(lines, best)] if _is_section_prompt(_found_in(prose, best)) else []
 
 
 def _sections(headings: Sequence[_Heading], end: int, level: int) -> Iterator[_Section]:

@@ -15,7 +15,17 @@ from collections.abc import Callable, Iterator
 from msgspec import Struct
 
 from ...errors import DataError
-from .found import MIN_PLAIN, Found, Search, has_judge_words, is_prompt_name, is_prose
+from .found import (
+    MIN_LITERAL,
+    MIN_PLAIN,
+    MIN_UNANNOUNCED,
+    Found,
+    Search,
+    has_judge_words,
+    is_prompt_name,
+    is_prose,
+    length_of,
+)
 from .slots import Template, templated, templated_as_format
 
 MIN_UNNAMED = 120
@@ -92,15 +102,15 @@ def prompts_in_python(tree: ast.Module, first_line: int = 1) -> Search:
 
 def _is_prompt(found: Found) -> bool:
     template = found.template
-    if not is_prose(template):
+    announced = found.name in _ROLES or any(is_prompt_name(name) for name in found.names)
+    if not is_prose(template, MIN_LITERAL if announced else MIN_UNANNOUNCED):
         return False
     speaks = has_judge_words(template.literal)
     if not found.names:
-        return speaks and bool(template.slots) and len(template.literal) >= MIN_UNNAMED
-    announced = any(is_prompt_name(name) for name in found.names)
+        return speaks and bool(template.slots) and length_of(template.literal) >= MIN_UNNAMED
     if template.slots:
         return speaks or announced
-    return speaks and announced and len(template.literal) >= MIN_PLAIN
+    return speaks and announced and length_of(template.literal) >= MIN_PLAIN
 
 
 def _found(constant: _Constant, formatted: set[str | int], offset: int) -> Found:

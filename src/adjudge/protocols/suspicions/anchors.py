@@ -20,6 +20,12 @@ _BETWEEN = re.compile(
     r"|介于|之间的(?:分数|回答)|中间(?:分|档|值)|사이의|중간 (?:점수|단계|수준)",
     re.IGNORECASE,
 )
+_IN_PASSING = re.compile(
+    r"(?:scores?|ratings?|grades?|levels?|points?|得分|评分|점수)\s(?:of |is |as |to |: ?)?[\"'*]?(\d{1,2})(?:\s?(?:-|–|~|～|to|or|到|至)\s?(\d{1,2}))?\b"
+    r"|(\d{1,2})(?:\s?(?:-|–|~|～|到|至|、)\s?(\d{1,2}))?\s?(?:分|점|points?\b)",
+    re.IGNORECASE,
+)
+"""A level that a sentence speaks of at all ("… can get a score of 5 to 6"), wherever the number stands."""
 
 
 def look(prompt: Prompt) -> Iterator[Suspicion]:
@@ -30,7 +36,7 @@ def look(prompt: Prompt) -> Iterator[Suspicion]:
     for name, scale in prompt.scales:
         for levels in (*in_words, declared_levels(scale)):
             missing = _missing(levels, scale)
-            if missing:
+            if missing and not set(missing) <= _in_passing(prompt, scale):
                 left_out = ", ".join(f"{level:g}" for level in missing)
                 is_declared = not in_words or levels not in in_words
                 yield Suspicion(
@@ -40,6 +46,16 @@ def look(prompt: Prompt) -> Iterator[Suspicion]:
                     "scale",
                 )
                 return
+
+
+def _in_passing(prompt: Prompt, scale: Scale) -> set[float]:
+    spoken_of: set[float] = set()
+    for found in _IN_PASSING.finditer(prompt.words):
+        low = float(found[1] or found[3])
+        high = float(found[2] or found[4] or low)
+        if (low, high) != (scale.low, scale.high):
+            spoken_of.update(level for level in whole_levels(scale) if low <= level <= high)
+    return spoken_of
 
 
 def _missing(levels: list[Level], scale: Scale) -> list[float]:

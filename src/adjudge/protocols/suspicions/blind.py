@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from .prompt import TELLING_SIDES, Prompt, Slot, Suspicion, tokens_of
+from .prompt import MODEL_NAME, TELLING_SIDES, Prompt, Slot, Suspicion, tokens_of
 
 NAME = "labels-not-blind"
 
@@ -17,12 +17,6 @@ _ALONE = frozenset(
 
 _PAIRS = (*TELLING_SIDES, ("旧", "新"), ("原始", "修改"), ("之前", "之后"), ("人工", "模型"), ("기존", "신규"), ("기존", "새"),
           ("이전", "이후"), ("원본", "수정"), ("원본", "수정본"), ("사람", "모델"))  # fmt: skip
-
-_MODEL_NAME = re.compile(
-    r"\b(?:chatgpt|gpt-?[345][\w.-]*|claude[\w.-]*|gemini[\w.-]*|llama-?\d?[\w.-]*|mistral[\w.-]*|qwen[\w.-]*|deepseek[\w.-]*|"
-    r"palm-?2|vicuna[\w.-]*|alpaca|bard|davinci[\w-]*)\b",
-    re.IGNORECASE,
-)
 
 
 def look(prompt: Prompt) -> Iterator[Suspicion]:
@@ -52,7 +46,7 @@ def _seen(prompt: Prompt, slot: Slot, side: str) -> tuple[str, ...]:
 
 def _telling(one: tuple[str, ...], two: tuple[str, ...]) -> str:
     for left, right in zip(one, two, strict=False):
-        named = [found[0] for text in (left, right) if (found := _MODEL_NAME.search(text))]
+        named = [found[0] for text in (left, right) if (found := MODEL_NAME.search(text))]
         if named and left.lower() != right.lower():
             return " and ".join(f"'{name}'" for name in named)
         is_told = any(_has(left, word) != _has(right, word) for word in _ALONE) or any(

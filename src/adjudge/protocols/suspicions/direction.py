@@ -114,7 +114,11 @@ def _declared(scale: Scale) -> Iterator[_Evidence]:
 
 
 def _orientation(levels: list[Level]) -> tuple[End, bool, Level] | None:
-    """Which end the texts of the outermost levels praise; none where they do not oppose each other."""
+    """Which end the texts of the outermost levels praise, and whether they say so plainly.
+
+    Praise at one end and blame at the other is plain in quality words. Traits, or a quality word at
+    one end alone ("5 = fails to answer"), count only against a declared `best`.
+    """
     bottom, top = min(levels, key=lambda level: level.low), max(levels, key=lambda level: level.high)
     below, above = valence_of(bottom.text), valence_of(top.text)
     first = min(levels, key=lambda level: level.start)
@@ -122,6 +126,8 @@ def _orientation(levels: list[Level]) -> tuple[End, bool, Level] | None:
         return ("high" if above.quality > 0 else "low"), True, first
     if below.any * above.any < 0:
         return ("high" if above.any > 0 else "low"), False, first
+    if above.quality * below.quality == 0 and above.any * below.any <= 0 and (above.quality or below.quality):
+        return ("high" if above.quality > below.quality else "low"), False, first
     return None
 
 

@@ -43,6 +43,10 @@ _NAME_FIRST = re.compile(
     r"(?:[:：–—-])[ \t*]{0,4}(?P<text>\S[^\n]*)",
     re.MULTILINE,
 )
+_BRACKETED = re.compile(
+    rf"^[ \t*_#>•-]{{0,10}}\[?[^\W\d][\w -]{{1,24}}:\s?{_RANGE}\][*_]{{0,3}}\s?\(?(?P<text>[^\n]{{3,}})", re.MULTILINE
+)
+_NUMBERED = re.compile(rf"^[ \t]{{0,6}}{_RANGE}[.)]\s[*_]{{0,3}}(?P<text>\S[^\n]*)", re.MULTILINE)
 _INLINE = re.compile(
     rf"(?:(?:scores?|ratings?|grades?|value|level)(?: of)? [\"'`*\[(<]{{0,3}}{_RANGE}[\"'`*\])>]{{0,3}}{_UNIT}\s?"
     r"(?:means?|indicates?|indicating|represents?|representing|denotes?|is|being|would be|should be|:|=|if|when|for)\s)"
@@ -68,11 +72,25 @@ def level_lists(prompt: Prompt) -> list[list[Level]]:
     for level in sorted(_levels(prompt), key=lambda level: level.start):
         near = lists[-1] if lists else []
         is_new = not near or any(level.low <= other.high and other.low <= level.high for other in near)
-        if is_new or level.start - near[-1].start > 3000:
+        if is_new:
             lists.append([level])
         else:
             near.append(level)
-    return [levels for levels in lists if len(levels) > 1 and not _are_steps(levels)]
+    found = [levels for levels in lists if len(levels) > 1 and not _are_steps(levels)]
+    return found or _numbered(prompt)
+
+
+def _numbered(prompt: Prompt) -> list[list[Level]]:
+    """A numbered list is a list of levels only if it has a number for each level and no others."""
+    scales = [scale for _, scale in prompt.scales if scale.low is not None and scale.high is not None]
+    lists: list[list[Level]] = []
+    for level, _ in _matches(_NUMBERED, prompt.words, scales):
+        if lists and abs(level.low - lists[-1][-1].low) == 1 and level.start - lists[-1][-1].start < 600:
+            lists[-1].append(level)
+        else:
+            lists.append([level])
+    every = [whole_levels(scale) for scale in scales]
+    return [levels for levels in lists if sorted(level.low for level in levels) in every and not _are_steps(levels)]
 
 
 def declared_levels(scale: Scale) -> list[Level]:
@@ -97,7 +115,7 @@ def _levels(prompt: Prompt) -> Iterator[Level]:
     if not scales:
         return
     taken: list[tuple[int, int]] = []
-    for pattern in (_LINE, _NAME_FIRST, _INLINE, _SHORT):
+    for pattern in (_LINE, _NAME_FIRST, _BRACKETED, _INLINE, _SHORT):
         found_now = list(_matches(pattern, prompt.words, scales))
         new = [(level, end) for level, end in found_now if not _within(level.start, taken)]
         taken = sorted([*taken, *((level.start, end) for level, end in new)])

@@ -18,7 +18,7 @@ _RELATIVE = re.compile(
 
 _SCORE_EACH = re.compile(
     r"\b(?:two|both|2) (?:\w+ )?(?:scores|ratings|values|numbers|integers|grades)\b|\b(?:scores?|ratings?) (?:for|of|to) (?:each|both|assistants?"
-    r"|responses? [a1])|\beach (?:assistant|response|answer|output|summary|model) (?:receives|gets|is given)|两个(?:分数|评分)|各自的(?:分数|评分)|각각(?:의|에)? ?(?:점수|평점)",
+    r"|responses? [a1])|\b(?:for|score|rate|grade|evaluate|assess) (?:each|both) (?:\w+ )?(?:assistants?|responses?|answers?|outputs?|summar(?:y|ies)|models?)\b|\beach (?:assistant|response|answer|output|summary|model) (?:receives|gets|is given)|两个(?:分数|评分)|各自的(?:分数|评分)|각각(?:의|에)? ?(?:점수|평점)",
     re.IGNORECASE,
 )
 

@@ -151,15 +151,22 @@ TELLING_SIDES = (
 )  # fmt: skip
 """Names of two sides that say which of them is meant to be better, or where they come from."""
 
-_PAIRS = {frozenset(pair) for pair in (*_NEUTRAL_SIDES, *TELLING_SIDES)}
+_TELLING = {frozenset(pair) for pair in TELLING_SIDES}
+_PAIRS = {frozenset(pair) for pair in _NEUTRAL_SIDES} | _TELLING
 _JUDGED = frozenset(
     "response responses answer answers output outputs completion completions summary reply replies "
     "assistant model candidate generation translation text prediction pred result story essay "
-    "conversation solution gen ans resp 回答 答案 输出 回复 응답 답변 출력".split()
+    "conversation solution gen ans resp".split()
 )
+_JUDGED_EAST = ("回答", "答案", "输出", "回复", "模型", "응답", "답변", "출력", "모델")
 _ASKED = frozenset("question questions query queries prompt turn instruction user".split())
 _COMPARING = re.compile(
     r"\b(?:two|both|pair of|either|which|better|winner|compar\w+|prefer\w*)\b|两个|哪个|哪一个|更好|比较|두 |어느|비교|더 나은",
+    re.IGNORECASE,
+)
+MODEL_NAME = re.compile(
+    r"\b(?:chatgpt|gpt-?[345][\w.-]*|claude[\w.-]*|gemini[\w.-]*|llama-?\d?[\w.-]*|mistral[\w.-]*|qwen[\w.-]*|deepseek[\w.-]*|"
+    r"palm-?2|vicuna[\w.-]*|alpaca|bard|davinci[\w-]*)\b",
     re.IGNORECASE,
 )
 _TOKEN = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+|[^\W\d_a-zA-Z]+")
@@ -177,23 +184,42 @@ def _compared(prompt: Prompt) -> tuple[Slot, Slot] | None:
     if "response_a" in first and "response_b" in first:
         return first["response_a"], first["response_b"]
     inputs = [slot for slot in first.values() if "." not in slot.field][:24]
-    pairs = [(one, two, base) for one, two in combinations(inputs, 2) if (base := _base_of(one, two)) is not None]
+    pairs = [
+        (one, two, base)
+        for one, two in combinations(inputs, 2)
+        for name, other in ((one.field, two.field), _labels(one, two))
+        if (base := _base_of(tokens_of(name), tokens_of(other))) is not None
+    ]
     # question_1, answer_1, question_2, answer_2 are the turns of one conversation.
     if any(_ASKED & set(base) for _, _, base in pairs):
         return None
     for one, two, base in pairs:
-        is_judged = bool(_JUDGED & set(base)) or not base
-        if is_judged and (prompt.protocol.task == "compare" or _COMPARING.search(prompt.words)):
+        if _is_judged(base) and (prompt.protocol.task == "compare" or _COMPARING.search(prompt.words)):
             return one, two
     return None
 
 
-def _base_of(one: Slot, two: Slot) -> tuple[str, ...] | None:
+def _labels(one: Slot, two: Slot) -> tuple[str, str]:
+    """The two labels, with names of models made into sides."""
+    left, right = one.label[-60:], two.label[-60:]
+    if MODEL_NAME.search(left) and MODEL_NAME.search(right):
+        return MODEL_NAME.sub("a", left), MODEL_NAME.sub("b", right)
+    return left, right
+
+
+def _base_of(left: tuple[str, ...], right: tuple[str, ...]) -> tuple[str, ...] | None:
     """What the two names share, where they differ in their side alone."""
-    left, right = tokens_of(one.field), tokens_of(two.field)
     rest_left = [token for token in left if token not in right]
     rest_right = [token for token in right if token not in left]
-    if len(rest_left) > 1 or len(rest_right) > 1:
+    if len(rest_left) > 1 or len(rest_right) > 1 or not left:
         return None
     sides = frozenset(("".join(rest_left), "".join(rest_right)))
-    return tuple(token for token in left if token in right) if sides in _PAIRS else None
+    if sides not in _PAIRS:
+        return None
+    shared = tuple(token for token in left if token in right)
+    # Two slots called A and B may be the options of a question; "baseline" and "enhanced" are not.
+    return shared if shared or sides in _TELLING else None
+
+
+def _is_judged(base: tuple[str, ...]) -> bool:
+    return not base or any(token in _JUDGED or any(noun in token for noun in _JUDGED_EAST) for token in base)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from .prompt import Prompt, Sentence, Slot, Suspicion, tokens_of
+from .prompt import BLOT, Prompt, Sentence, Slot, Suspicion, tokens_of
 
 NAME = "reference-mismatch"
 
 _NAMED = re.compile(
     r"\b(?:reference|gold(?:en)?|ground[- ]truth)[- ](?:answers?|responses?|solutions?|summar(?:y|ies)|translations?|outputs?|labels?)\b"
-    r"|\bground[- ]truth\b|参考答案|标准答案|参考回答|参考译文|参考摘要|참조 답변|참고 답변|모범 답안|모범 답변|기준 답변|참조 답안",
+    r"|\b(?:the|provided|given|following) ground[- ]truth\b|参考答案|标准答案|参考回答|参考译文|参考摘要|참조 답변|참고 답변|모범 답안|모범 답변|기준 답변|참조 답안",
     re.IGNORECASE,
 )
 _NOT_THERE = re.compile(
@@ -23,11 +23,14 @@ _SLOT_TOKENS = frozenset(
     "standard answer_key solution key".split()
 )
 _SHOWN_AS = re.compile(
-    r"\b(?:reference|gold(?:en)?|ground[- ]?truth|expected|ideal|expert|correct|target|standard|model answer|solution)\b"
+    r"(?<!for )\b(?:reference|gold(?:en)?|ground[- ]?truth|expected|ideal|expert|correct|target|standard|model answer|solution)\b"
     r"|参考|标准|正确|预期|참조|참고|모범|정답|기준",
     re.IGNORECASE,
 )
-_ANSWER_SLOT = frozenset("reference references ref gold golden groundtruth gt".split())
+_IS_A_SIDE = re.compile(r"\b(?:assistant|response|answer|output|model|summary|candidate) ?(?:[ab12]|one|two)\b", re.IGNORECASE)
+_CALLED_REFERENCE = re.compile(
+    r"(?<!for )\b(?:reference|gold|golden|ground[- ]?truth)\b|参考|标准答案|참조|참고|모범", re.IGNORECASE
+)
 _SYNONYMS = re.compile(
     r"\b(?:reference|gold|golden|ground[- ]?truth|expected|ideal|expert|correct[_ -](?:answers?|responses?|options?|"
     r"choices?|solutions?|output|labels?)|target|standard|true answer|right answer|known answer|answer key|benchmark)|参考|标准答案|正确答案|真实答案|参照|참조|참고|모범|정답|기준",
@@ -40,14 +43,19 @@ def look(prompt: Prompt) -> Iterator[Suspicion]:
     judged = {slot.field for slot in prompt.compared or ()}
     shown = [slot for slot in prompt.slots if slot.field not in judged and _shows_reference(slot)]
     if not shown:
-        yield from _words_alone(prompt)
+        # A slot whose label is itself a slot may well be labelled as the reference.
+        if not any(BLOT in prompt.words[slot.start - 3 : slot.start] for slot in prompt.slots):
+            yield from _words_alone(prompt)
     else:
         yield from _slot_alone(prompt, shown)
 
 
 def _shows_reference(slot: Slot) -> bool:
+    label = slot.label[-60:]
+    if _IS_A_SIDE.search(label):
+        return False
     tokens = {*tokens_of(slot.name), *tokens_of(slot.field)}
-    return bool(tokens & _SLOT_TOKENS) or bool(_SHOWN_AS.search(slot.label[-60:] + " " + slot.name))
+    return bool(tokens & _SLOT_TOKENS) or bool(_SHOWN_AS.search(f"{label} {slot.name}"))
 
 
 def _words_alone(prompt: Prompt) -> Iterator[Suspicion]:
@@ -72,7 +80,9 @@ def _slot_alone(prompt: Prompt, shown: list[Slot]) -> Iterator[Suspicion]:
 
     A prompt that is all labels explains nothing, so there silence about the reference is no sign.
     """
-    answers = [slot for slot in shown if set(tokens_of(slot.name) + tokens_of(slot.field)) & _ANSWER_SLOT]
+    # The judge sees the label; the name of a slot only where inputs are fenced.
+    names = [(slot, slot.label[-60:] or (slot.field.replace("_", " ") if prompt.protocol.fence else "")) for slot in shown]
+    answers = [slot for slot, name in names if _CALLED_REFERENCE.search(name)]
     if not answers:
         return
     labels = {prompt.place(slot.label_start) for slot in shown if len(slot.label) <= 60}

@@ -18,14 +18,14 @@ _QUALITY_BAD = (
     r"fails?|failed|failing|最差|很差|极差|较差|差|糟糕|不合格|나쁨|나쁜|최악|형편없|미흡"
 )
 _TRAIT_GOOD = (
-    r"accurate(?:ly)?|correct(?:ly)?|relevant|coherent(?:ly)?|clear(?:ly)?|fluent(?:ly)?|complete(?:ly)? (?:correct|accurate)|"
-    r"consistent(?:ly)?|faithful(?:ly)?|helpful|safe|well[- ]supported|grounded|harmless|factual|准确|正确|相关|连贯|清晰|流畅|"
+    r"accurate(?:ly)?|correct(?:ly)?|relevant|coherent(?:ly)?|clear(?:ly)?|fluent(?:ly)?|"
+    r"consistent(?:ly)?|faithful(?:ly)?|helpful|safe|well[- ]supported|grounded|harmless|factual|appropriate(?:ly)?|efficient(?:ly)?|complete|optimal|natural|准确|正确|相关|连贯|清晰|流畅|"
     r"정확한|정확하|명확|일관된|유창"
 )
 _TRAIT_BAD = (
     r"inaccura\w+|incorrect\w*|irrelevan\w+|incoheren\w+|unclear|inconsisten\w+|unfaithful\w*|unhelpful|unsafe|"
     r"unsupported|hallucinat\w+|fabricat\w+|harmful|toxic|errors?|mistakes?|wrong|biased|misleading|offensive|"
-    r"contradict\w+|disjointed|confusing|错误|混乱|不准确|不相关|有害|부정확|오류|불명확|유해"
+    r"contradict\w+|disjointed|confusing|incomplete\w*|unrelated|inappropriate\w*|inefficien\w+|unnatural\w*|nonsensical|错误|混乱|不准确|不相关|有害|부정확|오류|불명확|유해"
 )
 _NEGATION = re.compile(
     r"(?:\b(?:no|not|without|free (?:of|from)|lacks?|lacking|never|neither|nor|none|zero|non|isn't|doesn't|cannot|hardly|"

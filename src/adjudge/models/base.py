@@ -1,0 +1,182 @@
+"""What a judge is to the rest of the program: something that takes a `Call` and gives a `Reply`.
+
+Knows nothing of HTTP, files or prices of providers. The one rule about faults: what concerns one
+call alone comes back as a `Reply` with a typed error; what would meet every further call in the
+same way (a refused key, a spent quota, a host that is not there) is raised as a `ModelError`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from ..errors import AuthError, BudgetReached, ModelError
+from ..records import Call, ErrorKind, Message, Reply, ReplyError
+
+Price = tuple[float, float]
+"""USD for a million tokens in and a million tokens out."""
+
+RETRYABLE: frozenset[ErrorKind] = frozenset(("rate_limited", "server", "transport", "timeout"))
+"""Kinds of error after which the same call may well succeed another time."""
+
+
+class Parameters(Struct, frozen=True):
+    """How a judge is asked. None always means: not sent, the model's own default."""
+
+    temperature: float | None = None
+    max_tokens: int | None = None
+    top_logprobs: int | None = None
+    """log-probabilities of this many alternatives at each place; 0 for those of the reply alone"""
+    schema: dict[str, Any] | None = None
+    """the JSON schema that the reply must have, where the model can be held to one"""
+    seed: int | None = None
+    timeout_seconds: float = 120.0
+    """for one request; waits that a host asks for do not count"""
+
+
+class Probe(Struct, frozen=True):
+    """What a model showed it can do when it was asked; `notes` says why not."""
+
+    answers: bool
+    logprobs: bool | None = None
+    schema: bool | None = None
+    model_name: str = ""
+    fingerprint: str = ""
+    seconds: float = 0.0
+    notes: tuple[str, ...] = ()
+
+
+class Model(ABC):
+    """A judge. One object serves many calls at once, within one event loop."""
+
+    name: str
+    """the spec that the user gave; it holds no secret"""
+    endpoint: str = ""
+    """the address that calls are sent to; empty where nothing is sent"""
+    is_fake: bool = False
+    is_recorded: bool = False
+    """whether replies were recorded before, so that nothing new can be asked"""
+    needs_network: bool = False
+    gives_logprobs: bool | None = None
+    """none: only asking tells"""
+    gives_likelihood: bool = False
+    """whether it can tell the log-probability of a text that it did not write"""
+
+    def __init__(self, name: str, price: Price | None = None) -> None:
+        self.name = name
+        self.price = price
+        self.adjustments: list[str] = []
+        """what was asked for and is not sent, because the model refuses it; for the report"""
+
+    @abstractmethod
+    async def ask(self, call: Call, params: Parameters) -> Reply:
+        """The reply to one call, or a typed error in it. `ModelError` where the run must stop."""
+
+    async def close(self) -> None:
+        """Give back connections and files. Further calls are not possible."""
+        return
+
+    def check(self, params: Parameters, kinds: Collection[str] = ("generate",)) -> None:
+        """`ModelError` for what cannot work, before anything is sent."""
+        if params.top_logprobs is not None and self.gives_logprobs is False:
+            raise no_logprobs(self.name)
+        if "likelihood" in kinds and not self.gives_likelihood:
+            raise ModelError(
+                f"{self.name} cannot tell the likelihood of a given text. "
+                "Use a protocol that asks for a score, or recorded replies with log-probabilities."
+            )
+
+    def cost(self, tokens_in: int, tokens_out: int) -> float | None:
+        """What so many tokens cost in USD; none where no price was given or no token counted."""
+        if self.price is None or not (tokens_in or tokens_out):
+            return None
+        return (tokens_in * self.price[0] + tokens_out * self.price[1]) / 1e6
+
+    async def probe(self) -> Probe:
+        """What the model can do, found out with one call for each question."""
+        return await probe(self)
+
+
+def no_logprobs(name: str, said: str = "") -> ModelError:
+    """The error for a model that gives no log-probabilities although they are needed."""
+    because = f" ({said})" if said else ""
+    return ModelError(
+        f"{name} gives no log-probabilities{because}. "
+        "Use a model that does, or another estimator: --estimator parsed or samples."
+    )
+
+
+def failed(call: Call, kind: ErrorKind, message: str, seconds: float = 0.0) -> Reply:
+    """The reply that says why there is none."""
+    return Reply(call.key, error=ReplyError(kind, message, kind in RETRYABLE), seconds=seconds)
+
+
+def stop_error(kind: ErrorKind, message: str) -> ModelError:
+    """The exception for a fault that would meet every further call."""
+    if kind == "auth":
+        return AuthError(message)
+    return BudgetReached(message) if kind == "quota" else ModelError(message)
+
+
+PROBE_SCHEMA = {
+    "type": "object",
+    "properties": {"score": {"type": "integer"}},
+    "required": ["score"],
+    "additionalProperties": False,
+}
+
+
+def _probe_call(model: Model, text: str) -> Call:
+    return Call("probe", "probe", "probe", (), model.name, (Message("user", text),))
+
+
+async def probe(model: Model) -> Probe:
+    """Ask for an answer, for log-probabilities and for a schema: at most one call each."""
+    room = 512  # enough for a model that thinks before it says one digit
+    question = _probe_call(model, "How many legs has a dog? Answer with the digit alone.")
+    first = await model.ask(question, Parameters(max_tokens=room))
+    if first.error is not None:
+        return Probe(False, notes=(first.error.message,))
+    notes: list[str] = []
+    logprobs = await _probe_logprobs(model, question, room, notes)
+    schema = await _probe_schema(model, room, notes)
+    return Probe(
+        True, logprobs, schema, first.model_name, first.fingerprint, first.seconds, (*notes, *model.adjustments)
+    )
+
+
+async def _probe_logprobs(model: Model, question: Call, room: int, notes: list[str]) -> bool | None:
+    if model.gives_logprobs is False:
+        return False
+    try:
+        reply = await model.ask(question, Parameters(max_tokens=room, top_logprobs=5))
+    except (AuthError, BudgetReached):
+        raise
+    except ModelError as error:
+        notes.append(str(error))
+        return False
+    if reply.error is not None:
+        notes.append(reply.error.message)
+        return None
+    return bool(reply.logprobs)
+
+
+async def _probe_schema(model: Model, room: int, notes: list[str]) -> bool | None:
+    question = _probe_call(model, "How many legs has a dog? Answer in JSON with the key score.")
+    known = len(model.adjustments)
+    reply = await model.ask(question, Parameters(max_tokens=room, schema=PROBE_SCHEMA))
+    if reply.error is not None:
+        notes.append(reply.error.message)
+        return None
+    if any("schema" in text for text in model.adjustments[known:]):
+        return False
+    try:
+        msgspec.json.decode(reply.text, type=dict[str, int])
+    except msgspec.DecodeError:
+        notes.append("The schema was taken, but the reply does not follow it.")
+        return False
+    return True

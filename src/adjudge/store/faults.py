@@ -1,0 +1,77 @@
+"""Turns what SQLite and the file system report into messages that a user can act on.
+
+This file knows no table and no row. A message says what happened, where, and what to do.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+from adjudge.errors import StoreError
+
+_MEANING = {
+    sqlite3.SQLITE_FULL: (
+        "the disk is full",
+        "Nothing that was stored before is lost. Free some space and give the same command again: it goes on from here.",
+    ),
+    sqlite3.SQLITE_READONLY: (
+        "the store cannot be written, only read",
+        "Make the file and its folder writable, or choose another file with --store.",
+    ),
+    sqlite3.SQLITE_PERM: ("no permission", "Change the permissions of the file, or choose another with --store."),
+    sqlite3.SQLITE_CANTOPEN: (
+        "the store cannot be opened",
+        "Check that the file and its folder may be read and written, or choose another file with --store.",
+    ),
+    sqlite3.SQLITE_BUSY: (
+        "the store is locked by another program",
+        "Wait until that program is done, or close it, and give the same command again.",
+    ),
+    sqlite3.SQLITE_NOTADB: (
+        "this is not an Adjudge store",
+        "Check the name, or choose another file with --store.",
+    ),
+    sqlite3.SQLITE_CORRUPT: (
+        "the store is damaged",
+        "Put a backup in its place, or move the file away and start anew; "
+        "`sqlite3 FILE .recover` saves what can still be read.",
+    ),
+    sqlite3.SQLITE_IOERR: (
+        "the disk failed to read or write",
+        "Nothing that was stored before is lost. Check the disk, its free space and quota, "
+        "and give the same command again.",
+    ),
+    sqlite3.SQLITE_TOOBIG: ("a text is too long to be stored", "Shorten the item or the reply that it belongs to."),
+}
+_MEANING[sqlite3.SQLITE_LOCKED] = _MEANING[sqlite3.SQLITE_BUSY]
+_MEANING[sqlite3.SQLITE_PROTOCOL] = _MEANING[sqlite3.SQLITE_BUSY]
+_MEANING[sqlite3.SQLITE_AUTH] = _MEANING[sqlite3.SQLITE_PERM]
+
+
+def primary_code(fault: sqlite3.Error) -> int:
+    """SQLite's code without the detail in its higher bits; -1 where there is none."""
+    code: int | None = getattr(fault, "sqlite_errorcode", None)
+    return -1 if code is None else code & 0xFF
+
+
+def store_error(where: Path, fault: Exception) -> StoreError:
+    """What a fault means for the user, as an error to raise or to hand to whoever waits."""
+    if isinstance(fault, StoreError):
+        # Several may wait for one outcome, and an exception must not be raised twice: it
+        # would collect the tracebacks of all of them.
+        return StoreError(*fault.args)
+    if isinstance(fault, sqlite3.Error):
+        happened, remedy = _MEANING.get(
+            primary_code(fault), ("the store cannot be used", "Please report this: it is a fault of Adjudge's.")
+        )
+        return StoreError(f"{where}: {happened} ({fault}).\n{remedy}")
+    if isinstance(fault, OSError):
+        reason = (fault.strerror or str(fault)).lower()
+        return StoreError(
+            f"{where}: the store cannot be opened: {reason}.\n"
+            "Check that the file and its folder may be read and written, or choose another file with --store."
+        )
+    return StoreError(
+        f"{where}: a record cannot be stored: {fault}.\nRemove what cannot be written as text from the item or the reply."
+    )

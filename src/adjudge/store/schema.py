@@ -1,0 +1,243 @@
+"""The tables of a store, and the numbered steps that bring an older file up to date.
+
+This file knows what a store looks like on disk and how to open one; it knows nothing of
+judging. A step, once released, is never changed: a new one is added below it. Each is
+applied once, inside one transaction, and recorded in the table `migrations`.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+from adjudge.errors import StoreError
+from adjudge.store.faults import primary_code, store_error
+
+APPLICATION_ID = 0x41444A47
+"""Stands in the file's header, so that another program's database is never taken for ours."""
+
+
+def m001_initial(connection: sqlite3.Connection) -> None:
+    """Runs, items, calls, replies, judgments, labels."""
+    for statement in _INITIAL:
+        connection.execute(statement)
+
+
+# Calls are numbered, and everything else refers to the number: the texts of keys stand in one
+# index alone, the only one whose pages are written in random order.
+_INITIAL = (
+    """CREATE TABLE runs (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        name TEXT NOT NULL UNIQUE,
+        identity TEXT NOT NULL,
+        manifest BLOB NOT NULL,
+        status TEXT NOT NULL,
+        turn INTEGER NOT NULL,     -- grows with each start: orders runs whatever the clock says
+        reading INTEGER NOT NULL,  -- which reading of the replies is valid
+        owner INTEGER,
+        started TEXT NOT NULL,
+        ended TEXT,
+        seconds REAL NOT NULL DEFAULT 0
+    )""",
+    """CREATE TABLE items (
+        run INTEGER NOT NULL,
+        seq INTEGER NOT NULL,
+        id TEXT NOT NULL,
+        line INTEGER,
+        system TEXT NOT NULL,
+        system_a TEXT,
+        system_b TEXT,
+        "group" TEXT,
+        fields BLOB NOT NULL,
+        content BLOB NOT NULL,     -- hash of all but the line
+        PRIMARY KEY (run, seq)
+    ) WITHOUT ROWID""",
+    """CREATE TABLE slots (
+        run INTEGER NOT NULL,
+        slot INTEGER NOT NULL,
+        protocol TEXT NOT NULL,
+        criteria TEXT NOT NULL,
+        model TEXT NOT NULL,
+        "order" TEXT NOT NULL,
+        sample INTEGER NOT NULL,
+        kind TEXT NOT NULL,
+        PRIMARY KEY (run, slot)
+    ) WITHOUT ROWID""",
+    """CREATE TABLE calls (
+        id INTEGER PRIMARY KEY,
+        key TEXT NOT NULL UNIQUE,
+        model TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        messages BLOB NOT NULL,
+        target BLOB,
+        owner INTEGER              -- who is asking; means nothing once there is a reply
+    )""",
+    """CREATE TABLE replies (
+        call INTEGER PRIMARY KEY,
+        run INTEGER,               -- which run paid for it
+        text BLOB NOT NULL,
+        reasoning BLOB,
+        logprobs BLOB,
+        tokens_in INTEGER NOT NULL,
+        tokens_out INTEGER NOT NULL,
+        cost_usd REAL,
+        seconds REAL NOT NULL,
+        model_name TEXT NOT NULL,
+        fingerprint TEXT NOT NULL,
+        finish TEXT,
+        checksum INTEGER NOT NULL
+    )""",
+    """CREATE TABLE places (
+        run INTEGER NOT NULL,
+        item INTEGER NOT NULL,     -- items.seq; -1: the call belongs to the run as a whole
+        slot INTEGER NOT NULL,
+        call INTEGER NOT NULL,
+        parent TEXT,
+        error_kind TEXT,
+        error_message TEXT,
+        PRIMARY KEY (run, item, slot)
+    ) WITHOUT ROWID""",
+    """CREATE TABLE judgments (
+        run INTEGER NOT NULL,
+        reading INTEGER NOT NULL,
+        item INTEGER NOT NULL,
+        slot INTEGER NOT NULL,
+        body BLOB NOT NULL,
+        checksum INTEGER NOT NULL,
+        PRIMARY KEY (run, reading, item, slot)
+    ) WITHOUT ROWID""",
+    """CREATE TABLE owners (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        machine TEXT NOT NULL,
+        pid INTEGER NOT NULL,
+        started TEXT NOT NULL,
+        beats INTEGER NOT NULL DEFAULT 0
+    )""",
+    """CREATE TABLE labels (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        run INTEGER,
+        item TEXT NOT NULL,
+        criterion TEXT NOT NULL,
+        subject TEXT,
+        rater TEXT NOT NULL,
+        value TEXT NOT NULL,       -- JSON: a number or a choice
+        probability REAL,
+        origin TEXT NOT NULL
+    )""",
+    """CREATE UNIQUE INDEX one_label_per_rater
+        ON labels (COALESCE(run, 0), item, criterion, COALESCE(subject, ''), rater)""",
+    """CREATE TABLE quarantine (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        key TEXT NOT NULL,
+        reason TEXT NOT NULL,
+        found TEXT NOT NULL,
+        text, reasoning, logprobs, tokens_in, tokens_out, cost_usd, seconds,
+        model_name, fingerprint, finish, checksum
+    )""",
+)
+
+MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (m001_initial,)
+
+
+def now() -> str:
+    """The time of day for people to read. Nothing is ordered or measured by it."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def create_file(path: Path) -> None:
+    """An empty file that only its owner can read; prompts and replies may be confidential."""
+    if not path.parent.is_dir():
+        raise StoreError(f"{path}: there is no folder {path.parent}.\nCreate it, or choose another file with --store.")
+    if path.is_dir():
+        raise StoreError(f"{path}: this is a folder.\nGive the name of a file with --store.")
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    except FileExistsError:
+        return
+    except OSError as fault:
+        raise store_error(path, fault) from fault
+
+
+def connect(path: Path, *, write: bool, busy_seconds: float) -> sqlite3.Connection:
+    """A connection that commits only where it is told to, and may be used from any thread."""
+    address = path.absolute().as_uri() + ("?mode=rw" if write else "?mode=ro")
+    if not write and _is_unwritable_at_rest(path):
+        # A log in a folder that cannot be written has no place for its index; but where there
+        # is no log and nobody can begin one, the file is all there is.
+        address += "&immutable=1"
+    connection = sqlite3.connect(
+        address, uri=True, timeout=busy_seconds, isolation_level=None, check_same_thread=False
+    )
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("PRAGMA cache_size = -8000")
+    # A store may come from elsewhere: what its schema says must not run functions.
+    connection.execute("PRAGMA trusted_schema = OFF")
+    return connection
+
+
+def _is_unwritable_at_rest(path: Path) -> bool:
+    log = path.with_name(path.name + "-wal")
+    return not os.access(path.parent, os.W_OK) and not (log.exists() and log.stat().st_size)
+
+
+def version_of(connection: sqlite3.Connection, path: Path) -> int:
+    """The number of the last step applied; 0 for an empty file. Refuses what is not ours, or newer."""
+    tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+    if not tables:
+        return 0
+    if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
+        raise StoreError(
+            f"{path}: this is a database of another program.\nCheck the name, or choose another file with --store."
+        )
+    version: int = connection.execute("SELECT max(number) FROM migrations").fetchone()[0]
+    if version > len(MIGRATIONS):
+        raise StoreError(
+            f"{path}: the store was written by a newer Adjudge (its schema is {version}, this version knows "
+            f"{len(MIGRATIONS)}).\nUpgrade Adjudge, or choose another file with --store. The store was not changed."
+        )
+    return version
+
+
+def migrate(connection: sqlite3.Connection, path: Path, *, busy_seconds: float) -> None:
+    """Apply the steps that the file lacks; of two processes that try at once, one does it."""
+    if version_of(connection, path) == len(MIGRATIONS):
+        return
+    _keep_log(connection, path, busy_seconds)
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        version = version_of(connection, path)
+        if version == 0:
+            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            connection.execute(
+                "CREATE TABLE migrations (number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied TEXT NOT NULL)"
+            )
+        for number, step in enumerate(MIGRATIONS[version:], start=version + 1):
+            step(connection)
+            connection.execute("INSERT INTO migrations VALUES (?, ?, ?)", (number, step.__name__, now()))
+        connection.execute("COMMIT")
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+
+
+def _keep_log(connection: sqlite3.Connection, path: Path, busy_seconds: float) -> None:
+    """Switch to a write-ahead log, for good: readers and the writer do not wait for each other."""
+    give_up = time.monotonic() + busy_seconds
+    while True:
+        try:
+            mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
+            break
+        except sqlite3.OperationalError as fault:
+            # SQLite does not wait by itself for this one lock.
+            if primary_code(fault) != sqlite3.SQLITE_BUSY or time.monotonic() > give_up:
+                raise
+            time.sleep(0.01)
+    if mode != "wal":
+        raise StoreError(
+            f"{path}: no write-ahead log can be kept there (a network drive?).\n"
+            "Choose a file on a local disk with --store."
+        )

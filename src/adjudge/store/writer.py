@@ -1,0 +1,198 @@
+"""The one thread that writes: it gathers what waits, commits it at once, and only then tells the waiters.
+
+A commit costs a wait for the disk, whatever is in it; so all that has come in during one
+commit goes into the next. Whoever waits hears of its row when the row is durable, never
+before. This file knows nothing of tables.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import queue
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from msgspec import Struct
+
+from adjudge.errors import StoreError
+from adjudge.records import Call, Judgment, Reply
+from adjudge.store.faults import store_error
+from adjudge.store.owners import BEAT_SECONDS
+
+T = TypeVar("T")
+
+_LARGEST_BATCH = 1024
+
+
+class Put(Struct, frozen=True):
+    """A call at its place in a run, with what became of it."""
+
+    run: int
+    item: int
+    slot: int
+    call: Call
+    reply: Reply | None
+    judgment: Judgment | None
+
+
+class _Job(Struct, frozen=True):
+    """Something to write, and who waits for it: a future of an event loop's, or a thread's."""
+
+    work: Put | Callable[[], Any]
+    loop: asyncio.AbstractEventLoop | None
+    future: asyncio.Future[Any] | concurrent.futures.Future[Any]
+
+
+class Writer:
+    """Takes jobs from any thread or event loop and runs them in order, many to a transaction.
+
+    `put_all` writes many puts at once; `forget` is told that a transaction was undone;
+    `beat` is called inside a transaction every few seconds.
+    """
+
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        where: Path,
+        *,
+        put_all: Callable[[Sequence[Put]], list[Any]],
+        forget: Callable[[], None],
+        beat: Callable[[], None],
+        linger_seconds: float,
+    ) -> None:
+        self._connection = connection
+        self._where = where
+        self._put_all = put_all
+        self._forget = forget
+        self._beat = beat
+        self._linger_seconds = linger_seconds
+        self._last_beat = time.monotonic()
+        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._is_closing = False
+        # A daemon, so that a program that forgets to close its store can still end.
+        self._thread = threading.Thread(target=self._write_all, name="adjudge-store", daemon=True)
+        self._thread.start()
+
+    def soon(self, work: Put | Callable[[], T]) -> asyncio.Future[Any]:
+        """Queue work; the future of the running event loop is done when the work is durable."""
+        loop = asyncio.get_running_loop()
+        future = loop.create_future()
+        self._jobs.put(_Job(work, loop, future))
+        return future
+
+    def now(self, work: Callable[[], T]) -> T:
+        """Queue work and block this thread until it is durable."""
+        future: concurrent.futures.Future[T] = concurrent.futures.Future()
+        self._jobs.put(_Job(work, None, future))
+        return future.result()
+
+    def close(self) -> None:
+        """Write what waits, then end the thread."""
+        self._jobs.put(None)
+        self._thread.join()
+
+    def _write_all(self) -> None:
+        while True:
+            batch = self._take()
+            if batch or not self._is_closing:
+                self._deliver(batch, self._commit(batch))
+            if self._is_closing:
+                return
+
+    def _take(self) -> list[_Job]:
+        """All that waits; nothing where only a heartbeat is due."""
+        try:
+            first = self._jobs.get(timeout=BEAT_SECONDS)
+        except queue.Empty:
+            return []
+        if first is None:
+            self._is_closing = True
+            return []
+        batch = [first]
+        if self._linger_seconds:
+            time.sleep(self._linger_seconds)
+        while len(batch) < _LARGEST_BATCH and not self._jobs.empty():
+            job = self._jobs.get_nowait()
+            if job is None:
+                self._is_closing = True
+                break
+            batch.append(job)
+        return batch
+
+    def _commit(self, batch: Sequence[_Job]) -> list[Any]:
+        """What became of each job: its result, or the exception for whoever waits for it."""
+        try:
+            return self._transaction(batch)
+        except Exception as fault:  # noqa: BLE001 - were this thread to end, its waiters would wait for ever
+            if len(batch) > 1 and not _is_of_the_disk(fault):
+                # One job is at fault; the others must not suffer for it.
+                return [outcome for job in batch for outcome in self._commit([job])]
+            return [self._outcome(fault) for _ in batch]
+
+    def _transaction(self, batch: Sequence[_Job]) -> list[Any]:
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            if time.monotonic() - self._last_beat >= BEAT_SECONDS:
+                self._beat()
+                self._last_beat = time.monotonic()
+            outcomes = self._run(batch)
+            self._connection.execute("COMMIT")
+        except BaseException:
+            # After some faults SQLite has undone the transaction by itself.
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            self._forget()
+            raise
+        return outcomes
+
+    def _run(self, batch: Sequence[_Job]) -> list[Any]:
+        outcomes: list[Any] = []
+        puts: list[Put] = []
+        for job in batch:
+            if isinstance(job.work, Put):
+                puts.append(job.work)
+                continue
+            if puts:
+                outcomes += self._put_all(puts)
+                puts = []
+            outcomes.append(job.work())
+        if puts:
+            outcomes += self._put_all(puts)
+        return outcomes
+
+    def _outcome(self, fault: Exception) -> Exception:
+        is_users = isinstance(fault, sqlite3.Error | StoreError | UnicodeError | OverflowError)
+        return store_error(self._where, fault) if is_users else fault
+
+    def _deliver(self, batch: Sequence[_Job], outcomes: Sequence[Any]) -> None:
+        by_loop: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[Any], Any]]] = {}
+        for job, outcome in zip(batch, outcomes, strict=True):
+            if isinstance(job.future, concurrent.futures.Future):
+                _settle([(job.future, outcome)])
+            elif job.loop is not None:
+                by_loop.setdefault(job.loop, []).append((job.future, outcome))
+        for loop, settled in by_loop.items():
+            # A loop that was closed in the meantime has nobody left who waits.
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(_settle, settled)
+
+
+def _is_of_the_disk(fault: Exception) -> bool:
+    """Whether the next job would meet the same fault."""
+    of_the_job = (sqlite3.IntegrityError, sqlite3.DataError, sqlite3.ProgrammingError, sqlite3.InterfaceError)
+    return isinstance(fault, sqlite3.Error) and not isinstance(fault, of_the_job)
+
+
+def _settle(settled: Sequence[tuple[Any, Any]]) -> None:
+    for future, outcome in settled:
+        if future.done():  # given up by whoever waited
+            continue
+        if isinstance(outcome, Exception):
+            future.set_exception(outcome)
+        else:
+            future.set_result(outcome)
