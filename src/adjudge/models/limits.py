@@ -16,8 +16,9 @@ from typing import Literal
 
 from ..errors import ModelError
 
-Outcome = Literal["ok", "limited", "failed", "none"]
-"""How a call went, for the gate: `limited` is the host's "too much", `none` says nothing about the host."""
+Outcome = Literal["ok", "limited", "overloaded", "failed", "none"]
+"""How a call went, for the gate: `limited` is the host's "too much from you", `overloaded` its "too much for
+me", which is a failure too; `none` says nothing about the host."""
 
 FIRST_LIMIT = 32
 """Calls in flight at the beginning; doubled each round until the host says that it is too much."""
@@ -155,7 +156,8 @@ class Gate:
             self.n_limited += 1
             self._round_limited += 1
             self._failures = self._breaks = 0
-        elif outcome == "failed":
+        elif outcome != "none":
+            self._round_limited += outcome == "overloaded"
             self._note_failure(now, note)
         if self._round_ok + self._round_limited >= self.limit:
             self._end_round()

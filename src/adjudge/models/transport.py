@@ -41,6 +41,7 @@ class Transport:
     def __init__(self, connections: int, idle_seconds: float) -> None:
         self._idle_seconds = idle_seconds
         self._timeouts: dict[float, aiohttp.ClientTimeout] = {}
+        self._urls: dict[str, URL] = {}
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=connections, ttl_dns_cache=300, keepalive_timeout=30),
             cookie_jar=aiohttp.DummyCookieJar(),
@@ -54,13 +55,14 @@ class Transport:
             trust_env=False,
         )
 
-    async def post(self, url: URL, headers: Mapping[str, str], body: bytes, seconds: float) -> Answer | Fault:
+    async def post(self, address: str, headers: Mapping[str, str], body: bytes, seconds: float) -> Answer | Fault:
         """The answer to one request, read to its end within `seconds`."""
+        url = self._urls.get(address) or self._urls.setdefault(address, URL(address))
+        host = url.authority
         timeout = self._timeouts.get(seconds)
         if timeout is None:
             timeout = aiohttp.ClientTimeout(total=seconds, sock_connect=min(seconds, CONNECT_SECONDS))
             self._timeouts[seconds] = timeout
-        host = url.authority
         started = perf_counter()
         try:
             response = await self._session.post(

@@ -63,10 +63,14 @@ class Options:
         self._value = re.compile(self._value_pattern())
 
     def _key_pattern(self) -> str:
-        """A key that stands for itself. It begins with the key, so that the search can jump to it."""
-        keys = {form for key in self.keys for form in (key, key.upper())}
-        either = "|".join(sorted(keys, key=len, reverse=True))
-        return rf"(?:{either}){_NOT_BEFORE}"
+        """A capital or a digit that stands for itself, or a small letter in brackets.
+
+        It begins with the key, so that the search can jump to it: the article "a" is passed by at no cost.
+        """
+        one, two = self.keys
+        if one.isalpha():
+            return rf"[{one.upper()}{two.upper()}]{_NOT_BEFORE}|[{one}{two}](?<=[(\[_\"“'].){_NOT_BEFORE}"
+        return rf"(?:{'|'.join(sorted(self.keys, key=len, reverse=True))}){_NOT_BEFORE}"
 
     def _value_pattern(self) -> str:
         """What may stand behind a mark: "A", "(a)", "Response A", "A>>B", and words for a tie."""

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from ..records import Reading
 from .options import Found, Options, Side
-from .text import Span, places
+from .text import places
 
 HEAD = 2_000
 TAIL = 8_000
@@ -25,12 +25,6 @@ MOST_WORDS = 400
 _FIRST, _SECOND = "\ue001", "\ue002"
 _ANY = f"([{_FIRST}{_SECOND}])"
 
-_DECIDING = (
-    *("better", "best", "superior", "prefer", "win", "choos", "chose", "select", "pick", "stronger", "outperform", "outshine"),
-    *("surpass", "favo", "edge", "worse", "inferior", "weaker", "more ", "most ", "go with", "goes to", "verdict", "beats"),
-    *("answer is", "choice is", "decision is", "lean", "recommend", "comes out", "takes the lead", "vote for", "award this"),
-    *("更", "胜", "勝", "选", "選", "优于", "较", "더", "승", "선택", "낫", "이겼", "이긴", "良い", "優れ"),
-)
 _TYING = ("tie", "draw", "equal", "neither", "no winner", "no clear winner", "comparable", "identical", "平局", "不相上下", "무승부", "동점")
 _DOUBTING = ("hard", "difficult", "impossible", "tough", "or is it", "depend", "cannot", "can't", "either", "难以", "어렵")
 _CHOOSING = (
@@ -107,20 +101,15 @@ def verdict_said(cased: str, own: str, names: Options) -> Found | Reading | None
     """
     windows = [(0, len(own))] if len(own) <= HEAD + TAIL else [(len(own) - TAIL, len(own)), (0, HEAD)]
     said: list[Said] = []
-    is_doubted = False
     for start, end in windows:
-        for begin, finish in reversed(_deciding_sentences(own, start, end)):
-            folded = own[begin:finish]
-            if any(word in folded for word in _DOUBTING) and _UNDECIDED.search(folded):
-                is_doubted = is_doubted or not said
-                continue
-            said[:0] = _said_in(cased[begin:finish], begin, names)
+        for begin, finish, mentions in reversed(_sentences(cased[start:end], own[start:end], start, names)):
+            said[:0] = _said_in(cased[begin:finish], begin, mentions)
             if any(one.concludes and not one.is_weak and one.found.side != "tie" for one in said):
-                return _decided(said, own, names, is_doubted)
-    return _decided(said, own, names, is_doubted)
+                return _decided(said, own, names)
+    return _decided(said, own, names)
 
 
-def _decided(said: list[Said], own: str, names: Options, is_doubted: bool) -> Found | Reading | None:
+def _decided(said: list[Said], own: str, names: Options) -> Found | Reading | None:
     if not names.tie and any(one.found.side != "tie" for one in said):
         said = [one for one in said if one.found.side != "tie"]
     last = _concluding([one for one in said if not one.is_weak] or _weighty(said, own))
@@ -128,6 +117,8 @@ def _decided(said: list[Said], own: str, names: Options, is_doubted: bool) -> Fo
         return None
     if len({one.found.side for one in last}) > 1:
         return Reading(status="conflicting")
+    rest = own[last[-1].found.start :][:TAIL]
+    is_doubted = any(word in rest for word in _DOUBTING) and _UNDECIDED.search(rest) is not None
     return Reading() if is_doubted else last[-1].found
 
 
@@ -147,18 +138,27 @@ def _weighty(said: list[Said], own: str) -> list[Said]:
     return [one for one in said if first_end is None or one.sentence < first_end.start()] if said else []
 
 
-def _deciding_sentences(own: str, start: int, end: int) -> list[Span]:
-    """The sentences that hold a word of decision, of a tie or of doubt, in order."""
-    part = own[start:end]
-    ends = [stop.end() for stop in _SENTENCE_END.finditer(part)]
-    if not ends or ends[-1] < len(part):
-        ends.append(len(part))
-    held = {bisect_right(ends, at) for at, _ in places(part, _DECIDING + _TYING + _DOUBTING, MOST_WORDS)}
-    return [(start + (ends[n - 1] if n else 0), start + ends[n]) for n in sorted(held)]
+def _sentences(cased: str, own: str, offset: int, names: Options) -> list[tuple[int, int, list[Found]]]:
+    """The sentences that name an option or speak of a tie, in order, with the names in them."""
+    mentions = names.mentions(cased)
+    ties = places(own, _TYING, MOST_WORDS)
+    if not mentions and not ties:
+        return []
+    ends = [stop.end() for stop in _SENTENCE_END.finditer(own)]
+    if not ends or ends[-1] < len(own):
+        ends.append(len(own))
+    held: dict[int, list[Found]] = {bisect_right(ends, at): [] for at, _ in ties}
+    for mention in mentions:
+        held.setdefault(bisect_right(ends, mention.start), []).append(mention)
+    found = []
+    for n in sorted(held):
+        begin = ends[n - 1] if n else 0
+        inside = [Found(side, start - begin, end - begin) for side, start, end in held[n]]
+        found.append((offset + begin, offset + ends[n], inside))
+    return found
 
 
-def _said_in(sentence: str, begin: int, names: Options) -> list[Said]:
-    mentions = names.mentions(sentence)
+def _said_in(sentence: str, begin: int, mentions: list[Found]) -> list[Said]:
     signs, at_sign = _with_signs(sentence, mentions)
     folded = signs.lower() if len(signs.lower()) == len(signs) else signs
     if folded.rstrip().endswith(("?", "？")):
@@ -178,11 +178,9 @@ def _said_in(sentence: str, begin: int, names: Options) -> list[Said]:
 
 def _winners(folded: str, at_sign: dict[int, Found]) -> list[tuple[Side, Found, bool]]:
     """The winners that a sentence with signs names, by the strongest pattern that finds any."""
-    patterns = [(_WINS, True, False)]
-    if any(word in folded for word in _CHOOSING):
-        patterns.append((_CHOSEN, True, False))
-    if not _WEIGHS.search(folded):
-        patterns += [(_LOSES, False, True), (_MORE, True, True)]
+    patterns = [(_WINS, True, False), (_CHOSEN, True, False), (_LOSES, False, True), (_MORE, True, True)]
+    if not any(word in folded for word in _CHOOSING):
+        del patterns[1]
     for pattern, wins, is_weak in patterns:
         found: list[tuple[Side, Found, bool]] = []
         for match in pattern.finditer(folded):
@@ -193,7 +191,7 @@ def _winners(folded: str, at_sign: dict[int, Found]) -> list[tuple[Side, Found, 
             other: Side = "second" if mention.side == "first" else "first"
             found.append((mention.side if wins else other, mention, is_weak))
         if found:
-            return found
+            return found if not is_weak or not _WEIGHS.search(folded) else []
     return []
 
 

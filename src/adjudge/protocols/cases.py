@@ -56,7 +56,9 @@ def read_cases(folder: Path, protocol: Protocol) -> Cases | None:
         text = path.read_bytes().decode("utf-8")
         entries = tomllib.loads(text).get("case", [])
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
-        problem = Finding(str(path), 1, "case", f"{FILE} is not valid TOML: {error}.", "Mend it at that place.")
+        problem = Finding(
+            str(path), 1, "case", f"{FILE} is not valid TOML: {error}.", "Mend it at that place."
+        )
         return Cases(path, "", (), (problem,))
     if not isinstance(entries, list):
         problem = Finding(str(path), 1, "case", "'case' is no list.", "Write each case under [[case]].")
@@ -67,11 +69,17 @@ def read_cases(folder: Path, protocol: Protocol) -> Cases | None:
             case = msgspec.convert(entry, Case)
         except msgspec.ValidationError as error:
             line = _line(text, number)
-            findings.append(Finding(str(path), line, "case", f"case {number + 1}: {error}.", "Correct the key or its value."))
+            findings.append(
+                Finding(
+                    str(path), line, "case", f"case {number + 1}: {error}.", "Correct the key or its value."
+                )
+            )
             continue
         if case.only is None or protocol.id.rpartition("/")[2] in case.only:
             cases.append((number, case))
-    findings += [finding for number, case in cases for finding in _run(protocol, case, path, _line(text, number))]
+    findings += [
+        finding for number, case in cases for finding in _run(protocol, case, path, _line(text, number))
+    ]
     return Cases(path, text, tuple(case for _, case in cases), tuple(findings))
 
 
@@ -89,7 +97,9 @@ def case_findings(folder: Path, protocol: Protocol, *, is_builtin: bool) -> list
     has_unparsed = any("unparsed" in (case.status, case.choice_status) for case in found.cases)
     if is_builtin and not has_unparsed:
         message = f"no case of '{protocol.id}' is unparsed."
-        findings.append(Finding(str(found.path), 1, "case", message, "Add a reply from which nothing can be read."))
+        findings.append(
+            Finding(str(found.path), 1, "case", message, "Add a reply from which nothing can be read.")
+        )
     return findings
 
 
@@ -110,14 +120,20 @@ def _run(protocol: Protocol, case: Case, path: Path, line: int) -> list[Finding]
     judgment = parse(protocol, reply, item=Item("case", case.fields))
     return [
         Finding(
-            str(path), line, "case", f"'{case.name}' under {protocol.id}: {difference}.", "Mend the reader, or the case."
+            str(path),
+            line,
+            "case",
+            f"'{case.name}' under {protocol.id}: {difference}.",
+            "Mend the reader, or the case.",
         )
         for difference in _differences(case, judgment)
     ]
 
 
 def _differences(case: Case, judgment: Judgment) -> Iterator[str]:
-    named = {score.criterion + (f"/{score.subject}" if score.subject else ""): score for score in judgment.scores}
+    named = {
+        score.criterion + (f"/{score.subject}" if score.subject else ""): score for score in judgment.scores
+    }
     yield from _overall(case, judgment)
     for name, promised in case.scores.items():
         score = named.get(name)

@@ -41,7 +41,9 @@ def check_protocols(refs: Sequence[str | Path]) -> list[Finding]:
 
 def _folders(ref: str | Path) -> Iterator[Path]:
     family = builtin_root() / str(ref)
-    is_family = isinstance(ref, str) and ref not in ("", ".", "..") and not Path(ref).is_dir() and family.is_dir()
+    is_family = (
+        isinstance(ref, str) and ref not in ("", ".", "..") and not Path(ref).is_dir() and family.is_dir()
+    )
     folder = family if is_family else find_folder(ref)[0]
     if (folder / "protocol.toml").is_file():
         yield folder
@@ -71,7 +73,8 @@ class _Reader:
             places = sorted(path.parent for path in family.glob("*/protocol.toml"))
             prompts = [Prompt(protocol) for place in places if (protocol := self.read(place).protocol)]
             self._unlike[family] = {
-                Path(prompt.protocol.folder): (name, suspicion) for prompt, name, suspicion in unlike_siblings(prompts)
+                Path(prompt.protocol.folder): (name, suspicion)
+                for prompt, name, suspicion in unlike_siblings(prompts)
             }
         return self._unlike[family].get(folder.resolve())
 
@@ -116,7 +119,9 @@ def _accept_findings(folder: Path, protocol: Protocol) -> Iterator[Finding]:
             yield Finding(file, line, "unknown-accept", f"there is no suspicion '{accept.name}'.", todo)
         elif not accept.reason.strip():
             message = f"'{accept.name}' is accepted without a reason."
-            yield Finding(file, line, "accept-without-reason", message, "Say why it is right for this protocol.")
+            yield Finding(
+                file, line, "accept-without-reason", message, "Say why it is right for this protocol."
+            )
 
 
 def _line_in_settings(folder: Path, key: str) -> int:

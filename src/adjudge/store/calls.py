@@ -171,22 +171,19 @@ class CallWriter:
         """Write puts; false for each whose call has another reply already, which stands."""
         readings = self._readings({put.run for put in puts})
         self._enrol([put.call for put in puts if put.call.key not in self._ids])
-        numbers = [self._ids.pop(put.call.key, 0) for put in puts]
-        for index, put in enumerate(puts):
-            if not numbers[index]:  # the same call twice in one batch
-                numbers[index] = numbers[next(i for i, other in enumerate(puts) if other.call.key == put.call.key)]
+        numbers = [self._ids[put.call.key] for put in puts]
+        for put in puts:
+            self._ids.pop(put.call.key, None)
         stands = self._write_replies(puts, numbers)
         self._note_slots(puts)
-        insert_rows(self._connection, _INSERT_PLACE, _last_of_each(_place_rows(puts, numbers)))
+        insert_rows(self._connection, _INSERT_PLACE, _place_rows(puts, numbers))
         judged = [
             (put.run, readings[put.run], put.item, put.slot, *rows.judgment_row(put.judgment))
             for put, is_standing in zip(puts, stands, strict=True)
             if put.judgment is not None and is_standing
         ]
         insert_rows(self._connection, _INSERT_JUDGMENT, judged)
-        failed = [
-            number for put, number in zip(puts, numbers, strict=True) if put.reply is not None and put.reply.error
-        ]
+        failed = [number for put, number in zip(puts, numbers, strict=True) if put.reply and put.reply.error]
         self._set_owner(failed, None)
         return stands
 
@@ -210,21 +207,20 @@ class CallWriter:
         self._insert([call for key, call in wanted.items() if key not in found], None)
 
     def _write_replies(self, puts: Sequence[Put], numbers: Sequence[int]) -> list[bool]:
-        new = [
-            (number, put.run, *rows.reply_row(put.call.key, put.reply))
+        given = [
+            (number, put.run, *rows.reply_row(put.call.key, put.reply)) if put.reply and not put.reply.error else None
             for put, number in zip(puts, numbers, strict=True)
-            if put.reply is not None and put.reply.error is None
         ]
+        new = [row for row in given if row is not None]
         if insert_rows(self._connection, _INSERT_REPLY, new) == len(new):
             return [True] * len(puts)
         # Rare: another process was quicker, after this one had been given up.
-        checksums = dict(
+        standing = dict(
             self._connection.execute(
                 "SELECT call, checksum FROM replies WHERE call IN (SELECT value FROM json_each(?))", (as_json(numbers),)
             ).fetchall()
         )
-        given = {id(put): row for put, row in zip(_with_reply(puts), new, strict=True)}
-        return [id(put) not in given or given[id(put)][-1] == checksums[given[id(put)][0]] for put in puts]
+        return [row is None or row[-1] == standing[row[0]] for row in given]
 
     def _note_slots(self, puts: Sequence[Put]) -> None:
         for put in puts:
@@ -264,10 +260,6 @@ def read_slots(connection: sqlite3.Connection, run: int) -> dict[int, rows.Slot]
     return {row[0]: rows.read_slot(row[1:]) for row in found}
 
 
-def _with_reply(puts: Sequence[Put]) -> list[Put]:
-    return [put for put in puts if put.reply is not None and put.reply.error is None]
-
-
 def _place_rows(puts: Sequence[Put], numbers: Sequence[int]) -> list[tuple[Any, ...]]:
     placed = []
     for put, number in zip(puts, numbers, strict=True):
@@ -276,6 +268,3 @@ def _place_rows(puts: Sequence[Put], numbers: Sequence[int]) -> list[tuple[Any, 
         placed.append((put.run, put.item, put.slot, number, put.call.parent, kind, message))
     return placed
 
-
-def _last_of_each(placed: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    return placed

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from ...records import Scale
 from .levels import Level, declared_levels, level_lists, whole_levels
@@ -63,7 +64,7 @@ def _missing(levels: list[Level], scale: Scale) -> list[float]:
     described = [level for level in every if any(one.low <= level <= one.high for one in levels)]
     if len(described) < 3 or len(described) == len(every):
         return []
-    gaps = {round(after - before, 9) for before, after in zip(described, described[1:], strict=False)}
+    gaps = {round(after - before, 9) for before, after in pairwise(described)}
     reaches_ends = described[0] == every[0] and described[-1] == every[-1]
     is_even = len(gaps) == 1 and reaches_ends
     return [] if is_even else [level for level in every if level not in described]

@@ -32,13 +32,21 @@ _EXPLAINS = (
     r"理由|解释|原因|分析|说明|依据|反馈|이유|설명|근거|분석|피드백"
 )
 _THINGS = (
-    _thing("key differences", r"(?:key|main|major|notable) differences|关键差异|主要区别|主要差异|주요 차이", r"differ|compar|差异|区别|차이|비교"),
+    _thing(
+        "key differences",
+        r"(?:key|main|major|notable) differences|关键差异|主要区别|主要差异|주요 차이",
+        r"differ|compar|差异|区别|차이|비교",
+    ),
     _thing(
         "recommendations",
         r"recommendations?\b|suggestions?\b(?! of)|improvement suggestions|改进建议|修改建议|개선 (?:제안|사항|권고)",
         r"recommend|suggest|improve|advice|tips|feedback|建议|改进|제안|개선|권고",
     ),
-    _thing("strengths and weaknesses", r"strengths and weaknesses|pros and cons|优缺点|강점과 약점|장단점", rf"strength|weak|pros|cons|优|缺|강점|약점|장점|단점|{_EXPLAINS}"),
+    _thing(
+        "strengths and weaknesses",
+        r"strengths and weaknesses|pros and cons|优缺点|강점과 약점|장단점",
+        rf"strength|weak|pros|cons|优|缺|강점|약점|장점|단점|{_EXPLAINS}",
+    ),
 )
 _EXPLANATION = _thing(
     "an explanation",
@@ -49,10 +57,17 @@ _EXPLANATION = _thing(
 _VERB = r"(?:provide|give|write|include|list|state|output|add|return|describe|highlight|offer|suggest|make|summari[sz]e|present|explain|note)"
 _START = r"(?:^|[.:;(]\s?|\b(?:and|then|also|please|must|should|finally|lastly|next|first|last),? )"
 _ORDER = re.compile(rf"{_START}[\W\d_]{{0,8}}{_VERB}\b(?P<rest>[^.\n]{{0,140}})", re.IGNORECASE)
-_ORDER_EAST = re.compile(r"(?:请|并|需要?|给出|提供|输出|列出|写出)(?P<rest>[^。\n]{0,60})|(?P<rest_ko>[^.\n]{0,60})(?:제시|작성|제공|출력|나열|설명)(?:하|해)")
-_LIST_HEAD = re.compile(rf"(?:{_VERB}|{_VERB} the following|as follows|以下内容|다음을[^\n]{{0,10}})\s?[:：]\s*\Z", re.IGNORECASE)
+_ORDER_EAST = re.compile(
+    r"(?:请|并|需要?|给出|提供|输出|列出|写出)(?P<rest>[^。\n]{0,60})|(?P<rest_ko>[^.\n]{0,60})(?:제시|작성|제공|출력|나열|설명)(?:하|해)"
+)
+_LIST_HEAD = re.compile(
+    rf"(?:{_VERB}|{_VERB} the following|as follows|以下内容|다음을[^\n]{{0,10}})\s?[:：]\s*\Z", re.IGNORECASE
+)
 _ITEM = re.compile(r"\s*(?:[-*•]|\d{1,2}[.)])\s")
-_PROSE_ALLOWED = re.compile(r"\b(?:before|outside|after|above|below|prior to) (?:the |your )?(?:json|final|object|score|verdict|answer)", re.IGNORECASE)
+_PROSE_ALLOWED = re.compile(
+    r"\b(?:before|outside|after|above|below|prior to) (?:the |your )?(?:json|final|object|score|verdict|answer)",
+    re.IGNORECASE,
+)
 
 _ONLY = re.compile(
     r"\b(?:output|return|respond with|reply with|answer with|provide|give|print|write|generate)\s(?:\w+\s){0,3}?only\s(?:\w+\s){0,4}?"
@@ -69,7 +84,10 @@ _RELIED_ON = re.compile(
     r"|预期要素|预期要点|기대 요소|필수 요소",
     re.IGNORECASE,
 )
-_SHOWS_ELEMENTS = re.compile(r"expect|element|require|point|fact|checklist|keyword|concept|criteri|rubric|item|要素|要点|요소", re.IGNORECASE)
+_SHOWS_ELEMENTS = re.compile(
+    r"expect|element|require|point|fact|checklist|keyword|concept|criteri|rubric|item|要素|要点|요소",
+    re.IGNORECASE,
+)
 _LISTED = re.compile(r"(?:expected|required) \w|checklist|要素|요소", re.IGNORECASE)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from .prompt import MODEL_NAME, TELLING_SIDES, Prompt, Slot, Suspicion, tokens_of

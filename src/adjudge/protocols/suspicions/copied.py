@@ -20,7 +20,9 @@ class _Shown(NamedTuple):
 
 
 _NUM = r"(\d{1,3}(?:\.\d{1,2})?)"
-_SCORE_KEY = re.compile(r"(?:overall_|final_|total_)?(?:score|rating|grade)(?:_value)?\Z|分数|评分|점수", re.IGNORECASE)
+_SCORE_KEY = re.compile(
+    r"(?:overall_|final_|total_)?(?:score|rating|grade)(?:_value)?\Z|分数|评分|점수", re.IGNORECASE
+)
 _NUMBER_ALONE = re.compile(rf"[\"']?{_NUM}[\"']?\s*(?:#.*|//.*)?\Z")
 _INTRODUCED = re.compile(
     r"(?:\be\.?g\b|\bexample|\bformat|such as|for instance|like this|as follows|looks? like|\bi\.e\b|例如|格式|形如|比如|예를 들어|형식|예시|예:)"
@@ -59,7 +61,11 @@ def _shown(prompt: Prompt) -> list[_Shown]:
     if answer.marker:
         found += _matches(prompt, rf"{re.escape(answer.marker)}\s{{0,2}}[(\[]?{_NUM}\b", False)
     for label in answer.labels:
-        found += _matches(prompt, rf"{re.escape(label)}\s?[:：]\s?[\[(<*]{{0,3}}{_NUM}(?![\d.]|\s?(?:-|–|to|~|/)\s?\d)", True)
+        found += _matches(
+            prompt,
+            rf"{re.escape(label)}\s?[:：]\s?[\[(<*]{{0,3}}{_NUM}(?![\d.]|\s?(?:-|–|to|~|/)\s?\d)",
+            True,
+        )
     if answer.reader == "json":
         found += _in_objects(prompt)
     return sorted(set(found), key=lambda one: one.start)
@@ -74,7 +80,13 @@ def _matches(prompt: Prompt, pattern: str, needs_introduction: bool) -> list[_Sh
 
 
 def _in_objects(prompt: Prompt) -> list[_Shown]:
-    own = {*(path.rpartition(".")[2] for path in (prompt.protocol.answer.score, *prompt.protocol.answer.scores.values()) if path)}
+    own = {
+        *(
+            path.rpartition(".")[2]
+            for path in (prompt.protocol.answer.score, *prompt.protocol.answer.scores.values())
+            if path
+        )
+    }
     return [
         _Shown(float(number[1]), start)
         for shown in objects_in(prompt.words)

@@ -63,10 +63,14 @@ def look(prompt: Prompt) -> Iterator[Suspicion]:
     high = next((one for one in plain if one.good == "high"), None)
     low = next((one for one in plain if one.good == "low"), None)
     if high and low:
-        yield _against(low, f"{low.text}, but {high.text}", "Make the prompt say one thing about which end is good.")
+        yield _against(
+            low, f"{low.text}, but {high.text}", "Make the prompt say one thing about which end is good."
+        )
         return
     for name, scale in scales:
-        found = next(filter(None, (_contradiction(one, scale) for one in (*evidence, *_declared(scale)))), None)
+        found = next(
+            filter(None, (_contradiction(one, scale) for one in (*evidence, *_declared(scale)))), None
+        )
         if found:
             best = f"best = {scale.best:g}" if isinstance(scale.best, float) else f'best = "{scale.best}"'
             todo = "Turn the words round, or declare the other end as best."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 
 from .prompt import BLOT, Prompt, Suspicion
 
@@ -17,23 +18,41 @@ _ANNOUNCED = re.compile(
     re.IGNORECASE,
 )
 _KINDS = (
-    ("positive", re.compile(r"\b(?:positive|good|correct|high[- ]scoring)\b|正面|正例|好的|긍정|좋은", re.IGNORECASE)),
-    ("negative", re.compile(r"\b(?:negative|bad|incorrect|low[- ]scoring|counter)\b|负面|反例|负例|不好的|부정|나쁜", re.IGNORECASE)),
+    (
+        "positive",
+        re.compile(r"\b(?:positive|good|correct|high[- ]scoring)\b|正面|正例|好的|긍정|좋은", re.IGNORECASE),
+    ),
+    (
+        "negative",
+        re.compile(
+            r"\b(?:negative|bad|incorrect|low[- ]scoring|counter)\b|负面|反例|负例|不好的|부정|나쁜",
+            re.IGNORECASE,
+        ),
+    ),
 )
-_EXAMPLE = re.compile(r"examples?|demonstrations?|shots?\b|示例|例子|样例|范例|例如|예시|예제|보기", re.IGNORECASE)
+_EXAMPLE = re.compile(
+    r"examples?|demonstrations?|shots?\b|示例|例子|样例|范例|例如|예시|예제|보기", re.IGNORECASE
+)
 _HEADING = re.compile(r"\n\s{0,3}(?:#{1,6}\s|\*\*[^*\n]{2,60}\*\*:?\s*\n|---)")
 _SHOWS = re.compile(r"\bexample|demo|shot\b|示例|例子|样例|예시|예제", re.IGNORECASE)
+_MOST = 20
+"""How many announcements of one prompt are looked at."""
+
 _LEAST = 30
 """Fewer characters than this behind the announcement hold no example."""
 
 
 def look(prompt: Prompt) -> Iterator[Suspicion]:
     """Each announcement against what follows it."""
-    for found in _ANNOUNCED.finditer(prompt.words):
+    for found in islice(_ANNOUNCED.finditer(prompt.words), _MOST):
         line_end = prompt.words.find("\n", found.end())
         after = prompt.words[line_end if line_end >= 0 else len(prompt.words) :]
-        sentence = prompt.words[prompt.words.rfind("\n", 0, found.start()) + 1 : line_end if line_end >= 0 else None]
-        takes_slot = any(_SHOWS.search(f"{slot.name} {slot.field}") for slot in prompt.slots if slot.start > found.start())
+        sentence = prompt.words[
+            prompt.words.rfind("\n", 0, found.start()) + 1 : line_end if line_end >= 0 else None
+        ]
+        takes_slot = any(
+            _SHOWS.search(f"{slot.name} {slot.field}") for slot in prompt.slots if slot.start > found.start()
+        )
         if takes_slot and any(slot.name == "examples" for slot in prompt.slots):
             continue
         missing = _missing_kinds(found[0], after)

@@ -23,14 +23,15 @@ class Level(NamedTuple):
     start: int
 
 
+_LONGEST_LIST = 100
+"""No prompt describes more levels than this; a longer run of numbers is something else."""
+
 _NUM = r"\d{1,3}(?:\.\d{1,2})?"
 _RANGE = rf"(?P<low>{_NUM})(?:\s{{0,2}}(?:-|–|—|~|～|to|到|至)\s{{0,2}}(?P<high>{_NUM}))?"
 _UNIT = r"(?:\s?(?:points?|stars?|分|점))?"
 _OPEN = r"[\s*_`\"'“\[(<#>|•·-]{0,12}"
 _CLOSE = r"[*_`\"'”\])>|]{0,6}"
-_NOUN = (
-    r"(?:(?:an? |the )?(?:scores?|ratings?|levels?|grades?|得分|评分|分数|等级|级别|점수|수준|등급|평점)(?: of)?\s?[:=]?\s?)?"
-)
+_NOUN = r"(?:(?:an? |the )?(?:scores?|ratings?|levels?|grades?|得分|评分|分数|等级|级别|점수|수준|등급|평점)(?: of)?\s?[:=]?\s?)?"
 _SEP = r"(?::|：|=|–|—|-(?!\s?\d)|\||->|→|means\b|represents\b|indicates\b|if\b|when\b|代表|表示|为|是|은|는)"
 
 _LINE = re.compile(
@@ -44,7 +45,8 @@ _NAME_FIRST = re.compile(
     re.MULTILINE,
 )
 _BRACKETED = re.compile(
-    rf"^[ \t*_#>•-]{{0,10}}\[?[^\W\d][\w -]{{1,24}}:\s?{_RANGE}\][*_]{{0,3}}\s?\(?(?P<text>[^\n]{{3,}})", re.MULTILINE
+    rf"^[ \t*_#>•-]{{0,10}}\[?[^\W\d][\w -]{{1,24}}:\s?{_RANGE}\][*_]{{0,3}}\s?\(?(?P<text>[^\n]{{3,}})",
+    re.MULTILINE,
 )
 _NUMBERED = re.compile(rf"^[ \t]{{0,6}}{_RANGE}[.)]\s[*_]{{0,3}}(?P<text>\S[^\n]*)", re.MULTILINE)
 _INLINE = re.compile(
@@ -72,7 +74,7 @@ def level_lists(prompt: Prompt) -> list[list[Level]]:
     for level in sorted(_levels(prompt), key=lambda level: level.start):
         near = lists[-1] if lists else []
         is_new = not near or any(level.low <= other.high and other.low <= level.high for other in near)
-        if is_new:
+        if is_new or len(near) > _LONGEST_LIST:
             lists.append([level])
         else:
             near.append(level)
@@ -90,12 +92,19 @@ def _numbered(prompt: Prompt) -> list[list[Level]]:
         else:
             lists.append([level])
     every = [whole_levels(scale) for scale in scales]
-    return [levels for levels in lists if sorted(level.low for level in levels) in every and not _are_steps(levels)]
+    return [
+        levels
+        for levels in lists
+        if sorted(level.low for level in levels) in every and not _are_steps(levels)
+    ]
 
 
 def declared_levels(scale: Scale) -> list[Level]:
     """The levels that the settings describe or name."""
-    texts = {value: f"{scale.names.get(value, '')} {scale.levels.get(value, '')}" for value in (*scale.levels, *scale.names)}
+    texts = {
+        value: f"{scale.names.get(value, '')} {scale.levels.get(value, '')}"
+        for value in (*scale.levels, *scale.names)
+    }
     return [Level(value, value, text.strip(), 0) for value, text in sorted(texts.items())]
 
 

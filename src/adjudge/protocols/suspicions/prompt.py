@@ -106,22 +106,24 @@ def _label_before(words: str, start: int) -> tuple[str, int]:
     """
     end = start
     for _ in range(4):
-        line_start = words.rfind("\n", 0, end) + 1
-        line = words[max(line_start, end - 4 * _MAX_LABEL) : end]
+        line_start = words.rfind("\n", max(0, end - 4 * _MAX_LABEL), end) + 1 or max(0, end - 4 * _MAX_LABEL)
+        line = words[line_start:end]
         if not _NOTHING_BUT_MARKS.match(line):
             if BLOT in line:
                 line = line[line.rfind(BLOT) + 1 :]
                 if _NOTHING_BUT_MARKS.match(line):
                     return "", start
             return line.strip(_LABEL_TRIM), end - len(line)
-        if line_start == 0 or BLOT in line:
+        if BLOT in line or words[line_start - 1 : line_start] != "\n":
             break
         end = line_start - 1
     return "", start
 
 
 # The point after a number ("1. Read") ends no sentence.
-_SENTENCE_END = re.compile(r"\n|(?<=[^\d\W][.!?])[ \t]+(?=[^\sa-z])|(?<=[)\]\"”*][.!?])[ \t]+(?=[^\sa-z])|(?<=[。！？；])")
+_SENTENCE_END = re.compile(
+    r"\n|(?<=[^\d\W][.!?])[ \t]+(?=[^\sa-z])|(?<=[)\]\"”*][.!?])[ \t]+(?=[^\sa-z])|(?<=[。！？；])"
+)
 
 
 def _sentences(words: str) -> Iterator[Sentence]:

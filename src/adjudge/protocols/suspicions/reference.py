@@ -27,7 +27,9 @@ _SHOWN_AS = re.compile(
     r"|参考|标准|正确|预期|참조|참고|모범|정답|기준",
     re.IGNORECASE,
 )
-_IS_A_SIDE = re.compile(r"\b(?:assistant|response|answer|output|model|summary|candidate) ?(?:[ab12]|one|two)\b", re.IGNORECASE)
+_IS_A_SIDE = re.compile(
+    r"\b(?:assistant|response|answer|output|model|summary|candidate) ?(?:[ab12]|one|two)\b", re.IGNORECASE
+)
 _CALLED_REFERENCE = re.compile(
     r"(?<!for )\b(?:reference|gold|golden|ground[- ]?truth)\b|参考|标准答案|참조|참고|모범", re.IGNORECASE
 )
@@ -81,15 +83,18 @@ def _slot_alone(prompt: Prompt, shown: list[Slot]) -> Iterator[Suspicion]:
     A prompt that is all labels explains nothing, so there silence about the reference is no sign.
     """
     # The judge sees the label; the name of a slot only where inputs are fenced.
-    names = [(slot, slot.label[-60:] or (slot.field.replace("_", " ") if prompt.protocol.fence else "")) for slot in shown]
+    names = [
+        (slot, slot.label[-60:] or (slot.field.replace("_", " ") if prompt.protocol.fence else ""))
+        for slot in shown
+    ]
     answers = [slot for slot, name in names if _CALLED_REFERENCE.search(name)]
     if not answers:
         return
-    labels = {prompt.place(slot.label_start) for slot in shown if len(slot.label) <= 60}
+    labels = {slot.label_start for slot in shown if len(slot.label) <= 60}
     instructions = 0
     for sentence in prompt.sentences:
-        start = sentence.start + len(sentence.text) - len(sentence.text.lstrip())
-        if prompt.place(start) in labels:
+        end = sentence.start + len(sentence.text)
+        if any(sentence.start <= label <= end for label in labels):
             continue
         if _SYNONYMS.search(sentence.text):
             return

@@ -27,11 +27,8 @@ class Object(NamedTuple):
 
     start: int
     end: int
-    depth: int
     values: dict[str, tuple[str, int]]
     """key → the value as shown, and where"""
-    inside: tuple[str, ...]
-    """the keys of the objects around it, outermost first"""
 
 
 @lru_cache(maxsize=512)
@@ -40,35 +37,45 @@ def objects_in(words: str) -> tuple[Object, ...]:
     done: list[Object] = []
     starts: list[int] = []
     values: list[dict[str, tuple[str, int]]] = []
-    last_key: list[str] = []
     for token in _TOKEN.finditer(words):
         if token[0] == "{":
             starts.append(token.start())
             values.append({})
-            last_key.append("")
         elif token[0] == "}":
             if starts:
                 start, own = starts.pop(), values.pop()
-                last_key.pop()
                 if own:
-                    done.append(Object(start, token.end(), len(starts), own, tuple(filter(None, last_key))))
+                    done.append(Object(start, token.end(), own))
         elif starts and (token["colon"] or token["single_colon"]):
             key = (token["double"] or token["single"] or "").strip().lower()
             value = _VALUE.match(words, token.end())
             values[-1].setdefault(key, (value[0].strip() if value else "", token.end()))
-            last_key[-1] = key
     return tuple(done)
 
 
 _TAG = re.compile(r"</?([A-Za-z][\w-]{1,30})>")
-_LABELLED = re.compile(r"^[\s*_#>\[<\"'•-]{0,8}([^\W\d][\w /'()-]{1,40}?)[\]>*_\"']{0,4}\s?[:：]", re.MULTILINE)
+_LABELLED = re.compile(
+    r"^[\s*_#>\[<\"'•-]{0,8}([^\W\d][\w /'()-]{1,40}?)[\]>*_\"']{0,4}\s?[:：]", re.MULTILINE
+)
 
 
 def places_of(prompt: Prompt) -> set[str]:
     """The names of all places in the reply that the prompt shows or the settings read, in small letters."""
     answer = prompt.protocol.answer
-    paths = (answer.score, answer.choice, answer.confidence, answer.choice_confidence, answer.evidence, answer.reason)
-    places = {part for path in (*paths, *answer.notes.values(), *answer.scores.values()) if path for part in path.split(".")}
+    paths = (
+        answer.score,
+        answer.choice,
+        answer.confidence,
+        answer.choice_confidence,
+        answer.evidence,
+        answer.reason,
+    )
+    places = {
+        part
+        for path in (*paths, *answer.notes.values(), *answer.scores.values())
+        if path
+        for part in path.split(".")
+    }
     for shown in objects_in(prompt.words):
         places.update(shown.values)
     places.update(found[1] for found in _TAG.finditer(prompt.words))

@@ -24,7 +24,10 @@ _PER_EXCEPTION = 8
 _LONGEST_TITLE = 40
 """A longer line is a sentence, which every protocol words in its own way."""
 
-_LINE = re.compile(r"^[ \t]*(?:#{1,6}[ \t]*|\*\*|__|【)?([^\W\d_][^\n:：*】]{1,50}?)(?:\*\*|__|】)?[ \t]*[:：][ \t]*$", re.MULTILINE)
+_LINE = re.compile(
+    r"^[ \t]*(?:#{1,6}[ \t]*|\*\*|__|【)?([^\W\d_][^\n:：*】]{1,50}?)(?:\*\*|__|】)?[ \t]*[:：][ \t]*$",
+    re.MULTILINE,
+)
 _HEADING = re.compile(r"^[ \t]{0,3}#{1,6}[ \t]*([^\n]{2,60}?)[ \t]*$", re.MULTILINE)
 _STEP = re.compile(r"^[ \t]*\d{1,2}[.)、][ \t]*\S", re.MULTILINE)
 _EXPLAIN = re.compile(
@@ -40,16 +43,23 @@ def compare(prompts: Sequence[Prompt]) -> Iterator[tuple[Prompt, Suspicion]]:
         return
     seen = [(prompt, _settings(prompt), _sections(prompt)) for prompt in prompts]
     for prompt, settings, sections in seen:
-        others = [(their_settings, their_sections) for other, their_settings, their_sections in seen if other is not prompt]
+        others = [
+            (their_settings, their_sections)
+            for other, their_settings, their_sections in seen
+            if other is not prompt
+        ]
         unlike = [
             *_lacking(sections, [their for _, their in others]),
             *_different(settings, [their for their, _ in others]),
         ]
         if unlike:
-            yield prompt, Suspicion(
-                prompt.user_start,
-                f"it differs from its {len(others)} siblings: {'; '.join(unlike)}.",
-                "Bring it into line, or accept the difference with a reason.",
+            yield (
+                prompt,
+                Suspicion(
+                    prompt.user_start,
+                    f"it differs from its {len(others)} siblings: {'; '.join(unlike)}.",
+                    "Bring it into line, or accept the difference with a reason.",
+                ),
             )
 
 
@@ -59,7 +69,11 @@ def _is_custom(count: int, others: int) -> bool:
 
 def _lacking(own: frozenset[str], others: Sequence[frozenset[str]]) -> list[str]:
     counts = Counter(section for sections in others for section in sections)
-    return [f"it lacks {section}" for section in sorted(counts) if section not in own and _is_custom(counts[section], len(others))]
+    return [
+        f"it lacks {section}"
+        for section in sorted(counts)
+        if section not in own and _is_custom(counts[section], len(others))
+    ]
 
 
 def _different(own: Mapping[str, Hashable], others: Sequence[Mapping[str, Hashable]]) -> Iterator[str]:
@@ -71,7 +85,9 @@ def _different(own: Mapping[str, Hashable], others: Sequence[Mapping[str, Hashab
 
 def _shown(value: Hashable) -> str:
     if isinstance(value, tuple | frozenset):
-        return "(" + ", ".join(map(str, sorted(value, key=str) if isinstance(value, frozenset) else value)) + ")"
+        return (
+            "(" + ", ".join(map(str, sorted(value, key=str) if isinstance(value, frozenset) else value)) + ")"
+        )
     return str(value)
 
 
@@ -94,8 +110,17 @@ def _sections(prompt: Prompt) -> frozenset[str]:
     Score" are the same section.
     """
     words = prompt.words
-    own = {token for name in (*prompt.protocol.criteria, prompt.protocol.id.rpartition("/")[2]) for token in tokens_of(name)}
-    found = {f"the section '{name}'" for pattern in (_LINE, _HEADING) for title in pattern.findall(words) if (name := _plain(title, own))}
+    own = {
+        token
+        for name in (*prompt.protocol.criteria, prompt.protocol.id.rpartition("/")[2])
+        for token in tokens_of(name)
+    }
+    found = {
+        f"the section '{name}'"
+        for pattern in (_LINE, _HEADING)
+        for title in pattern.findall(words)
+        if (name := _plain(title, own))
+    }
     steps = [line for line in words.split("\n") if _STEP.match(line)]
     if any(_EXPLAIN.search(step) for step in steps):
         found.add("a step that asks for an explanation")

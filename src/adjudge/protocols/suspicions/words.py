@@ -80,8 +80,8 @@ def _sign(text: str, good: re.Pattern[str], bad: re.Pattern[str]) -> int:
 def _count(text: str, pattern: re.Pattern[str]) -> int:
     total = 0
     for found in pattern.finditer(text):
-        is_negated = _NEGATION.search(text[max(0, found.start() - 40) : found.start()]) or _NEGATED_AFTER.match(
-            text, found.end()
-        )
+        is_negated = _NEGATION.search(
+            text[max(0, found.start() - 40) : found.start()]
+        ) or _NEGATED_AFTER.match(text, found.end())
         total += -1 if is_negated else 1
     return total

@@ -1,0 +1,231 @@
+"""The chat completions of OpenAI, and of the many servers that speak the same.
+
+Wire formats only: what is sent, and what is read from what comes back. Servers differ in the details
+(content in parts, reasoning in fields of their own, two shapes of log-probabilities), and what they add
+is passed over; a body without a choice is no reply.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from math import inf, isnan
+from typing import Any, ClassVar
+
+import msgspec
+from msgspec import Struct
+
+from ..records import Call, Message, Reply, TokenLogprob, TopToken
+from .base import Parameters
+from .faults import Said
+from .keys import Secret
+from .remote import RemoteModel
+
+PATH = "/chat/completions"
+
+LEAST_LOGPROB = -9999.0
+"""What stands for minus infinity, which JSON does not have. OpenAI writes the same number."""
+
+_FINISH = {"max_tokens": "length", "MAX_TOKENS": "length", "SAFETY": "content_filter", "eos": "stop", "end_turn": "stop"}
+
+
+class _Request(Struct, omit_defaults=True):
+    model: str
+    messages: Sequence[Message]
+    temperature: float | None = None
+    max_tokens: int | None = None
+    max_completion_tokens: int | None = None
+    logprobs: bool = False
+    top_logprobs: int | None = None
+    seed: int | None = None
+    response_format: dict[str, Any] | None = None
+
+
+class _Part(Struct):
+    type: str = "text"
+    text: str | None = None
+    refusal: str | None = None
+    thinking: Any = None
+
+
+class _Message(Struct):
+    content: str | list[_Part] | None = None
+    refusal: str | None = None
+    reasoning_content: str | None = None
+    reasoning: str | None = None
+
+
+class _Token(Struct):
+    token: str
+    logprob: float
+    top_logprobs: tuple[TopToken, ...] | None = None
+
+
+class _Logprobs(Struct):
+    content: list[_Token] | None = None
+    tokens: list[str] | None = None
+    token_logprobs: list[float | None] | None = None
+    top_logprobs: list[dict[str, float] | None] | None = None
+
+
+class _Choice(Struct):
+    message: _Message
+    finish_reason: str | None = None
+    logprobs: _Logprobs | None = None
+
+
+class _Usage(Struct):
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+
+
+class _Completion(Struct):
+    choices: list[_Choice]
+    model: str | None = None
+    usage: _Usage | None = None
+    system_fingerprint: str | None = None
+
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(_Completion).decode
+
+
+class OpenAIModel(RemoteModel):
+    """A model behind chat completions."""
+
+    droppable: ClassVar[frozenset[str]] = frozenset(
+        (
+            "temperature",
+            "max_tokens",
+            "max_completion_tokens",
+            "response_format",
+            "seed",
+            "logprobs",
+            "top_logprobs",
+        )
+    )
+
+    def _headers(self, key: Secret | None) -> dict[str, str]:
+        return {} if key is None else {"Authorization": f"Bearer {key.reveal()}"}
+
+    def _encode(self, call: Call, params: Parameters, max_tokens: int | None) -> bytes:
+        request = _Request(self._model, call.messages, params.temperature, max_tokens, seed=params.seed)
+        if params.top_logprobs is not None:
+            request.logprobs = True
+            request.top_logprobs = params.top_logprobs
+        if params.schema is not None:
+            answer = {"name": "answer", "strict": True, "schema": params.schema}
+            request.response_format = {"type": "json_schema", "json_schema": answer}
+        for name, new_name in self._changes.items():
+            value = getattr(request, name)
+            setattr(request, name, None)
+            if new_name:
+                setattr(request, new_name, value)
+        return _encode(request)
+
+    def _change(self, name: str, said: Said) -> tuple[str, str]:
+        if name == "max_tokens" and "max_completion_tokens" in said.message:
+            return "max_tokens", "max_completion_tokens"
+        return name.replace("max_completion_tokens", "max_tokens"), ""
+
+    def _decode(self, call: Call, body: bytes, seconds: float) -> Reply | None:
+        try:
+            completion = _decode(body)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            slowly = _decode_slowly(body)
+            if slowly is None:
+                return None
+            completion = slowly
+        if not completion.choices:
+            return None
+        choice = completion.choices[0]
+        message = choice.message
+        finish = choice.finish_reason
+        reasoning = message.reasoning_content or message.reasoning or ""
+        content = message.content
+        if isinstance(content, list):
+            content, thoughts, refusal = _joined(content)
+            reasoning = reasoning or thoughts
+        else:
+            refusal = ""
+        if refusal := refusal or message.refusal or "":
+            content, finish = content or refusal, "content_filter"
+        usage = completion.usage
+        tokens_in = (usage.prompt_tokens or 0) if usage is not None else 0
+        tokens_out = (usage.completion_tokens or 0) if usage is not None else 0
+        return Reply(
+            call.key,
+            content or "",
+            reasoning,
+            None if choice.logprobs is None else _logprobs(choice.logprobs),
+            tokens_in,
+            tokens_out,
+            self.cost(tokens_in, tokens_out),
+            seconds,
+            completion.model or "",
+            completion.system_fingerprint or "",
+            finish if finish is None else _FINISH.get(finish, finish),
+        )
+
+
+def _decode_slowly(body: bytes) -> _Completion | None:
+    """For bodies that strict JSON does not allow, yet servers send: infinities and half characters."""
+    try:
+        return msgspec.convert(_cleaned(json.loads(body)), _Completion, strict=False)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _cleaned(value: Any) -> Any:
+    """The value with a replacement character for each half of a surrogate pair."""
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, list):
+        return [_cleaned(entry) for entry in value]
+    if isinstance(value, dict):
+        return {_cleaned(key): _cleaned(entry) for key, entry in value.items()}
+    return value
+
+
+def _joined(parts: list[_Part]) -> tuple[str, str, str]:
+    """Content that comes in parts, as text, thoughts and refusal."""
+    text = "".join(part.text or "" for part in parts if part.type != "thinking")
+    refusal = "".join(part.refusal or "" for part in parts)
+    thoughts = "".join(_text_in(part.thinking) for part in parts)
+    return text, thoughts, refusal
+
+
+def _text_in(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return "".join(_text_in(entry) for entry in value)
+    return str(value.get("text") or "") if isinstance(value, dict) else ""
+
+
+def _logprobs(wire: _Logprobs) -> tuple[TokenLogprob, ...] | None:
+    """The log-probabilities in either of the two shapes; none where they are absent or no numbers."""
+    if wire.content:
+        tokens = tuple(
+            [TokenLogprob(token.token, token.logprob, token.top_logprobs or ()) for token in wire.content]
+        )
+    elif wire.tokens and wire.token_logprobs and len(wire.tokens) == len(wire.token_logprobs):
+        tops = wire.top_logprobs or [None] * len(wire.tokens)
+        tokens = tuple(
+            TokenLogprob(token, logprob, tuple(TopToken(*top) for top in (alternatives or {}).items()))
+            for token, logprob, alternatives in zip(wire.tokens, wire.token_logprobs, tops, strict=False)
+            if logprob is not None
+        )
+    else:
+        return None
+    total = sum([token.logprob for token in tokens])
+    if isnan(total):
+        return None
+    if total == -inf or any(top.logprob == -inf for token in tokens for top in token.top):
+        return tuple(_finite(token) for token in tokens)
+    return tokens
+
+
+def _finite(token: TokenLogprob) -> TokenLogprob:
+    tops = tuple(TopToken(top.token, max(top.logprob, LEAST_LOGPROB)) for top in token.top)
+    return TokenLogprob(token.token, max(token.logprob, LEAST_LOGPROB), tops)
