@@ -272,10 +272,15 @@ def test_a_renamed_field_that_no_item_has_is_an_error_even_where_bad_lines_are_l
         ItemFile(path, {"response": "zzz"}).check(skip_bad=True)
 
 
-def test_a_renaming_may_not_touch_reserved_keys_or_replace_a_field(write):
+def test_a_renaming_may_give_the_reserved_keys(write):
+    path = write({"item_id": "a", "doc": "d", "model": "m", "output": "y"})
+    renames = {"id": "item_id", "group": "doc", "system": "model", "response": "output"}
+    (item,) = ItemFile(path, renames)
+    assert (item.id, item.group, item.system, item.fields) == ("a", "d", "m", {"response": "y"})
+
+
+def test_a_renaming_may_not_replace_a_field(write):
     path = write({"id": "a", "response": "x", "output": "y"})
-    assert "map id=output: 'id' is no input field" in problem_of(path, renames={"id": "output"})
-    assert "map title=id: 'id' is no input field" in problem_of(path, renames={"title": "id"})
     assert "line 1: map response=output: the item has a field 'response' too" in problem_of(
         path, renames={"response": "output"}
     )

@@ -4,13 +4,13 @@ Everything here reads; nothing is written, sent or judged. A file that cannot be
 `DataError` that says what is wrong, on which line, and what to do.
 """
 
-from adjudge.data.examples import read_examples
-from adjudge.data.fields import field_value, fields_of
-from adjudge.data.items import RESERVED, ItemFile
-from adjudge.data.json_rows import FIELD_LIMIT, Number, Row
-from adjudge.data.lines import BadRowError, BrokenFileError
-from adjudge.data.rubrics import read_rubric
-from adjudge.data.tables import SUFFIXES, Problems, Table
+from .examples import read_examples
+from .fields import field_value, fields_of
+from .items import RESERVED, ItemFile
+from .json_rows import FIELD_LIMIT, Number, Row
+from .lines import BadRowError, BrokenFileError
+from .rubrics import read_rubric
+from .tables import SUFFIXES, Problems, Table
 
 __all__ = [
     "FIELD_LIMIT",

@@ -10,8 +10,8 @@ import csv
 from collections.abc import Iterator
 from pathlib import Path
 
-from adjudge.data.json_rows import FIELD_LIMIT, Report, Row, refuse_long_fields
-from adjudge.data.lines import LINE_LIMIT, BadRowError, BrokenFileError, batches, utf8
+from .json_rows import FIELD_LIMIT, Report, Row, refuse_long_fields
+from .lines import LINE_LIMIT, BadRowError, BrokenFileError, batches, utf8
 
 
 def csv_rows(path: Path, report: Report, delimiter: str) -> Iterator[tuple[int, Row]]:

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, cast
 
-from adjudge.data.fields import fields_of
-from adjudge.data.items import RESERVED
-from adjudge.data.json_rows import Row
-from adjudge.data.lines import BadRowError, BrokenFileError
-from adjudge.data.tables import Problems, Table
-from adjudge.records import Example
+from ..records import Example
+from .fields import fields_of
+from .items import RESERVED
+from .json_rows import Row
+from .lines import BadRowError, BrokenFileError
+from .tables import Problems, Table
 
 KINDS = ("positive", "negative")
 

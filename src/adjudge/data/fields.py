@@ -6,9 +6,9 @@ that there is no value, everywhere.
 
 from __future__ import annotations
 
-from adjudge.data.json_rows import Row, json_text
-from adjudge.data.lines import BadRowError
-from adjudge.records import FieldValue, Message
+from ..records import FieldValue, Message
+from .json_rows import Row, json_text
+from .lines import BadRowError
 
 
 def fields_of(row: Row) -> dict[str, FieldValue]:

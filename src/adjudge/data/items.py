@@ -13,12 +13,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from adjudge.data.fields import fields_of, scalar_text
-from adjudge.data.json_rows import Row
-from adjudge.data.lines import BadRowError, BrokenFileError
-from adjudge.data.tables import Problems, Table
-from adjudge.errors import DataError
-from adjudge.records import FieldValue, Item
+from ..errors import DataError
+from ..records import FieldValue, Item
+from .fields import fields_of, scalar_text
+from .json_rows import Row
+from .lines import BadRowError, BrokenFileError
+from .tables import Problems, Table
 
 RESERVED = ("id", "system", "group", "system_a", "system_b")
 """Keys that say what an item is; every other key is an input field."""
@@ -166,11 +166,6 @@ class ItemFile:
         return n_repeated
 
     def _check_whole(self, n_good: int, unseen: _UnseenFields, problems: Problems) -> None:
-        for name, field in self._renames.items():
-            for key in {name, field}.intersection(RESERVED):
-                problems.add(
-                    0, f"map {name}={field}: '{key}' is no input field. Reserved keys cannot be renamed here."
-                )
         if not n_good and not problems:
             problems.add(0, "no items. Give at least one, or check that this is the right file.")
         elif not n_good:

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 import msgspec
 
-from adjudge.data.lines import BadRowError, BrokenFileError, batches, read_text, utf8
+from .lines import BadRowError, BrokenFileError, batches, read_text, utf8
 
 Row = dict[str, Any]
 Report = Callable[[int, str], None]

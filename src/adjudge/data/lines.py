@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-from adjudge.errors import DataError
+from ..errors import DataError
 
 BLOCK = 1 << 18
 LINE_LIMIT = 64_000_000

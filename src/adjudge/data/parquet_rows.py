@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from adjudge.data.json_rows import Number, Report, Row, refuse_long_fields, texts
-from adjudge.data.lines import BadRowError, BrokenFileError, is_gzip, raw_blocks
+from .json_rows import Number, Report, Row, refuse_long_fields, texts
+from .lines import BadRowError, BrokenFileError, is_gzip, raw_blocks
 
 if TYPE_CHECKING:
     import polars

@@ -16,10 +16,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from adjudge.data.json_rows import exact
-from adjudge.data.lines import BadRowError, BrokenFileError, read_text
-from adjudge.errors import DataError, listed
-from adjudge.records import Rubric, Scale
+from ..errors import DataError, listed
+from ..records import Rubric, Scale
+from .json_rows import exact
+from .lines import BadRowError, BrokenFileError, read_text
 
 _KEYS = ("name", "criterion", "levels", "best", "names")
 _JSON_KEYS = ("name", "criteria", "best", "names")

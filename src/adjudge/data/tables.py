@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
-from adjudge.data.csv_rows import csv_rows
-from adjudge.data.json_rows import Report, Row, jsonl_rows, list_rows
-from adjudge.data.lines import BrokenFileError, is_gzip
-from adjudge.data.parquet_rows import parquet_rows
-from adjudge.errors import DataError, listed
+from ..errors import DataError, listed
+from .csv_rows import csv_rows
+from .json_rows import Report, Row, jsonl_rows, list_rows
+from .lines import BrokenFileError, is_gzip
+from .parquet_rows import parquet_rows
 
 SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet")
 """The formats by the end of a file's name; each may be followed by .gz."""

@@ -145,7 +145,13 @@ async def probe(model: Model) -> Probe:
     logprobs = await _probe_logprobs(model, question, room, notes)
     schema = await _probe_schema(model, room, notes)
     return Probe(
-        True, logprobs, schema, first.model_name, first.fingerprint, first.seconds, (*notes, *model.adjustments)
+        True,
+        logprobs,
+        schema,
+        first.model_name,
+        first.fingerprint,
+        first.seconds,
+        (*notes, *model.adjustments),
     )
 
 

@@ -123,7 +123,10 @@ def fault_of(answer: Answer, host: str) -> Fault:
 def _redirect(answer: Answer, host: str) -> Fault:
     # The target's host is told, the rest is not: an address may hold a token.
     target = re.match(r"(https?://)?(?:[^/@?#]*@)?([^/?#]*)", answer.headers.get("location", ""))
-    to = shown((target[2] if target and target[1] else "").encode("utf-8", "replace")) or "another address of its own"
+    to = (
+        shown((target[2] if target and target[1] else "").encode("utf-8", "replace"))
+        or "another address of its own"
+    )
     return Fault(
         "bad_reply",
         f"{host} answered {answer.status} and points to {to}. Redirects are not followed, because the key belongs to "
@@ -139,7 +142,9 @@ def _refused(answer: Answer, words: Said, what: str, host: str) -> Fault:
     text = f"{words.code} {words.message}"
     if status == 402 or (status in (400, 403, 429) and _QUOTA.search(text)):
         advice = "Add credit, then give the same command again: it goes on where it stopped."
-        return Fault("quota", f"{what}. The quota of this key is used up. {advice}", is_final=True, status=status)
+        return Fault(
+            "quota", f"{what}. The quota of this key is used up. {advice}", is_final=True, status=status
+        )
     if status == 413 or (status in (400, 422, 429) and _TOO_LONG.search(text)):
         return Fault("too_long", what, status=status, said=words)
     if status in (400, 403, 422) and _FILTERED.search(text):
@@ -168,7 +173,9 @@ def no_reply_in(body: bytes, headers: Mapping[str, str], host: str) -> Fault:
         code = next((int(part) for part in words.code.split() if part.isdigit()), 0)
         if 400 <= code < 600:
             return fault_of(Answer(code, headers, body), host)
-        return Fault("server", f"{host} answered 200 with an error: {shown(words.message.encode())}", True, said=words)
+        return Fault(
+            "server", f"{host} answered 200 with an error: {shown(words.message.encode())}", True, said=words
+        )
     if not body.strip():
         return Fault("transport", f"{host} answered 200 with nothing", True)
     start = body.lstrip()[:1]

@@ -93,7 +93,9 @@ class KeySource:
         if self._last is not None and self._last.reveal() == value:
             return self._last
         if not value:
-            raise AuthError(f"There is no key: the environment variable {self.env} is not set. Set it to the key.")
+            raise AuthError(
+                f"There is no key: the environment variable {self.env} is not set. Set it to the key."
+            )
         if not (value.isascii() and value.isprintable()) or " " in value:
             raise AuthError(
                 f"The key in {self.env} holds spaces, line breaks or characters beyond ASCII. "

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from math import inf, isnan
+from math import inf, isfinite
 from typing import Any, ClassVar
 
 import msgspec
@@ -26,7 +26,13 @@ PATH = "/chat/completions"
 LEAST_LOGPROB = -9999.0
 """What stands for minus infinity, which JSON does not have. OpenAI writes the same number."""
 
-_FINISH = {"max_tokens": "length", "MAX_TOKENS": "length", "SAFETY": "content_filter", "eos": "stop", "end_turn": "stop"}
+_FINISH = {
+    "max_tokens": "length",
+    "MAX_TOKENS": "length",
+    "SAFETY": "content_filter",
+    "eos": "stop",
+    "end_turn": "stop",
+}
 
 
 class _Request(Struct, omit_defaults=True):
@@ -177,13 +183,17 @@ def _decode_slowly(body: bytes) -> _Completion | None:
 
 
 def _cleaned(value: Any) -> Any:
-    """The value with a replacement character for each half of a surrogate pair."""
+    """The value in strict JSON: a replacement character for half a surrogate pair, null for NaN."""
     if isinstance(value, str):
-        return value if value.isascii() else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return (
+            value if value.isascii() else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        )
     if isinstance(value, list):
         return [_cleaned(entry) for entry in value]
     if isinstance(value, dict):
         return {_cleaned(key): _cleaned(entry) for key, entry in value.items()}
+    if isinstance(value, float) and not isfinite(value):
+        return LEAST_LOGPROB if value == -inf else None
     return value
 
 
@@ -204,28 +214,16 @@ def _text_in(value: Any) -> str:
 
 
 def _logprobs(wire: _Logprobs) -> tuple[TokenLogprob, ...] | None:
-    """The log-probabilities in either of the two shapes; none where they are absent or no numbers."""
+    """The log-probabilities in either of the two shapes; none where they are absent."""
     if wire.content:
-        tokens = tuple(
+        return tuple(
             [TokenLogprob(token.token, token.logprob, token.top_logprobs or ()) for token in wire.content]
         )
-    elif wire.tokens and wire.token_logprobs and len(wire.tokens) == len(wire.token_logprobs):
+    if wire.tokens and wire.token_logprobs and len(wire.tokens) == len(wire.token_logprobs):
         tops = wire.top_logprobs or [None] * len(wire.tokens)
-        tokens = tuple(
+        return tuple(
             TokenLogprob(token, logprob, tuple(TopToken(*top) for top in (alternatives or {}).items()))
             for token, logprob, alternatives in zip(wire.tokens, wire.token_logprobs, tops, strict=False)
             if logprob is not None
         )
-    else:
-        return None
-    total = sum([token.logprob for token in tokens])
-    if isnan(total):
-        return None
-    if total == -inf or any(top.logprob == -inf for token in tokens for top in token.top):
-        return tuple(_finite(token) for token in tokens)
-    return tokens
-
-
-def _finite(token: TokenLogprob) -> TokenLogprob:
-    tops = tuple(TopToken(top.token, max(top.logprob, LEAST_LOGPROB)) for top in token.top)
-    return TokenLogprob(token.token, max(token.logprob, LEAST_LOGPROB), tops)
+    return None

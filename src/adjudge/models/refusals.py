@@ -36,10 +36,17 @@ def refused_parameter(said: Said, sent: Collection[str]) -> str | None:
     if head and head not in ("body", "messages"):
         return None
     # Longest names first: "max_tokens" must not be found inside another name.
-    places = [(found.start(), name) for name in sent if (found := re.search(rf"(?<!\w){name}(?!\w)", said.message))]
+    places = [
+        (found.start(), name) for name in sent if (found := re.search(rf"(?<!\w){name}(?!\w)", said.message))
+    ]
     if places:
         return min(places)[1]
     lower = said.message.lower()
     return next(
-        (name for name, words in _OTHER_NAMES.items() if name in sent and any(word in lower for word in words)), None
+        (
+            name
+            for name, words in _OTHER_NAMES.items()
+            if name in sent and any(word in lower for word in words)
+        ),
+        None,
     )

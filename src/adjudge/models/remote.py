@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import asyncio
 from abc import abstractmethod
+from collections.abc import Collection
 from random import uniform
 from time import perf_counter
 from typing import ClassVar
@@ -51,7 +52,17 @@ TOKENS_PER_BYTE = 0.5
 class _Tries:
     """What was done so far for one call."""
 
-    __slots__ = ("adapted", "attempts", "is_enlarged", "is_reread", "limited", "max_tokens", "paid", "timeouts", "waited")
+    __slots__ = (
+        "adapted",
+        "attempts",
+        "is_enlarged",
+        "is_reread",
+        "limited",
+        "max_tokens",
+        "paid",
+        "timeouts",
+        "waited",
+    )
 
     def __init__(self, max_tokens: int | None) -> None:
         self.max_tokens = max_tokens
@@ -86,8 +97,8 @@ class RemoteModel(Model):
         self._url = base + path
         self._host = urlsplit(base).netloc
         self._key = key
-        self._owned = Network() if network is None else None
-        self._network = network or self._owned or Network()
+        self._network = network or Network()
+        self._owns_network = network is None
         self._gate = self._network.gate(self._host, key.env if key else "")
         self._changes: dict[str, str] = {}
         """parameter → the name it goes by instead; empty: it is left out"""
@@ -107,14 +118,14 @@ class RemoteModel(Model):
     def _decode(self, call: Call, body: bytes, seconds: float) -> Reply | None:
         """The reply in a body; none where there is none in it."""
 
-    def check(self, params: Parameters, kinds: object = ("generate",)) -> None:
-        super().check(params, kinds if isinstance(kinds, tuple) else ("generate",))
+    def check(self, params: Parameters, kinds: Collection[str] = ("generate",)) -> None:
+        super().check(params, kinds)
         if self._key is not None:
             self._key.read()
 
     async def close(self) -> None:
-        if self._owned is not None:
-            await self._owned.close()
+        if self._owns_network:
+            await self._network.close()
 
     async def ask(self, call: Call, params: Parameters) -> Reply:
         """The reply to one call; see the module's text for what is tried again."""
@@ -242,7 +253,9 @@ class RemoteModel(Model):
         """The error for a fault that would meet every call; the next ones do not even try."""
         message = fault.message
         if fault.kind == "auth":
-            message += f". Check the key in {self._key.env}." if self._key else ". Name its variable with --key-env."
+            message += (
+                f". Check the key in {self._key.env}." if self._key else ". Name its variable with --key-env."
+            )
         error = stop_error(fault.kind, message)
         if isinstance(error, AuthError) or fault.kind == "quota":
             self._stopped = (key, error)

@@ -55,7 +55,9 @@ class Transport:
             trust_env=False,
         )
 
-    async def post(self, address: str, headers: Mapping[str, str], body: bytes, seconds: float) -> Answer | Fault:
+    async def post(
+        self, address: str, headers: Mapping[str, str], body: bytes, seconds: float
+    ) -> Answer | Fault:
         """The answer to one request, read to its end within `seconds`."""
         url = self._urls.get(address) or self._urls.setdefault(address, URL(address))
         host = url.authority

@@ -25,7 +25,9 @@ _RESETS = {
 """Header with the time of a reset → header with what is left until then."""
 
 _NUMBER = re.compile(r"\d{1,15}(?:\.\d{0,9})?|\.\d{1,9}")
-_DURATION = re.compile(r"(?:(\d{1,9})d)?(?:(\d{1,9})h)?(?:(\d{1,9})m(?!s))?(?:(\d{1,9}(?:\.\d{1,9})?)s)?(?:(\d{1,9}(?:\.\d{1,9})?)ms)?")
+_DURATION = re.compile(
+    r"(?:(\d{1,9})d)?(?:(\d{1,9})h)?(?:(\d{1,9})m(?!s))?(?:(\d{1,9}(?:\.\d{1,9})?)s)?(?:(\d{1,9}(?:\.\d{1,9})?)ms)?"
+)
 _EPOCH = 1e9
 """A number beyond this is a point in time, not a wait: it would be thirty years."""
 

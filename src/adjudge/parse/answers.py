@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from itertools import islice
 from typing import NamedTuple
-
-from .text import places
 
 ANSWER = 3
 """A bracket, a tag, a marker, or a label that says final or overall."""
@@ -29,10 +28,10 @@ VERDICT_WORDS = tuple(
     "verdict winner preference preferred decision result judgment judgement better best chosen vote "
     "结论 胜者 获胜者 判定 裁决 승자 판정 선택 勝者 判決".split()
 )
-CHOICE_WORDS = VERDICT_WORDS + tuple(
+ANSWER_WORDS = tuple(
     "answer choice selection selected conclusion output 选择 选项 答案 结果 判断 결과 정답 결론 選択 結論".split()
 )
-"""Words for a verdict, and with them words that may name something else too: the judge's own answer, a section."""
+"""Words that may also name something else: the judge's own answer to the task, a section."""
 
 _FINAL = re.compile(
     r"\b(?:final|overall|total|my|average|mean|aggregate|combined|conclusion|verdict)\b|最终|最終|总|總|综合|綜合|整体|최종|종합|전체|총"
@@ -71,12 +70,17 @@ def _hard(words: tuple[str, ...]) -> re.Pattern[str]:
     )
 
 
-_AFTER_LABEL = re.compile(
+@lru_cache(maxsize=8)
+def _labels(words: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile(f"(?:{'|'.join(words)})" + _AFTER_LABEL)
+
+
+_AFTER_LABEL = (
     r"s?(?:[\s_](?:response|answer|output|option|summary))?"
     r"(?:\s{1,2}(?:for|on|in\sterms\sof)\s[^\n:.;,0-9=]{1,40})?(?:\s{0,2}\([^()\n]{0,48}\))?[\s\"'”’`\]]{0,4}"
     r"(?::|=|->|→|\||\s[-–—]\s|[-–—]\s{1,2})"
 )
-_LINE_LABEL = re.compile(r"^([^\n:]{1,48}):[ \t]*+(?:\n[ \t]*+){0,2}(?=[0-9\"'`(])", re.M)
+_COLON = re.compile(r":[ \t]*+(?:\n[ \t]*+){0,2}(?=[0-9\"'`(])")
 _KEY = re.compile(r"[\"']([^\"'\n:]{1,40})[\"']\s{0,4}:\s{0,4}")
 
 
@@ -95,27 +99,36 @@ def hard_marks(text: str, words: tuple[str, ...]) -> list[Mark]:
 def labels(text: str, words: tuple[str, ...]) -> list[Mark]:
     """Labels that name an answer, in order; the words before a label tell its rank."""
     found: list[Mark] = []
-    for start, end in places(text, words, MOST_MARKS):
-        after = _AFTER_LABEL.match(text, end)
-        rank = _rank(text, start) if after else 0
-        if after and rank:
-            found.append(Mark(start, after.end(), rank))
+    for match in _labels(words).finditer(text):
+        rank = _rank(text, match.start())
+        if rank:
+            found.append(Mark(match.start(), match.end(), rank))
+            if len(found) >= MOST_MARKS:
+                break
     return found
 
 
 def part_labels(text: str) -> list[Mark]:
     """Any label alone before a value: at the start of a line, or as a key."""
     found: list[Mark] = []
-    if ":" not in text:
-        return found
-    for pattern in (_LINE_LABEL, _KEY):
-        for match in pattern.finditer(text):
-            if not _NOT_AN_ANSWER.search(match[1]):
-                rank = ANSWER if _FINAL.search(match[1]) and len(match[1]) < 24 else PART
-                found.append(Mark(match.start(), match.end(), rank))
-            if len(found) >= MOST_MARKS:
-                break
-    return found
+    for colon in _COLON.finditer(text):
+        # The label is the line so far, and short; a longer look back would cost time on long lines.
+        before = text[max(0, colon.start() - 49) : colon.start()]
+        line = before[before.rfind("\n") + 1 :]
+        if 0 < len(line) <= 48 and ":" not in line:
+            found.append(Mark(colon.start() - len(line), colon.end(), _rank_of_part(line)))
+        if len(found) >= MOST_MARKS:
+            break
+    if '":' in text or "':" in text or '" :' in text:
+        keys = islice(_KEY.finditer(text), MOST_MARKS)
+        found += [Mark(key.start(), key.end(), _rank_of_part(key[1])) for key in keys]
+    return [mark for mark in found if mark.rank]
+
+
+def _rank_of_part(label: str) -> int:
+    if _NOT_AN_ANSWER.search(label):
+        return 0
+    return ANSWER if len(label) < 24 and _FINAL.search(label) else PART
 
 
 def _rank(text: str, start: int) -> int:

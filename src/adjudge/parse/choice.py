@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable
 
 from ..records import Reading
-from .answers import CHOICE_WORDS, VERDICT_WORDS, Mark, hard_marks, labels
+from .answers import ANSWER_WORDS, VERDICT_WORDS, Mark, hard_marks, labels
 from .options import Found, Options, options_for
 from .refusal import declines
 from .text import folded, narrow, set_aside, window, without_emphasis
@@ -78,7 +78,7 @@ def _anchored(reply: str, names: Options) -> Found | Reading | None:
         return Reading(status="conflicting") if is_contradicted else opening
     if said is not None:
         return said
-    labelled = _agreed(_values(own, labels(own, CHOICE_WORDS), names))
+    labelled = _agreed(_values(own, labels(own, ANSWER_WORDS), names))
     if labelled is None and ("```" in reply or "~~~" in reply):
         return _marked(folded(without_emphasis(set_aside(reply, fenced=False))), names)
     return labelled
@@ -86,7 +86,7 @@ def _anchored(reply: str, names: Options) -> Found | Reading | None:
 
 def _marked(own: str, names: Options) -> Found | Reading | None:
     """What brackets, markers, tags and verdict labels say."""
-    hard = hard_marks(own, CHOICE_WORDS)
+    hard = hard_marks(own, VERDICT_WORDS + ANSWER_WORDS)
     found = _values(own, [*hard, *labels(own, VERDICT_WORDS)], names)
     if found or not hard:
         return _agreed(found)

@@ -29,7 +29,7 @@ _DIGITS = r"[0-9]++(?:\.[0-9]++)?+"
 _UNIT = r"(?:점|分|点|點|星|점수|개|points?\b|pts?\b|stars?\b|marks?\b)"
 _WORD = r"(?:(?:zero|one|two|three|four|five|six|seven|eight|nine|ten)\b|[零〇一二两兩三四五六七八九十]|[영일이삼사오육칠팔구십]|하나|둘|셋|넷|다섯|여섯|일곱|여덟|아홉|열|[한두세네](?=\s?점))"
 
-_BLOB = re.compile(r"[0-9]++(?:[.,:/_~–—−-][0-9]++)*+")
+_BLOB = re.compile(r"[0-9][0-9]*+(?:[.,:/_~–—−-][0-9]++)*+")
 _PLAIN = re.compile(r"([0-9]++(?:\.[0-9]++)?+)(?:/([0-9]++(?:\.[0-9]++)?+))?+")
 _THOUSANDS = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})++")
 _WORD_AT = re.compile(_WORD, re.I)
@@ -98,18 +98,22 @@ def number_at(text: str, at: int) -> Number | None:
 
 def numbers(text: str, start: int = 0, end: int | None = None) -> Iterator[Number]:
     """All numbers in digits between two places, in order; each in the sense of its surroundings."""
-    at = start
-    end = len(text) if end is None else end
-    while True:
-        blob = _BLOB.search(text, at, end)
-        if blob is None:
-            return
-        at = blob.end()
-        if _stands_free(text, blob.start()):
-            number = number_at(text, blob.start())
-            if number is not None:
-                yield number
-                at = max(at, number.until)
+    until = start
+    for at, _ in digits(text, start, len(text) if end is None else end):
+        number = free_number_at(text, at) if at >= until else None
+        if number is not None:
+            yield number
+            until = number.until
+
+
+def digits(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Where runs of digits stand, with the signs that join them, whatever they mean."""
+    return (blob.span() for blob in _BLOB.finditer(text, start, end))
+
+
+def free_number_at(text: str, at: int) -> Number | None:
+    """The number whose digits begin at `at`; none where what comes before makes them part of something else."""
+    return number_at(text, at) if _stands_free(text, at) else None
 
 
 def _stands_free(text: str, at: int) -> bool:

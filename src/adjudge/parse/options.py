@@ -17,15 +17,19 @@ _NOUNS = (
     r"versions?|choices?|story|essays?|passages?|reply|replies|conversations?|ai|chatbots?|agents?|回答|助手|选项|模型|摘要|回复|答案|응답|답변|어시스턴트|"
     r"모델|요약|출력|回應|アシスタント|応答|要約"
 )
-_NOUN_NAMES = [
+_NOUN_NAMES = frozenset(
     form
     for noun in re.sub(r"s\?", "", _NOUNS).split("|")
     for form in ((noun, noun + "s") if noun.isascii() and not noun.endswith(("y", "s")) else (noun,))
-]
+)
 _KEYED = re.compile(r"(?:(.*?)[\s(#_-]++)?([a-z]|[0-9]{1,2})\)?", re.S)
 _INSIDE = re.compile(r"[0-9A-Za-z_\u00c0-\u058f'’.\-]")
 _NOT_BEFORE = r"(?![0-9A-Za-z_\u00c0-\u058f’\-+]|\.\w)"
 _TIE_WORDS = r"tie[ds]?|draw|equal(?:ly)?|both|neither|same|no\sdifference|平局|平手|一样|相当|동점|무승부|비김|비슷|引き分け"
+
+
+LONGEST_NAME = 200
+"""No option has a longer name, in characters."""
 
 
 class Found(NamedTuple):
@@ -52,11 +56,11 @@ class Options:
             self.nouns = re.escape(nouns) + r"s?" if nouns else rf"(?:{_NOUNS})"
             self.is_keyed, self.has_noun = True, bool(nouns)
             self._mention = re.compile(self._key_pattern())
-            self._noun_names = (nouns, nouns + "s") if nouns else tuple(_NOUN_NAMES)
+            self._noun_names = frozenset((nouns, nouns + "s")) if nouns else _NOUN_NAMES
         else:
             self.keys = (first.casefold(), second.casefold())
             self.nouns, self.is_keyed, self.has_noun = rf"(?:{_NOUNS})", False, False
-            self._noun_names = ()
+            self._noun_names = frozenset()
             one, two = (re.escape(key) for key in self.keys)
             self._mention = re.compile(rf"(?i)(?<!\w)(?:({one})|({two}))(?!\w)(?:\s(?:{_NOUNS})\b)?")
         self._tie_names = {"tie", "c"} - {name.casefold() for name in self.exact} - (set() if self.is_keyed else {"c"})
@@ -98,12 +102,12 @@ class Options:
         opens = start
         while opens > 0 and start - opens < 3 and text[opens - 1] in " #([_\"“'":
             opens -= 1
-        before = text[max(0, opens - 24) : opens].lower()
-        if before.endswith(self._noun_names):
+        noun = self._noun_before(text, opens)
+        if noun:
             closes = end
             while closes < len(text) and text[closes] in ")]\"”" and any(mark in text[opens:start] for mark in "([\"“"):
                 closes += 1
-            return Found(side, opens - _length_of_noun(before, self._noun_names), closes)
+            return Found(side, opens - noun, closes)
         previous = text[start - 1] if start else " "
         if previous == "(" and text.startswith(")", end):
             return Found(side, start - 1, end + 1)
@@ -112,8 +116,20 @@ class Options:
             return Found(side, start, end)
         return None
 
+    def _noun_before(self, text: str, end: int) -> int:
+        """The length of the noun that ends at `end`, 0 where there is none."""
+        before = text[max(0, end - 24) : end].lower()
+        word = before[before.rfind(" ") + 1 :].lstrip("(\"'“[-–—/\n")
+        if word in self._noun_names:
+            return len(word)
+        if self.has_noun or not before.isascii():
+            return max((len(noun) for noun in self._noun_names if before.endswith(noun)), default=0)
+        return 0
+
     def exactly(self, text: str) -> Side | None:
         """The option whose name the text is, and nothing else."""
+        if len(text) > LONGEST_NAME:
+            return None
         side = self.exact.get(text)
         if side is None and not self.is_cased:
             named = [side for name, side in self.exact.items() if name.casefold() == text.casefold()]
@@ -161,10 +177,6 @@ _AND_ANOTHER = re.compile(r"\s?(?:or|and|/|,|&|vs\.?|versus)\s?(?:(?:the|respons
 _ARTICLE_FOLLOWED = re.compile(
     r"\s(?!(?:is|was|wins|because|since|as|provides|has|performs|does|gives|offers|better|due|for|with|and|but|than|over)\b)[a-z]"
 )
-
-
-def _length_of_noun(before: str, nouns: tuple[str, ...]) -> int:
-    return max(len(noun) for noun in nouns if before.endswith(noun))
 
 
 def _bare(option: str) -> str:

@@ -11,21 +11,22 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from .numbers import Number, number_at, numbers
+from .numbers import Number, digits, free_number_at, number_at
+from .text import places
 
 HEAD = 2_000
 TAIL = 8_000
 """How far from the two ends of a reply a score in prose is looked for, in characters."""
 
-_SENTENCE_END = re.compile(r"[.!?](?=\s|$)|[。！？\n]")
+LONGEST_SENTENCE = 1_000
+MOST_WORDS = 400
+"""How often one number word is looked at within those."""
+
+_SENTENCE_END = re.compile(r"[.!?。！？\n](?:(?<=[。！？\n])|(?=\s|$))")
 _SCORING = re.compile(
     r"\b(?:scor(?:e|es|ed|ing)|rat(?:e|es|ed|ing)|grad(?:e|es|ed|ing)|giv(?:e|es|en|ing)|gave|award(?:s|ed|ing)?|"
     r"assign(?:s|ed|ing)?|deserv(?:e|es|ed|ing)|earn(?:s|ed|ing)?|merit(?:s|ed|ing)?|warrant(?:s|ed|ing)?|evaluat(?:e|ed|ing)|(?:gets?|getting|receiv(?:e|es|ed|ing))\san?|mak(?:es|ing)\sit\san?)\b"
     r"|评|評|给|給|打|得分|得到|获得|分数|为|是|점수|평점|평가"
-)
-_LEADS_TO = re.compile(
-    r"(?:\b(?:of|an?|is|as|at|to|be|it|this|that|them|with|score|scored|rating|rated|grade|only|perfect|solid|strong|full|just|"
-    r"summary|response|answer|output|text|it's|around|about|approximately|roughly)|[:：\"'(]|[评評给給打得为是予出到分数应该]|점수는?|점수를|평점은?)\s{0,3}$"
 )
 _HYPOTHETICAL = re.compile(
     r"\b(?:would\shave|could\shave|might\shave|should\shave|could\s(?:be|earn|get|reach|score)|"
@@ -55,11 +56,18 @@ _CONCLUDES = re.compile(
     r"i\s(?:would|will|'d)?\s?(?:give|rate|score|assign|award|grade)|i(?:'d|'ll)\s(?:give|rate|score|assign|award|grade)|given\s(?:this|these|that|the))\b"
     r"|因此|所以|综上|总的来说|总体|最终|综合|于是|따라서|그러므로|종합|결론|최종|총평"
 )
-_SCORE_IN_WORDS = re.compile(
-    r"\b(?:(?:scores?|ratings?|grade)\s(?:of|is|as|at|to|would\sbe|should\sbe)\s(?:an?\s)?|(?:give|rate|score|award|gave|giving)\s(?:it|this)\s(?:an?\s)?|(?:scor(?:es?|ing)|earn(?:s|ing)|deserves|receives)\san?\s)"
-    r"(?=(?:zero|one|two|three|four|five|six|seven|eight|nine|ten)\b)"
-    r"|\b(?=(?:zero|one|two|three|four|five|six|seven|eight|nine|ten)\s(?:out\sof|stars?\b|points?\b|/))"
+_IN_WORDS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "zero")
+_BEFORE_WORD = re.compile(
+    r"\b(?:(?:scores?|ratings?|grade)\s(?:of|is|as|at|to|would\sbe|should\sbe)\s(?:an?\s)?|(?:give|rate|score|award|gave|giving)\s(?:it|this)\s(?:an?\s)?"
+    r"|(?:scor(?:es?|ing)|earn(?:s|ing)|deserves|receives)\san?\s)$"
 )
+_AFTER_WORD = (" out of", " star", " point", "/")
+_LEADS = frozenset(
+    "of a an is as at to be it this that them with score scored rating rated grade only perfect solid strong full just summary response answer "
+    "output text it's around about approximately roughly".split()
+)
+_LEADS_CJK = tuple("评評给給打得为是予出到分数应该") + ("점수", "점수는", "점수를", "평점", "평점은", ":", '"', "'", "(")
+_AFTER_DIGITS = ("/", "점", "分", "点", "點", "星", "out", "of ", "star", "point", "mark", "pts", "and a half", "½")
 
 
 class Said(NamedTuple):
@@ -90,22 +98,47 @@ def concluding(said: list[Said]) -> list[Said]:
 
 def _said_between(text: str, start: int, end: int, high: float) -> list[Said]:
     found: list[Said] = []
-    candidates = sorted([*numbers(text, start, end), *_in_words(text, start, end)], key=lambda number: number.start)
-    ends = [match.end() for match in _SENTENCE_END.finditer(text, start, end)] if candidates else []
-    index, begin = 0, start
+    candidates = sorted([*_in_digits(text, start, end), *_in_words(text, start, end)], key=lambda number: number.start)
     for number in candidates:
-        while index < len(ends) and ends[index] <= number.start:
-            begin = ends[index]
-            index += 1
+        begin = max(start, number.start - LONGEST_SENTENCE)
+        for stop in _SENTENCE_END.finditer(text, begin, number.start):
+            begin = stop.end()
         left = text[max(begin, number.start - 160) : number.start]
         if _is_score(text, left, number, high) and not _might_have_been(text, left, number):
             found.append(Said(number, begin, _CONCLUDES.search(left) is not None))
     return found
 
 
+def _in_digits(text: str, start: int, end: int) -> list[Number]:
+    """The numbers whose nearest neighbours let them be scores; the rest is not worth a closer look."""
+    found: list[Number] = []
+    for at, until in digits(text, start, end):
+        if found and at < found[-1].until:
+            continue
+        is_of_score = "/" in text[at:until] or text[until : until + 14].lstrip().startswith(_AFTER_DIGITS)
+        if is_of_score or _is_led_to(text[max(0, at - 20) : at]):
+            number = free_number_at(text, at)
+            if number is not None:
+                found.append(number)
+    return found
+
+
 def _in_words(text: str, start: int, end: int) -> list[Number]:
-    found = [number_at(text, match.end()) for match in _SCORE_IN_WORDS.finditer(text, start, end)]
-    return [number for number in found if number is not None]
+    found: list[Number] = []
+    part = text[start:end]
+    for at, until in places(part, _IN_WORDS, MOST_WORDS):
+        if part[at - 1 : at].isalnum() or part[until : until + 1].isalnum():
+            continue
+        if part.startswith(_AFTER_WORD, until) or _BEFORE_WORD.search(part[max(0, at - 32) : at]):
+            number = number_at(text, start + at)
+            if number is not None:
+                found.append(number)
+    return found
+
+
+def _is_led_to(left: str) -> bool:
+    left = left.rstrip()
+    return left.endswith(_LEADS_CJK) or left[left.rfind(" ") + 1 :] in _LEADS
 
 
 def _is_score(text: str, left: str, number: Number, high: float) -> bool:
@@ -117,7 +150,7 @@ def _is_score(text: str, left: str, number: Number, high: float) -> bool:
         return False
     if following.startswith(("점", "star", "星")):
         return True
-    return _LEADS_TO.search(left) is not None and _SCORING.search(left[-48:]) is not None
+    return _is_led_to(left[-20:]) and _SCORING.search(left[-48:]) is not None
 
 
 def _might_have_been(text: str, left: str, number: Number) -> bool:

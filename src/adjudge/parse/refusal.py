@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
-from .text import folded, narrow
+from .text import folded, narrow, places
 
+MOST_SIGNS = 4
 _HEAD = 300
 """How far into a reply a refusal begins, in characters."""
 
@@ -13,20 +14,22 @@ _TASK = (
     r"(?:evaluat|assess|rat(?:e|ing)|scor|judg|grad|compar|provid|assist|help|compl|fulfil|determin|choos|select|giv|"
     r"answer|respond|engag|continu|do\s(?:that|this|so)|process|review|participat|offer|make|decid|pick|support|generat|discuss)"
 )
-# Most replies are ruled out by these words alone, which is far cheaper than the pattern.
 _SIGNS = (
-    *("n't", "n’t", "cant", "wont", "cannot", "can not", "could not", "will not", "unable", "not able", "declin", "refuse"),
-    *("comfortable", "sorry", "apolog", "impossible", "not possible", "n/a", "na", "not applicable", "abstain"),
+    *("n't", "n’t", "cant ", "cannot", "can not", "could not", "will not", "unable", "not able", "declin", "refuse", "wont "),
+    *("comfortable", "sorry", "apolog", "impossible", "not possible", "n/a", "not applicable", "abstain"),
     *("no score", "no rating", "no verdict", "无法", "無法", "不能", "不便", "拒绝", "拒絕", "没有办法"),
     *("없", "불가", "어렵", "않겠", "못", "거부", "거절", "できません", "できない", "しかね"),
 )
+_AROUND = 80
+"""How far around one of these words a refusal reaches: most text is then never searched at all."""
+
 _REFUSAL = re.compile(
     rf"\bi(?:['’]m|\sam)?\s(?:\w+\s)?(?:cannot|can['’]?t|can\snot|could\snot|couldn['’]t|won['’]?t|will\snot|unable|"
     rf"not\sable|must\s(?:respectfully\s)?decline|decline|refuse|do\snot\sfeel\scomfortable|don['’]t\sfeel\scomfortable|"
     rf"not\scomfortable|have\sto\sdecline)\b[^.\n]{{0,40}}?\b{_TASK}"
     r"|\b(?:sorry|apologi[sz]e|apologies)\b[^.\n]{0,30}\b(?:but|cannot|can['’]?t|unable|not\sable)\b"
     rf"|^(?:unable|impossible|not\spossible)\sto\s{_TASK}|^(?:\w+\s){{1,4}}cannot\sbe\s(?:evaluated|rated|scored|judged|assessed|graded)"
-    r"|^(?:n/?a|not\sapplicable|(?:i\s)?abstain|no\s(?:score|rating|verdict))\b"
+    r"|^(?:n/a|not\sapplicable|(?:i\s)?abstain|no\s(?:score|rating|verdict))\b"
     r"|(?:抱歉|对不起|對不起|很遗憾|很遺憾)[^。\n]{0,30}(?:无法|無法|不能|不便|没有办法)"
     r"|(?:我|本人|作为|因此)?[^。\n]{0,12}(?:无法|無法|不能|拒绝|拒絕|不便)[^。\n]{0,12}(?:评价|评分|评估|評|打分|判断|判斷|提供|回答|协助|比较|完成|给出|满足|回应|处理)"
     r"|(?:평가|판단|채점|답변|제공|비교|점수|선택|도와|응답|결정)[^.\n]{0,16}(?:수\s?없|불가|어렵습니다|않겠|못\s?합니다|거부|거절)"
@@ -38,4 +41,7 @@ _REFUSAL = re.compile(
 def declines(text: str) -> bool:
     """Whether the beginning of the reply says that the judge cannot or will not judge."""
     head = folded(narrow(text[: 2 * _HEAD])).strip()[:_HEAD]
-    return any(word in head for word in _SIGNS) and _REFUSAL.search(head) is not None
+    return any(
+        _REFUSAL.search(head, max(0, start - _AROUND), end + _AROUND) is not None
+        for start, end in places(head, _SIGNS, MOST_SIGNS)
+    )

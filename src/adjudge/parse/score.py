@@ -35,7 +35,7 @@ _LIST_DOT = re.compile(r"(?:[.)]|、)(?=\s)")
 _HEAD_ENDS = re.compile(
     r"\s{0,2}(?:$|[\n,;:!(\[=，；：！。（\ufffc]|\.(?![0-9])|\)(?![a-z])|[-–—]\s?(?=\D)|[\"'”’`\]])|\s(?=(?:the|this|it|because|although|while|reason|explanation|since|i|that)\b)|\s{2,}"
 )
-_CLOSING = re.compile(r"(?:(?:[^0-9\s][.!?。！？]|[\n\ufffc])[ \t]*+|[a-z][ \t]?\()([0-9]++(?:\.[0-9]++)?+)\s?(?:/[0-9]++)?\)?[.。]?\s*$")
+_CLOSING = re.compile(r"(?:(?:[^0-9\s]\s?[.!?。！？]|[\n\ufffc])[ \t]*+|[a-z][ \t]?\()([0-9]++(?:\.[0-9]++)?+)\s?(?:/[0-9]++)?\)?[.。]?\s*$")
 _ALONE_ON_LINE = re.compile(r"\s++([0-9]++(?:\.[0-9]++)?+)[ \t]*+(?:\n|$)")
 _LIST_LINE = re.compile(r"^[ \t]{0,4}([0-9]{1,2})[.)、][ \t]", re.M)
 _WORD_THEN_NUMBER = re.compile(r"[a-z][a-z ]{1,30}\(\s?(?=[0-9])")
@@ -169,7 +169,7 @@ def _opening(own: str, names: dict[str, float]) -> tuple[list[Number], bool]:
         return [], False
     line_end = own.find("\n", number.until)
     rest = own[number.until : line_end if line_end >= 0 else len(own)].strip(" .。*)`\"'")
-    if _LIST_DOT.match(own, number.until) and (_is_a_list(own) or rest[:1].isdigit()):
+    if _LIST_DOT.match(own, number.until) and (_is_a_list(own) or (rest[:1].isdigit() and rest != own[number.start : number.end])):
         return [], False
     is_alone = not rest and not _LIST_DOT.match(own, number.until)
     return [number, *_rivals(own, number, line_end if is_alone else -1)], is_alone

@@ -28,7 +28,8 @@ _NARROW = (
     | {0x1D7CE + n: ord("0") + n % 10 for n in range(50)}
     | {ord(space): " " for space in _SPACES + _INVISIBLE}
 )
-_WIDE = re.compile("[\uff01-\uff5e\U0001d7ce-\U0001d7ff" + _SPACES + _INVISIBLE + "]+")
+_WIDE_SET = "[\uff01-\uff5e\U0001d7ce-\U0001d7ff" + _SPACES + _INVISIBLE + "]"
+_WIDE = re.compile(_WIDE_SET + _WIDE_SET + "*+")  # a plain set in front lets the search skip ahead
 
 _THOUGHT_TAG = re.compile(r"<(/?)(?:think|thinking|thought|thoughts|reasoning|reflection)[ \t]{0,8}>", re.I)
 _FENCE_LINE = re.compile(r"^[ \t]{0,8}(```+|~~~+)([^\n]*)$", re.M)

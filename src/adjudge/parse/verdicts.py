@@ -27,11 +27,7 @@ _ANY = f"([{_FIRST}{_SECOND}])"
 
 _TYING = ("tie", "draw", "equal", "neither", "no winner", "no clear winner", "comparable", "identical", "平局", "不相上下", "무승부", "동점")
 _DOUBTING = ("hard", "difficult", "impossible", "tough", "or is it", "depend", "cannot", "can't", "either", "难以", "어렵")
-_CHOOSING = (
-    *("choos", "chose", "select", "prefer", "pick", "go with", "favo", "vote", "lean", "recommend", "goes to", " is", "would be", "seems", "appears"),
-    *("award", "选", "是", "为", "승자", "선택"),
-)
-_SENTENCE_END = re.compile(r"[.!?](?=[\s.]|$)|[。！？\n]")
+_SENTENCE_END = re.compile(r"[.!?。！？\n](?:(?<=[。！？\n])|(?=[\s.]|$))")
 _ADVERB = (
     r"(?:,?\s(?:also|clearly|overall|slightly|much|significantly|marginally|generally|therefore|thus|still|far|a\slot|a\sbit|somewhat|"
     r"definitely|certainly|ultimately|arguably|indeed|objectively|obviously|notably|considerably|the|an?|in\smy\sopinion|by\sfar|"
@@ -46,12 +42,13 @@ _WINS = re.compile(
     rf"|{_ANY}\s?(?:가|이|의\s답변이|의\s응답이|는|은|쪽이)?\s?(?:훨씬|조금|약간|좀)?\s?더\s?(?:좋|우수|나은|나|낫|뛰어|적절)"
     rf"|{_ANY}\s?(?:가|이)?\s?(?:승리|이겼|이긴)|{_ANY}\s?(?:을|를)\s?(?:선택|선호)|{_ANY}\s?の(?:ほう|方)が(?:良い|優れ)"
 )
-_CHOSEN = re.compile(
-    r"\b(?:choos(?:e|ing)|chose|select(?:ed)?|prefer|pick(?:ed)?|go\swith|favou?r|vote\sfor|lean(?:ing)?\stowards?|in\sfavou?r\sof|recommend|"
+_CHOOSES = re.compile(
+    r"(?:\b(?:choos(?:e|ing)|chose|select(?:ed)?|prefer|pick(?:ed)?|go\swith|favou?r|vote\sfor|lean(?:ing)?\stowards?|in\sfavou?r\sof|recommend|"
     r"preference\s(?:is|goes)(?:\sto|\sfor)?|goes\sto|winner\sis|verdict\sis|decision\sis|award\sthis\sto|"
     r"(?:better|best|preferred|superior|stronger|winning|correct)(?:\s(?:response|output|answer|one|option|choice|summary|assistant|candidate|model))?\s(?:is|would\sbe|seems\sto\sbe|appears\sto\sbe)|"
-    rf"(?:final\s)?(?:answer|choice)\sis):?{_ADVERB}\s?{_ANY}|(?:选择|选|我选|更好的是|胜者是|胜者为|获胜者是|승자는|선택은)\s?:?\s?{_ANY}"
+    rf"(?:final\s)?(?:answer|choice)\sis):?{_ADVERB}\s?|(?:选择|选|我选|更好的是|胜者是|胜者为|获胜者是|승자는|선택은)\s?:?\s?)$"
 )
+"""What stands right before the option that is chosen."""
 _LOSES = re.compile(rf"{_ANY}{_NOUN}{_ADVERB}\s(?:is|was|seems|appears){_ADVERB}\s(?:worse|inferior|weaker)\b")
 _MORE = re.compile(
     rf"{_ANY}{_NOUN}{_ADVERB}\s(?:is|was){_ADVERB}\s(?:more|most)\s"
@@ -177,22 +174,27 @@ def _said_in(sentence: str, begin: int, mentions: list[Found]) -> list[Said]:
 
 
 def _winners(folded: str, at_sign: dict[int, Found]) -> list[tuple[Side, Found, bool]]:
-    """The winners that a sentence with signs names, by the strongest pattern that finds any."""
-    patterns = [(_WINS, True, False), (_CHOSEN, True, False), (_LOSES, False, True), (_MORE, True, True)]
-    if not any(word in folded for word in _CHOOSING):
-        del patterns[1]
-    for pattern, wins, is_weak in patterns:
-        found: list[tuple[Side, Found, bool]] = []
+    """The winners that a sentence with signs names: those called the better one, those chosen, or by a weaker claim."""
+    places = [(match.start(match.lastindex or 1), match.start(), match.end()) for match in _WINS.finditer(folded)]
+    if not places:
+        lefts = [(at, _CHOOSES.search(folded, max(0, at - 64), at)) for at in at_sign]
+        places = [(at, left.start(), at + 1) for at, left in lefts if left]
+    found = [(at_sign[at].side, at_sign[at], False) for at, start, end in places if _is_said(folded, start, at, end)]
+    if places or _WEIGHS.search(folded):
+        return found
+    for pattern, wins in ((_LOSES, False), (_MORE, True)):
         for match in pattern.finditer(folded):
             at = match.start(match.lastindex or 1)
-            if _NOT_THE_JUDGES.search(folded, max(0, at - 120), at) or _is_denied(folded, match.start(), at, match.end()):
-                continue
-            mention = at_sign[at]
-            other: Side = "second" if mention.side == "first" else "first"
-            found.append((mention.side if wins else other, mention, is_weak))
-        if found:
-            return found if not is_weak or not _WEIGHS.search(folded) else []
-    return []
+            if _is_said(folded, match.start(), at, match.end()):
+                side = at_sign[at].side
+                other: Side = "second" if side == "first" else "first"
+                found.append((side if wins else other, at_sign[at], True))
+    return found
+
+
+def _is_said(folded: str, start: int, at: int, end: int) -> bool:
+    """Whether the judge itself says so, without a condition and without a no."""
+    return not _NOT_THE_JUDGES.search(folded, max(0, at - 120), at) and not _is_denied(folded, start, at, end)
 
 
 def _is_denied(folded: str, start: int, at: int, end: int) -> bool:

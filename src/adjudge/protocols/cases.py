@@ -7,7 +7,7 @@ file runs the reader on each reply and says where it read something else. It jud
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -38,102 +38,94 @@ class Case(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     grounded: dict[str, float] = {}
 
 
-class Cases(NamedTuple):
-    """The cases of one protocol and the file that they stand in."""
+class Failure(NamedTuple):
+    """Something about the cases of one protocol that is not as promised."""
 
     path: Path
-    text: str
-    cases: tuple[Case, ...]
-    findings: tuple[Finding, ...]
+    line: int
+    message: str
+    todo: str
+    protocol: str
 
 
-def read_cases(folder: Path, protocol: Protocol) -> Cases | None:
-    """The cases of a protocol: its own file, or the one of its family; none where there is neither."""
+def case_failures(folder: Path, protocol: Protocol, *, is_builtin: bool) -> list[Failure]:
+    """Every case that does not read as promised, and cases that a built-in protocol should have."""
+    if protocol.answer.reader == "likelihood":
+        return []
     path = next((place / FILE for place in (folder, folder.parent) if (place / FILE).is_file()), None)
     if path is None:
-        return None
+        if not is_builtin:
+            return []
+        todo = "Write replies, and what must be read from each."
+        return [Failure(folder / FILE, 1, f"a built-in protocol needs {FILE}.", todo, protocol.id)]
+    failures: list[Failure] = []
+    cases = [
+        (line, case)
+        for line, case in _read(path, protocol.id, failures)
+        if case.only is None or protocol.id.rpartition("/")[2] in case.only
+    ]
+    for line, case in cases:
+        failures += (
+            Failure(path, line, f"'{case.name}': {difference}", "Mend the reader, or the case.", protocol.id)
+            for difference in _differences(case, _judgment(protocol, case))
+        )
+    has_unparsed = any("unparsed" in (case.status, case.choice_status) for _, case in cases)
+    if is_builtin and not has_unparsed:
+        todo = "Add a reply from which nothing can be read."
+        failures.append(Failure(path, 1, "no case is unparsed.", todo, protocol.id))
+    return failures
+
+
+def folded(failures: Iterable[Failure]) -> list[Finding]:
+    """One finding for each case that fails in the same way under several protocols of a family."""
+    failing: dict[tuple[Path, int, str, str], list[str]] = {}
+    for path, line, message, todo, protocol in failures:
+        failing.setdefault((path, line, message, todo), []).append(protocol)
+    return [
+        Finding(str(path), line, "case", f"{message} ({_names(protocols)})", todo)
+        for (path, line, message, todo), protocols in failing.items()
+    ]
+
+
+def _names(protocols: Sequence[str]) -> str:
+    more = len(protocols) - 1
+    return protocols[0] + (f" and {more} other{'s' if more > 1 else ''}" if more else "")
+
+
+def _read(path: Path, protocol: str, failures: list[Failure]) -> Iterator[tuple[int, Case]]:
+    """The cases of a file with their lines; what cannot be read goes to the failures."""
+    todo = "Correct the key or its value."
     try:
         text = path.read_bytes().decode("utf-8")
         entries = tomllib.loads(text).get("case", [])
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
-        problem = Finding(
-            str(path), 1, "case", f"{FILE} is not valid TOML: {error}.", "Mend it at that place."
+        failures.append(
+            Failure(path, 1, f"{FILE} is not valid TOML: {error}.", "Mend it at that place.", protocol)
         )
-        return Cases(path, "", (), (problem,))
+        return
     if not isinstance(entries, list):
-        problem = Finding(str(path), 1, "case", "'case' is no list.", "Write each case under [[case]].")
-        return Cases(path, text, (), (problem,))
-    cases, findings = [], []
-    for number, entry in enumerate(entries):
-        try:
-            case = msgspec.convert(entry, Case)
-        except msgspec.ValidationError as error:
-            line = _line(text, number)
-            findings.append(
-                Finding(
-                    str(path), line, "case", f"case {number + 1}: {error}.", "Correct the key or its value."
-                )
-            )
-            continue
-        if case.only is None or protocol.id.rpartition("/")[2] in case.only:
-            cases.append((number, case))
-    findings += [
-        finding for number, case in cases for finding in _run(protocol, case, path, _line(text, number))
+        failures.append(Failure(path, 1, "'case' is no list.", "Write each case under [[case]].", protocol))
+        return
+    lines = [
+        number for number, line in enumerate(text.split("\n"), start=1) if line.strip().startswith("[[case]]")
     ]
-    return Cases(path, text, tuple(case for _, case in cases), tuple(findings))
+    for number, entry in enumerate(entries):
+        line = lines[number] if number < len(lines) else 1
+        try:
+            yield line, msgspec.convert(entry, Case)
+        except msgspec.ValidationError as error:
+            failures.append(Failure(path, line, f"case {number + 1}: {error}.", todo, protocol))
 
 
-def case_findings(folder: Path, protocol: Protocol, *, is_builtin: bool) -> list[Finding]:
-    """Every case that does not read as promised, and cases that a built-in protocol should have."""
-    if protocol.answer.reader == "likelihood":
-        return []
-    found = read_cases(folder, protocol)
-    if found is None:
-        if not is_builtin:
-            return []
-        todo = "Write replies, and what must be read from each."
-        return [Finding(str(folder / FILE), 1, "case", f"a built-in protocol needs {FILE}.", todo)]
-    findings = list(found.findings)
-    has_unparsed = any("unparsed" in (case.status, case.choice_status) for case in found.cases)
-    if is_builtin and not has_unparsed:
-        message = f"no case of '{protocol.id}' is unparsed."
-        findings.append(
-            Finding(str(found.path), 1, "case", message, "Add a reply from which nothing can be read.")
-        )
-    return findings
-
-
-def _line(text: str, number: int) -> int:
-    """The line of the n-th [[case]]: a hint for an editor, not a parser."""
-    seen = -1
-    for index, line in enumerate(text.split("\n"), start=1):
-        seen += line.strip().startswith("[[case]]")
-        if seen == number:
-            return index
-    return 1
-
-
-def _run(protocol: Protocol, case: Case, path: Path, line: int) -> list[Finding]:
+def _judgment(protocol: Protocol, case: Case) -> Judgment:
     label = protocol.answer.labels[0] if protocol.answer.labels else ""
     criterion = next(iter(protocol.criteria), "")
     reply = case.reply.replace("{{label}}", label).replace("{{criterion}}", criterion)
-    judgment = parse(protocol, reply, item=Item("case", case.fields))
-    return [
-        Finding(
-            str(path),
-            line,
-            "case",
-            f"'{case.name}' under {protocol.id}: {difference}.",
-            "Mend the reader, or the case.",
-        )
-        for difference in _differences(case, judgment)
-    ]
+    return parse(protocol, reply, item=Item("case", case.fields))
 
 
 def _differences(case: Case, judgment: Judgment) -> Iterator[str]:
-    named = {
-        score.criterion + (f"/{score.subject}" if score.subject else ""): score for score in judgment.scores
-    }
+    named = _named(judgment)
     yield from _overall(case, judgment)
     for name, promised in case.scores.items():
         score = named.get(name)
@@ -142,7 +134,7 @@ def _differences(case: Case, judgment: Judgment) -> Iterator[str]:
         elif isinstance(promised, str):
             yield from _unequal(f"status of '{name}'", promised, score.status)
         else:
-            yield from _unequal(f"'{name}'", promised, _read(score))
+            yield from _unequal(f"'{name}'", promised, _found(score))
     for name, share in case.grounded.items():
         score = named.get(name)
         found = score.grounded if score else None
@@ -168,19 +160,25 @@ def _overall(case: Case, judgment: Judgment) -> Iterator[str]:
         if case.how is not None:
             yield from _unequal("how", case.how, judgment.choice_how)
         return
-    for score in scores:
-        name = score.criterion + (f"/{score.subject}" if score.subject else "")
+    for name, score in _named(judgment).items():
         if name in case.scores:
             continue
+        of = f" of '{name}'" if len(scores) > 1 else ""
         if case.status is not None:
-            yield from _unequal(f"status of '{name}'", case.status, score.status)
+            yield from _unequal(f"status{of}", case.status, score.status)
         if case.value is not None:
-            yield from _unequal(f"'{name}'", case.value, _read(score))
+            yield from _unequal(f"value{of}", case.value, _found(score))
         if case.how is not None and score.status == "ok":
-            yield from _unequal(f"how '{name}' was read", case.how, score.how)
+            yield from _unequal(f"how{of}", case.how, score.how)
 
 
-def _read(score: Score) -> float | str:
+def _named(judgment: Judgment) -> dict[str, Score]:
+    return {
+        score.criterion + (f"/{score.subject}" if score.subject else ""): score for score in judgment.scores
+    }
+
+
+def _found(score: Score) -> float | str:
     return score.value if score.value is not None else score.status
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..records import Protocol
-from .cases import case_findings
+from .cases import Failure, case_failures, folded
 from .findings import Finding, line_of_key
 from .folder import read_folder
 from .load import builtin_root, find_folder
@@ -34,9 +34,16 @@ def check_protocols(refs: Sequence[str | Path]) -> list[Finding]:
     folders = list(dict.fromkeys(folder for ref in refs for folder in _folders(ref)))
     reader = _Reader()
     findings: list[Finding] = []
+    failures: list[Failure] = []
     for folder in folders:
         findings += _check(folder, reader)
-    return list(dict.fromkeys(findings))
+        if protocol := reader.read(folder).protocol:
+            failures += case_failures(folder, protocol, is_builtin=_is_builtin(folder))
+    return [*findings, *folded(failures)]
+
+
+def _is_builtin(folder: Path) -> bool:
+    return folder.resolve().is_relative_to(builtin_root().resolve())
 
 
 def _folders(ref: str | Path) -> Iterator[Path]:
@@ -85,8 +92,6 @@ def _check(folder: Path, reader: _Reader) -> list[Finding]:
     if read.protocol is None:
         return findings
     findings += _accept_findings(folder, read.protocol)
-    is_builtin = folder.resolve().is_relative_to(builtin_root().resolve())
-    findings += case_findings(folder, read.protocol, is_builtin=is_builtin)
     prompt = Prompt(read.protocol)
     suspicions = list(suspicions_of(prompt))
     if unlike := reader.unlike(folder):

@@ -146,7 +146,8 @@ class CallWriter:
     def _set_owner(self, numbers: Sequence[int], owner: int | None) -> None:
         if numbers:
             self._connection.execute(
-                "UPDATE calls SET owner = ? WHERE id IN (SELECT value FROM json_each(?))", (owner, as_json(numbers))
+                "UPDATE calls SET owner = ? WHERE id IN (SELECT value FROM json_each(?))",
+                (owner, as_json(numbers)),
             )
 
     def _insert(self, calls: Sequence[Call], owner: int | None) -> None:
@@ -194,7 +195,9 @@ class CallWriter:
             ).fetchall()
         )
         if len(readings) < len(runs):
-            raise StoreError("The run was deleted while it was going on.\nStart it again: nothing of it was kept.")
+            raise StoreError(
+                "The run was deleted while it was going on.\nStart it again: nothing of it was kept."
+            )
         return readings
 
     def _enrol(self, calls: Sequence[Call]) -> None:
@@ -208,7 +211,9 @@ class CallWriter:
 
     def _write_replies(self, puts: Sequence[Put], numbers: Sequence[int]) -> list[bool]:
         given = [
-            (number, put.run, *rows.reply_row(put.call.key, put.reply)) if put.reply and not put.reply.error else None
+            (number, put.run, *rows.reply_row(put.call.key, put.reply))
+            if put.reply and not put.reply.error
+            else None
             for put, number in zip(puts, numbers, strict=True)
         ]
         new = [row for row in given if row is not None]
@@ -217,7 +222,8 @@ class CallWriter:
         # Rare: another process was quicker, after this one had been given up.
         standing = dict(
             self._connection.execute(
-                "SELECT call, checksum FROM replies WHERE call IN (SELECT value FROM json_each(?))", (as_json(numbers),)
+                "SELECT call, checksum FROM replies WHERE call IN (SELECT value FROM json_each(?))",
+                (as_json(numbers),),
             ).fetchall()
         )
         return [row is None or row[-1] == standing[row[0]] for row in given]
@@ -231,7 +237,8 @@ class CallWriter:
             if put.slot not in known:
                 known[put.slot] = slot
                 self._connection.execute(
-                    "INSERT INTO slots VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (put.run, put.slot, *rows.slot_row(slot))
+                    "INSERT INTO slots VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                    (put.run, put.slot, *rows.slot_row(slot)),
                 )
             elif known[put.slot] != slot:
                 raise ValueError(f"slot {put.slot} of the run holds {known[put.slot]}, not {slot}")
@@ -267,4 +274,3 @@ def _place_rows(puts: Sequence[Put], numbers: Sequence[int]) -> list[tuple[Any, 
         kind, message = (None, None) if error is None else (error.kind, error.message)
         placed.append((put.run, put.item, put.slot, number, put.call.parent, kind, message))
     return placed
-

@@ -19,7 +19,10 @@ _MEANING = {
         "the store cannot be written, only read",
         "Make the file and its folder writable, or choose another file with --store.",
     ),
-    sqlite3.SQLITE_PERM: ("no permission", "Change the permissions of the file, or choose another with --store."),
+    sqlite3.SQLITE_PERM: (
+        "no permission",
+        "Change the permissions of the file, or choose another with --store.",
+    ),
     sqlite3.SQLITE_CANTOPEN: (
         "the store cannot be opened",
         "Check that the file and its folder may be read and written, or choose another file with --store.",
@@ -42,7 +45,10 @@ _MEANING = {
         "Nothing that was stored before is lost. Check the disk, its free space and quota, "
         "and give the same command again.",
     ),
-    sqlite3.SQLITE_TOOBIG: ("a text is too long to be stored", "Shorten the item or the reply that it belongs to."),
+    sqlite3.SQLITE_TOOBIG: (
+        "a text is too long to be stored",
+        "Shorten the item or the reply that it belongs to.",
+    ),
 }
 _MEANING[sqlite3.SQLITE_LOCKED] = _MEANING[sqlite3.SQLITE_BUSY]
 _MEANING[sqlite3.SQLITE_PROTOCOL] = _MEANING[sqlite3.SQLITE_BUSY]
@@ -63,7 +69,8 @@ def store_error(where: Path, fault: Exception) -> StoreError:
         return StoreError(*fault.args)
     if isinstance(fault, sqlite3.Error):
         happened, remedy = _MEANING.get(
-            primary_code(fault), ("the store cannot be used", "Please report this: it is a fault of Adjudge's.")
+            primary_code(fault),
+            ("the store cannot be used", "Please report this: it is a fault of Adjudge's."),
         )
         return StoreError(f"{where}: {happened} ({fault}).\n{remedy}")
     if isinstance(fault, OSError):

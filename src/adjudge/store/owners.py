@@ -44,7 +44,8 @@ def machine_name() -> str:
         namespace = os.readlink("/proc/self/ns/pid")
     except OSError:
         namespace = ""
-    return "|".join((platform.node(), _text("/proc/sys/kernel/random/boot_id"), namespace))
+    host = platform.node().replace("|", "_")
+    return f"{host}|{_text('/proc/sys/kernel/random/boot_id')}|{namespace}"
 
 
 def start_of(pid: int) -> str | None:
@@ -61,6 +62,8 @@ def start_of(pid: int) -> str | None:
 
 def is_gone(owner: Owner) -> bool:
     """Whether the owner's process has certainly ended. False where this cannot be known."""
+    if was_cut_off(owner):
+        return True
     if owner.machine != machine_name():
         return False
     if sys.platform.startswith("linux"):
@@ -74,6 +77,12 @@ def is_gone(owner: Owner) -> bool:
     except PermissionError:
         return False
     return False
+
+
+def was_cut_off(owner: Owner) -> bool:
+    """Whether the owner's machine is this one and has been restarted since, perhaps by a power failure."""
+    (host, boot, _), (our_host, our_boot, _) = owner.machine.split("|"), machine_name().split("|")
+    return host == our_host and boot != our_boot
 
 
 class Watch:
@@ -95,7 +104,8 @@ def enter(connection: sqlite3.Connection) -> int:
     """Sign in this process; the number is never given again."""
     pid = os.getpid()
     row = connection.execute(
-        "INSERT INTO owners (machine, pid, started) VALUES (?, ?, ?)", (machine_name(), pid, start_of(pid) or "")
+        "INSERT INTO owners (machine, pid, started) VALUES (?, ?, ?)",
+        (machine_name(), pid, start_of(pid) or ""),
     )
     assert row.lastrowid is not None
     return row.lastrowid
@@ -114,5 +124,6 @@ def beat(connection: sqlite3.Connection, owner: int) -> bool:
 def owners(connection: sqlite3.Connection) -> list[Owner]:
     """All that have signed in and not out, in that order."""
     return [
-        Owner(*row) for row in connection.execute("SELECT id, machine, pid, started, beats FROM owners ORDER BY id")
+        Owner(*row)
+        for row in connection.execute("SELECT id, machine, pid, started, beats FROM owners ORDER BY id")
     ]

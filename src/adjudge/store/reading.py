@@ -161,9 +161,7 @@ def judgments(connection: sqlite3.Connection, run: int) -> Iterator[Judged]:
             yield Judged(items.get(seq), seq, slot, slots[slot], key, parent, error, judgment)
 
 
-def asked(
-    connection: sqlite3.Connection, run: int, damaged: list[DamagedReply]
-) -> Iterator[Asked]:
+def asked(connection: sqlite3.Connection, run: int, damaged: list[DamagedReply]) -> Iterator[Asked]:
     """All places of a run that have a reply, in order; damaged ones are added to the list instead."""
     slots = read_slots(connection, run)
     for page in _pages(
@@ -206,7 +204,8 @@ def totals(connection: sqlite3.Connection, run: int) -> Totals:
     (n_items,) = connection.execute("SELECT count(*) FROM items WHERE run = ?", (run,)).fetchone()
     failed = dict(
         connection.execute(
-            "SELECT error_kind, count(*) FROM places WHERE run = ? AND error_kind IS NOT NULL GROUP BY 1", (run,)
+            "SELECT error_kind, count(*) FROM places WHERE run = ? AND error_kind IS NOT NULL GROUP BY 1",
+            (run,),
         ).fetchall()
     )
     (places,) = connection.execute("SELECT count(*) FROM places WHERE run = ?", (run,)).fetchone()

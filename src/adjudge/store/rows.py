@@ -30,9 +30,7 @@ _logprobs = msgspec.msgpack.Decoder(tuple[TokenLogprob, ...]).decode
 
 Row = tuple[Any, ...]
 
-REPLY_COLUMNS = (
-    "text, reasoning, logprobs, tokens_in, tokens_out, cost_usd, seconds, model_name, fingerprint, finish, checksum"
-)
+REPLY_COLUMNS = "text, reasoning, logprobs, tokens_in, tokens_out, cost_usd, seconds, model_name, fingerprint, finish, checksum"
 ITEM_COLUMNS = 'seq, id, line, system, system_a, system_b, "group", fields, content'
 
 
@@ -119,7 +117,19 @@ def read_reply(key: str, row: Row) -> Reply:
     if not is_sound_reply(key, row):
         raise Damaged("the checksum differs")
     try:
-        text, reasoning, logprobs, tokens_in, tokens_out, cost, seconds, model_name, fingerprint, finish, _ = row
+        (
+            text,
+            reasoning,
+            logprobs,
+            tokens_in,
+            tokens_out,
+            cost,
+            seconds,
+            model_name,
+            fingerprint,
+            finish,
+            _,
+        ) = row
         return Reply(
             call=key,
             text=unpack(text).decode(),
@@ -158,7 +168,9 @@ def packed_messages(call: Call) -> bytes:
     return pack(_to_json(call.messages))
 
 
-def read_call(key: str, item: str, slot: Slot, parent: str | None, messages: bytes, target: bytes | None) -> Call:
+def read_call(
+    key: str, item: str, slot: Slot, parent: str | None, messages: bytes, target: bytes | None
+) -> Call:
     """The call as it was asked."""
     try:
         return Call(

@@ -49,10 +49,13 @@ def start(
     """Begin a run, or go on with the one of that name; without a name, with the last of that identity."""
     if name is not None:
         _check_name(name)
-        found = connection.execute("SELECT id, identity, manifest FROM runs WHERE name = ?", (name,)).fetchone()
+        found = connection.execute(
+            "SELECT id, identity, manifest FROM runs WHERE name = ?", (name,)
+        ).fetchone()
     else:
         found = connection.execute(
-            "SELECT id, identity, manifest FROM runs WHERE identity = ? ORDER BY turn DESC LIMIT 1", (identity,)
+            "SELECT id, identity, manifest FROM runs WHERE identity = ? ORDER BY turn DESC LIMIT 1",
+            (identity,),
         ).fetchone()
     if found is not None and found[1] != identity:
         raise _is_another_run(str(name), rows.unpacked_json(found[2]), manifest)
@@ -83,7 +86,10 @@ def finish(connection: sqlite3.Connection, run: int, status: RunStatus, seconds:
 def all_runs(connection: sqlite3.Connection) -> list[RunRow]:
     """The runs, in the order in which they were last started."""
     live = _live(connection)
-    return [_read(row, live) for row in connection.execute(f"SELECT {_COLUMNS} FROM runs ORDER BY turn").fetchall()]
+    return [
+        _read(row, live)
+        for row in connection.execute(f"SELECT {_COLUMNS} FROM runs ORDER BY turn").fetchall()
+    ]
 
 
 def one_run(connection: sqlite3.Connection, name: str) -> RunRow:
@@ -96,7 +102,9 @@ def one_run(connection: sqlite3.Connection, name: str) -> RunRow:
         return _read(row, _live(connection))
     names = [known for (known,) in connection.execute("SELECT name FROM runs ORDER BY turn DESC LIMIT 10")]
     if not names:
-        raise StoreError("There is no run in the store yet.\nStart one with `adjudge run`, or give another --store.")
+        raise StoreError(
+            "There is no run in the store yet.\nStart one with `adjudge run`, or give another --store."
+        )
     raise StoreError(f"There is no run {name!r} in the store.\nThe last ones are: {', '.join(names)}.")
 
 
@@ -131,7 +139,8 @@ def put_items(connection: sqlite3.Connection, run: int, first: int, items: Seque
     """Store items from place `first` on; those that are there already must be the same."""
     known = dict(
         connection.execute(
-            "SELECT seq, content FROM items WHERE run = ? AND seq BETWEEN ? AND ?", (run, first, first + len(items) - 1)
+            "SELECT seq, content FROM items WHERE run = ? AND seq BETWEEN ? AND ?",
+            (run, first, first + len(items) - 1),
         ).fetchall()
     )
     new = []
@@ -155,12 +164,16 @@ def _read(row: tuple[Any, ...], live: set[int], *, is_resumed: bool = False) -> 
     number, name, identity, manifest, status, owner, started, ended, seconds, _ = row
     if status == "running" and owner not in live:
         status = "interrupted"  # its process was killed and could not say so
-    return RunRow(number, name, identity, rows.unpacked_json(manifest), status, started, ended, seconds, is_resumed)
+    return RunRow(
+        number, name, identity, rows.unpacked_json(manifest), status, started, ended, seconds, is_resumed
+    )
 
 
 def _check_name(name: str) -> None:
     if not name.strip() or name == "last":
-        raise StoreError(f"A run cannot be named {name!r}.\nChoose another name; `last` means the latest run.")
+        raise StoreError(
+            f"A run cannot be named {name!r}.\nChoose another name; `last` means the latest run."
+        )
 
 
 def _free_name(connection: sqlite3.Connection) -> str:

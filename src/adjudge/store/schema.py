@@ -151,7 +151,9 @@ def now() -> str:
 def create_file(path: Path) -> None:
     """An empty file that only its owner can read; prompts and replies may be confidential."""
     if not path.parent.is_dir():
-        raise StoreError(f"{path}: there is no folder {path.parent}.\nCreate it, or choose another file with --store.")
+        raise StoreError(
+            f"{path}: there is no folder {path.parent}.\nCreate it, or choose another file with --store."
+        )
     if path.is_dir():
         raise StoreError(f"{path}: this is a folder.\nGive the name of a file with --store.")
     try:

@@ -69,14 +69,23 @@ _PROSE_ALLOWED = re.compile(
     re.IGNORECASE,
 )
 
-_ONLY = re.compile(
-    r"\b(?:output|return|respond with|reply with|answer with|provide|give|print|write|generate)\s(?:\w+\s){0,3}?only\s(?:\w+\s){0,4}?"
-    r"(?:score|number|integer|digit|rating|numeral|label|letter|single)\b(?![^.\n]{0,40}\b(?:line|tag|bracket|field|between|inside)s?\b)"
-    r"|\bonly (?:output|return|respond with|reply with|answer with|print) (?:\w+ ){0,3}?(?:score|number|integer|digit|rating|letter)\b"
-    r"(?![^.\n]{0,40}\b(?:line|and)\b)"
+_SAY = r"(?:output|return|respond|reply|answer|provide|give|print|write|generate|produce)(?: me)?(?: with)?"
+_A_SCORE = r"(?:scores?|number|integer|digit|rating|numeral|letter|numeric value)\b"
+_PARTLY = r"(?![^.\n]{0,40}\b(?:line|tag|bracket|field|between|inside|in the|at the end|followed|and (?!nothing|no\b))s?)"
+_ONLY_SCORE = re.compile(
+    rf"\b{_SAY} (?:with )?(?:\w+ ){{0,3}}?(?:only|just|nothing but) (?:with )?(?:\w+ ){{0,4}}?{_A_SCORE}{_PARTLY}"
+    rf"|\bonly {_SAY} (?:\w+ ){{0,3}}?{_A_SCORE}{_PARTLY}"
+    rf"|\b{_SAY} (?:\w+ ){{0,4}}?{_A_SCORE}(?: \([^()\n]{{1,30}}\))?,? (?:only|alone|and nothing else|without (?:any )?(?:explanation|other text))\b"
     r"|(?:只|仅)(?:需|要|能)?(?:输出|返回|给出|回复)(?:一个)?(?:分数|数字|评分|分值)(?![^。\n]{0,12}行)|(?:점수|숫자)만 (?:출력|제시|작성|답)",
     re.IGNORECASE,
 )
+_ONLY_JSON = re.compile(
+    r"\bonly (?:with )?(?:a |the |one |an )?(?:\w+ ){0,2}?json\b|\bjson(?: object)? (?:only|alone|and nothing else)|\bnothing but (?:the |a )?json"
+    r"|(?:只|仅)(?:输出|返回)[^。\n]{0,8}json|json(?:만|으로만)",
+    re.IGNORECASE,
+)
+
+_WITHOUT = re.compile(r"\b(?:no|not|without|any)\b|不要|无需|없이|말고", re.IGNORECASE)
 
 _RELIED_ON = re.compile(
     r"\b(?:(?:the|provided|given|listed) required|expected) (?:elements|points|facts|items|keywords|concepts)\b"
@@ -120,18 +129,29 @@ def _without_place(prompt: Prompt) -> Iterator[Suspicion]:
 
 
 def _forbidden_explanation(prompt: Prompt) -> Iterator[Suspicion]:
-    only = next((one for one in prompt.sentences if _ONLY.search(one.text)), None)
-    if only is None:
+    is_json = prompt.protocol.answer.reader == "json"
+    if is_json and any(_EXPLANATION.place.search(place) for place in _keys(prompt)):
+        return
+    forbids = _ONLY_JSON if is_json else _ONLY_SCORE
+    only = next((one for one in prompt.sentences if forbids.search(one.text)), None)
+    if only is None or (is_json and not objects_in(prompt.words)):
         return
     for order in _orders(prompt):
-        is_other = order.start != only.start and not _ONLY.search(order.text)
-        if is_other and _EXPLANATION.asked.search(order.text):
+        if (
+            order.start != only.start
+            and _EXPLANATION.asked.search(order.text)
+            and not _WITHOUT.search(order.text)
+        ):
             yield Suspicion(
                 only.start,
-                "the reply may hold the score only, and elsewhere the prompt asks for an explanation.",
-                "Say where the explanation goes, or do not ask for one.",
+                f"the reply may hold {'the JSON' if is_json else 'the score'} only, and elsewhere an explanation is asked for.",
+                "Give the explanation a place in the format, or do not ask for one.",
             )
             return
+
+
+def _keys(prompt: Prompt) -> set[str]:
+    return {key for shown in objects_in(prompt.words) for key in shown.values}
 
 
 def _orders(prompt: Prompt) -> Iterator[Sentence]:

@@ -24,11 +24,13 @@ _SCORE_KEY = re.compile(
     r"(?:overall_|final_|total_)?(?:score|rating|grade)(?:_value)?\Z|分数|评分|점수", re.IGNORECASE
 )
 _NUMBER_ALONE = re.compile(rf"[\"']?{_NUM}[\"']?\s*(?:#.*|//.*)?\Z")
-_INTRODUCED = re.compile(
-    r"(?:\be\.?g\b|\bexample|\bformat|such as|for instance|like this|as follows|looks? like|\bi\.e\b|例如|格式|形如|比如|예를 들어|형식|예시|예:)"
-    r"[^\n]{0,80}\n?[^\n]{0,40}\Z",
+_FOR_EXAMPLE = re.compile(
+    rf"(?:\be\.g\.|\bfor example|\bfor instance|\bsuch as|例如|比如|예를 들어|예:)[,:：]?\s?[\"'“`*]{{0,2}}{_NUM}[\"'”`*]{{0,2}}(?=\s?(?:[.)）。\n]|\Z))",
     re.IGNORECASE,
 )
+_ALONE = r"(?=[\"'”`*\])>]{0,4}(?:[.。]?\s*(?:\n|\Z)|[\"'”`.。,，]))"
+"""What follows a number that stands alone: no range, no text of a level."""
+
 _DOUBLE_BRACKETS = re.compile(rf"\[\[{_NUM}\]\]")
 
 
@@ -57,36 +59,27 @@ def _shown(prompt: Prompt) -> list[_Shown]:
     answer = prompt.protocol.answer
     found = [_Shown(float(one[1]), one.start(1)) for one in _DOUBLE_BRACKETS.finditer(prompt.words)]
     if answer.tag:
-        found += _matches(prompt, rf"<{re.escape(answer.tag)}>\s?{_NUM}\s?</{re.escape(answer.tag)}>", False)
+        found += _matches(prompt, rf"<{re.escape(answer.tag)}>\s?{_NUM}\s?</{re.escape(answer.tag)}>")
     if answer.marker:
-        found += _matches(prompt, rf"{re.escape(answer.marker)}\s{{0,2}}[(\[]?{_NUM}\b", False)
+        found += _matches(prompt, rf"{re.escape(answer.marker)}\s{{0,2}}[(\[]?{_NUM}\b")
     for label in answer.labels:
-        found += _matches(
-            prompt,
-            rf"{re.escape(label)}\s?[:：]\s?[\[(<*]{{0,3}}{_NUM}(?![\d.]|\s?(?:-|–|to|~|/)\s?\d)",
-            True,
-        )
+        found += _matches(prompt, rf"{re.escape(label)}\s?[:：]\s?[\[(<*]{{0,3}}{_NUM}{_ALONE}")
+    if answer.reader in ("first_line", "label", "free"):
+        found += [_Shown(float(one[1]), one.start(1)) for one in _FOR_EXAMPLE.finditer(prompt.words)]
     if answer.reader == "json":
         found += _in_objects(prompt)
     return sorted(set(found), key=lambda one: one.start)
 
 
-def _matches(prompt: Prompt, pattern: str, needs_introduction: bool) -> list[_Shown]:
-    return [
-        _Shown(float(one[1]), one.start(1))
-        for one in re.finditer(pattern, prompt.words, re.IGNORECASE)
-        if not needs_introduction or _INTRODUCED.search(prompt.words[max(0, one.start() - 160) : one.start()])
-    ]
+def _matches(prompt: Prompt, pattern: str) -> list[_Shown]:
+    return [_Shown(float(one[1]), one.start(1)) for one in re.finditer(pattern, prompt.words, re.IGNORECASE)]
 
 
 def _in_objects(prompt: Prompt) -> list[_Shown]:
-    own = {
-        *(
-            path.rpartition(".")[2]
-            for path in (prompt.protocol.answer.score, *prompt.protocol.answer.scores.values())
-            if path
-        )
-    }
+    answer = prompt.protocol.answer
+    own = {path.rpartition(".")[2] for path in (answer.score, *answer.scores.values()) if path}
+    if "{criterion}" in own:
+        own.update(name.lower() for name in prompt.protocol.criteria)
     return [
         _Shown(float(number[1]), start)
         for shown in objects_in(prompt.words)

@@ -72,10 +72,22 @@ def look(prompt: Prompt) -> Iterator[Suspicion]:
             filter(None, (_contradiction(one, scale) for one in (*evidence, *_declared(scale)))), None
         )
         if found:
-            best = f"best = {scale.best:g}" if isinstance(scale.best, float) else f'best = "{scale.best}"'
-            todo = "Turn the words round, or declare the other end as best."
-            yield _against(found, f"{found.text}, while criterion '{name}' has {best}", todo)
+            yield _against(
+                found,
+                f"{found.text}, {_declaration(name, scale)}",
+                "Turn the words round, or declare the other end as best.",
+            )
             return
+
+
+def _declaration(criterion: str, scale: Scale) -> str:
+    if scale.best == "unknown":
+        return "and nothing says outright that the low end is the good one"
+    return (
+        f"while criterion '{criterion}' has best = {scale.best:g}"
+        if isinstance(scale.best, float)
+        else f"while best is {scale.best}"
+    )
 
 
 def _against(evidence: _Evidence, message: str, todo: str) -> Suspicion:

@@ -90,7 +90,7 @@ def _slot_alone(prompt: Prompt, shown: list[Slot]) -> Iterator[Suspicion]:
     answers = [slot for slot, name in names if _CALLED_REFERENCE.search(name)]
     if not answers:
         return
-    labels = {slot.label_start for slot in shown if len(slot.label) <= 60}
+    labels = {slot.label_start for slot in shown[:50] if len(slot.label) <= 60}
     instructions = 0
     for sentence in prompt.sentences:
         end = sentence.start + len(sentence.text)

@@ -1,0 +1,24 @@
+"""The judges: everything that takes a `Call` and gives a `Reply`.
+
+The only part of the package that touches the network, and it talks to the configured host alone.
+Importing it loads no HTTP library: that happens with the first request.
+"""
+
+from .base import Model, Parameters, Price, Probe
+from .fake import FakeModel, Line
+from .network import Network
+from .replay import ReplayModel
+from .spec import FORMS, parse_model
+
+__all__ = [
+    "FORMS",
+    "FakeModel",
+    "Line",
+    "Model",
+    "Network",
+    "Parameters",
+    "Price",
+    "Probe",
+    "ReplayModel",
+    "parse_model",
+]

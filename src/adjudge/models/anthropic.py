@@ -1,0 +1,131 @@
+"""The messages of Anthropic: wire formats only.
+
+There are no log-probabilities and no seed. A schema becomes a tool that the model must use, and what it
+gives the tool is the text of the reply. Thinking is kept apart from the answer.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import msgspec
+from msgspec import Struct
+
+from ..records import Call, Message, Reply
+from .base import Parameters
+from .keys import Secret
+from .remote import RemoteModel
+
+PATH = "/v1/messages"
+VERSION = "2023-06-01"
+DEFAULT_MAX_TOKENS = 4096
+"""Sent where no limit is asked for: this format demands one."""
+
+_TOOL = "answer"
+_FINISH = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "tool_use": "stop",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "refusal": "content_filter",
+}
+
+
+class _Request(Struct, omit_defaults=True):
+    model: str
+    max_tokens: int
+    messages: list[Message]
+    system: str = ""
+    temperature: float | None = None
+    tools: list[dict[str, Any]] | None = None
+    tool_choice: dict[str, str] | None = None
+
+
+class _Block(Struct):
+    type: str
+    text: str | None = None
+    thinking: str | None = None
+    input: msgspec.Raw | None = None
+
+
+class _Usage(Struct):
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cache_read_input_tokens: int | None = None
+    cache_creation_input_tokens: int | None = None
+
+
+class _Answer(Struct):
+    content: list[_Block]
+    model: str | None = None
+    stop_reason: str | None = None
+    usage: _Usage | None = None
+
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(_Answer).decode
+
+
+class AnthropicModel(RemoteModel):
+    """A model behind Anthropic's messages."""
+
+    gives_logprobs = False
+    droppable: ClassVar[frozenset[str]] = frozenset(("temperature", "tools"))
+
+    def _headers(self, key: Secret | None) -> dict[str, str]:
+        headers = {"anthropic-version": VERSION}
+        if key is not None:
+            headers["x-api-key"] = key.reveal()
+        return headers
+
+    def _encode(self, call: Call, params: Parameters, max_tokens: int | None) -> bytes:
+        system = [message.content for message in call.messages if message.role == "system"]
+        request = _Request(
+            self._model,
+            DEFAULT_MAX_TOKENS if max_tokens is None else max_tokens,
+            [message for message in call.messages if message.role != "system"],
+            "\n\n".join(system),
+            params.temperature if "temperature" not in self._changes else None,
+        )
+        if params.schema is not None and "tools" not in self._changes:
+            request.tools = [
+                {"name": _TOOL, "description": "Give the answer.", "input_schema": params.schema}
+            ]
+            request.tool_choice = {"type": "tool", "name": _TOOL}
+        if params.seed is not None and "seed" not in self._changes:
+            self._changes["seed"] = ""
+            self.adjustments.append(f"seed {params.seed} is not sent: {self.name} has no such parameter")
+        return _encode(request)
+
+    def _decode(self, call: Call, body: bytes, seconds: float) -> Reply | None:
+        try:
+            answer = _decode(body)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return None
+        text = reasoning = ""
+        for block in answer.content:
+            if block.type == "tool_use" and block.input is not None:
+                text += bytes(block.input).decode("utf-8", "replace")
+            text += block.text or ""
+            reasoning += block.thinking or ""
+        usage = answer.usage or _Usage()
+        tokens_in = (
+            (usage.input_tokens or 0)
+            + (usage.cache_read_input_tokens or 0)
+            + (usage.cache_creation_input_tokens or 0)
+        )
+        tokens_out = usage.output_tokens or 0
+        return Reply(
+            call.key,
+            text,
+            reasoning,
+            None,
+            tokens_in,
+            tokens_out,
+            self.cost(tokens_in, tokens_out),
+            seconds,
+            answer.model or "",
+            "",
+            answer.stop_reason and _FINISH.get(answer.stop_reason, answer.stop_reason),
+        )

@@ -1,0 +1,158 @@
+"""A judge that is none: it says what it was told to. For tests, of this package and of its users.
+
+`fake:text=TEXT` says the same to everything. `fake:script=FILE.jsonl` plays the lines of a file:
+
+    {"match"?, "text", "logprobs"?, "reasoning"?, "finish"?, "error"?, "seconds"?}
+
+A line with `match` answers the calls whose last message holds that text; of several lines with the same
+`match` each is used once and the last one from then on. Lines without `match` answer all other calls, each
+once, in the order in which calls come in; after the last one there is no reply. `error` is a kind of
+`ReplyError`; `auth` and `quota` stop a run as they do with a real judge. `seconds` is how long the
+answer takes. Words are counted as tokens, so that a price gives a cost.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, get_args
+
+import msgspec
+from msgspec import Struct
+
+from ..data.lines import BrokenFileError
+from ..data.tables import Problems, Table
+from ..records import Call, ErrorKind, Reply, TokenLogprob
+from .base import Model, Parameters, Price, failed, no_logprobs, stop_error
+
+REMEMBERED = 1000
+"""How many of the calls last asked are kept for whoever looks."""
+
+
+class Line(Struct, frozen=True, forbid_unknown_fields=True):
+    """One thing that a fake judge says."""
+
+    text: str = ""
+    match: str | None = None
+    logprobs: tuple[TokenLogprob, ...] | None = None
+    reasoning: str = ""
+    finish: str = "stop"
+    error: ErrorKind | None = None
+    seconds: float = 0.0
+
+
+Says = Callable[[Call], "Line | str"]
+"""What a fake judge says, as a function of the call."""
+
+
+class FakeModel(Model):
+    """A judge that says what it was told: one text, lines to be played, or a function of the call."""
+
+    is_fake = True
+    gives_likelihood = True
+
+    def __init__(
+        self, says: str | Sequence[Line | str] | Says, *, name: str = "fake:", price: Price | None = None
+    ) -> None:
+        super().__init__(name, price)
+        self._says = _constant(says) if isinstance(says, str) else says if callable(says) else _Script(says)
+        self.gives_logprobs = None if callable(says) else _has_logprobs(says)
+        self.n_asked = 0
+        self.asked: deque[Call] = deque(maxlen=REMEMBERED)
+
+    async def ask(self, call: Call, params: Parameters) -> Reply:
+        self.check(params, (call.kind,))
+        self.n_asked += 1
+        self.asked.append(call)
+        said = self._says(call)
+        line = Line(said) if isinstance(said, str) else said
+        if line.seconds:
+            await asyncio.sleep(line.seconds)
+        if line.error in ("auth", "quota"):
+            raise stop_error(line.error, f"{self.name}: {line.text or 'as its script says'}")
+        if line.error is not None:
+            return failed(call, line.error, line.text or f"{self.name}: as its script says", line.seconds)
+        if params.top_logprobs is not None and line.logprobs is None and line.text:
+            return failed(call, "bad_reply", str(no_logprobs(self.name)), line.seconds)
+        tokens_in = sum(len(message.content.split()) for message in call.messages)
+        tokens_out = len(line.text.split())
+        return Reply(
+            call.key,
+            line.text,
+            line.reasoning,
+            line.logprobs,
+            tokens_in,
+            tokens_out,
+            self.cost(tokens_in, tokens_out),
+            line.seconds,
+            "fake",
+            "",
+            line.finish,
+        )
+
+
+class _Script:
+    """Lines that are played; see the module's text."""
+
+    def __init__(self, says: Sequence[Line | str]) -> None:
+        lines = [Line(said) if isinstance(said, str) else said for said in says]
+        self._in_turn = deque(line for line in lines if line.match is None)
+        self._matched: dict[str, deque[Line]] = {}
+        for line in lines:
+            if line.match is not None:
+                self._matched.setdefault(line.match, deque()).append(line)
+
+    def __call__(self, call: Call) -> Line:
+        last = call.messages[-1].content if call.messages else ""
+        for text, lines in self._matched.items():
+            if text in last:
+                return lines.popleft() if len(lines) > 1 else lines[0]
+        if self._in_turn:
+            return self._in_turn.popleft()
+        return Line("the script has no line left for this call", error="missing")
+
+
+def _constant(text: str) -> Says:
+    line = Line(text)
+    return lambda _call: line
+
+
+def _has_logprobs(says: Iterable[Line | str]) -> bool:
+    return any(isinstance(said, Line) and said.logprobs is not None for said in says)
+
+
+def read_script(path: str | Path) -> list[Line]:
+    """The lines of a script; a `DataError` that lists every problem."""
+    table = Table(path)
+    problems = Problems(table)
+    lines: list[Line] = []
+    try:
+        for place, row in table.rows(problems.add):
+            try:
+                lines.append(_line(row))
+            except ValueError as bad:  # msgspec's errors are ValueErrors
+                problems.add(place, str(bad))
+    except BrokenFileError as broken:
+        problems.add(0, broken.problem)
+    if not lines and not problems:
+        problems.add(0, "no lines. Give at least one.")
+    if problems:
+        raise problems.error()
+    return lines
+
+
+def _line(row: dict[str, Any]) -> Line:
+    if row.get("text") is None and row.get("error") is None:
+        raise ValueError("neither 'text' nor 'error'. Give what the judge says, or why it does not.")
+    if row.get("error") is not None and row["error"] not in get_args(ErrorKind):
+        raise ValueError(
+            f"error '{row['error']!s:.40}' is unknown. Give one of {', '.join(get_args(ErrorKind))}."
+        )
+    given = {key: value for key, value in row.items() if value is not None}
+    try:
+        # Not strict: numbers come as the text that stands in the file.
+        return msgspec.convert(given, Line, strict=False)
+    except msgspec.ValidationError as error:
+        raise ValueError(f"{error}. The keys are {', '.join(Line.__struct_fields__)}.") from None

@@ -1,0 +1,302 @@
+"""Replies that were recorded before: `replay:FILE`.
+
+A JSONL file (.gz too) of `{"item", "criterion"?, "order"?, "sample"?, "text", "logprobs"?}`, read once as a
+whole to find every problem, then by position: what is kept of a row is 24 bytes, never its text.
+
+Which row answers a call: that of the item, with the call's criterion or without any (the one with it goes
+first); with its order, where a row without one stands for `ab`; with its sample, where rows without one
+count as samples 0, 1, 2 … in the order of the file. No such row is the error `missing`, never another
+row's text. `finish`, `reasoning` and `model_name` are taken along where a row has them.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import tempfile
+from array import array
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import msgspec
+from msgspec import Struct
+
+from ..data.json_rows import Number, exact
+from ..data.lines import BadRowError, BrokenFileError, batches
+from ..data.tables import Problems, Table
+from ..records import Call, Order, Reply, TokenLogprob, TopToken
+from .base import Model, Parameters, failed, no_logprobs
+
+REMEMBERED = 1000
+"""How many of the calls last asked are kept for whoever looks."""
+
+
+class _Token(Struct):
+    token: str
+    logprob: float
+    top: tuple[TopToken, ...] | None = None
+    top_logprobs: tuple[TopToken, ...] | None = None
+
+
+class _Wrapped(Struct):
+    content: list[_Token] | None = None
+
+
+class _Place(Struct):
+    """What says which call a row answers, with the rest left unread."""
+
+    item: str | int
+    text: str
+    criterion: str | None = None
+    order: Order | None = None
+    sample: int | None = None
+    logprobs: msgspec.Raw | None = None
+
+
+class _Row(Struct):
+    """A row as a whole."""
+
+    item: str | int
+    text: str
+    criterion: str | None = None
+    order: Order | None = None
+    sample: int | None = None
+    logprobs: list[_Token] | _Wrapped | None = None
+    finish: str | None = None
+    reasoning: str | None = None
+    model_name: str | None = None
+
+
+def _group(row: _Place | _Row) -> tuple[str, str | None, str]:
+    """All that a row has in common with the other samples of its call."""
+    return str(row.item), row.criterion, row.order or "ab"
+
+
+_KEYS = frozenset(
+    ("item", "text", "criterion", "order", "sample", "logprobs", "finish", "reasoning", "model_name")
+)
+_KINDS = {"item": "id", "text": "text", "criterion": "text", "sample": "number"}
+_decode_place = msgspec.json.Decoder(_Place).decode
+_decode_row = msgspec.json.Decoder(_Row).decode
+_decode_keys = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+
+
+class ReplayModel(Model):
+    """Answers each call with the reply that was recorded for it."""
+
+    is_recorded = True
+
+    def __init__(self, name: str, path: str | Path) -> None:
+        super().__init__(name)
+        self._index = _Index(Path(path))
+        self.gives_logprobs = self.gives_likelihood = self._index.has_logprobs
+        self.n_asked = 0
+        self.asked: deque[Call] = deque(maxlen=REMEMBERED)
+
+    async def ask(self, call: Call, params: Parameters) -> Reply:
+        self.n_asked += 1
+        self.asked.append(call)
+        if call.kind == "reask":
+            return failed(call, "missing", "a recorded judge cannot be asked again")
+        row = self._index.find(call)
+        if row is None:
+            what = "".join(f", criterion {name}" for name in call.criteria[:1])
+            return failed(
+                call,
+                "missing",
+                f"no recorded reply: item {call.item}{what}, order {call.order}, sample {call.sample}",
+            )
+        logprobs = _logprobs(row)
+        if logprobs is None and (params.top_logprobs is not None or call.kind == "likelihood"):
+            return failed(call, "missing", str(no_logprobs(self.name, f"recorded reply to item {call.item}")))
+        return Reply(
+            call.key,
+            row.text,
+            row.reasoning or "",
+            logprobs,
+            model_name=row.model_name or "",
+            finish=row.finish,
+        )
+
+    async def close(self) -> None:
+        self._index.close()
+
+
+def _logprobs(row: _Row) -> tuple[TokenLogprob, ...] | None:
+    tokens = row.logprobs.content if isinstance(row.logprobs, _Wrapped) else row.logprobs
+    if not tokens:
+        return None
+    return tuple(
+        [TokenLogprob(each.token, each.logprob, each.top or each.top_logprobs or ()) for each in tokens]
+    )
+
+
+class _Index:
+    """Where each row stands. Rows are found by the hash of their group, and compared when they are read."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.has_logprobs = False
+        self._hashes, self._offsets = array("q"), array("q")
+        self._sizes, self._samples = array("i"), array("i")
+        self._file = self._read(path)
+
+    def find(self, call: Call) -> _Row | None:
+        """The row that answers a call."""
+        for criterion in (*call.criteria, None):
+            group = (call.item, criterion, call.order)
+            for place in self._places(hash(group)):
+                if self._samples[place] == call.sample:
+                    row = _decode_row(self._line(place))
+                    if _group(row) == group:
+                        return row
+        return None
+
+    def close(self) -> None:
+        self._file.close()
+
+    def _places(self, value: int) -> Iterator[int]:
+        place = bisect_left(self._hashes, value)
+        while place < len(self._hashes) and self._hashes[place] == value:
+            yield place
+            place += 1
+
+    def _line(self, place: int) -> bytes:
+        return os.pread(self._file.fileno(), self._sizes[place], self._offsets[place])
+
+    def _read(self, path: Path) -> IO[bytes]:
+        """Check and index the whole file; the open file that the positions belong to."""
+        table = Table(path)
+        if not table.is_by_line:
+            raise BrokenFileError(
+                path, "recorded replies are read from JSONL alone. Name it .jsonl or .jsonl.gz."
+            )
+        problems = Problems(table)
+        # Positions in a packed or recoded file mean nothing: its lines go to a file without a name.
+        copy = None if _is_plain(path) else tempfile.TemporaryFile()  # noqa: SIM115 (open as long as the model)
+        try:
+            self._sort(self._enter_all(path, copy, problems), problems)
+        except BrokenFileError as broken:
+            problems.add(0, broken.problem)
+        if not self._hashes and not problems:
+            problems.add(0, "no replies. Give at least one, or check that this is the right file.")
+        if problems:
+            if copy is not None:
+                copy.close()
+            raise problems.error()
+        if copy is None:
+            return path.open("rb", buffering=0)
+        copy.flush()
+        return copy
+
+    def _enter_all(self, path: Path, copy: IO[bytes] | None, problems: Problems) -> array[int]:
+        """Enter every line; the line numbers of the rows."""
+        numbers = array("i")
+        offset = number = 0
+        known = set(_KEYS)
+        for batch in batches(path):
+            for line in batch:
+                number += 1
+                if self._enter(line, number, offset, known, problems):
+                    numbers.append(number)
+                offset += len(line) + 1
+            if copy is not None:
+                copy.write(b"\n".join(batch) + b"\n")
+        return numbers
+
+    def _enter(self, line: bytes, number: int, offset: int, known: set[str], problems: Problems) -> bool:
+        """Enter one line into the index; whether it was a good row."""
+        try:
+            row = _decode_place(line)
+            keys = _decode_keys(line).keys()
+        except (ValueError, RecursionError):  # msgspec's errors are ValueErrors
+            if line.strip():
+                problems.add(number, _problem_of(line))
+            return False
+        if not keys <= known:
+            for key in keys - known:
+                near = difflib.get_close_matches(key, _KEYS, 1, 0.8)
+                if near:
+                    problems.add(number, f"key '{key:.80}' is unknown. Did you mean '{near[0]}'?")
+                else:
+                    known.add(key)  # something of the user's, which is passed over
+        sample = -1 if row.sample is None else row.sample
+        if not -1 <= sample < 2**31 or row.sample == -1:
+            problems.add(number, f"sample {row.sample} is not a number from 0 on. Count samples from 0.")
+            return False
+        if row.logprobs is not None and bytes(row.logprobs) != b"null":
+            self.has_logprobs = True
+            try:
+                _decode_row(line)
+            except (ValueError, RecursionError) as error:
+                problems.add(number, f"field 'logprobs': {error}. Give a list of {{token, logprob, top}}.")
+                return False
+        self._hashes.append(hash(_group(row)))
+        self._offsets.append(offset)
+        self._sizes.append(len(line))
+        self._samples.append(sample)
+        return True
+
+    def _sort(self, lines: array[int], problems: Problems) -> None:
+        """Bring the rows of a group together, in the file's order, and number those without a sample."""
+        order = sorted(range(len(self._hashes)), key=self._hashes.__getitem__)
+        for name in ("_hashes", "_offsets", "_sizes", "_samples"):
+            values = getattr(self, name)
+            setattr(self, name, array(values.typecode, (values[place] for place in order)))
+        before, count = None, 0
+        seen: dict[int, int] = {}
+        for place, value in enumerate(self._hashes):
+            if value != before:
+                before, count = value, 0
+                seen.clear()
+            if self._samples[place] < 0:
+                self._samples[place] = count
+                count += 1
+            sample = self._samples[place]
+            first = seen.setdefault(sample, lines[order[place]])
+            if first != lines[order[place]]:
+                problems.add(
+                    lines[order[place]],
+                    f"sample {sample} of the same item, criterion and order stands on line {first} already. "
+                    "Remove one of the two, or number the samples.",
+                )
+
+
+def _is_plain(path: Path) -> bool:
+    """Whether the file's bytes are its lines: not packed, without a byte order mark, not UTF-16."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(4)
+    except OSError:
+        return True  # reading it will say what is wrong
+    return not (
+        path.suffix.lower() == ".gz"
+        or head.startswith((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff"))
+        or b"\0" in head
+    )
+
+
+def _problem_of(line: bytes) -> str:
+    """What is wrong with a line that is no row."""
+    try:
+        row: dict[str, Any] = exact(line)
+    except BadRowError as bad:
+        return str(bad)
+    for key in ("item", "text"):
+        if row.get(key) is None:
+            return f"'{key}' is missing. A recorded reply has at least 'item' and 'text'."
+    if row.get("order") not in (None, "ab", "ba"):
+        return f"order '{row['order']!s:.40}' is unknown. Give ab (response_a was shown first) or ba."
+    for key, value in row.items():
+        is_whole = isinstance(value, Number) and value.lstrip("-").isdigit()
+        wanted = _KINDS.get(key)
+        if wanted == "text" and type(value) is not str:
+            return f"field '{key}' is not a text. Put it in double quotes."
+        if (wanted == "number" and not is_whole) or (
+            wanted == "id" and not is_whole and type(value) is not str
+        ):
+            return f"field '{key}' is not {'a whole number' if wanted == 'number' else 'a text or a whole number'}. Correct it."
+    return "not a recorded reply. Give 'item' and 'text', and 'logprobs' as a list of {token, logprob, top}."

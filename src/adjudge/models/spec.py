@@ -1,0 +1,119 @@
+"""From what a user writes after `-m` to a judge.
+
+Knows the forms and where each provider's key and address are configured; asks nobody anything.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+from urllib.parse import urlsplit
+
+from ..errors import ModelError
+from . import anthropic, openai
+from .base import Model, Price
+from .fake import FakeModel, read_script
+from .keys import KeySource
+from .network import Network
+from .replay import ReplayModel
+
+FORMS = (
+    ("openai:NAME", "OPENAI_API_KEY, OPENAI_BASE_URL"),
+    ("http://HOST/v1#NAME", "any server that speaks as OpenAI does; no key unless --key-env names one"),
+    ("anthropic:NAME", "ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL"),
+    ("replay:FILE", "replies recorded before"),
+    ("fake:text=TEXT", "the same reply to everything"),
+    ("fake:script=FILE.jsonl", "replies played from a file"),
+)
+"""The forms of a model's spec, each with what it needs."""
+
+OPENAI_BASE = "https://api.openai.com/v1"
+ANTHROPIC_BASE = "https://api.anthropic.com"
+
+_STARTS = ("openai:", "anthropic:", "http://", "https://", "replay:", "fake:text=", "fake:script=", "local")
+
+
+def parse_model(
+    spec: str, *, key_env: str | None = None, price: Price | None = None, network: Network | None = None
+) -> Model:
+    """The judge that a spec names. `key_env` is the variable with the key, in place of the usual one.
+
+    Models that are given the same `network` share connections and limits; whoever made it closes it.
+    """
+    if price is not None and not all(0 <= part < float("inf") for part in price):
+        raise ModelError(
+            f"price {price[0]},{price[1]}: both must be numbers from 0 on, in USD per million tokens."
+        )
+    start, _, rest = spec.partition(":")
+    if start in ("http", "https") and rest.startswith("//"):
+        return _server(spec, key_env, price, network)
+    if start == "openai" and rest:
+        base = _base("OPENAI_BASE_URL", OPENAI_BASE)
+        key = KeySource(key_env or "OPENAI_API_KEY")
+        return openai.OpenAIModel(spec, rest, base, openai.PATH, key=key, price=price, network=network)
+    if start == "anthropic" and rest:
+        base = _base("ANTHROPIC_BASE_URL", ANTHROPIC_BASE).removesuffix("/v1")
+        key = KeySource(key_env or "ANTHROPIC_API_KEY")
+        return anthropic.AnthropicModel(
+            spec, rest, base, anthropic.PATH, key=key, price=price, network=network
+        )
+    if start == "replay" and rest:
+        return ReplayModel(spec, rest)
+    if spec.startswith("fake:text="):
+        return FakeModel(spec.removeprefix("fake:text="), name=spec, price=price)
+    if spec.startswith("fake:script=") and spec != "fake:script=":
+        return FakeModel(read_script(spec.removeprefix("fake:script=")), name=spec, price=price)
+    if start == "local":
+        raise ModelError(
+            f"{spec}: local models are not in this version. "
+            "Serve the model with llama.cpp, vLLM or Ollama and give its address: http://localhost:8080/v1#NAME."
+        )
+    raise _unknown(spec)
+
+
+def _server(spec: str, key_env: str | None, price: Price | None, network: Network | None) -> Model:
+    """A server by its address: what stands before the # is where, what stands after it is which model."""
+    address, _, name = spec.partition("#")
+    base = _checked(address, "the address").removesuffix(openai.PATH)
+    if not name:
+        raise ModelError(f"{base}: the name of the model is missing. Write it after a #: {base}#NAME.")
+    key = KeySource(key_env) if key_env else None
+    return openai.OpenAIModel(
+        f"{base}#{name}", name, base, openai.PATH, key=key, price=price, network=network
+    )
+
+
+def _base(variable: str, default: str) -> str:
+    value = os.environ.get(variable, "").strip()
+    return _checked(value, variable) if value else default
+
+
+def _checked(address: str, where: str) -> str:
+    """An address that can be used. What is wrong with it is told without it: it may hold a password."""
+    try:
+        parts = urlsplit(address)
+        host, _port = parts.hostname, parts.port
+    except ValueError:
+        raise ModelError(f"{where} is no address of a server. Write it as http://HOST:PORT/v1.") from None
+    if parts.scheme not in ("http", "https") or not host or any(c.isspace() for c in address):
+        raise ModelError(f"{where} is no address of a server. Write it as http://HOST:PORT/v1.")
+    if parts.username is not None or parts.query:
+        raise ModelError(
+            f"{where} of {host} holds a user name or a query, which would stand in every record. "
+            "Put the key into an environment variable and name that with --key-env."
+        )
+    return address.rstrip("/")
+
+
+def _unknown(spec: str) -> ModelError:
+    near = difflib.get_close_matches(spec.partition(":")[0] + ":", _STARTS, 1, 0.6)
+    if near:
+        rest = spec.partition(":")[2].lstrip("/") or "NAME"
+        hint = f" Did you mean {near[0]}{rest}?"
+    elif spec and ":" not in spec:
+        provider = "anthropic" if "claude" in spec.lower() else "openai"
+        hint = f" Did you mean {provider}:{spec}?"
+    else:
+        hint = ""
+    forms = "\n".join(f"  {form:<24}{needs}" for form, needs in FORMS)
+    return ModelError(f"'{spec:.200}' names no model.{hint} The forms are:\n{forms}")
