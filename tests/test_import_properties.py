@@ -18,7 +18,7 @@ from adjudge.protocols import load_protocol
 from adjudge.protocols.importing import Imported, import_document
 from adjudge.protocols.importing.settings import Remark, Setting, Table, written
 from adjudge.protocols.importing.slots import templated, templated_as_format
-from adjudge.records import Item
+from adjudge.records import FieldValue, Item
 from adjudge.render import render, slots_of
 
 # Pieces that documents of prompts are made of, mixed with anything.
@@ -51,7 +51,9 @@ def outcome(content: bytes, name: str) -> None:
         assert found.ids
         for path in found.folders:
             protocol = load_protocol(path)
-            fields = {name: f"value of {name}" for name in (*protocol.inputs, *protocol.optional)}
+            fields: dict[str, FieldValue] = {
+                name: f"value of {name}" for name in (*protocol.inputs, *protocol.optional)
+            }
             assert render(protocol, Item(id="1", fields=fields)).messages
             assert parse(protocol, "4") is not None
 
@@ -134,7 +136,9 @@ def test_a_prompt_in_a_fence_is_sent_as_the_document_says_with_its_values_in_pla
         (path,) = imported(f"# Judge\n\n~~~~text\n{text}\n~~~~\n".encode(), "a.md", folder).folders
         protocol = load_protocol(path)
         # Fields of a pair have names of their own.
-        fields = {protocol.alias.get(name, name): value for name, value in values.items()}
+        fields: dict[str, FieldValue] = {
+            protocol.alias.get(name, name): value for name, value in values.items()
+        }
         (message,) = render(protocol, Item(id="1", fields=fields)).messages
     assert message.content == replaced(text, values)
 
@@ -148,7 +152,9 @@ def test_a_python_string_is_sent_as_its_value_says_with_its_values_in_place(
     with tempfile.TemporaryDirectory() as folder:
         (path,) = imported(f"import x\nJUDGE = {text!a}\n".encode(), "a.py", folder).folders
         protocol = load_protocol(path)
-        fields = {protocol.alias.get(name, name): value for name, value in values.items()}
+        fields: dict[str, FieldValue] = {
+            protocol.alias.get(name, name): value for name, value in values.items()
+        }
         (message,) = render(protocol, Item(id="1", fields=fields)).messages
     assert message.content == replaced(text, values)
 

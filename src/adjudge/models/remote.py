@@ -152,15 +152,14 @@ class RemoteModel(Model):
         """One request, when the gate lets it through."""
         gate = self._gate
         tokens = self._tokens_of(body, params) if gate.counts_tokens else 0
+        transport = self._network.transport(self._host)
         await gate.enter(tokens)
         outcome: Outcome = "none"
         used: float | None = None
         note = ""
         started = perf_counter()
         try:
-            answer = await self._network.transport(self._host).post(
-                self._url, self._headers(key), body, params.timeout_seconds
-            )
+            answer = await transport.post(self._url, self._headers(key), body, params.timeout_seconds)
             result = self._read(call, params, key, answer, perf_counter() - started)
             if isinstance(result, Reply):
                 outcome = "ok"
@@ -203,7 +202,7 @@ class RemoteModel(Model):
             return 0.0
         if fault.is_final:
             raise self._stop(fault, key)
-        if fault.status in (400, 422) and tries.adapted < ADAPTATIONS and self._adapt(fault.said, key, body):
+        if fault.status in (400, 422) and tries.adapted < ADAPTATIONS and self._adapt(fault.said, body):
             tries.adapted += 1
             return 0.0
         if fault.kind == "rate_limited":
@@ -261,7 +260,7 @@ class RemoteModel(Model):
             self._stopped = (key, error)
         return error
 
-    def _adapt(self, said: Said, key: Secret | None, body: bytes) -> bool:
+    def _adapt(self, said: Said, body: bytes) -> bool:
         """Leave out, or rename, the parameter that the host refuses; whether there was one."""
         sent = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
         name = refused_parameter(said, sent.keys() & self.droppable)

@@ -73,7 +73,8 @@ class Options:
         """
         one, two = self.keys
         if one.isalpha():
-            return rf"[{one.upper()}{two.upper()}]{_NOT_BEFORE}|[{one}{two}](?<=[(\[_\"“'].){_NOT_BEFORE}"
+            capitals = one.upper() + two.upper()
+            return rf"[{one}{two}{capitals}](?:(?<=[{capitals}])|(?<=[(\[_\"“'].)){_NOT_BEFORE}"
         return rf"(?:{'|'.join(sorted(self.keys, key=len, reverse=True))}){_NOT_BEFORE}"
 
     def _value_pattern(self) -> str:

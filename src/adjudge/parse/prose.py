@@ -98,8 +98,7 @@ def concluding(said: list[Said]) -> list[Said]:
 
 def _said_between(text: str, start: int, end: int, high: float) -> list[Said]:
     found: list[Said] = []
-    candidates = sorted([*_in_digits(text, start, end), *_in_words(text, start, end)], key=lambda number: number.start)
-    for number in candidates:
+    for number in _in_digits(text, start, end) or _in_words(text, start, end):
         begin = max(start, number.start - LONGEST_SENTENCE)
         for stop in _SENTENCE_END.finditer(text, begin, number.start):
             begin = stop.end()

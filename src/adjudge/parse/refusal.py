@@ -17,7 +17,10 @@ _TASK = (
 _SIGNS = (
     *("n't", "n’t", "cant ", "cannot", "can not", "could not", "will not", "unable", "not able", "declin", "refuse", "wont "),
     *("comfortable", "sorry", "apolog", "impossible", "not possible", "n/a", "not applicable", "abstain"),
-    *("no score", "no rating", "no verdict", "无法", "無法", "不能", "不便", "拒绝", "拒絕", "没有办法"),
+    *("no score", "no rating", "no verdict"),
+)
+_ASIAN_SIGNS = (
+    *("无法", "無法", "不能", "不便", "拒绝", "拒絕", "没有办法"),
     *("없", "불가", "어렵", "않겠", "못", "거부", "거절", "できません", "できない", "しかね"),
 )
 _AROUND = 80
@@ -41,7 +44,8 @@ _REFUSAL = re.compile(
 def declines(text: str) -> bool:
     """Whether the beginning of the reply says that the judge cannot or will not judge."""
     head = folded(narrow(text[: 2 * _HEAD])).strip()[:_HEAD]
+    signs = _SIGNS if head.isascii() else _SIGNS + _ASIAN_SIGNS
     return any(
         _REFUSAL.search(head, max(0, start - _AROUND), end + _AROUND) is not None
-        for start, end in places(head, _SIGNS, MOST_SIGNS)
+        for start, end in places(head, signs, MOST_SIGNS)
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..records import Reading
@@ -19,8 +20,10 @@ HEAD = 2_000
 TAIL = 8_000
 """How far from the two ends of a reply a verdict in prose is looked for, in characters."""
 
-MOST_WORDS = 400
-"""How often one word of decision is looked at within those."""
+LAST_WORDS = 300
+LONGEST_SENTENCE = 1_000
+MOST_WORDS = 100
+"""How often one word for a tie is looked at within those."""
 
 _FIRST, _SECOND = "\ue001", "\ue002"
 _ANY = f"([{_FIRST}{_SECOND}])"
@@ -35,13 +38,14 @@ _ADVERB = (
 )
 _NOUN = r"(?:'s|’s)?(?:\s(?:response|answer|output|summary|one|analysis|explanation|code|solution|reply|approach|translation))?"
 _WINS = re.compile(
-    rf"{_ANY}{_NOUN}{_ADVERB},?\s(?:is|was|are|would\sbe|seems|appears|remains|stands\sout\sas|emerges\sas|comes\sout\sas|as|being|gets|should\sbe|can\sbe|could\sbe){_ADVERB}"
-    r"\s(?:better|best|superior|preferable|preferred|stronger|winner|favou?red|winning|chosen)\b"
-    rf"|{_ANY}{_NOUN}{_ADVERB}\s(?:wins?|outperforms?|outshines|surpass(?:es)?|beats|edges\sout|comes\sout\s(?:ahead|on\stop)|has\s(?:the|an|a\sslight)\sedge|takes\sthe\slead)\b"
-    rf"|{_ANY}\s?(?:的回答|的回复)?(?:明显|略|稍|显然|总体上?|整体上?|相对|会)?(?:更好|更优|更佳|更胜一筹|胜出|获胜|较好|较优|优于|胜过|更出色)"
-    rf"|{_ANY}\s?(?:가|이|의\s답변이|의\s응답이|는|은|쪽이)?\s?(?:훨씬|조금|약간|좀)?\s?더\s?(?:좋|우수|나은|나|낫|뛰어|적절)"
-    rf"|{_ANY}\s?(?:가|이)?\s?(?:승리|이겼|이긴)|{_ANY}\s?(?:을|를)\s?(?:선택|선호)|{_ANY}\s?の(?:ほう|方)が(?:良い|優れ)"
+    rf"{_ANY}(?:{_NOUN}{_ADVERB}(?:,?\s(?:is|was|are|would\sbe|seems|appears|remains|stands\sout\sas|emerges\sas|comes\sout\sas|as|being|gets|should\sbe|can\sbe|could\sbe)"
+    rf"{_ADVERB}\s(?:better|best|superior|preferable|preferred|stronger|winner|favou?red|winning|chosen)\b"
+    r"|\s(?:wins?|outperforms?|outshines|surpass(?:es)?|beats|edges\sout|comes\sout\s(?:ahead|on\stop)|has\s(?:the|an|a\sslight)\sedge|takes\sthe\slead)\b)"
+    r"|\s?(?:的回答|的回复)?(?:明显|略|稍|显然|总体上?|整体上?|相对|会)?(?:更好|更优|更佳|更胜一筹|胜出|获胜|较好|较优|优于|胜过|更出色)"
+    r"|\s?(?:가|이|의\s답변이|의\s응답이|는|은|쪽이)?\s?(?:훨씬|조금|약간|좀)?\s?더\s?(?:좋|우수|나은|나|낫|뛰어|적절)"
+    r"|\s?(?:가|이)?\s?(?:승리|이겼|이긴)|\s?(?:을|를)\s?(?:선택|선호)|\s?の(?:ほう|方)が(?:良い|優れ))"
 )
+"""The option comes first in all these patterns, so that a search jumps from name to name."""
 _CHOOSES = re.compile(
     r"(?:\b(?:choos(?:e|ing)|chose|select(?:ed)?|prefer|pick(?:ed)?|go\swith|favou?r|vote\sfor|lean(?:ing)?\stowards?|in\sfavou?r\sof|recommend|"
     r"preference\s(?:is|goes)(?:\sto|\sfor)?|goes\sto|winner\sis|verdict\sis|decision\sis|award\sthis\sto|"
@@ -49,12 +53,16 @@ _CHOOSES = re.compile(
     rf"(?:final\s)?(?:answer|choice)\sis):?{_ADVERB}\s?|(?:选择|选|我选|更好的是|胜者是|胜者为|获胜者是|승자는|선택은)\s?:?\s?)$"
 )
 """What stands right before the option that is chosen."""
+_BEFORE_CHOSEN = frozenset(
+    "choose choosing chose select selected prefer pick picked with favor favour for toward towards of recommend is to be the clearly "
+    "definitely obviously overall certainly ultimately therefore thus still likely probably simply just also".split()
+)
 _LOSES = re.compile(rf"{_ANY}{_NOUN}{_ADVERB}\s(?:is|was|seems|appears){_ADVERB}\s(?:worse|inferior|weaker)\b")
 _MORE = re.compile(
-    rf"{_ANY}{_NOUN}{_ADVERB}\s(?:is|was){_ADVERB}\s(?:more|most)\s"
+    rf"{_ANY}{_NOUN}{_ADVERB}(?:\s(?:is|was){_ADVERB}\s(?:more|most)\s"
     r"(?:accurate|helpful|relevant|correct|coherent|consistent|fluent|informative|comprehensive|precise|appropriate|effective|suitable|faithful|"
     r"complete|convincing|useful|truthful|reliable|natural|readable)\b"
-    rf"|{_ANY}{_NOUN}{_ADVERB}\s(?:provid|giv|offer|ha|produc)[a-z]+{_ADVERB}\sbetter\s(?:response|answer|output|summary|solution)\b"
+    rf"|\s(?:provid|giv|offer|ha|produc)[a-z]+{_ADVERB}\sbetter\s(?:response|answer|output|summary|solution)\b)"
 )
 _WEIGHS = re.compile(r"\b(?:while|whereas|but|however|although|though|on\sthe\sother\shand)\b")
 _TIES = re.compile(
@@ -83,12 +91,45 @@ _CONCLUDES = re.compile(
 
 
 class Said(NamedTuple):
-    """A winner that a sentence names."""
+    """A winner that a sentence names, and where the sentence begins."""
 
     found: Found
     sentence: int
     concludes: bool
-    is_weak: bool
+    is_weak: bool = False
+
+
+class _Signed:
+    """A part of a reply with each name as one sign, and the way back to the places in the reply."""
+
+    def __init__(self, cased: str, own: str, offset: int, names: Options) -> None:
+        if _FIRST in own or _SECOND in own:
+            own = own.replace(_FIRST, " ").replace(_SECOND, " ")
+        parts: list[str] = []
+        self.mentions: dict[int, Found] = {}
+        self._starts, self._shifts = [0], [offset]
+        at = length = 0
+        for mention in names.mentions(cased):
+            parts += (own[at : mention.start], _FIRST if mention.side == "first" else _SECOND)
+            length += mention.start - at
+            self.mentions[length] = Found(mention.side, offset + mention.start, offset + mention.end)
+            length += 1
+            at = mention.end
+            self._starts.append(length)
+            self._shifts.append(offset + at - length)
+        parts.append(own[at:])
+        self.text = "".join(parts)
+
+    def place(self, at: int) -> int:
+        """The place in the reply of a place in the signed text."""
+        return at + self._shifts[bisect_right(self._starts, at) - 1]
+
+    def sentence(self, at: int) -> tuple[int, int]:
+        begin = max(0, at - LONGEST_SENTENCE)
+        for stop in _SENTENCE_END.finditer(self.text, begin, at):
+            begin = stop.end()
+        end = _SENTENCE_END.search(self.text, at)
+        return begin, end.end() if end else len(self.text)
 
 
 def verdict_said(cased: str, own: str, names: Options) -> Found | Reading | None:
@@ -96,20 +137,36 @@ def verdict_said(cased: str, own: str, names: Options) -> Found | Reading | None
 
     They are read from the last to the first, and no further than to one that concludes.
     """
-    windows = [(0, len(own))] if len(own) <= HEAD + TAIL else [(len(own) - TAIL, len(own)), (0, HEAD)]
     said: list[Said] = []
-    for start, end in windows:
-        for begin, finish, mentions in reversed(_sentences(cased[start:end], own[start:end], start, names)):
-            said[:0] = _said_in(cased[begin:finish], begin, mentions)
-            if any(one.concludes and not one.is_weak and one.found.side != "tie" for one in said):
+    parts: list[_Signed] = []
+    for start, end in _windows(own):
+        parts.append(_Signed(cased[start:end], own[start:end], start, names))
+        for one in _strong(parts[-1]):
+            if said and said[0].concludes and said[0].found.side != "tie" and one.sentence < said[0].sentence:
                 return _decided(said, own, names)
+            said.insert(0, one)
+        if said and said[0].concludes and said[0].found.side != "tie":
+            return _decided(said, own, names)
+    if not said:
+        said = _weighty([one for part in reversed(parts) for one in _weak(part)], own)
     return _decided(said, own, names)
+
+
+def _windows(own: str) -> list[tuple[int, int]]:
+    """The parts to read, the last first: most replies conclude at their end, and the rest need not be read then."""
+    whole = len(own)
+    if whole <= LAST_WORDS:
+        return [(0, whole)]
+    cut = max(own.rfind("\n", 0, whole - LAST_WORDS), own.rfind(". ", 0, whole - LAST_WORDS), own.rfind("。", 0, whole - LAST_WORDS)) + 1
+    if whole <= HEAD + TAIL:
+        return [(cut, whole), (0, cut)]
+    return [(whole - TAIL, whole), (0, HEAD)]
 
 
 def _decided(said: list[Said], own: str, names: Options) -> Found | Reading | None:
     if not names.tie and any(one.found.side != "tie" for one in said):
         said = [one for one in said if one.found.side != "tie"]
-    last = _concluding([one for one in said if not one.is_weak] or _weighty(said, own))
+    last = _concluding(said)
     if not last:
         return None
     if len({one.found.side for one in last}) > 1:
@@ -127,95 +184,79 @@ def _concluding(said: list[Said]) -> list[Said]:
 
 
 def _weighty(said: list[Said], own: str) -> list[Said]:
-    """"A is more detailed" decides only in a conclusion, or where it is all that is said."""
+    """Those of a conclusion, or of the first sentence: "A is more detailed" in between is only weighing."""
     concluding = [one for one in said if one.concludes]
-    if concluding:
+    if concluding or not said:
         return concluding
     first_end = _SENTENCE_END.search(own)
-    return [one for one in said if first_end is None or one.sentence < first_end.start()] if said else []
+    return [one for one in said if first_end is None or one.sentence < first_end.start()]
 
 
-def _sentences(cased: str, own: str, offset: int, names: Options) -> list[tuple[int, int, list[Found]]]:
-    """The sentences that name an option or speak of a tie, in order, with the names in them."""
-    mentions = names.mentions(cased)
-    ties = places(own, _TYING, MOST_WORDS)
-    if not mentions and not ties:
-        return []
-    ends = [stop.end() for stop in _SENTENCE_END.finditer(own)]
-    if not ends or ends[-1] < len(own):
-        ends.append(len(own))
-    held: dict[int, list[Found]] = {bisect_right(ends, at): [] for at, _ in ties}
-    for mention in mentions:
-        held.setdefault(bisect_right(ends, mention.start), []).append(mention)
-    found = []
-    for n in sorted(held):
-        begin = ends[n - 1] if n else 0
-        inside = [Found(side, start - begin, end - begin) for side, start, end in held[n]]
-        found.append((offset + begin, offset + ends[n], inside))
-    return found
+def _strong(part: _Signed) -> Iterator[Said]:
+    """The options called the better one or chosen, and plain ties, from the last to the first."""
+    text = part.text
+    claims = [(match.start(), match.start(), match.end()) for match in _WINS.finditer(text)]
+    for at in part.mentions:
+        before = text[max(0, at - 12) : at].rstrip(" :")
+        is_led_to = not before.isascii() or before[before.rfind(" ") + 1 :] in _BEFORE_CHOSEN
+        chooses = _CHOOSES.search(text, max(0, at - 64), at) if is_led_to else None
+        if chooses:
+            claims.append((at, chooses.start(), at + 1))
+    for at, start, end in sorted([*claims, *_ties(part)], reverse=True):
+        begin, finish = part.sentence(at)
+        if text[begin:finish].rstrip().endswith(("?", "？")):
+            continue
+        mention = part.mentions.get(at)
+        if mention is None:
+            yield _tie(part, begin, finish)
+        elif _is_said(text, begin, start, at, end):
+            yield Said(mention, part.place(begin), _CONCLUDES.search(text, begin, finish) is not None)
 
 
-def _said_in(sentence: str, begin: int, mentions: list[Found]) -> list[Said]:
-    signs, at_sign = _with_signs(sentence, mentions)
-    folded = signs.lower() if len(signs.lower()) == len(signs) else signs
-    if folded.rstrip().endswith(("?", "？")):
-        return []
-    if any(word in folded for word in _TYING) and _TIES.search(folded) and not _DENIED_TIE.search(folded):
-        whole = Found("tie", begin + len(sentence) - len(sentence.lstrip()), begin + len(sentence.rstrip()))
-        return [Said(whole, begin, _CONCLUDES.search(folded) is not None, not _SAYS_TIE.search(folded))]
-    found = _winners(folded, at_sign) if mentions else []
-    if not found:
-        return []
-    concludes = _CONCLUDES.search(folded) is not None
-    return [
-        Said(Found(side, begin + mention.start, begin + mention.end), begin, concludes, is_weak)
-        for side, mention, is_weak in found
-    ]
+def _ties(part: _Signed) -> Iterator[tuple[int, int, int]]:
+    for at, _ in places(part.text, _TYING, MOST_WORDS):
+        begin, finish = part.sentence(at)
+        if at not in part.mentions and _is_tie(part.text, begin, finish) and _SAYS_TIE.search(part.text, begin, finish):
+            yield at, begin, finish
 
 
-def _winners(folded: str, at_sign: dict[int, Found]) -> list[tuple[Side, Found, bool]]:
-    """The winners that a sentence with signs names: those called the better one, those chosen, or by a weaker claim."""
-    places = [(match.start(match.lastindex or 1), match.start(), match.end()) for match in _WINS.finditer(folded)]
-    if not places:
-        lefts = [(at, _CHOOSES.search(folded, max(0, at - 64), at)) for at in at_sign]
-        places = [(at, left.start(), at + 1) for at, left in lefts if left]
-    found = [(at_sign[at].side, at_sign[at], False) for at, start, end in places if _is_said(folded, start, at, end)]
-    if places or _WEIGHS.search(folded):
-        return found
+def _is_tie(text: str, begin: int, finish: int) -> bool:
+    return _TIES.search(text, begin, finish) is not None and not _DENIED_TIE.search(text, begin, finish)
+
+
+def _tie(part: _Signed, begin: int, finish: int, is_weak: bool = False) -> Said:
+    sentence = part.text[begin:finish]
+    start = part.place(begin + len(sentence) - len(sentence.lstrip()))
+    end = part.place(begin + len(sentence.rstrip()) - 1) + 1
+    return Said(Found("tie", start, end), part.place(begin), _CONCLUDES.search(sentence) is not None, is_weak)
+
+
+def _weak(part: _Signed) -> list[Said]:
+    """Options called more accurate or worse, and answers called equally good, in order."""
+    text = part.text
+    found: list[Said] = []
     for pattern, wins in ((_LOSES, False), (_MORE, True)):
-        for match in pattern.finditer(folded):
-            at = match.start(match.lastindex or 1)
-            if _is_said(folded, match.start(), at, match.end()):
-                side = at_sign[at].side
-                other: Side = "second" if side == "first" else "first"
-                found.append((side if wins else other, at_sign[at], True))
-    return found
+        for match in pattern.finditer(text):
+            at = match.start()
+            begin, finish = part.sentence(at)
+            if _WEIGHS.search(text, begin, finish) or not _is_said(text, begin, at, at, match.end()):
+                continue
+            mention = part.mentions[at]
+            if not wins:
+                mention = mention._replace(side="second" if mention.side == "first" else "first")
+            found.append(Said(mention, part.place(begin), _CONCLUDES.search(text, begin, finish) is not None, True))
+    for at, _ in places(text, _TYING, MOST_WORDS):
+        begin, finish = part.sentence(at)
+        if _is_tie(text, begin, finish):
+            found.append(_tie(part, begin, finish, is_weak=True))
+    return sorted(found, key=lambda one: one.found.start)
 
 
-def _is_said(folded: str, start: int, at: int, end: int) -> bool:
+def _is_said(text: str, begin: int, start: int, at: int, end: int) -> bool:
     """Whether the judge itself says so, without a condition and without a no."""
-    return not _NOT_THE_JUDGES.search(folded, max(0, at - 120), at) and not _is_denied(folded, start, at, end)
-
-
-def _is_denied(folded: str, start: int, at: int, end: int) -> bool:
-    """Whether the clause up to the winner, or what makes it one, says no."""
-    clause = max(0, start - 40)
-    for stop in _CLAUSE_END.finditer(folded, clause, at):
+    if _NOT_THE_JUDGES.search(text, max(begin, at - 120), at):
+        return False
+    clause = max(begin, start - 40)
+    for stop in _CLAUSE_END.finditer(text, clause, at):
         clause = stop.end()
-    return _DENIED.search(folded, clause, end) is not None
-
-
-def _with_signs(sentence: str, mentions: list[Found]) -> tuple[str, dict[int, Found]]:
-    """The sentence with each mention as one sign, and which mention each sign stands for."""
-    parts: list[str] = []
-    places: dict[int, Found] = {}
-    at = length = 0
-    for mention in mentions:
-        parts.append(sentence[at : mention.start])
-        length += mention.start - at
-        places[length] = mention
-        parts.append(_FIRST if mention.side == "first" else _SECOND)
-        length += 1
-        at = mention.end
-    parts.append(sentence[at:])
-    return "".join(parts), places
+    return _DENIED.search(text, clause, end) is None

@@ -97,8 +97,9 @@ def problems_of(protocol: Protocol, item: Item) -> list[str]:
             problems.append(
                 f'protocol {protocol.id} needs a criterion. Give one with --criterion "…" or --rubric FILE.'
             )
-    problems += _example_problems(protocol)
-    return problems
+    if protocol.rubric is None and any(name.startswith("rubric.") for name in protocol.alias.values()):
+        problems.append(f"protocol {protocol.id} needs a rubric. Give one with --rubric FILE.")
+    return problems + _example_problems(protocol)
 
 
 def render(protocol: Protocol, item: Item, order: Order = "ab") -> Rendered:

@@ -78,10 +78,10 @@ class CallWriter:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
-        self._watch = owners.Watch()
         self._ids: dict[str, int] = {}
         self._slots: dict[int, dict[int, rows.Slot]] = {}
         self.owner = 0
+        self.watch = owners.Watch()
 
     def forget(self) -> None:
         """Drop what was learnt in a transaction that has been undone."""
@@ -137,7 +137,7 @@ class CallWriter:
         for owner in owners.owners(self._connection):
             if owner.id not in held_by or owner.id == self.owner:
                 continue
-            if self._watch.is_lost(owner):
+            if self.watch.is_lost(owner):
                 owners.leave(self._connection, owner.id)
             else:
                 live.add(owner.id)

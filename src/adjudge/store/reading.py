@@ -92,7 +92,7 @@ def replies_by_key(
     ):
         try:
             sound[key] = rows.read_reply(key, tuple(row))
-        except rows.Damaged as fault:
+        except rows.DamagedError as fault:
             damaged.append((key, row[-1], str(fault)))
     return sound, damaged
 
@@ -178,7 +178,7 @@ def asked(connection: sqlite3.Connection, run: int, damaged: list[DamagedReply])
             try:
                 reply = rows.read_reply(key, tuple(row))
                 call = rows.read_call(key, item.id if item else "", slots[slot], parent, messages, target)
-            except rows.Damaged as fault:
+            except rows.DamagedError as fault:
                 damaged.append((key, row[-1], str(fault)))
                 continue
             yield Asked(item, seq, slot, call, reply)
@@ -251,7 +251,7 @@ def call_by_key(connection: sqlite3.Connection, run: int, key: str) -> Call | No
         return rows.read_call(
             key, item.id if item else "", read_slots(connection, run)[slot], parent, messages, target
         )
-    except rows.Damaged:
+    except rows.DamagedError:
         return None
 
 
@@ -267,7 +267,7 @@ def all_damaged(connection: sqlite3.Connection) -> Iterator[DamagedReply]:
         for _, key, *row in page:
             try:
                 rows.read_reply(key, tuple(row))
-            except rows.Damaged as fault:
+            except rows.DamagedError as fault:
                 yield key, row[-1], str(fault)
         if len(page) < _PAGE:
             return
@@ -302,7 +302,7 @@ def _items_of(
 def _item(row: rows.Row, *, with_fields: bool) -> Item:
     try:
         return rows.read_item(row, with_fields=with_fields)
-    except rows.Damaged as fault:
+    except rows.DamagedError as fault:
         raise StoreError(
             f"Item {row[1]!r} of the run is damaged in the store ({fault}).\n"
             "Start the run anew under another name: stored replies are used again."

@@ -16,8 +16,11 @@ from msgspec import Struct
 
 from adjudge.records import Call, FieldValue, Item, Judgment, Message, Order, Reply, TokenLogprob
 
-_PACKED_FROM = 512
+_PACKED_FROM = 1024
 """Shorter texts are kept as they are: little would be saved, and it would take longer than writing them."""
+
+_JUDGMENT_PACKED_FROM = 4096
+"""Judgments are written and read most often, and can be read again from the replies."""
 
 _to_json = msgspec.json.Encoder().encode
 # Unlike JSON, MessagePack can say minus infinity, which a log-probability may be.
@@ -34,7 +37,7 @@ REPLY_COLUMNS = "text, reasoning, logprobs, tokens_in, tokens_out, cost_usd, sec
 ITEM_COLUMNS = 'seq, id, line, system, system_a, system_b, "group", fields, content'
 
 
-class Damaged(ValueError):
+class DamagedError(ValueError):
     """A row does not hold what was written into it."""
 
 
@@ -49,9 +52,9 @@ class Slot(Struct, frozen=True):
     kind: str
 
 
-def pack(raw: bytes) -> bytes:
+def pack(raw: bytes, packed_from: int = _PACKED_FROM) -> bytes:
     """Bytes in as few bytes as is worth the time; the first one says how."""
-    return b"\0" + raw if len(raw) < _PACKED_FROM else b"\1" + zlib.compress(raw, 1)
+    return b"\0" + raw if len(raw) < packed_from else b"\1" + zlib.compress(raw, 1)
 
 
 def unpack(packed: bytes) -> bytes:
@@ -60,7 +63,7 @@ def unpack(packed: bytes) -> bytes:
         return zlib.decompress(memoryview(packed)[1:])
     if packed[:1] == b"\0":
         return packed[1:]
-    raise Damaged("unknown packing")
+    raise DamagedError("unknown packing")
 
 
 def json_of(value: object) -> bytes:
@@ -115,7 +118,7 @@ def is_sound_reply(key: str, row: Row) -> bool:
 def read_reply(key: str, row: Row) -> Reply:
     """The reply in a row of `REPLY_COLUMNS`."""
     if not is_sound_reply(key, row):
-        raise Damaged("the checksum differs")
+        raise DamagedError("the checksum differs")
     try:
         (
             text,
@@ -144,12 +147,12 @@ def read_reply(key: str, row: Row) -> Reply:
             finish=finish,
         )
     except (ValueError, zlib.error, msgspec.MsgspecError) as fault:
-        raise Damaged(str(fault)) from fault
+        raise DamagedError(str(fault)) from fault
 
 
 def judgment_row(judgment: Judgment) -> tuple[bytes, int]:
     """The body of a judgment and its checksum."""
-    body = pack(_to_json(judgment))
+    body = pack(_to_json(judgment), _JUDGMENT_PACKED_FROM)
     return body, zlib.crc32(body)
 
 
@@ -187,7 +190,7 @@ def read_call(
             target=None if target is None else unpack(target).decode(),
         )
     except (TypeError, ValueError, zlib.error, msgspec.MsgspecError) as fault:
-        raise Damaged(str(fault)) from fault
+        raise DamagedError(str(fault)) from fault
 
 
 def slot_of(call: Call) -> Slot:
@@ -232,7 +235,7 @@ def read_item(row: Row, *, with_fields: bool) -> Item:
         raw = unpack(packed) if with_fields else b"{}"
         item = Item(name, _fields(raw), system, system_a, system_b, group, line)
     except (TypeError, ValueError, zlib.error, msgspec.MsgspecError) as fault:
-        raise Damaged(str(fault)) from fault
+        raise DamagedError(str(fault)) from fault
     if with_fields and content_hash(item, raw) != content:
-        raise Damaged("the checksum differs")
+        raise DamagedError("the checksum differs")
     return item

@@ -121,7 +121,13 @@ _TAG = re.compile(r"<(score|rating|grade|result|verdict|judge?ment|answer|final_
 _DOUBLE_BRACKETS = re.compile(r"\[\[(?:rating|score|[A-C]|[0-9]{1,2})\]\]", re.IGNORECASE)
 _KEY = re.compile(r"\\?[\"']([^\W\d][\w -]{0,40})\\?[\"'][ \t]{0,4}:")
 _JSON_WORD = re.compile(r"\bjson\b", re.IGNORECASE)
-_NESTED = re.compile(r"\"(\w{1,40})\"[ \t]{0,4}:\s{0,20}\{[^{}]{0,400}?\"(score|rating|grade)\"[ \t]{0,4}:")
+_NESTED = re.compile(
+    r"\"(\w{1,40})\"[ \t]{0,4}:\s{0,20}\{{1,2}[^{}]{0,400}?\"(score|rating|grade)\"[ \t]{0,4}:"
+)
+_NUMBER_VALUE = re.compile(
+    r"\"(\w{1,40})\"[ \t]{0,4}:[ \t]{0,4}"
+    r"(?:<[^<>\n]{0,30}(?:int|float|number|score|[0-9])[^<>\n]{0,30}>|[0-9]|N\b|(?:int|integer|float|number)\b)"
+)
 _SCORE_KEYS = (
     "score",
     "rating",
@@ -183,21 +189,18 @@ def guess_answer(text: str, *, is_compare: bool) -> AnswerGuess:
 
 
 def _guess_json(text: str, *, is_compare: bool) -> AnswerGuess | None:
-    keys = list(dict.fromkeys(_KEY.findall(text)))
-    named = {key.lower(): key for key in reversed(keys)}
+    if several := _several(text):
+        return several
+    named = {key.lower(): key for key in reversed(_KEY.findall(text))}
     score = next((named[key] for key in _SCORE_KEYS if key in named), None)
     choice = next((named[key] for key in _CHOICE_KEYS if key in named), None)
     reason = next((named[key] for key in _REASON_KEYS if key in named), None)
     settings: dict[str, str | list[str]] = {}
-    if nested := _NESTED.findall(text):
-        criteria = tuple(dict.fromkeys(name for name, _ in nested))
-        why = "the prompt shows JSON with an object for each criterion"
-        settings["score"] = "{criterion}." + nested[0][1]
-        return AnswerGuess("json", why, settings, criteria)
     if is_compare and choice is not None:
         settings["choice"] = choice
     elif score is not None:
-        settings["score"] = score
+        around = [name for name, key in _NESTED.findall(text) if key == score]
+        settings["score"] = f"{around[0]}.{score}" if around else score
     elif _JSON_WORD.search(text):
         settings["choice" if is_compare else "score"] = "winner" if is_compare else "score"
         return AnswerGuess("json", "the prompt speaks of JSON, and the key is not known", settings)
@@ -206,6 +209,20 @@ def _guess_json(text: str, *, is_compare: bool) -> AnswerGuess | None:
     if reason is not None:
         settings["reason"] = reason
     return AnswerGuess("json", "the prompt shows JSON with these keys", settings)
+
+
+def _several(text: str) -> AnswerGuess | None:
+    """JSON with a score for each of several criteria: in an object of its own, or as a plain number."""
+    nested = _NESTED.findall(text)
+    criteria = tuple(dict.fromkeys(name for name, _ in nested))
+    if len(criteria) > 1:
+        why = "the prompt shows JSON with an object for each criterion"
+        return AnswerGuess("json", why, {"score": "{criterion}." + nested[0][1]}, criteria)
+    flat = dict.fromkeys(name for name in _NUMBER_VALUE.findall(text) if not _CONFIDENCE.search(name))
+    if len(flat) > 1 and not any(name.lower() in _SCORE_KEYS for name in flat):
+        why = "the prompt shows JSON with a number for each criterion"
+        return AnswerGuess("json", why, {"score": "{criterion}"}, tuple(flat))
+    return None
 
 
 _SCRIPTS = (

@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 
-from .prompt import Prompt, Suspicion, tokens_of
+from .prompt import BLOT, Prompt, Suspicion, tokens_of
 
 NAME = "unlike-siblings"
 
@@ -29,38 +29,52 @@ _LINE = re.compile(
     re.MULTILINE,
 )
 _HEADING = re.compile(r"^[ \t]{0,3}#{1,6}[ \t]*([^\n]{2,60}?)[ \t]*$", re.MULTILINE)
-_STEP = re.compile(r"^[ \t]*\d{1,2}[.)、][ \t]*\S", re.MULTILINE)
 _EXPLAIN = re.compile(
-    r"\b(?:explain|explanation of|justif\w+|rationale|reasoning|reasons? for)\b|(?:detailed|brief|short) (?:explanation|feedback)"
-    r"|解释|理由|说明|설명하|이유",
+    r"\bexplain\b|\bjustify\b|\b(?:provide|give|write|state|include|add|with)\b[^.\n]{0,40}\b(?:explanation|justification|rationale|reason|feedback)"
+    r"|(?:请|进行|给出|说明|写明|写出)[^。\n]{0,12}(?:解释|理由|原因)|(?:이유|근거)를|설명(?:하|해)",
     re.IGNORECASE,
 )
+_SHARED_LINE = 8
+"""A line that is shorter than this in bytes is no sign of a common origin."""
+
+_MOST_SHOWN = 5
 
 
 def compare(prompts: Sequence[Prompt]) -> Iterator[tuple[Prompt, Suspicion]]:
     """Each protocol that stands apart from the rest of its family, with all its differences in one."""
     if len(prompts) <= _AGREEING:
         return
-    seen = [(prompt, _settings(prompt), _sections(prompt)) for prompt in prompts]
-    for prompt, settings, sections in seen:
-        others = [
-            (their_settings, their_sections)
-            for other, their_settings, their_sections in seen
-            if other is not prompt
-        ]
+    seen = [(prompt, _settings(prompt), _sections(prompt), _lines(prompt)) for prompt in prompts]
+    for prompt, settings, sections, lines in seen:
+        others = [one for one in seen if one[0] is not prompt]
+        if not _is_of_the_family(lines, [their_lines for *_, their_lines in others]):
+            continue
         unlike = [
-            *_lacking(sections, [their for _, their in others]),
-            *_different(settings, [their for their, _ in others]),
+            *_lacking(sections, [their_sections for _, _, their_sections, _ in others]),
+            *_different(settings, [their_settings for _, their_settings, _, _ in others]),
         ]
         if unlike:
+            more = len(unlike) - _MOST_SHOWN
+            shown = "; ".join(unlike[:_MOST_SHOWN]) + (f"; and {more} more" if more > 0 else "")
             yield (
                 prompt,
                 Suspicion(
                     prompt.user_start,
-                    f"it differs from its {len(others)} siblings: {'; '.join(unlike)}.",
+                    f"it differs from its {len(others)} siblings: {shown}.",
                     "Bring it into line, or accept the difference with a reason.",
                 ),
             )
+
+
+def _is_of_the_family(own: frozenset[str], others: Sequence[frozenset[str]]) -> bool:
+    """Whether a line of it stands in most of the others too: folders side by side may be strangers."""
+    counts = Counter(line for lines in others for line in lines if line in own)
+    return any(count >= _AGREEING and 2 * count >= len(others) for count in counts.values())
+
+
+def _lines(prompt: Prompt) -> frozenset[str]:
+    lines = (line.strip(f" \t{BLOT}") for line in prompt.words.split("\n"))
+    return frozenset(line for line in lines if len(line.encode()) >= _SHARED_LINE)
 
 
 def _is_custom(count: int, others: int) -> bool:
@@ -104,7 +118,7 @@ def _settings(prompt: Prompt) -> dict[str, Hashable]:
 
 
 def _sections(prompt: Prompt) -> frozenset[str]:
-    """The parts of a prompt by name: headings, labels, and the steps that are asked for.
+    """The parts of a prompt by name: headings, labels, and whether an explanation is asked for.
 
     The words of the protocol's own name are left out, so that "Fluency Score" and "Clarity
     Score" are the same section.
@@ -121,9 +135,8 @@ def _sections(prompt: Prompt) -> frozenset[str]:
         for title in pattern.findall(words)
         if (name := _plain(title, own))
     }
-    steps = [line for line in words.split("\n") if _STEP.match(line)]
-    if any(_EXPLAIN.search(step) for step in steps):
-        found.add("a step that asks for an explanation")
+    if _EXPLAIN.search(words) or prompt.protocol.answer.reason:
+        found.add("a request for an explanation")
     return frozenset(found)
 
 

@@ -1,0 +1,148 @@
+"""All judgments of one item become results: samples averaged, both orders of a pair settled.
+
+Pure, and never calls a model: a run can be combined anew at any time. A failed judgment is counted in
+every result and never takes part in a mean.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from .records import Choice, Estimator, Item, Judgment, Order, Protocol, Result, Scale, Score, Status, Subject
+
+
+class Judged(Struct, frozen=True):
+    """One judgment with its place among the calls for its item."""
+
+    order: Order
+    sample: int
+    judgment: Judgment
+
+
+def combine(item: Item, protocol: Protocol, model: str, judged: Sequence[Judged]) -> list[Result]:
+    """The results of one item under one protocol and one model: a row for each score, and one for the choice."""
+    cells: dict[tuple[str, Subject | None], list[Score]] = {}
+    for one in judged:
+        for score in one.judgment.scores:
+            cells.setdefault((score.criterion, score.subject), []).append(score)
+    explanation = next((one.judgment.explanation for one in judged if one.judgment.explanation), "")
+    flags = tuple(dict.fromkeys(flag for one in judged for flag in one.judgment.flags))
+    common = Result(
+        item=item.id,
+        protocol=f"{protocol.id}@{protocol.digest}",
+        criterion="",
+        model=model,
+        status="no_reply",
+        system=item.system,
+        group=item.group,
+        explanation=explanation,
+        system_a=item.system_a,
+        system_b=item.system_b,
+        flags=flags,
+    )
+    rows = [
+        _score_row(common, criterion, subject, scores, protocol.criteria.get(criterion))
+        for (criterion, subject), scores in cells.items()
+    ]
+    if any(one.judgment.choice_status is not None for one in judged):
+        rows.append(_choice_row(common, protocol, judged))
+    return rows
+
+
+def _score_row(
+    common: Result, criterion: str, subject: Subject | None, scores: Sequence[Score], scale: Scale | None
+) -> Result:
+    read = [score for score in scores if score.value is not None]
+    values = [score.value for score in read if score.value is not None]
+    value = math.fsum(values) / len(values) if values else None
+    confidences = [score.confidence for score in read if score.confidence is not None]
+    explanation = next((score.explanation for score in scores if score.explanation), common.explanation)
+    return _filled(
+        common,
+        criterion=criterion,
+        subject=subject,
+        system=_system_of(common, subject),
+        status="ok" if values else _commonest([score.status for score in scores]),
+        value=value,
+        normalized=scale.normalized(value) if scale is not None and value is not None else None,
+        spread=_spread(values),
+        how=read[0].how if read else None,
+        estimator=_estimator(scores),
+        n_samples=len(scores),
+        n_failed=len(scores) - len(values),
+        confidence=math.fsum(confidences) / len(confidences) if confidences else None,
+        explanation=explanation,
+    )
+
+
+def _choice_row(common: Result, protocol: Protocol, judged: Sequence[Judged]) -> Result:
+    """Which response won. A verdict counts where both orders agree; otherwise it is a tie, and says so."""
+    by_sample: dict[int, list[Judgment]] = {}
+    for one in judged:
+        by_sample.setdefault(one.sample, []).append(one.judgment)
+    verdicts: list[Choice] = []
+    has_conflict = False
+    for judgments in by_sample.values():
+        choices = [judgment.choice for judgment in judgments if judgment.choice is not None]
+        if len(choices) < len(judgments):
+            continue
+        agrees = len(set(choices)) == 1
+        has_conflict = has_conflict or not agrees
+        verdicts.append(choices[0] if agrees else "tie")
+    failed = [one.judgment for one in judged if one.judgment.choice is None]
+    confidences = [j.choice_confidence for one in judged if (j := one.judgment).choice_confidence is not None]
+    read = [one.judgment for one in judged if one.judgment.choice is not None]
+    return _filled(
+        common,
+        criterion="overall" if "overall" in protocol.criteria else next(iter(protocol.criteria)),
+        status="ok"
+        if verdicts
+        else _commonest([judgment.choice_status or "unparsed" for judgment in failed]),
+        choice=_majority(verdicts) if verdicts else None,
+        how=read[0].choice_how if read else None,
+        estimator="samples" if len(by_sample) > 1 else "parsed",
+        n_samples=len(judged),
+        n_failed=len(failed),
+        confidence=math.fsum(confidences) / len(confidences) if confidences else None,
+        flags=(*common.flags, "order_conflict") if has_conflict else common.flags,
+    )
+
+
+def _filled(common: Result, **fields: object) -> Result:
+    return Result(**{**{name: getattr(common, name) for name in Result.__struct_fields__}, **fields})
+
+
+def _system_of(common: Result, subject: Subject | None) -> str:
+    """A score of one response of a pair belongs to the system that wrote it."""
+    if subject is None:
+        return common.system
+    return (common.system_a if subject == "a" else common.system_b) or common.system
+
+
+def _commonest(statuses: Sequence[Status]) -> Status:
+    return Counter(statuses).most_common(1)[0][0]
+
+
+def _majority(verdicts: Sequence[Choice]) -> Choice:
+    """The most frequent verdict; where two are equally frequent, the samples are tied."""
+    counts = Counter(verdicts).most_common(2)
+    if len(counts) == 2 and counts[0][1] == counts[1][1]:
+        return "tie"
+    return counts[0][0]
+
+
+def _spread(values: Sequence[float]) -> float | None:
+    """The standard deviation of the samples; none for a single one."""
+    if len(values) < 2:
+        return None
+    mean = math.fsum(values) / len(values)
+    return math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
+
+
+def _estimator(scores: Sequence[Score]) -> Estimator:
+    own = scores[0].estimator
+    return "samples" if own == "parsed" and len(scores) > 1 else own
