@@ -84,7 +84,11 @@ def chat(text: str | None = "4", *, finish: str = "stop", logprobs: Any = None, 
             "model": "judge-1",
             "system_fingerprint": "fp_1",
             "choices": [choice],
-            "usage": {"prompt_tokens": 20, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": 8}},
+            "usage": {
+                "prompt_tokens": 20,
+                "completion_tokens": 5,
+                "prompt_tokens_details": {"cached_tokens": 8},
+            },
         }
     )
 
@@ -110,8 +114,12 @@ def message(*blocks: dict[str, Any], stop: str = "end_turn") -> Answer:
     )
 
 
-def error(status: int, text: str = "went wrong", *, code: str | None = None, param: str | None = None) -> Answer:
-    return as_json({"error": {"message": text, "type": "invalid_request_error", "code": code, "param": param}}, status)
+def error(
+    status: int, text: str = "went wrong", *, code: str | None = None, param: str | None = None
+) -> Answer:
+    return as_json(
+        {"error": {"message": text, "type": "invalid_request_error", "code": code, "param": param}}, status
+    )
 
 
 def limited(retry_after: str | None = None) -> Answer:
@@ -227,7 +235,9 @@ class FakeServer:
         """Answer until told to stop."""
         self._loop = asyncio.get_running_loop()
         self._stop = asyncio.Event()
-        server = await asyncio.start_server(self._connected, "127.0.0.1", self._port, backlog=1024, limit=1 << 26)
+        server = await asyncio.start_server(
+            self._connected, "127.0.0.1", self._port, backlog=1024, limit=1 << 26
+        )
         self._port = server.sockets[0].getsockname()[1]
         self._ready.set()
         await self._stop.wait()
@@ -242,7 +252,7 @@ class FakeServer:
         self.open_connections += 1
         try:
             while (request := await _read(reader)) is not None:
-                if not await self._serve_one(request, writer):
+                if not await self._serve_one(request, reader, writer):
                     break
         except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
             pass
@@ -250,7 +260,9 @@ class FakeServer:
             self.open_connections -= 1
             writer.close()
 
-    async def _serve_one(self, request: Request, writer: asyncio.StreamWriter) -> bool:
+    async def _serve_one(
+        self, request: Request, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> bool:
         """Answer one request; whether the connection goes on."""
         self.n_requests += 1
         self.requests.append(request)
@@ -261,7 +273,7 @@ class FakeServer:
             latency = self._latency if answer.latency is None else answer.latency
             if latency:
                 await asyncio.sleep(latency)
-            return await _write(answer, writer)
+            return await _write(answer, reader, writer)
         finally:
             self.in_flight -= 1
 
@@ -280,7 +292,9 @@ async def _read(reader: asyncio.StreamReader) -> Request | None:
         return None
     first, *lines = head[:-4].decode("latin-1").split("\r\n")
     method, path, _ = first.split(" ", 2)
-    headers = {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    headers = {
+        name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)
+    }
     if headers.get("transfer-encoding") == "chunked":
         body = b""
         while size := int(await reader.readline(), 16):
@@ -291,9 +305,10 @@ async def _read(reader: asyncio.StreamReader) -> Request | None:
     return Request(method, path, headers, body, time.monotonic())
 
 
-async def _write(answer: Answer, writer: asyncio.StreamWriter) -> bool:
+async def _write(answer: Answer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
     if answer.wire == "hang":
-        await asyncio.sleep(3600)
+        await reader.read()  # until the other side goes
+        return False
     if answer.wire == "close":
         return False
     headers = {"content-type": "application/json", "content-length": str(len(answer.body)), **answer.headers}
@@ -317,7 +332,7 @@ async def _write(answer: Answer, writer: asyncio.StreamWriter) -> bool:
         await asyncio.sleep(0.02)
         writer.write(b" ")
         await writer.drain()
-    await asyncio.sleep(3600)
+    await reader.read()
     return False
 
 

@@ -9,14 +9,14 @@ import pickle
 import traceback
 from urllib.parse import quote
 
-import fakeserver as fs
 import pytest
-from fakeserver import Answer, FakeServer
 
+import fakeserver as fs
 from adjudge.errors import AuthError, ModelError
 from adjudge.models import Network, Parameters, parse_model
 from adjudge.models.keys import KeySource, Secret
 from adjudge.records import Call, Message
+from fakeserver import Answer, FakeServer
 
 CANARY = "sk-canary/9f8e7d6c5b4a+Q0"
 CALL = Call("key-1", "item-1", "p@1", ("clarity",), "m", (Message("user", "Judge this."),))
@@ -56,7 +56,9 @@ ENDS: dict[str, Answer] = {
 
 def with_echo(answer: Answer, echo: str) -> Answer:
     body = answer.body.replace(b"KEY", echo.encode())
-    return Answer(answer.status, body, {k: v.replace("KEY", echo) for k, v in answer.headers.items()}, answer.wire)
+    return Answer(
+        answer.status, body, {k: v.replace("KEY", echo) for k, v in answer.headers.items()}, answer.wire
+    )
 
 
 async def everything_seen(server: FakeServer) -> str:
@@ -90,9 +92,14 @@ def test_the_key_is_in_nothing_that_a_call_leaves_behind(
         assert [leak for leak in LEAKS if leak in seen] == []
 
 
-def test_a_redirect_to_another_host_is_not_followed_and_that_host_sees_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_redirect_to_another_host_is_not_followed_and_that_host_sees_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("CANARY_KEY", CANARY)
-    with FakeServer() as other, FakeServer(default=fs.redirect(f"{other.url}/v1/chat/completions", 307)) as server:
+    with (
+        FakeServer() as other,
+        FakeServer(default=fs.redirect(f"{other.url}/v1/chat/completions", 307)) as server,
+    ):
         asyncio.run(everything_seen(server))
         assert (server.n_requests, other.n_connections) == (1, 0)
 
@@ -150,7 +157,9 @@ def test_a_key_that_stays_refused_stops_at_the_first_401(monkeypatch: pytest.Mon
         async def run() -> None:
             model = parse_model("openai:judge")
             for _ in range(3):
-                with pytest.raises(AuthError, match=r"refused the key \(401\)\. Check the key in OPENAI_API_KEY\."):
+                with pytest.raises(
+                    AuthError, match=r"refused the key \(401\)\. Check the key in OPENAI_API_KEY\."
+                ):
                     await model.ask(CALL, Parameters())
             await model.close()
 
@@ -165,7 +174,9 @@ def test_a_missing_key_is_told_before_anything_is_sent(monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("value", ["sk-with a-space-0123", "sk-line\nbreak-0123456", "sk-ключ-0123456789"])
-def test_a_key_that_no_header_can_carry_is_refused_without_being_shown(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_that_no_header_can_carry_is_refused_without_being_shown(
+    value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("CANARY_KEY", value)
     with pytest.raises(AuthError, match="CANARY_KEY") as raised:
         KeySource("CANARY_KEY").read()

@@ -15,7 +15,7 @@ from msgspec import Struct
 from .records import Choice, Estimator, Item, Judgment, Order, Protocol, Result, Scale, Score, Status, Subject
 
 
-class Judged(Struct, frozen=True):
+class Voice(Struct, frozen=True):
     """One judgment with its place among the calls for its item."""
 
     order: Order
@@ -23,7 +23,7 @@ class Judged(Struct, frozen=True):
     judgment: Judgment
 
 
-def combine(item: Item, protocol: Protocol, model: str, judged: Sequence[Judged]) -> list[Result]:
+def combine(item: Item, protocol: Protocol, model: str, judged: Sequence[Voice]) -> list[Result]:
     """The results of one item under one protocol and one model: a row for each score, and one for the choice."""
     cells: dict[tuple[str, Subject | None], list[Score]] = {}
     for one in judged:
@@ -79,7 +79,7 @@ def _score_row(
     )
 
 
-def _choice_row(common: Result, protocol: Protocol, judged: Sequence[Judged]) -> Result:
+def _choice_row(common: Result, protocol: Protocol, judged: Sequence[Voice]) -> Result:
     """Which response won. A verdict counts where both orders agree; otherwise it is a tie, and says so."""
     by_sample: dict[int, list[Judgment]] = {}
     for one in judged:

@@ -46,7 +46,7 @@ class _Block(Struct):
     type: str
     text: str | None = None
     thinking: str | None = None
-    input: msgspec.Raw | None = None
+    input: msgspec.Raw = msgspec.Raw()
 
 
 class _Usage(Struct):
@@ -105,7 +105,7 @@ class AnthropicModel(RemoteModel):
             return None
         text = reasoning = ""
         for block in answer.content:
-            if block.type == "tool_use" and block.input is not None:
+            if block.type == "tool_use":
                 text += bytes(block.input).decode("utf-8", "replace")
             text += block.text or ""
             reasoning += block.thinking or ""

@@ -178,7 +178,7 @@ async def _probe_schema(model: Model, room: int, notes: list[str]) -> bool | Non
     if reply.error is not None:
         notes.append(reply.error.message)
         return None
-    if any("schema" in text for text in model.adjustments[known:]):
+    if any(text.startswith("schema") for text in model.adjustments[known:]):
         return False
     try:
         msgspec.json.decode(reply.text, type=dict[str, int])

@@ -89,6 +89,7 @@ class Gate:
         tpm: float | None = None,
         window_seconds: float = 60.0,
         outage_seconds: float = 120.0,
+        backoff_seconds: float = 0.5,
     ) -> None:
         self.host = host
         self.ceiling = max(1, ceiling)
@@ -110,6 +111,7 @@ class Gate:
         self._failing_since = 0.0
         self._breaks = 0
         self._outage_seconds = outage_seconds
+        self._backoff_seconds = backoff_seconds
 
     @property
     def is_broken(self) -> bool:
@@ -235,7 +237,7 @@ class Gate:
             return
         if now >= self._paused_until:
             self._breaks += 1
-            longest = min(LONGEST_PAUSE_SECONDS, 0.5 * 2**self._breaks)
+            longest = min(LONGEST_PAUSE_SECONDS, self._backoff_seconds * 2.0 ** min(self._breaks, 20))
             self.pause(uniform(longest / 2, longest))
         if now - self._failing_since > self._outage_seconds:
             self._give_up(note)

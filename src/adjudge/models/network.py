@@ -17,7 +17,7 @@ DEFAULT_CONCURRENCY = 64
 
 
 class Network:
-    """`concurrency` is the most that is in flight at one host; rpm and tpm are per minute, host and key."""
+    """`concurrency` is the most that is in flight at one host; rpm and tpm hold per minute (window), host and key."""
 
     def __init__(
         self,
@@ -25,6 +25,7 @@ class Network:
         concurrency: int = DEFAULT_CONCURRENCY,
         rpm: float | None = None,
         tpm: float | None = None,
+        window_seconds: float = 60.0,
         backoff_seconds: float = 0.5,
         idle_seconds: float = 30.0,
         outage_seconds: float = 120.0,
@@ -37,7 +38,7 @@ class Network:
         """how long one call waits in all for a host that turns it away"""
         self._idle_seconds = idle_seconds
         self._outage_seconds = outage_seconds
-        self._rpm, self._tpm = rpm, tpm
+        self._rpm, self._tpm, self._window_seconds = rpm, tpm, window_seconds
         self._gates: dict[tuple[str, str], Gate] = {}
         self._transports: dict[str, Transport] = {}
 
@@ -46,7 +47,13 @@ class Network:
         found = self._gates.get((host, key_env))
         if found is None:
             found = Gate(
-                host, self.concurrency, rpm=self._rpm, tpm=self._tpm, outage_seconds=self._outage_seconds
+                host,
+                self.concurrency,
+                rpm=self._rpm,
+                tpm=self._tpm,
+                window_seconds=self._window_seconds,
+                outage_seconds=self._outage_seconds,
+                backoff_seconds=self.backoff_seconds,
             )
             self._gates[host, key_env] = found
         return found

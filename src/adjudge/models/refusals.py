@@ -33,7 +33,7 @@ def refused_parameter(said: Said, sent: Collection[str]) -> str | None:
     head = re.split(r"[.\[]", said.param)[0]
     if head in sent:
         return head
-    if head and head not in ("body", "messages"):
+    if head not in ("", "body"):
         return None
     # Longest names first: "max_tokens" must not be found inside another name.
     places = [

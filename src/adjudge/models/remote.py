@@ -45,6 +45,9 @@ ADAPTATIONS = 8
 LONGEST_BACKOFF_SECONDS = 30.0
 LONGEST_LIMITED_SECONDS = 60.0
 
+_SCHEMAS = {"response_format": "schema", "tools": "schema"}
+"""Parameters that carry the schema, which the user knows by that name."""
+
 TOKENS_PER_BYTE = 0.5
 """For the limit of tokens, until the model's own counts are known: more than any real text has."""
 
@@ -273,7 +276,7 @@ class RemoteModel(Model):
         if self._changes.get(own_name) != new_name:
             self._changes[own_name] = new_name
             value = bytes(sent[name])[:40].decode("utf-8", "replace")
-            what = f"{own_name} {value}" if own_name in ("temperature", "seed") else own_name
+            what = _SCHEMAS.get(own_name) or (f"{own_name} {value}" if len(value) < 20 else own_name)
             how = f"is sent as {new_name}" if new_name else "is not sent"
             self.adjustments.append(f"{what} {how}: {self.name} refuses it ({words})")
         return True

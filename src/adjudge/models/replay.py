@@ -53,7 +53,7 @@ class _Place(Struct):
     criterion: str | None = None
     order: Order | None = None
     sample: int | None = None
-    logprobs: msgspec.Raw | None = None
+    logprobs: msgspec.Raw = msgspec.Raw()
 
 
 class _Row(Struct):
@@ -227,7 +227,7 @@ class _Index:
         if not -1 <= sample < 2**31 or row.sample == -1:
             problems.add(number, f"sample {row.sample} is not a number from 0 on. Count samples from 0.")
             return False
-        if row.logprobs is not None and bytes(row.logprobs) != b"null":
+        if bytes(row.logprobs) not in (b"", b"null"):
             self.has_logprobs = True
             try:
                 _decode_row(line)

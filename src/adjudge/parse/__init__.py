@@ -2,7 +2,7 @@
 
 from .choice import read_choice
 from .json_layout import read_json
-from .judgment import parse
+from .judgment import parse, unanswered
 from .score import read_score
 
-__all__ = ["parse", "read_choice", "read_json", "read_score"]
+__all__ = ["parse", "read_choice", "read_json", "read_score", "unanswered"]

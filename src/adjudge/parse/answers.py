@@ -70,6 +70,9 @@ def _hard(words: tuple[str, ...]) -> re.Pattern[str]:
     )
 
 
+_SEPARATORS = (":", "=", "->", "→", "|", "- ", "– ", "— ")
+
+
 @lru_cache(maxsize=8)
 def _labels(words: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile(f"(?:{'|'.join(words)})" + _AFTER_LABEL)
@@ -99,6 +102,8 @@ def hard_marks(text: str, words: tuple[str, ...]) -> list[Mark]:
 def labels(text: str, words: tuple[str, ...]) -> list[Mark]:
     """Labels that name an answer, in order; the words before a label tell its rank."""
     found: list[Mark] = []
+    if not any(sign in text for sign in _SEPARATORS):
+        return found
     for match in _labels(words).finditer(text):
         rank = _rank(text, match.start())
         if rank:

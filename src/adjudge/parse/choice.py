@@ -26,10 +26,11 @@ _FILLER = re.compile(
     r"(?:(?:the|my|is|i|would|choose|select|prefer|pick|final|verdict|winner|answer|choice|better|best|that|an?\b(?=\s(?:tie|draw)))"
     r"(?![a-z])[\s:\"'(\[]{1,4}){0,5}"
 )
-_OPENING = re.compile(r"(?:[-•·>\"'“:`]|\s){0,6}")
+_OPENING = re.compile(r"(?:\ufffc++\s++)*+(?:[-•·>\"'“:`]|\s){0,6}")
 _HEAD_ENDS = re.compile(r"\s{0,2}(?:$|[\n,;!.(\[=，；！。（\ufffc)]|:|[-–—]\s)")
+_LAST_LINE = re.compile(r"\n[ \t]*+([^\s][^\n]{0,40})$")
 _PLAIN_TIE = re.compile(r"(?:an?\s)?(?:tie|draw|平|동점|무승부|引)")
-_ABSTAINS = re.compile(r"[\s\"'`(\[:]{0,6}(?:n/?a\b|none\b|null\b|not\sapplicable|unable|cannot)")
+_ABSTAINS = re.compile(r"[\s\"'`(\[:]{0,6}(?:n/a\b|not\sapplicable|unable|cannot)")
 
 
 def read_choice(text: str, options: tuple[str, str] = ("A", "B"), tie: bool = False) -> Reading:
@@ -42,11 +43,9 @@ def read_choice(text: str, options: tuple[str, str] = ("A", "B"), tie: bool = Fa
     reply = narrow(text[start:end])
     if not reply:
         return Reading()
-    found = _strict(reply, names)
-    if found is not None:
-        strict = text.strip() == text[start:end]
-    else:
-        found, strict = _anchored(reply, names), False
+    bare = _strict(reply, names)
+    is_strict = bare is not None and text.strip() == text[start:end]
+    found = bare or _anchored(reply, names)
     if found is None:
         return Reading(status="refused" if declines(reply) else "unparsed")
     if isinstance(found, Reading):
@@ -54,7 +53,7 @@ def read_choice(text: str, options: tuple[str, str] = ("A", "B"), tie: bool = Fa
     if found.side == "tie" and not tie:
         return Reading()
     span = (start + found.start, start + found.end)
-    return Reading(value=found.side, status="ok", how="strict" if strict else "anchored", span=span)
+    return Reading(value=found.side, status="ok", how="strict" if is_strict else "anchored", span=span)
 
 
 def _strict(reply: str, names: Options) -> Found | None:
@@ -78,7 +77,7 @@ def _anchored(reply: str, names: Options) -> Found | Reading | None:
         return Reading(status="conflicting") if is_contradicted else opening
     if said is not None:
         return said
-    labelled = _agreed(_values(own, labels(own, ANSWER_WORDS), names))
+    labelled = _agreed(_values(own, labels(own, ANSWER_WORDS), names)) or _closing(own, names)
     if labelled is None and ("```" in reply or "~~~" in reply):
         return _marked(folded(without_emphasis(set_aside(reply, fenced=False))), names)
     return labelled
@@ -139,6 +138,14 @@ def _opening(cased: str, own: str, names: Options) -> Found | None:
     return found
 
 
+def _closing(own: str, names: Options) -> Found | None:
+    """The option that has the last line to itself."""
+    end = len(own.rstrip())
+    line = _LAST_LINE.search(own, max(0, end - 60), end)
+    found = names.value_at(own, line.start(1)) if line else None
+    return found if found is not None and not own[_closed(own, found.end) : end].strip(" .。") else None
+
+
 def _closed(own: str, end: int) -> int:
     while own.startswith((")", "]", '"', "'", "`"), end):
         end += 1
@@ -149,4 +156,7 @@ def _labels_other(own: str, found: Found, names: Options) -> bool:
     """Whether the other option labels a passage in the same way, so that neither label is a verdict."""
     other = names.keys[1] if found.side == "first" else names.keys[0]
     sign = own[found.end : found.end + 1]
-    return sign in (":", ".", ")") and re.search(rf"(?:^|\s){other}{re.escape(sign)}\s", own[found.end :]) is not None
+    return (
+        sign in (":", ".", ")")
+        and re.search(rf"(?:^|\s){other}{re.escape(sign)}\s", own[found.end :]) is not None
+    )

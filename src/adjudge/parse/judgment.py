@@ -59,6 +59,18 @@ def parse(
     return structs.replace(judgment, flags=_flags(protocol, judgment, reply))
 
 
+def unanswered(protocol: Protocol, status: Status) -> Judgment:
+    """The judgment of a call that brought no reply: every score that was asked for has this status."""
+    scores = []
+    for name, scale in protocol.criteria.items():
+        if scale is not None:
+            path = protocol.answer.scores.get(name, protocol.answer.score or "")
+            subjects: list[Subject | None] = ["a", "b"] if "{subject}" in path else [None]
+            scores += [Score(name, status, subject=subject) for subject in subjects]
+    has_choice = protocol.task == "compare" and (protocol.answer.choice is not None or not scores)
+    return Judgment(scores=tuple(scores), choice_status=status if has_choice else None)
+
+
 def _with_finish(score: Score, finish: str | None) -> Score:
     if score.status != "unparsed" or finish is None:
         return score

@@ -19,10 +19,7 @@ _WORDS: dict[str, float] = (
     | {char: float(n) for n, char in enumerate("零一二三四五六七八九十")}
     | {"〇": 0.0, "两": 2.0, "兩": 2.0, "한": 1.0, "두": 2.0, "세": 3.0, "네": 4.0}
     | {char: float(n) for n, char in enumerate("영일이삼사오육칠팔구십")}
-    | {
-        word: float(n)
-        for n, word in enumerate("하나 둘 셋 넷 다섯 여섯 일곱 여덟 아홉 열".split(), start=1)
-    }
+    | {word: float(n) for n, word in enumerate("하나 둘 셋 넷 다섯 여섯 일곱 여덟 아홉 열".split(), start=1)}
 )
 
 _DIGITS = r"[0-9]++(?:\.[0-9]++)?+"
@@ -60,7 +57,10 @@ _RANGE_AFTER = re.compile(
     rf"\s{{0,2}}{_UNIT}?+\s{{0,2}}(?:[-–—~−～]|to\b|or\b|and/or\b|through\b|到|至|或者?|에서|부터|이?나)\s{{0,2}}({_DIGITS}|{_WORD})",
     re.I,
 )
-_RANGE_BEFORE = re.compile(rf"(?:between|from)\s{{1,2}}$|{_DIGITS}\s?{_UNIT}?+\s?(?:to|or|到|至|或者?|에서|부터)\s?$", re.I)
+_RANGE_BEFORE = re.compile(
+    rf"(?:between|from)\s{{1,2}}(?:{_DIGITS}\sand\s)?$|{_DIGITS}\s?{_UNIT}?+\s?(?:to|or|到|至|或者?|에서|부터)\s?$",
+    re.I,
+)
 
 
 class Number(NamedTuple):
@@ -127,7 +127,7 @@ def _stands_free(text: str, at: int) -> bool:
         return False
     if before in "–—~" and at > 1 and text[at - 2].isalnum():
         return False
-    return not _RANGE_BEFORE.search(text, max(0, at - 14), at)
+    return not _RANGE_BEFORE.search(text, max(0, at - 20), at)
 
 
 def _digits_at(text: str, at: int) -> Number | None:
@@ -171,7 +171,9 @@ def _stars_at(text: str, at: int) -> Number | None:
         return None
     full = sum(char in "★⭐🌟" for char in stars[1])
     empty = sum(char == "☆" for char in stars[2])
-    return Number(float(full), at, stars.end(), stars.end(), float(full + empty) if empty else None, unit=True)
+    return Number(
+        float(full), at, stars.end(), stars.end(), float(full + empty) if empty else None, unit=True
+    )
 
 
 def _with_tail(text: str, number: Number) -> Number | None:

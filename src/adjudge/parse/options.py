@@ -63,7 +63,9 @@ class Options:
             self._noun_names = frozenset()
             one, two = (re.escape(key) for key in self.keys)
             self._mention = re.compile(rf"(?i)(?<!\w)(?:({one})|({two}))(?!\w)(?:\s(?:{_NOUNS})\b)?")
-        self._tie_names = {"tie", "c"} - {name.casefold() for name in self.exact} - (set() if self.is_keyed else {"c"})
+        self._tie_names = (
+            {"tie", "c"} - {name.casefold() for name in self.exact} - (set() if self.is_keyed else {"c"})
+        )
         self._value = re.compile(self._value_pattern())
 
     def _key_pattern(self) -> str:
@@ -106,7 +108,11 @@ class Options:
         noun = self._noun_before(text, opens)
         if noun:
             closes = end
-            while closes < len(text) and text[closes] in ")]\"”" and any(mark in text[opens:start] for mark in "([\"“"):
+            while (
+                closes < len(text)
+                and text[closes] in ')]"”'
+                and any(mark in text[opens:start] for mark in '(["“')
+            ):
                 closes += 1
             return Found(side, opens - noun, closes)
         previous = text[start - 1] if start else " "
@@ -171,10 +177,16 @@ class Options:
         if alone and key == "a" and _ARTICLE_FOLLOWED.match(folded, end):
             return None
         side: Side = "first" if key == self.keys[0] else "second"
-        return Found(side, match.start("one") if not self.has_noun else match.start(), match.end("one") if not self.has_noun else end)
+        return Found(
+            side,
+            match.start("one") if not self.has_noun else match.start(),
+            match.end("one") if not self.has_noun else end,
+        )
 
 
-_AND_ANOTHER = re.compile(r"\s?(?:or|and|/|,|&|vs\.?|versus)\s?(?:(?:the|responses?|outputs?|assistants?|options?)\s)?\(?(?:[a-d]|[0-9])\)?(?![\w'’])")
+_AND_ANOTHER = re.compile(
+    r"\s?(?:or|and|/|,|&|vs\.?|versus)\s?(?:(?:the|responses?|outputs?|assistants?|options?)\s)?\(?(?:[a-d]|[0-9])\)?(?![\w'’])"
+)
 _ARTICLE_FOLLOWED = re.compile(
     r"\s(?!(?:is|was|wins|because|since|as|provides|has|performs|does|gives|offers|better|due|for|with|and|but|than|over)\b)[a-z]"
 )

@@ -66,8 +66,34 @@ _LEADS = frozenset(
     "of a an is as at to be it this that them with score scored rating rated grade only perfect solid strong full just summary response answer "
     "output text it's around about approximately roughly".split()
 )
-_LEADS_CJK = tuple("评評给給打得为是予出到分数应该") + ("점수", "점수는", "점수를", "평점", "평점은", ":", '"', "'", "(")
-_AFTER_DIGITS = ("/", "점", "分", "点", "點", "星", "out", "of ", "star", "point", "mark", "pts", "and a half", "½")
+_LEADS_CJK = (
+    *"评評给給打得为是予出到分数应该",
+    "점수",
+    "점수는",
+    "점수를",
+    "평점",
+    "평점은",
+    ":",
+    '"',
+    "'",
+    "(",
+)
+_AFTER_DIGITS = (
+    "/",
+    "점",
+    "分",
+    "点",
+    "點",
+    "星",
+    "out",
+    "of ",
+    "star",
+    "point",
+    "mark",
+    "pts",
+    "and a half",
+    "½",
+)
 
 
 class Said(NamedTuple):

@@ -15,7 +15,20 @@ _TASK = (
     r"answer|respond|engag|continu|do\s(?:that|this|so)|process|review|participat|offer|make|decid|pick|support|generat|discuss)"
 )
 _SIGNS = (
-    *("n't", "n’t", "cant ", "cannot", "can not", "could not", "will not", "unable", "not able", "declin", "refuse", "wont "),
+    *(
+        "n't",
+        "n’t",
+        "cant ",
+        "cannot",
+        "can not",
+        "could not",
+        "will not",
+        "unable",
+        "not able",
+        "declin",
+        "refuse",
+        "wont ",
+    ),
     *("comfortable", "sorry", "apolog", "impossible", "not possible", "n/a", "not applicable", "abstain"),
     *("no score", "no rating", "no verdict"),
 )

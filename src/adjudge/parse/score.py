@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 
 from ..records import How, Reading, Scale, Status
 from .answers import ANSWER, LABEL, PART, SCORE_WORDS, Mark, hard_marks, labels, part_labels
@@ -21,22 +22,31 @@ from .text import folded, narrow, set_aside, window, without_emphasis
 _NUMBER = r"(-?[0-9]{1,9}(?:\.[0-9]{1,9})?)"
 _BARE = re.compile(_NUMBER)
 _BARE_MARKED = re.compile(
-    rf"\[\[\s?{_NUMBER}\s?\]\]|\[(?:result|score|rating)\]\s?{_NUMBER}|<(score|rating|result|grade)>\s?{_NUMBER}\s?</\3>", re.I
+    rf"\[\[\s?{_NUMBER}\s?\]\]|\[(?:result|score|rating)\]\s?{_NUMBER}|<(score|rating|result|grade)>\s?{_NUMBER}\s?</\3>",
+    re.I,
 )
 _FILLER = re.compile(
     r"[\s\"'`“”‘’(\[{<:=|]{0,10}"
     r"(?:(?:the|an?|my|is|of|as|i|would|give|it|this|response|score|scored|rating|rate|final|overall|result|"
     r"should\sbe|will\sbe|be|为|是|给|得|分数|得分|评分|점수|점수는|점수:)(?![a-z])[\s:\"'(\[]{0,4}){0,5}"
 )
-_ABSTAINS = re.compile(r"[\s\"'`(\[:]{0,6}(?:n/?a\b|none\b|null\b|not\s(?:applicable|available|given)|unable|cannot|无法|不适用|없음|불가)")
+_ABSTAINS = re.compile(
+    r"[\s\"'`(\[:]{0,6}(?:n/a\b|not\s(?:applicable|available|given)|unable|cannot|无法|不适用|없음|불가)"
+)
 _ANOTHER = re.compile(r"\s?(?:,|;|and|&|vs\.?|or)\s?[0-9]++(?:\.[0-9]++)?+\s?(?:$|[\n.,;)\]<])")
-_OPENING = re.compile(r"(?:[-•·>(\[\"'“:`]|\s){0,6}")
+_OPENING = re.compile(r"(?:\ufffc++\s++)*+(?:[-•·>(\[\"'“:`]|\s){0,6}")
 _LIST_DOT = re.compile(r"(?:[.)]|、)(?=\s)")
 _HEAD_ENDS = re.compile(
     r"\s{0,2}(?:$|[\n,;:!(\[=，；：！。（\ufffc]|\.(?![0-9])|\)(?![a-z])|[-–—]\s?(?=\D)|[\"'”’`\]])|\s(?=(?:the|this|it|because|although|while|reason|explanation|since|i|that)\b)|\s{2,}"
 )
-_CLOSING = re.compile(r"(?:(?:[^0-9\s]\s?[.!?。！？]|[\n\ufffc])[ \t]*+|[a-z][ \t]?\()([0-9]++(?:\.[0-9]++)?+)\s?(?:/[0-9]++)?\)?[.。]?\s*$")
+_CLOSING = re.compile(
+    r"(?:(?:[^0-9\s]\s?[.!?。！？]|[\n\ufffc])[ \t]*+|[a-z][ \t]?\()([0-9]++(?:\.[0-9]++)?+)\s?(?:/[0-9]++)?\)?[.。]?\s*$"
+)
 _ALONE_ON_LINE = re.compile(r"\s++([0-9]++(?:\.[0-9]++)?+)[ \t]*+(?:\n|$)")
+_LONE_LINE = re.compile(
+    r"^[ \t]{0,4}([0-9]++(?:\.[0-9]++)?+)[ \t]?(?:/[ \t]?[0-9]++|分|점)?[.。]?[ \t\r]*+$", re.M
+)
+MOST_LINES = 100
 _LIST_LINE = re.compile(r"^[ \t]{0,4}([0-9]{1,2})[.)、][ \t]", re.M)
 _WORD_THEN_NUMBER = re.compile(r"[a-z][a-z ]{1,30}\(\s?(?=[0-9])")
 
@@ -61,6 +71,7 @@ def read_score(
         return Reading()
     bare = _BARE.fullmatch(reply) or _BARE_MARKED.fullmatch(reply)
     how: How = "strict" if bare and text.strip() == text[start:end] else "anchored"
+    reading: Reading | None
     if bare:
         place = bare.span(bare.lastindex or 0)
         reading = _judged(scale, [Number(float(reply[slice(*place)]), *place, place[1])])
@@ -97,18 +108,24 @@ def _spoken(own: str, scale: Scale, names: dict[str, float]) -> Reading | None:
         return _judged(scale, parts)
     if opening:
         return _judged(scale, opening)
-    said = [one.number for one in concluding(scores_said(own, scale.high or 0.0))] or _closing(own)
+    said = (
+        [one.number for one in concluding(scores_said(own, scale.high or 0.0))]
+        or _closing(own)
+        or _alone(own)
+    )
     return _judged(scale, said) if said else None
 
 
-def _marked(own: str, scale: Scale, names: dict[str, float], opening: Sequence[Number] = ()) -> Reading | None:
+def _marked(
+    own: str, scale: Scale, names: dict[str, float], opening: Sequence[Number] = ()
+) -> Reading | None:
     """What the strongest marks say; a score alone on the first line is as good as a mark."""
     found = hard_marks(own, SCORE_WORDS) + labels(own, SCORE_WORDS)
     strong = [mark for mark in found if mark.rank >= LABEL]
     values = [*_values(own, strong, names), *opening]
     if values:
         return _judged(scale, values)
-    if any(mark.rank == ANSWER and _ABSTAINS.match(own, mark.at) for mark in strong):
+    if any(_ABSTAINS.match(own, mark.at) for mark in strong):
         return Reading(status="refused")
     weak = _values(own, [mark for mark in found if mark.rank < LABEL], names)
     return _judged(scale, weak) if weak else None
@@ -169,7 +186,9 @@ def _opening(own: str, names: dict[str, float]) -> tuple[list[Number], bool]:
         return [], False
     line_end = own.find("\n", number.until)
     rest = own[number.until : line_end if line_end >= 0 else len(own)].strip(" .。*)`\"'")
-    if _LIST_DOT.match(own, number.until) and (_is_a_list(own) or (rest[:1].isdigit() and rest != own[number.start : number.end])):
+    if _LIST_DOT.match(own, number.until) and (
+        _is_a_list(own) or (rest[:1].isdigit() and rest != own[number.start : number.end])
+    ):
         return [], False
     is_alone = not rest and not _LIST_DOT.match(own, number.until)
     return [number, *_rivals(own, number, line_end if is_alone else -1)], is_alone
@@ -189,6 +208,13 @@ def _closing(own: str) -> list[Number]:
     closing = _CLOSING.search(own, max(0, len(own) - 24))
     number = number_at(own, closing.start(1)) if closing else None
     return [number] if number is not None and number.start else []
+
+
+def _alone(own: str) -> list[Number]:
+    """Numbers that have a line to themselves, as after "Here is my score:"."""
+    lines = islice(_LONE_LINE.finditer(own), MOST_LINES)
+    found = [number_at(own, line.start(1)) for line in lines]
+    return [number for number in found if number is not None]
 
 
 def _is_a_list(own: str) -> bool:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from itertools import islice
 
 Span = tuple[int, int]
 
@@ -19,10 +20,12 @@ ASIDE = "\ufffc"
 """What stands where something was set aside: neither a space nor a word, so nothing reads across it."""
 
 MOST_QUOTATIONS = 20_000
-"""No judge quotes more often; past this many the rest of the text counts as quoted."""
+"""No judge quotes or fences more often; past this many the rest of the text counts as quoted."""
 
 _SPACES = "\u00a0\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
-_INVISIBLE = "\u00ad\u200b\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\u2066\u2067\u2068\u2069\ufeff"
+_INVISIBLE = (
+    "\u00ad\u200b\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\u2066\u2067\u2068\u2069\ufeff"
+)
 _NARROW = (
     {wide: wide - 0xFEE0 for wide in range(0xFF01, 0xFF5F)}
     | {0x1D7CE + n: ord("0") + n % 10 for n in range(50)}
@@ -44,7 +47,7 @@ _QUOTATION = re.compile(
     r"|‘[^‘’\n]*+’?|「[^「」\n]*+」?|『[^『』\n]*+』?|«[^«»\n]*+»?|„[^„“”\n]*+[“”]?"
     r"|``?+(?!`)[^`\n]*+`{0,2}+"
 )
-_CLOSING = frozenset("\"”’」』»“`")
+_CLOSING = frozenset('"”’」』»“`')
 
 # A name or a bare value between quotation marks is a way of writing it ("A", `4`, "score": 4), not a
 # quotation of somebody; a key is kept whatever its words are.
@@ -60,13 +63,19 @@ _COLON_NEXT = re.compile(r"[ \t]{0,4}[:：]")
 
 def narrow(text: str) -> str:
     """Full-width letters, digits and signs as ASCII, odd spaces as spaces; one character for each."""
-    return text if text.isascii() else _WIDE.sub(lambda wide: wide[0].translate(_NARROW), text)
+    if text.isascii():
+        return text
+    if len(text) > 100_000:
+        return text.translate(_NARROW)
+    return _WIDE.sub(lambda wide: wide[0].translate(_NARROW), text)
 
 
 def folded(text: str) -> str:
     """The text in lower case; a letter whose small form is longer stays, so that places stay."""
     lower = text.lower()
-    return lower if len(lower) == len(text) else "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
+    return (
+        lower if len(lower) == len(text) else "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
+    )
 
 
 def without_emphasis(text: str) -> str:
@@ -81,16 +90,26 @@ def without_emphasis(text: str) -> str:
 
 
 def window(text: str) -> Span:
-    """Where the reply stands inside the white space, bold marks and code fence around the whole of it."""
+    """Where the reply stands: inside white space, bold marks or a code fence around the whole, after thinking."""
     start, end = _trimmed(text, 0, len(text))
+    aloud = thoughts(text)
     while True:
         if end - start >= 4 and text.startswith("**", start) and text.endswith("**", start, end):
             start, end = _trimmed(text, start + 2, end - 2)
             continue
-        inner = _inside_fence(text, start, end)
+        inner = _inside_fence(text, start, end) or _after_thinking(aloud, start, end)
         if inner is None:
             return start, end
         start, end = _trimmed(text, *inner)
+
+
+def _after_thinking(aloud: list[Span], start: int, end: int) -> Span | None:
+    """What is left of text[start:end] behind a thought at its beginning; none where there is none."""
+    while aloud and aloud[0][1] <= start:
+        del aloud[0]
+    if aloud and aloud[0][0] <= start < aloud[0][1] < end:
+        return aloud[0][1], end
+    return None
 
 
 def _trimmed(text: str, start: int, end: int) -> Span:
@@ -143,7 +162,9 @@ def fences(text: str) -> list[Span]:
     if "```" not in text and "~~~" not in text:
         return spans
     opened: re.Match[str] | None = None
-    for line in _FENCE_LINE.finditer(text):
+    for count, line in enumerate(_FENCE_LINE.finditer(text)):
+        if count >= MOST_QUOTATIONS:
+            return [*spans, (line.start(), len(text))]
         if opened is None:
             if "`" not in line[2]:
                 opened = line
@@ -159,23 +180,24 @@ def fence_lines(text: str) -> list[Span]:
     """The lines that open and close fences, without what stands between them."""
     if "```" not in text and "~~~" not in text:
         return []
-    return [line.span() for line in _FENCE_LINE.finditer(text)]
+    lines = [line.span() for line in islice(_FENCE_LINE.finditer(text), MOST_QUOTATIONS + 1)]
+    return lines if len(lines) <= MOST_QUOTATIONS else [*lines, (lines[-1][1], len(text))]
 
 
 def quotations(text: str) -> list[Span]:
     """Quotations, inline code and block quotes; quoted names, keys and bare values are none of these."""
     spans: list[Span] = []
-    for match in _QUOTATION.finditer(text):
+    for count, match in enumerate(_QUOTATION.finditer(text)):
         start, end = match.span()
-        if end - start < 3 or text[end - 1] not in _CLOSING or _is_only_written_so(text, start, end):
-            continue
-        spans.append((start, end))
-        if len(spans) >= MOST_QUOTATIONS:
-            spans.append((end, len(text)))
-            break
+        if count >= MOST_QUOTATIONS:
+            return [*spans, (start, len(text))]
+        if end - start > 2 and text[end - 1] in _CLOSING and not _is_only_written_so(text, start, end):
+            spans.append((start, end))
     if ">" in text:
-        spans.extend(match.span() for match in _BLOCK_QUOTE.finditer(text))
-        spans.sort()
+        blocks = [match.span() for match in islice(_BLOCK_QUOTE.finditer(text), MOST_QUOTATIONS + 1)]
+        if len(blocks) > MOST_QUOTATIONS:
+            blocks.append((blocks[-1][1], len(text)))
+        spans = sorted(spans + blocks)
     return spans
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..records import Reading
-from .options import Found, Options, Side
+from .options import Found, Options
 from .text import places
 
 HEAD = 2_000
@@ -28,8 +28,21 @@ MOST_WORDS = 100
 _FIRST, _SECOND = "\ue001", "\ue002"
 _ANY = f"([{_FIRST}{_SECOND}])"
 
-_TYING = ("tie", "draw", "equal", "neither", "no winner", "no clear winner", "comparable", "identical", "平局", "不相上下", "무승부", "동점")
-_DOUBTING = ("hard", "difficult", "impossible", "tough", "or is it", "depend", "cannot", "can't", "either", "难以", "어렵")
+_TYING = (" tie", " draw", "equal", "neither", "winner", "identical", "comparable")
+_TYING_ASIAN = ("平局", "不相上下", "무승부", "동점")
+_DOUBTING = (
+    "hard",
+    "difficult",
+    "impossible",
+    "tough",
+    "or is it",
+    "depend",
+    "cannot",
+    "can't",
+    "either",
+    "难以",
+    "어렵",
+)
 _SENTENCE_END = re.compile(r"[.!?。！？\n](?:(?<=[。！？\n])|(?=[\s.]|$))")
 _ADVERB = (
     r"(?:,?\s(?:also|clearly|overall|slightly|much|significantly|marginally|generally|therefore|thus|still|far|a\slot|a\sbit|somewhat|"
@@ -57,7 +70,9 @@ _BEFORE_CHOSEN = frozenset(
     "choose choosing chose select selected prefer pick picked with favor favour for toward towards of recommend is to be the clearly "
     "definitely obviously overall certainly ultimately therefore thus still likely probably simply just also".split()
 )
-_LOSES = re.compile(rf"{_ANY}{_NOUN}{_ADVERB}\s(?:is|was|seems|appears){_ADVERB}\s(?:worse|inferior|weaker)\b")
+_LOSES = re.compile(
+    rf"{_ANY}{_NOUN}{_ADVERB}\s(?:is|was|seems|appears){_ADVERB}\s(?:worse|inferior|weaker)\b"
+)
 _MORE = re.compile(
     rf"{_ANY}{_NOUN}{_ADVERB}(?:\s(?:is|was){_ADVERB}\s(?:more|most)\s"
     r"(?:accurate|helpful|relevant|correct|coherent|consistent|fluent|informative|comprehensive|precise|appropriate|effective|suitable|faithful|"
@@ -68,7 +83,7 @@ _WEIGHS = re.compile(r"\b(?:while|whereas|but|however|although|though|on\sthe\so
 _TIES = re.compile(
     r"\b(?:it(?:'s|\sis)|this\sis|is|are|as|call\sit|declare|end\sin|result(?:s|ed)?\sin|to)\s(?:an?\s|essentially\s|effectively\s)?(?:tie|tied|draw)\b|"
     r"\bequally\s(?:good|well|helpful|bad|valid|relevant|strong|effective|accurate|correct|coherent|consistent|fluent)|"
-    r"\b(?:both|two|they)\b[^.\n]{0,60}\bare\s(?:\w+\s)?(?:equal|equivalent|comparable|identical)\b|"
+    r"\b(?:both|two|they)\b[^.\n]{0,60}\bare\s(?:\w{1,20}\s)?(?:equal|equivalent|comparable|identical)\b|"
     rf"neither\s{_ANY}[^.\n]{{0,20}}{_ANY}|\bno\s(?:clear\s)?winner|平局|不相上下|무승부|동점"
 )
 _SAYS_TIE = re.compile(r"\b(?:tie|tied|draw)\b|winner|平局|무승부|동점")
@@ -81,7 +96,9 @@ _NOT_THE_JUDGES = re.compile(
     r"\b(?:whether|if|unless|to\sdetermine|would\shave|might\sbe|may\sbe|could\sbe\sargued|some\s(?:may|might|people)|argu(?:es|ed|ing)|"
     r"believ(?:es|ed)|claim(?:s|ed)|stat(?:es|ed)\sthat|suggests?|thinks|says|said|contends?|asserts?|according\sto)\b|如果|是否|若"
 )
-_DENIED = re.compile(r"\b(?:not|cannot|never|nor|neither|either|instead\sof|rather\sthan|than|over)\b|n't\b|不|并非|没有|않|아니|못")
+_DENIED = re.compile(
+    r"\b(?:not|cannot|never|nor|neither|either|instead\sof|rather\sthan|than|over)\b|n't\b|不|并非|没有|않|아니|못"
+)
 _CLAUSE_END = re.compile(r"[,;:，；、]|\b(?:and|but|so|because|while|that|therefore)\b")
 _CONCLUDES = re.compile(
     r"\b(?:therefore|thus|hence|overall|conclu\w+|final(?:ly)?|in\s(?:summary|sum)|consequently|as\sa\sresult|ultimately|so|accordingly|"
@@ -157,7 +174,14 @@ def _windows(own: str) -> list[tuple[int, int]]:
     whole = len(own)
     if whole <= LAST_WORDS:
         return [(0, whole)]
-    cut = max(own.rfind("\n", 0, whole - LAST_WORDS), own.rfind(". ", 0, whole - LAST_WORDS), own.rfind("。", 0, whole - LAST_WORDS)) + 1
+    cut = (
+        max(
+            own.rfind("\n", 0, whole - LAST_WORDS),
+            own.rfind(". ", 0, whole - LAST_WORDS),
+            own.rfind("。", 0, whole - LAST_WORDS),
+        )
+        + 1
+    )
     if whole <= HEAD + TAIL:
         return [(cut, whole), (0, cut)]
     return [(whole - TAIL, whole), (0, HEAD)]
@@ -213,10 +237,14 @@ def _strong(part: _Signed) -> Iterator[Said]:
             yield Said(mention, part.place(begin), _CONCLUDES.search(text, begin, finish) is not None)
 
 
+def _tie_words(part: _Signed) -> list[tuple[int, int]]:
+    return places(part.text, _TYING if part.text.isascii() else _TYING + _TYING_ASIAN, MOST_WORDS)
+
+
 def _ties(part: _Signed) -> Iterator[tuple[int, int, int]]:
-    for at, _ in places(part.text, _TYING, MOST_WORDS):
+    for at, _ in _tie_words(part):
         begin, finish = part.sentence(at)
-        if at not in part.mentions and _is_tie(part.text, begin, finish) and _SAYS_TIE.search(part.text, begin, finish):
+        if _is_tie(part.text, begin, finish) and _SAYS_TIE.search(part.text, begin, finish):
             yield at, begin, finish
 
 
@@ -244,8 +272,10 @@ def _weak(part: _Signed) -> list[Said]:
             mention = part.mentions[at]
             if not wins:
                 mention = mention._replace(side="second" if mention.side == "first" else "first")
-            found.append(Said(mention, part.place(begin), _CONCLUDES.search(text, begin, finish) is not None, True))
-    for at, _ in places(text, _TYING, MOST_WORDS):
+            found.append(
+                Said(mention, part.place(begin), _CONCLUDES.search(text, begin, finish) is not None, True)
+            )
+    for at, _ in _tie_words(part):
         begin, finish = part.sentence(at)
         if _is_tie(text, begin, finish):
             found.append(_tie(part, begin, finish, is_weak=True))

@@ -58,11 +58,12 @@ class Access:
     def close(self) -> None:
         """Write what waits, sign out, and let go of the file."""
         self._is_open = False
-        if os.getpid() == self._pid:
-            self._close_writer()
-            for connection in self._readers:
-                connection.close()
-        self._readers.clear()
+        if os.getpid() != self._pid:
+            return
+        # The writer comes last: whoever closes last tidies the log away, and a reader may not.
+        while self._readers:
+            self._readers.pop().close()
+        self._close_writer()
 
     def do(self, work: Callable[[], T]) -> T:
         """Have the writer do something, and block until it is durable."""
@@ -111,13 +112,13 @@ class Access:
         )
 
     def _sign_in(self, connection: sqlite3.Connection) -> int:
+        gone = [owner for owner in owners.owners(connection) if owners.is_gone(owner)]
+        if gone:
+            # Somebody was killed, or the power failed, while writing. SQLite repairs that by
+            # itself if the disk kept its promises; to look takes a second per gigabyte.
+            check_pages(connection, self.path)
         connection.execute("BEGIN IMMEDIATE")
         try:
-            gone = [owner for owner in owners.owners(connection) if owners.is_gone(owner)]
-            # A killed process cannot harm the file: the system still writes what it was given.
-            # After a power failure the disk has to be believed, so it is looked at first.
-            if any(owners.was_cut_off(owner) for owner in gone):
-                check_pages(connection, self.path)
             for owner in gone:
                 owners.leave(connection, owner.id)
             number = owners.enter(connection)

@@ -154,8 +154,6 @@ def create_file(path: Path) -> None:
         raise StoreError(
             f"{path}: there is no folder {path.parent}.\nCreate it, or choose another file with --store."
         )
-    if path.is_dir():
-        raise StoreError(f"{path}: this is a folder.\nGive the name of a file with --store.")
     try:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     except FileExistsError:

@@ -47,6 +47,8 @@ def open_store(path: str | Path, *, write: bool = True, busy_seconds: float = 30
     """Open a store, for reading only or for writing; for writing it is created where there is none."""
     where = Path(path)
     try:
+        if where.is_dir():
+            raise StoreError(f"{where}: this is a folder.\nGive the name of a file with --store.")
         if write:
             schema.create_file(where)
         elif not where.exists():

@@ -137,11 +137,13 @@ class Writer:
     def _transaction(self, batch: Sequence[_Job]) -> list[Any]:
         self._connection.execute("BEGIN IMMEDIATE")
         try:
-            if time.monotonic() - self._last_beat >= BEAT_SECONDS:
+            is_beat_due = time.monotonic() - self._last_beat >= BEAT_SECONDS
+            if is_beat_due:
                 self._beat()
-                self._last_beat = time.monotonic()
             outcomes = self._run(batch)
             self._connection.execute("COMMIT")
+            if is_beat_due:
+                self._last_beat = time.monotonic()
         except BaseException:
             # After some faults SQLite has undone the transaction by itself.
             if self._connection.in_transaction:

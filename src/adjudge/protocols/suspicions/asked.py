@@ -85,6 +85,7 @@ _ONLY_JSON = re.compile(
     re.IGNORECASE,
 )
 
+_LINE = re.compile(r"\blines?\b|行|줄", re.IGNORECASE)
 _WITHOUT = re.compile(r"\b(?:no|not|without|any)\b|不要|无需|없이|말고", re.IGNORECASE)
 
 _RELIED_ON = re.compile(
@@ -133,7 +134,10 @@ def _forbidden_explanation(prompt: Prompt) -> Iterator[Suspicion]:
     if is_json and any(_EXPLANATION.place.search(place) for place in _keys(prompt)):
         return
     forbids = _ONLY_JSON if is_json else _ONLY_SCORE
-    only = next((one for one in prompt.sentences if forbids.search(one.text)), None)
+    # "On the first line, write only the score" leaves the other lines free.
+    only = next(
+        (one for one in prompt.sentences if forbids.search(one.text) and not _LINE.search(one.text)), None
+    )
     if only is None or (is_json and not objects_in(prompt.words)):
         return
     for order in _orders(prompt):

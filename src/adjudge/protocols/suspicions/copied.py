@@ -25,7 +25,7 @@ _SCORE_KEY = re.compile(
 )
 _NUMBER_ALONE = re.compile(rf"[\"']?{_NUM}[\"']?\s*(?:#.*|//.*)?\Z")
 _FOR_EXAMPLE = re.compile(
-    rf"(?:\be\.g\.|\bfor example|\bfor instance|\bsuch as|例如|比如|예를 들어|예:)[,:：]?\s?[\"'“`*]{{0,2}}{_NUM}[\"'”`*]{{0,2}}(?=\s?(?:[.)）。\n]|\Z))",
+    rf"(?:\be\.g\.|\bexample(?=:)|\blooks? like(?: this)?|\bfor example|\bfor instance|\bsuch as|例如|比如|예를 들어|예:)[,:：]?\s?[\"'“`*]{{0,2}}{_NUM}[\"'”`*]{{0,2}}(?=\s?(?:[.)）。\n]|\Z))",
     re.IGNORECASE,
 )
 _ALONE = r"(?=[\"'”`*\])>]{0,4}(?:[.。]?\s*(?:\n|\Z)|[\"'”`.。,，]))"
@@ -40,9 +40,8 @@ def look(prompt: Prompt) -> Iterator[Suspicion]:
     if not scales:
         return
     levels = {level.start for levels in level_lists(prompt) for level in levels}
-    shown = [one for one in _shown(prompt) if one.start not in levels and _is_on(one.value, scales)]
-    values = {one.value for one in shown}
-    if len(values) == 1:
+    shown = [one for one in _shown(prompt) if one.start not in levels]
+    if len({one.value for one in shown}) == 1 and _is_on(shown[0].value, scales):
         times = f"{len(shown)} times" if len(shown) > 1 else "once"
         yield Suspicion(
             shown[0].start,

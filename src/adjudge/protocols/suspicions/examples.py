@@ -12,10 +12,10 @@ NAME = "examples-promised"
 
 _ANNOUNCED = re.compile(
     r"\b(?:here are|below are|the following are|following are|these are|i will (?:give|show) you|you will be (?:given|shown))\s"
-    r"(?:\w+[,\s]\s?){0,5}?examples\b|\bsee the (?:\w+ )?examples (?:below|that follow)|\b(?:the )?(?:\w+ )?examples (?:are )?(?:given )?below\b"
+    r"(?:\w+[,\s]\s?){0,5}?examples\b|\b(?:use|consider|study|with) (?:the following|these) (?:\w+ ){0,3}?examples\b|^[ \t#*]{0,6}examples[*: \t]{0,4}$|\bsee the (?:\w+ )?examples (?:below|that follow)|\b(?:the )?(?:\w+ )?examples (?:are )?(?:given )?below\b"
     r"|以下(?:是|为)[^。\n]{0,24}(?:示例|例子|样例|范例)|(?:参考|参照)(?:以下|下面|下列)[^。\n]{0,8}(?:示例|例子|样例)|下面是[^。\n]{0,16}(?:示例|例子|样例)"
     r"|다음은[^.\n]{0,24}(?:예시|예제)|아래(?:는|의)[^.\n]{0,24}(?:예시|예제)",
-    re.IGNORECASE,
+    re.IGNORECASE | re.MULTILINE,
 )
 _KINDS = (
     (
@@ -34,7 +34,7 @@ _EXAMPLE = re.compile(
     r"examples?|demonstrations?|shots?\b|示例|例子|样例|范例|例如|예시|예제|보기", re.IGNORECASE
 )
 _HEADING = re.compile(r"\n\s{0,3}(?:#{1,6}\s|\*\*[^*\n]{2,60}\*\*:?\s*\n|---)")
-_SHOWS = re.compile(r"\bexample|demo|shot\b|示例|例子|样例|예시|예제", re.IGNORECASE)
+_SHOWS = re.compile(r"example|demo|shot|示例|例子|样例|예시|예제", re.IGNORECASE)
 _MOST = 20
 """How many announcements of one prompt are looked at."""
 

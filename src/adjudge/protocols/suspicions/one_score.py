@@ -38,8 +38,9 @@ def look(prompt: Prompt) -> Iterator[Suspicion]:
     names = ", ".join(f"'{name}'" for name in alone[:6]) + (", …" if len(alone) > 6 else "")
     yield Suspicion(
         None,
-        f"two responses are shown ({shown}), and the reply holds a single score for {names}: whose it is stays open.",
-        "Ask for a score for each response, with {subject} in the path, or leave the scale out and ask for a choice.",
+        f"two responses are shown ({shown}), and a single score is read for {names}: whose it is stays open.",
+        "Ask for a score for each response, with {subject} in its path; where only the better one is asked for, "
+        "take the scale out and read a choice.",
         "answer",
     )
 

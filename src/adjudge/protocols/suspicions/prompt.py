@@ -171,6 +171,7 @@ MODEL_NAME = re.compile(
     r"palm-?2|vicuna[\w.-]*|alpaca|bard|davinci[\w-]*)\b",
     re.IGNORECASE,
 )
+_LABELS = re.compile(rf"[:：]\s?{BLOT}")
 _TOKEN = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+|[^\W\d_a-zA-Z]+")
 
 
@@ -185,7 +186,11 @@ def _compared(prompt: Prompt) -> tuple[Slot, Slot] | None:
         first.setdefault(slot.field, slot)
     if "response_a" in first and "response_b" in first:
         return first["response_a"], first["response_b"]
-    inputs = [slot for slot in first.values() if "." not in slot.field][:24]
+    # A slot before a colon and another slot is filled with a label, not with a response.
+    inputs = [
+        slot for slot in first.values() if "." not in slot.field and not _LABELS.match(prompt.words, slot.end)
+    ]
+    inputs = inputs[:24]
     pairs = [
         (one, two, base)
         for one, two in combinations(inputs, 2)

@@ -11,7 +11,8 @@ NAME = "reference-mismatch"
 
 _NAMED = re.compile(
     r"\b(?:reference|gold(?:en)?|ground[- ]truth)[- ](?:answers?|responses?|solutions?|summar(?:y|ies)|translations?|outputs?|labels?)\b"
-    r"|\b(?:the|provided|given|following) ground[- ]truth\b|参考答案|标准答案|参考回答|参考译文|参考摘要|참조 답변|참고 답변|모범 답안|모범 답변|기준 답변|참조 답안",
+    r"|\b(?:the|provided|given|following) ground[- ]truth\b"
+    r"|\b(?:the|provided|given) (?:expected|official|known) (?:answer|output|response)\b(?! format)|参考答案|标准答案|参考回答|参考译文|参考摘要|참조 답변|참고 답변|모범 답안|모범 답변|기준 답변|참조 답안",
     re.IGNORECASE,
 )
 _NOT_THERE = re.compile(

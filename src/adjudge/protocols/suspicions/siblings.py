@@ -41,7 +41,15 @@ _MOST_SHOWN = 5
 
 
 def compare(prompts: Sequence[Prompt]) -> Iterator[tuple[Prompt, Suspicion]]:
-    """Each protocol that stands apart from the rest of its family, with all its differences in one."""
+    """Each protocol that stands apart from the rest of its family, with all its differences in one.
+
+    Protocols that score and protocols that compare are families of their own.
+    """
+    for task in ("score", "compare"):
+        yield from _compare([prompt for prompt in prompts if prompt.protocol.task == task])
+
+
+def _compare(prompts: Sequence[Prompt]) -> Iterator[tuple[Prompt, Suspicion]]:
     if len(prompts) <= _AGREEING:
         return
     seen = [(prompt, _settings(prompt), _sections(prompt), _lines(prompt)) for prompt in prompts]
@@ -109,7 +117,6 @@ def _settings(prompt: Prompt) -> dict[str, Hashable]:
     protocol = prompt.protocol
     scale = next((scale for _, scale in prompt.scales), None)
     return {
-        "task": protocol.task,
         "reader": protocol.answer.reader,
         "scale": (scale.low, scale.high, scale.step, scale.best) if scale else None,
         "set of inputs": frozenset((*protocol.inputs, *protocol.optional)),
@@ -120,8 +127,8 @@ def _settings(prompt: Prompt) -> dict[str, Hashable]:
 def _sections(prompt: Prompt) -> frozenset[str]:
     """The parts of a prompt by name: headings, labels, and whether an explanation is asked for.
 
-    The words of the protocol's own name are left out, so that "Fluency Score" and "Clarity
-    Score" are the same section.
+    Each counts with and without the words of the protocol's own name: "Fluency Score" and "Clarity
+    Score" are the same section, and so is "Instruction" in a protocol on following instructions.
     """
     words = prompt.words
     own = {
@@ -129,12 +136,9 @@ def _sections(prompt: Prompt) -> frozenset[str]:
         for name in (*prompt.protocol.criteria, prompt.protocol.id.rpartition("/")[2])
         for token in tokens_of(name)
     }
-    found = {
-        f"the section '{name}'"
-        for pattern in (_LINE, _HEADING)
-        for title in pattern.findall(words)
-        if (name := _plain(title, own))
-    }
+    titles = [title for pattern in (_LINE, _HEADING) for title in pattern.findall(words)]
+    names = {_plain(title, left_out) for title in titles for left_out in (own, set[str]())} - {""}
+    found = {f"the section '{name}'" for name in names}
     if _EXPLAIN.search(words) or prompt.protocol.answer.reason:
         found.add("a request for an explanation")
     return frozenset(found)

@@ -1,0 +1,26 @@
+"""The engine: carries out a run, and reads runs back. The only part that puts all the others together."""
+
+from .api import Prepared, Request, Run, Watcher, prepare, run, run_async, run_in_thread
+from .loop import Interrupted, Progress
+from .plan import Settings
+from .results import EXPORT_COLUMNS, export_row, protocols_of, reread, results, settings_of
+
+__all__ = [
+    "EXPORT_COLUMNS",
+    "Interrupted",
+    "Prepared",
+    "Progress",
+    "Request",
+    "Run",
+    "Settings",
+    "Watcher",
+    "export_row",
+    "prepare",
+    "protocols_of",
+    "reread",
+    "results",
+    "run",
+    "run_async",
+    "run_in_thread",
+    "settings_of",
+]

@@ -1,0 +1,357 @@
+"""`run` and `run_async`: from what a user names (files, ids, specs) to a finished run.
+
+The request path is written once, in `run_async`. `run` gives it a thread and an event loop of its own,
+so that it works in a script, inside a running event loop, and in a notebook.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from msgspec import Struct
+
+from ..errors import AdjudgeError, DataError, ModelError, ProtocolError
+from ..models import Model, Network, Price, parse_model
+from ..protocols import load_protocol, with_digest
+from ..records import Estimator, Item, Protocol, Result, Rubric
+from ..render import problems_of
+from ..store import RunRow, RunStatus, Store, open_store
+from ..version import __version__
+from .items import ItemSource, open_items
+from .loop import Interrupted, Loop, Progress
+from .plan import OrderPolicy, Plan, Settings, identity_of, make_plan, manifest_of
+from .results import results
+from .steps import steps_call, steps_in
+
+Names = str | Sequence[str]
+
+
+class Run(Struct, frozen=True):
+    """A run that came to its end, as a value. Its results are read from the store when asked for."""
+
+    name: str
+    store: str
+    status: RunStatus
+    progress: Progress
+    adjustments: tuple[str, ...] = ()
+
+    def results(self) -> list[Result]:
+        """All results, in the order of the items."""
+        with open_store(self.store, write=False) as store:
+            return list(results(store, store.run(self.name)))
+
+
+class Request(Struct, frozen=True, kw_only=True):
+    """All that a user may say about a run; the fields are the flags of `adjudge run`."""
+
+    items: str | Path | Sequence[Item | Mapping[str, Any]]
+    protocols: tuple[str | Path | Protocol, ...]
+    models: tuple[str | Model, ...]
+    store: str | Path = "adjudge.db"
+    run: str | None = None
+    rubric: Rubric | str | Path | None = None
+    examples: str | Path | None = None
+    criterion: str = ""
+    steps: Sequence[str] | Literal["generate"] = ()
+    renames: Mapping[str, str] = {}
+    samples: int = 1
+    estimator: Estimator | None = None
+    order: OrderPolicy = "both"
+    temperature: float | None = None
+    max_tokens: int | None = None
+    seed: int | None = None
+    reask: bool = True
+    limit: int | None = None
+    concurrency: int = 64
+    rpm: float | None = None
+    tpm: float | None = None
+    budget: float | None = None
+    price: Price | None = None
+    key_env: str | None = None
+    skip_bad: bool = False
+    command: tuple[str, ...] = ()
+
+
+class Watcher:
+    """Somebody who is told how a run goes on: override what you want to know."""
+
+    def started(self, run: RunRow, prepared: Prepared) -> None:
+        """The run is in the store; nothing has been asked yet."""
+
+    def looping(self, loop: Loop) -> None:
+        """The loop that may be stopped."""
+
+    def progressed(self, progress: Progress) -> None:
+        """Something was done and is durable."""
+
+
+class Prepared(Struct, frozen=True):
+    """A request with everything found, loaded and checked; nothing has been asked yet."""
+
+    plan: Plan
+    items: ItemSource
+    n_items: int
+    manifest: dict[str, Any]
+    bad: tuple[str, ...] = ()
+
+
+def _as_tuple(names: Any) -> tuple[Any, ...]:
+    return (names,) if isinstance(names, str | Path | Protocol | Model) else tuple(names)
+
+
+def prepare(request: Request, network: Network) -> Prepared:
+    """Find and check all that a request names; every mistake is reported before anything is spent."""
+    settings = _settings(request)
+    protocols = _protocols(request)
+    models = [
+        spec
+        if isinstance(spec, Model)
+        else parse_model(spec, key_env=request.key_env, price=request.price, network=network)
+        for spec in request.models
+    ]
+    if not protocols or not models:
+        raise ProtocolError("a run needs at least one protocol (-p) and one model (-m).")
+    plan = make_plan(protocols, models, settings)
+    for slot in plan.slots:
+        kind = "likelihood" if slot.protocol.answer.reader == "likelihood" else "generate"
+        slot.model.check(slot.params, (kind,))
+    if request.budget is not None and any(model.price is None and model.needs_network for model in models):
+        raise ModelError(
+            "--budget needs to know what a call costs. Give --price IN,OUT in USD per million tokens."
+        )
+
+    def problems(item: Item) -> list[str]:
+        return [problem for protocol in protocols for problem in problems_of(protocol, item)]
+
+    items = open_items(request.items, request.renames, problems, request.limit)
+    n_items = items.check(skip_bad=request.skip_bad)
+    manifest = manifest_of(plan, items.described(), request.command, __version__)
+    return Prepared(plan, items, n_items, manifest, items.bad() if request.skip_bad else ())
+
+
+def _settings(request: Request) -> Settings:
+    if request.samples < 1:
+        raise DataError(f"--samples {request.samples}: ask at least once.")
+    if request.limit is not None and request.limit < 1:
+        raise DataError(f"--limit {request.limit}: take at least one item.")
+    if request.order not in get_args(OrderPolicy):
+        raise DataError(f"--order {request.order}: choose {', '.join(get_args(OrderPolicy))}.")
+    if request.estimator is not None and request.estimator not in get_args(Estimator):
+        raise DataError(f"--estimator {request.estimator}: choose {', '.join(get_args(Estimator))}.")
+    if request.estimator == "parsed" and request.samples > 1:
+        raise DataError("--estimator parsed reads one reply. Leave it out, or ask with --samples 1.")
+    if request.estimator == "samples" and request.samples == 1:
+        raise DataError("--estimator samples is the mean of several replies. Say how many with --samples N.")
+    return Settings(
+        samples=request.samples,
+        estimator=request.estimator,
+        order=request.order,
+        temperature=request.temperature,
+        max_tokens=request.max_tokens,
+        seed=request.seed,
+        reask=request.reask,
+        steps="generate" if request.steps == "generate" else "given",
+        limit=request.limit,
+    )
+
+
+def _protocols(request: Request) -> list[Protocol]:
+    refs = request.protocols or (("geval/score",) if request.criterion else ())
+    steps = () if request.steps == "generate" else request.steps
+    protocols = []
+    for ref in refs:
+        if isinstance(ref, Protocol):
+            protocols.append(ref if ref.digest else with_digest(ref))
+        else:
+            protocols.append(
+                load_protocol(
+                    ref,
+                    rubric=request.rubric,
+                    examples=request.examples or (),
+                    criterion=request.criterion,
+                    steps=steps,
+                )
+            )
+    for protocol in protocols:
+        is_likelihood = protocol.answer.reader == "likelihood"
+        if is_likelihood != (request.estimator == "likelihood") and request.estimator is not None:
+            other = "asks for no reply" if is_likelihood else "asks for a reply"
+            raise ProtocolError(
+                f"--estimator {request.estimator}: protocol {protocol.id} {other}. Leave --estimator out."
+            )
+    return protocols
+
+
+async def run_async(
+    items: str | Path | Sequence[Item | Mapping[str, Any]],
+    protocol: Names | Path | Protocol | Sequence[str | Path | Protocol] = (),
+    model: Names | Model | Sequence[str | Model] = (),
+    **options: Any,
+) -> Run:
+    """Judge items and store every call, reply and judgment; the same request again asks only what is missing.
+
+    `options` are the fields of `Request`: store, run, rubric, examples, criterion, samples, estimator, …
+    and `watcher`, who is told how it goes on.
+    """
+    watcher = options.pop("watcher", None) or Watcher()
+    request = Request(items=items, protocols=_as_tuple(protocol), models=_as_tuple(model), **options)
+    return await execute(request, watcher)
+
+
+async def execute(request: Request, watcher: Watcher) -> Run:
+    """Carry out a request."""
+    network = Network(concurrency=request.concurrency, rpm=request.rpm, tpm=request.tpm)
+    prepared: Prepared | None = None
+    try:
+        # Checking a large file must not hold up whoever else uses this event loop.
+        prepared = await asyncio.to_thread(prepare, request, network)
+        await _confirm_logprobs(prepared.plan)
+        with open_store(request.store) as store:
+            return await _execute(request, prepared, store, watcher)
+    finally:
+        for model in prepared.plan.models if prepared is not None else ():
+            await model.close()
+        await network.close()
+
+
+async def _execute(request: Request, prepared: Prepared, store: Store, watcher: Watcher) -> Run:
+    run = store.start_run(request.run, prepared.manifest, identity_of(prepared.manifest))
+    started = time.monotonic()
+    status: RunStatus = "stopped"
+    try:
+        watcher.started(run, prepared)
+        plan = await _with_steps(prepared.plan, store, run)
+        loop = Loop(
+            plan,
+            store,
+            run,
+            window=2 * request.concurrency,
+            budget_usd=request.budget,
+            on_progress=watcher.progressed,
+        )
+        watcher.looping(loop)
+        await loop.run(prepared.items, prepared.n_items * len(plan.slots_of(Item("", {}))))
+        status = "done"
+        adjustments = tuple(dict.fromkeys(text for model in plan.models for text in model.adjustments))
+        return Run(run.name, str(request.store), status, loop.progress, adjustments)
+    except (Interrupted, asyncio.CancelledError):
+        status = "interrupted"
+        raise
+    finally:
+        with suppress(AdjudgeError):
+            store.finish_run(run, status, time.monotonic() - started)
+
+
+async def _with_steps(plan: Plan, store: Store, run: RunRow) -> Plan:
+    """The plan with the steps that the first judge writes for each protocol that takes them."""
+    if plan.settings.steps != "generate":
+        return plan
+    model = plan.models[0]
+    protocols = []
+    for number, protocol in enumerate(plan.protocols):
+        call, params = steps_call(protocol, model)
+        claim = await store.claim([call])
+        while claim.elsewhere:
+            await store.wait(claim.elsewhere)
+            claim = await store.claim([call])
+        if claim.answered:
+            reply = store.reply_for([call.key])[call.key]
+            given = None
+        else:
+            reply = given = await model.ask(call, params)
+        await store.put(run, -1, 2 * len(plan.slots) + number, call, given, None)
+        if reply.error is not None:
+            raise ModelError(
+                f"{model.name} wrote no evaluation steps: {reply.error.message}. Give the command again."
+            )
+        steps = steps_in(reply.text)
+        if not steps:
+            raise ModelError(
+                f"{model.name} wrote no evaluation steps: its reply is empty. Give them yourself."
+            )
+        protocols.append(with_digest(protocol, steps=steps))
+    return make_plan(protocols, plan.models, plan.settings)
+
+
+async def _confirm_logprobs(plan: Plan) -> None:
+    """`probability` on a model without log-probabilities is an error before the run starts."""
+    if plan.settings.estimator != "probability":
+        return
+    for model in plan.models:
+        if model.gives_logprobs is None and model.needs_network:
+            found = await model.probe_logprobs()
+            if not found:
+                raise ModelError(
+                    f"{model.name} gives no log-probabilities, which --estimator probability needs. "
+                    "Use a model that does, or another estimator: --estimator parsed or samples."
+                )
+
+
+def run(
+    items: str | Path | Sequence[Item | Mapping[str, Any]],
+    protocol: Names | Path | Protocol | Sequence[str | Path | Protocol] = (),
+    model: Names | Model | Sequence[str | Model] = (),
+    **options: Any,
+) -> Run:
+    """`run_async` for code without an event loop, and beside a running one: a script, a notebook."""
+    watcher = options.pop("watcher", None) or Watcher()
+    request = Request(items=items, protocols=_as_tuple(protocol), models=_as_tuple(model), **options)
+    return run_in_thread(request, watcher)
+
+
+class _Held(Watcher):
+    """Passes everything on, and holds the loop so that it can be stopped from another thread."""
+
+    def __init__(self, other: Watcher) -> None:
+        self._other = other
+        self._loop: Loop | None = None
+        self._event_loop: asyncio.AbstractEventLoop | None = None
+
+    def started(self, run: RunRow, prepared: Prepared) -> None:
+        self._other.started(run, prepared)
+
+    def looping(self, loop: Loop) -> None:
+        self._event_loop, self._loop = asyncio.get_running_loop(), loop
+        self._other.looping(loop)
+
+    def progressed(self, progress: Progress) -> None:
+        self._other.progressed(progress)
+
+    def interrupt(self) -> None:
+        """Ask the loop to stop."""
+        if self._loop is None or self._event_loop is None:
+            raise Interrupted("interrupted before anything was asked.")
+        with suppress(RuntimeError):
+            self._event_loop.call_soon_threadsafe(self._loop.stop, Interrupted("interrupted"))
+
+
+def run_in_thread(request: Request, watcher: Watcher) -> Run:
+    """Carry out a request in a thread with an event loop of its own; Ctrl-C stops it and loses nothing."""
+    outcome: list[Run | BaseException] = []
+    held = _Held(watcher)
+
+    def work() -> None:
+        try:
+            outcome.append(asyncio.run(execute(request, held)))
+        except BaseException as fault:  # noqa: BLE001  handed over to the thread that waits
+            outcome.append(fault)
+
+    thread = threading.Thread(target=work, name="adjudge-run", daemon=True)
+    thread.start()
+    while thread.is_alive():
+        try:
+            thread.join(0.1)
+        except KeyboardInterrupt:
+            held.interrupt()
+            # A second Ctrl-C ends the wait: what is stored is stored.
+            thread.join(5)
+    (ended,) = outcome
+    if isinstance(ended, BaseException):
+        raise ended
+    return ended

@@ -1,0 +1,279 @@
+"""The loop of a run: items are rendered, asked, read and stored, each call as soon as it can be.
+
+    Item ─ render ─▶ Call ─ ask ─▶ Reply ─ parse ─▶ Judgment ─▶ store
+
+Nothing is counted as done before it is durable. A run may be stopped at any moment, by a person, a
+budget, a refused key or a crash: the same run started again asks only for what is missing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from ..errors import AdjudgeError, BudgetReached
+from ..records import Call, Item, Judgment, Reply, ReplyError
+from ..store import RunRow, Store
+from .judging import judge, needs_another_question, with_second_answer
+from .plan import Plan, Slot, call_for, messages_for, reask_call
+
+_BATCH = 256
+"""How many items are looked at together: enough for one commit to serve many."""
+
+
+class Progress(Struct):
+    """How far a run is. Counts places: one call of one item."""
+
+    total: int = 0
+    done: int = 0
+    failed: int = 0
+    """places whose call brought no reply, or whose reply held no answer"""
+    cached: int = 0
+    """done places that cost nothing now: judged before, or answered by a stored reply"""
+    cost_usd: float = 0.0
+    in_flight: int = 0
+
+
+class Place(NamedTuple):
+    """One call of one item, where it belongs in the run."""
+
+    seq: int
+    item: Item
+    slot: Slot
+    call: Call
+    flags: tuple[str, ...]
+
+
+class Interrupted(AdjudgeError):
+    """A person stopped the run; it can be resumed."""
+
+
+class Loop:
+    """One start of a run. Made once, run once."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        store: Store,
+        run: RunRow,
+        *,
+        window: int = 128,
+        budget_usd: float | None = None,
+        on_progress: Callable[[Progress], None] | None = None,
+    ) -> None:
+        self._plan, self._store, self._run = plan, store, run
+        self._room = asyncio.Semaphore(window)
+        self._budget_usd = budget_usd
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._waiting: list[Place] = []
+        self._asking: set[str] = set()
+        self._stopped: BaseException | None = None
+        self._stop_event = asyncio.Event()
+        self._on_progress = on_progress
+        self.progress = Progress()
+
+    def stop(self, reason: BaseException) -> None:
+        """Start no further call. The first reason counts."""
+        if self._stopped is None:
+            self._stopped = reason
+            self._stop_event.set()
+
+    async def run(self, items: Iterable[Item], total: int) -> None:
+        """Judge all items; raises the reason where the run was stopped before its end."""
+        self.progress.total = total
+        source = enumerate(items)
+        try:
+            while self._stopped is None and (batch := list(islice(source, _BATCH))):
+                await self._start_batch(batch)
+            while self._stopped is None and (self._tasks or self._waiting):
+                await self._go_on_with_waiting()
+        except BaseException as fault:  # noqa: BLE001  raised again below, once what is paid for is stored
+            self.stop(fault)
+        await self._settle()
+        if self._stopped is not None:
+            raise self._stopped
+
+    # -- starting calls
+
+    async def _start_batch(self, batch: list[tuple[int, Item]]) -> None:
+        first, last = batch[0][0], batch[-1][0]
+        await self._store.put_items(self._run, first, [item for _, item in batch])
+        finished = self._store.finished(self._run, first, last) if self._run.is_resumed else set()
+        places = []
+        for seq, item in batch:
+            slots = self._plan.slots_of(item)
+            open_slots = [slot for slot in slots if (seq, slot.number) not in finished]
+            self._count_cached(len(slots) - len(open_slots))
+            places += [self._place(seq, item, slot) for slot in open_slots]
+        await self._start(places)
+
+    def _place(self, seq: int, item: Item, slot: Slot) -> Place:
+        rendered = messages_for(slot, item)
+        return Place(seq, item, slot, call_for(slot, item, rendered), rendered.flags)
+
+    async def _start(self, places: Sequence[Place]) -> None:
+        """Ask what nobody has asked, read what is there, and remember what somebody is asking."""
+        if not places:
+            return
+        claim = await self._store.claim([place.call for place in places])
+        replies = self._store.reply_for(claim.answered)
+        mine = set(claim.mine)
+        for place in places:
+            key = place.call.key
+            if key in replies:
+                await self._launch(self._read_stored(place, replies[key]))
+            elif key in mine:
+                # Two places with one call: the first asks, the others wait for its reply.
+                mine.discard(key)
+                self._asking.add(key)
+                self._check_budget()
+                if self._stopped is not None:
+                    await self._store.release([key, *mine])
+                    return
+                await self._launch(self._ask(place))
+            else:
+                self._waiting.append(place)
+
+    async def _launch(self, work: Coroutine[None, None, None]) -> None:
+        await self._room.acquire()
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        self._room.release()
+        if not task.cancelled() and (fault := task.exception()) is not None:
+            self.stop(fault)
+
+    async def _go_on_with_waiting(self) -> None:
+        """Wait for calls in flight, then for those that another process asks."""
+        if self._tasks:
+            stop = asyncio.ensure_future(self._stop_event.wait())
+            await asyncio.wait({*self._tasks, stop}, return_when=asyncio.FIRST_COMPLETED)
+            stop.cancel()
+            return
+        waiting, self._waiting = self._waiting, []
+        await self._store.wait({place.call.key for place in waiting} - self._asking)
+        await self._start(waiting)
+
+    def _check_budget(self) -> None:
+        if self._budget_usd is not None and self.progress.cost_usd >= self._budget_usd:
+            self.stop(
+                BudgetReached(
+                    f"the budget of {self._budget_usd:g} USD is spent ({self.progress.cost_usd:.4f} USD). "
+                    "Give the same command with a larger --budget to go on."
+                )
+            )
+
+    # -- one call
+
+    async def _ask(self, place: Place) -> None:
+        self.progress.in_flight += 1
+        try:
+            reply = await self._ask_model(place.slot, place.call)
+        finally:
+            self.progress.in_flight -= 1
+            self._asking.discard(place.call.key)
+        if reply.error is not None:
+            await self._store.put(self._run, place.seq, place.slot.number, place.call, reply, None)
+            self._count(None)
+            return
+        await self._read(place, reply, is_stored=False)
+
+    async def _ask_model(self, slot: Slot, call: Call) -> Reply:
+        try:
+            reply = await slot.model.ask(call, slot.params)
+        except AdjudgeError:
+            await self._store.release([call.key])
+            raise
+        except Exception as fault:  # noqa: BLE001  one broken call must not end a run that costs money
+            reply = Reply(call.key, error=ReplyError("bad_reply", f"{type(fault).__name__}: {fault}"[:500]))
+        self.progress.cost_usd += reply.cost_usd or 0.0
+        return reply
+
+    async def _read_stored(self, place: Place, reply: Reply) -> None:
+        self.progress.cached += 1
+        await self._read(place, reply, is_stored=True)
+
+    async def _read(self, place: Place, reply: Reply, *, is_stored: bool) -> None:
+        """Read a reply, ask once more where it holds no answer, and store what came of it."""
+        seq, item, slot, call, flags = place
+        judgment = judge(slot.protocol, item, call, reply, flags, slot.params)
+        given = None if is_stored else reply
+        if self._may_ask_again(slot, judgment):
+            # The reply was paid for: it is kept before the next one is asked for.
+            await self._store.put(self._run, seq, slot.number, call, given, None)
+            given = None
+            judgment = with_second_answer(judgment, await self._second_answer(place, reply, judgment))
+        is_ours = await self._store.put(self._run, seq, slot.number, call, given, judgment)
+        if not is_ours:
+            standing = self._store.reply_for([call.key])[call.key]
+            judgment = judge(slot.protocol, item, call, standing, flags, slot.params)
+            await self._store.put(self._run, seq, slot.number, call, None, judgment)
+        self._count(judgment)
+
+    def _may_ask_again(self, slot: Slot, judgment: Judgment) -> bool:
+        is_asked = self._plan.settings.reask and not slot.model.is_recorded
+        return is_asked and needs_another_question(judgment)
+
+    async def _second_answer(self, place: Place, reply: Reply, first: Judgment) -> Judgment:
+        """The judgment of the answer to the question asked again; the first one where there is none."""
+        slot = place.slot
+        call = reask_call(place.call, slot, reply.text)
+        number = self._plan.reask_number(slot)
+        while True:
+            claim = await self._store.claim([call])
+            if not claim.elsewhere:
+                break
+            await self._store.wait(claim.elsewhere)
+        if claim.answered:
+            second = self._store.reply_for(claim.answered)[call.key]
+            await self._store.put(self._run, place.seq, number, call, None, None)
+        else:
+            second = await self._ask_model(slot, call)
+            await self._store.put(self._run, place.seq, number, call, second, None)
+        if second.error is not None:
+            return first
+        return judge(slot.protocol, place.item, call, second, (), slot.params)
+
+    # -- counting and ending
+
+    def _count(self, judgment: Judgment | None) -> None:
+        self.progress.done += 1
+        if judgment is None or _has_failed(judgment):
+            self.progress.failed += 1
+        self._tell()
+
+    def _count_cached(self, number: int) -> None:
+        if number:
+            self.progress.done += number
+            self.progress.cached += number
+            self._tell()
+
+    def _tell(self) -> None:
+        if self._on_progress is not None:
+            self._on_progress(self.progress)
+
+    async def _settle(self) -> None:
+        """Let calls in flight end as the reason to stop allows: their replies are paid for."""
+        if not self._tasks:
+            return
+        grace = 1.2 if isinstance(self._stopped, Interrupted | asyncio.CancelledError) else 60.0
+        if self._stopped is not None and not isinstance(self._stopped, Interrupted | BudgetReached):
+            grace = 0.5
+        _, late = await asyncio.wait(self._tasks, timeout=grace)
+        for task in late:
+            task.cancel()
+        if late:
+            await asyncio.wait(late, timeout=0.5)
+
+
+def _has_failed(judgment: Judgment) -> bool:
+    if any(score.status != "ok" for score in judgment.scores):
+        return True
+    return judgment.choice_status not in (None, "ok")

@@ -1,0 +1,224 @@
+"""What a run will ask: which calls belong to an item, and what makes two runs the same run.
+
+Pure: nothing is opened, asked or stored here. A call's key is a hash of all that the model sees, so an
+unchanged call is found again and a changed one never is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from ..errors import ProtocolError
+from ..models import Model, Parameters
+from ..records import Call, Estimator, Item, Message, Order, Protocol, Rendered
+from ..render import render
+from .schema import schema_of
+
+OrderPolicy = Literal["both", "random", "given"]
+
+
+class Settings(Struct, frozen=True):
+    """How a run asks. All of it is part of what makes a run that run."""
+
+    samples: int = 1
+    estimator: Estimator | None = None
+    """none: `parsed` for one sample, `samples` for several, `likelihood` where the protocol asks for no reply"""
+    order: OrderPolicy = "both"
+    temperature: float | None = None
+    max_tokens: int | None = None
+    seed: int | None = None
+    reask: bool = True
+    steps: Literal["given", "generate"] = "given"
+    limit: int | None = None
+
+
+class Slot(Struct, frozen=True):
+    """One call that every item gets: the same number means the same kind of call for all items."""
+
+    number: int
+    protocol: Protocol
+    model: Model
+    order: Order
+    sample: int
+    params: Parameters
+
+
+class Plan(Struct, frozen=True):
+    """The slots of a run, the same for all items."""
+
+    settings: Settings
+    protocols: tuple[Protocol, ...]
+    models: tuple[Model, ...]
+    slots: tuple[Slot, ...]
+
+    def slots_of(self, item: Item) -> tuple[Slot, ...]:
+        """The slots that this item has: all, or of each pair of orders one that its id decides."""
+        if self.settings.order != "random":
+            return self.slots
+        return tuple(
+            slot for slot in self.slots if slot.protocol.task != "compare" or slot.order == _drawn(item)
+        )
+
+    def reask_number(self, slot: Slot) -> int:
+        """Where a question asked again stands: behind all slots."""
+        return len(self.slots) + slot.number
+
+
+def make_plan(protocols: Sequence[Protocol], models: Sequence[Model], settings: Settings) -> Plan:
+    """All slots of a run, in the order in which their results are reported."""
+    _check_unique(protocols, models)
+    slots: list[Slot] = []
+    for protocol in protocols:
+        orders: tuple[Order, ...] = ("ab",)
+        if protocol.task == "compare" and settings.order != "given":
+            orders = ("ab", "ba")
+        for model in models:
+            params = parameters_for(protocol, settings)
+            for sample in range(settings.samples):
+                for order in orders:
+                    slots.append(Slot(len(slots), protocol, model, order, sample, params))
+    return Plan(settings, tuple(protocols), tuple(models), tuple(slots))
+
+
+def _check_unique(protocols: Sequence[Protocol], models: Sequence[Model]) -> None:
+    names = [f"{protocol.id}@{protocol.digest}" for protocol in protocols]
+    for name in names:
+        if names.count(name) > 1:
+            raise ProtocolError(f"protocol {name} is given twice. Name it once.")
+    specs = [model.name for model in models]
+    for spec in specs:
+        if specs.count(spec) > 1:
+            raise ProtocolError(
+                f"model {spec} is given twice. Name it once; use --samples to ask it more often."
+            )
+
+
+def parameters_for(protocol: Protocol, settings: Settings) -> Parameters:
+    """How the model is asked under one protocol. Repeated samples at temperature 0 would be one sample."""
+    temperature = settings.temperature
+    if temperature is None:
+        temperature = 0.0 if settings.samples == 1 else 1.0
+    return Parameters(
+        temperature=temperature,
+        max_tokens=settings.max_tokens,
+        top_logprobs=20 if settings.estimator == "probability" else None,
+        schema=schema_of(protocol),
+        seed=settings.seed,
+    )
+
+
+def call_for(slot: Slot, item: Item, rendered: Rendered) -> Call:
+    """The call of one item in one slot."""
+    protocol = slot.protocol
+    kind: Literal["generate", "likelihood"] = (
+        "likelihood" if protocol.answer.reader == "likelihood" else "generate"
+    )
+    call = Call(
+        key="",
+        item=item.id,
+        protocol=f"{protocol.id}@{protocol.digest}",
+        criteria=tuple(protocol.criteria),
+        model=slot.model.name,
+        messages=rendered.messages,
+        order=slot.order,
+        sample=slot.sample,
+        kind=kind,
+        target=rendered.target,
+    )
+    return with_key(call, slot.model, slot.params)
+
+
+def with_key(call: Call, model: Model, params: Parameters) -> Call:
+    """The call under the hash of all that its answer depends on."""
+    parts: tuple[Any, ...] = (
+        model.identity,
+        (params.temperature, params.max_tokens, params.top_logprobs, params.schema, params.seed),
+        call.messages,
+        call.target,
+        call.kind,
+        call.sample,
+    )
+    if model.is_recorded:
+        # A recorded reply is found by its item, not by what the prompt says.
+        parts = (*parts, call.item, call.criteria, call.order)
+    key = hashlib.blake2b(msgspec.json.encode(parts), digest_size=20).hexdigest()
+    return msgspec.structs.replace(call, key=key)
+
+
+def messages_for(slot: Slot, item: Item) -> Rendered:
+    """What this item's prompt says in this slot."""
+    return render(slot.protocol, item, slot.order)
+
+
+_AGAIN = {
+    "en": "Your reply holds no score that can be read. Reply with the score alone: {format}. Nothing else.",
+    "zh": "您的回复中没有可以读取的分数。请只回复分数：{format}。不要写其他内容。",
+    "ko": "답변에서 읽을 수 있는 점수를 찾지 못했습니다. 점수만 답하십시오: {format}. 다른 말은 쓰지 마십시오.",
+}
+_AGAIN_CHOICE = {
+    "en": "Your reply holds no choice that can be read. Reply with your choice alone: {format}. Nothing else.",
+    "zh": "您的回复中没有可以读取的选择。请只回复您的选择：{format}。不要写其他内容。",
+    "ko": "답변에서 읽을 수 있는 선택을 찾지 못했습니다. 선택만 답하십시오: {format}. 다른 말은 쓰지 마십시오.",
+}
+
+
+def reask_call(call: Call, slot: Slot, text: str) -> Call:
+    """The question put once more: the judge is shown its own reply and asked for the answer alone."""
+    protocol = slot.protocol
+    is_choice = all(scale is None for scale in protocol.criteria.values())
+    words = _AGAIN_CHOICE if is_choice else _AGAIN
+    again = words.get(protocol.language.prompt, words["en"]).format(format=_format_of(protocol))
+    messages = (*call.messages, Message("assistant", text or "…"), Message("user", again))
+    asked = msgspec.structs.replace(call, key="", messages=messages, kind="reask", parent=call.key)
+    return with_key(asked, slot.model, slot.params)
+
+
+def _format_of(protocol: Protocol) -> str:
+    """The form of the bare answer, without a value that could be copied."""
+    answer = protocol.answer
+    if answer.reader == "json":
+        return "the JSON object"
+    blank = "N" if any(scale is not None for scale in protocol.criteria.values()) else "LETTER"
+    if answer.reader == "tag":
+        return f"<{answer.tag}>{blank}</{answer.tag}>"
+    if answer.reader == "marker":
+        return f"{answer.marker} {blank}"
+    if answer.reader == "label" and answer.labels:
+        return f"{answer.labels[0]}: {blank}"
+    return blank
+
+
+def _drawn(item: Item) -> Order:
+    """The order that a random policy gives this item: the same in every run."""
+    return "ab" if hashlib.blake2b(item.id.encode(), digest_size=1).digest()[0] % 2 == 0 else "ba"
+
+
+def manifest_of(plan: Plan, items: dict[str, Any], command: Sequence[str], version: str) -> dict[str, Any]:
+    """All that is needed to say what was done, and to read the run again without its files."""
+    return {
+        "items": items,
+        "protocols": [msgspec.to_builtins(protocol, str_keys=True) for protocol in plan.protocols],
+        "models": [
+            {"spec": model.name, "identity": model.identity, "is_fake": model.is_fake}
+            for model in plan.models
+        ],
+        "settings": msgspec.to_builtins(plan.settings),
+        "version": version,
+        "command": list(command),
+    }
+
+
+def identity_of(manifest: dict[str, Any]) -> str:
+    """A hash of all of a manifest that decides what is asked and read."""
+    told = {
+        "items": {key: value for key, value in manifest["items"].items() if key != "path"},
+        "protocols": [[protocol["id"], protocol["digest"]] for protocol in manifest["protocols"]],
+        "models": manifest["models"],
+        "settings": manifest["settings"],
+    }
+    return hashlib.blake2b(msgspec.json.encode(told, order="sorted"), digest_size=16).hexdigest()

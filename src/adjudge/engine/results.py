@@ -1,0 +1,150 @@
+"""Reading a run back: its protocols, its results item by item, and all replies read anew.
+
+No model is asked here. What is read again replaces the old judgments all at once or not at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+from typing import Any
+
+import msgspec
+
+from ..combine import Voice, combine
+from ..errors import StoreError
+from ..models import Parameters
+from ..protocols import with_digest
+from ..records import Item, Judgment, Protocol, Reply, Result
+from ..render import render
+from ..store import Asked, Judged, RunRow, Store
+from .judging import failed_judgment, judge, needs_another_question, with_second_answer
+from .plan import Settings, parameters_for
+from .steps import steps_in
+
+
+def settings_of(run: RunRow) -> Settings:
+    """How the run asked."""
+    return msgspec.convert(run.manifest["settings"], Settings)
+
+
+def protocols_of(store: Store, run: RunRow) -> dict[str, Protocol]:
+    """The protocols of a run as they were then, by id@digest, with generated steps put back."""
+    protocols = [msgspec.convert(told, Protocol, strict=False) for told in run.manifest["protocols"]]
+    if settings_of(run).steps == "generate":
+        protocols = _with_steps(store, run, protocols)
+    return {f"{protocol.id}@{protocol.digest}": protocol for protocol in protocols}
+
+
+def _with_steps(store: Store, run: RunRow, protocols: list[Protocol]) -> list[Protocol]:
+    written: dict[str, tuple[str, ...]] = {}
+    for asked in store.asked(run):
+        if asked.seq >= 0:
+            break
+        written[asked.call.protocol] = steps_in(asked.reply.text)
+    return [
+        with_digest(protocol, steps=steps)
+        if (steps := written.get(f"{protocol.id}@{protocol.digest}")) and not protocol.steps
+        else protocol
+        for protocol in protocols
+    ]
+
+
+def results(store: Store, run: RunRow) -> Iterator[Result]:
+    """All results of a run, in the order of the items; a call that failed counts as a failure."""
+    protocols = protocols_of(store, run)
+    for seq, places in groupby(store.judgments(run), key=lambda place: place.seq):
+        if seq < 0:
+            continue
+        found: dict[tuple[str, str], list[Voice]] = {}
+        item: Item | None = None
+        for place in places:
+            voice = _voice(place, protocols)
+            if voice is not None:
+                item = place.item
+                found.setdefault((place.about.protocol, place.about.model), []).append(voice)
+        if item is not None:
+            for (protocol, model), voices in found.items():
+                yield from combine(item, protocols[protocol], model, voices)
+
+
+def _voice(place: Judged, protocols: dict[str, Protocol]) -> Voice | None:
+    """A place as one judgment among those of its item; none where nothing was read yet."""
+    if place.about.kind in ("reask", "steps"):
+        return None
+    judgment = place.judgment
+    if judgment is None:
+        if place.error is None:
+            return None
+        judgment = failed_judgment(protocols[place.about.protocol], place.error)
+    return Voice(place.about.order, place.about.sample, judgment)
+
+
+def reread(store: Store, run: RunRow) -> int:
+    """Read all stored replies of a run again with this version's readers; how many judgments were made."""
+    protocols = protocols_of(store, run)
+    if not protocols:
+        raise StoreError(f"run {run.name} has no protocol in its manifest. It cannot be read again.")
+    return store.replace_judgments(run, _reread(store, run, protocols))
+
+
+def _reread(store: Store, run: RunRow, protocols: dict[str, Protocol]) -> Iterator[tuple[int, int, Judgment]]:
+    settings = settings_of(run)
+    params = {name: parameters_for(protocol, settings) for name, protocol in protocols.items()}
+    for seq, places in groupby(store.asked(run), key=lambda place: place.seq):
+        if seq < 0:
+            continue
+        asked = list(places)
+        again = {place.call.parent: place for place in asked if place.call.kind == "reask"}
+        for place in asked:
+            if place.call.kind == "reask" or place.item is None:
+                continue
+            protocol = protocols[place.call.protocol]
+            yield (
+                seq,
+                place.slot,
+                _judgment(place, again.get(place.call.key), protocol, params[place.call.protocol]),
+            )
+
+
+def _judgment(place: Asked, again: Asked | None, protocol: Protocol, params: Parameters) -> Judgment:
+    item = place.item
+    assert item is not None
+    flags = render(protocol, item, place.call.order).flags
+    judgment = judge(protocol, item, place.call, place.reply, flags, params)
+    if again is not None and needs_another_question(judgment):
+        second: Reply = again.reply
+        judgment = with_second_answer(judgment, judge(protocol, item, again.call, second, (), params))
+    return judgment
+
+
+EXPORT_COLUMNS = (
+    "item", "system", "group", "protocol", "criterion", "subject", "model", "score", "normalized", "status", "how",
+    "estimator", "samples", "n_failed", "choice", "confidence", "explanation", "system_a", "system_b", "flags",
+)  # fmt: skip
+
+
+def export_row(result: Result) -> dict[str, Any]:
+    """A result under the names of the export format."""
+    return {
+        "item": result.item,
+        "system": result.system,
+        "group": result.group,
+        "protocol": result.protocol,
+        "criterion": result.criterion,
+        "subject": result.subject,
+        "model": result.model,
+        "score": result.value,
+        "normalized": result.normalized,
+        "status": result.status,
+        "how": result.how,
+        "estimator": result.estimator,
+        "samples": result.n_samples,
+        "n_failed": result.n_failed,
+        "choice": result.choice,
+        "confidence": result.confidence,
+        "explanation": result.explanation,
+        "system_a": result.system_a,
+        "system_b": result.system_b,
+        "flags": list(result.flags),
+    }

@@ -1,0 +1,26 @@
+"""What a run found, for people and for programs: one `Summary`, printed in several forms."""
+
+from __future__ import annotations
+
+from .facts import ModelFacts, ProtocolFacts, RunFacts
+from .markdown import markdown
+from .shapes import Caution, Cell, Correlation, CriterionSummary, FailureShare, ModelSummary, PairSummary, Summary
+from .summary import summarise
+from .terminal import print_report
+
+__all__ = [
+    "Caution",
+    "Cell",
+    "Correlation",
+    "CriterionSummary",
+    "FailureShare",
+    "ModelFacts",
+    "ModelSummary",
+    "PairSummary",
+    "ProtocolFacts",
+    "RunFacts",
+    "Summary",
+    "markdown",
+    "print_report",
+    "summarise",
+]

@@ -1,0 +1,245 @@
+"""What a reader must know before using a number, in sentences, and why it matters.
+
+Each rule looks at a finished summary and says nothing where there is nothing to say. Texts may
+hold names that users chose; they are made harmless where they are printed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..records import Estimate
+from ..stats import difference_of_shares, reason
+from .shapes import Caution, Cell, FailureShare, Spreads, Summary
+
+_SAME = 0.9
+"""From this share of one value on, scores tell items apart no more."""
+_LITTLE_ENTROPY = 0.2
+"""Below this share of the possible entropy too."""
+_FEWEST_FOR_SPREAD = 5
+_FEW_GROUPS = 10
+_NEAR_DUPLICATE = 0.9
+_FEWEST_FOR_DUPLICATES = 10
+_CLEAR_GAP = 0.02
+"""Failure rates that differ by less are of no consequence, however sure the difference is."""
+_MANY_CONFLICTS = 0.1
+_MOST_NAMED = 4
+
+
+def cautions(summary: Summary, spreads: Spreads) -> tuple[Caution, ...]:
+    """All warnings, the gravest first."""
+    return (
+        *_all_failed(summary),
+        *_fake_models(summary),
+        *_changed_models(summary),
+        *_uneven_failures(summary),
+        *_partial_panels(summary),
+        *_unknown_directions(summary),
+        *_not_comparable(summary),
+        *_no_information(summary, spreads),
+        *_few_groups(summary),
+        *_injections(summary),
+        *_order(summary),
+        *_near_duplicates(summary),
+    )
+
+
+def _all_failed(summary: Summary) -> Iterator[Caution]:
+    if summary.n_scores and summary.n_failed == summary.n_scores:
+        yield Caution(
+            "all_failed",
+            f"None of the {summary.n_scores} scores could be read. Look at a few replies before anything else.",
+        )
+
+
+def _fake_models(summary: Summary) -> Iterator[Caution]:
+    fakes = [spec for spec, model in summary.models.items() if model.is_fake]
+    if fakes:
+        yield Caution(
+            "fake_model", f"{_listed(fakes)} is a fake judge for tests: these numbers say nothing about any system."
+        )
+
+
+def _changed_models(summary: Summary) -> Iterator[Caution]:
+    for spec, model in summary.models.items():
+        if len(model.names) > 1:
+            seen = _listed([f"{name} ({count} replies)" for name, count in model.names.items()])
+            yield Caution(
+                "model_changed",
+                f"{spec} called itself by {len(model.names)} names during this run: {seen}. Scores before and "
+                "after the change come from different judges.",
+            )
+        elif len(model.fingerprints) > 1:
+            yield Caution(
+                "model_changed",
+                f"{spec} answered under {len(model.fingerprints)} system fingerprints: the provider changed "
+                "something during this run.",
+            )
+
+
+def _uneven_failures(summary: Summary) -> Iterator[Caution]:
+    """A system whose scores fail more often than the others', beyond chance.
+
+    The confidence is raised with the number of systems, since each of them is looked at.
+    """
+    systems = summary.failures_by_system
+    for system, own in systems.items():
+        others = [share for name, share in systems.items() if name != system]
+        n, failed = sum(share.n for share in others), sum(share.failed for share in others)
+        n_items = sum(share.n_items for share in others)
+        if not n or not own.failed:
+            continue
+        gap = difference_of_shares(
+            _items_failed(own), own.n_items, failed / n * n_items, n_items, 1 - 0.05 / len(systems)
+        )
+        if gap.value is not None and gap.low is not None and gap.low > 0 and gap.value >= _CLEAR_GAP:
+            yield Caution(
+                "uneven_failures",
+                f"{own.failed} of {own.n} scores of {system} failed ({own.failed / own.n:.1%}), against {failed} of "
+                f"{n} ({failed / n:.1%}) of the other systems. Replies that cannot be read go with bad outputs, so a "
+                f"mean over the rest flatters {system}: mind the range that its failures leave open.",
+            )
+
+
+def _items_failed(share: FailureShare) -> float:
+    return share.failed / share.n * share.n_items
+
+
+def _partial_panels(summary: Summary) -> Iterator[Caution]:
+    cells = [cell for cells in summary.systems.values() for cell in cells.values() if cell.n_partial]
+    if cells:
+        n_partial, n = sum(cell.n_partial for cell in cells), sum(cell.n for cell in cells)
+        yield Caution(
+            "partial_panel",
+            f"{n_partial} of {n} pooled scores lack at least one judge: their mean is over the judges that answered.",
+        )
+
+
+def _unknown_directions(summary: Summary) -> Iterator[Caution]:
+    unknown = [
+        name
+        for name, about in summary.criteria.items()
+        if about.scale is not None and about.scale.best == "unknown"
+    ]
+    if unknown:
+        yield Caution(
+            "direction_unknown",
+            f"The prompt of {_listed(unknown)} contradicts itself on which end of the scale is good: only raw values "
+            "are shown, and systems are not put in order by them.",
+        )
+
+
+def _not_comparable(summary: Summary) -> Iterator[Caution]:
+    unbounded = [
+        name
+        for name, about in summary.criteria.items()
+        if about.scale is not None and (about.scale.low is None or about.scale.high is None)
+    ]
+    if unbounded and len(summary.models) > 1:
+        yield Caution(
+            "not_comparable",
+            f"Log-probabilities of different models have no common scale: for {_listed(unbounded)} read each judge by "
+            "itself, not the mean over judges.",
+        )
+
+
+def _no_information(summary: Summary, spreads: Spreads) -> Iterator[Caution]:
+    for (criterion, model), found in spreads.items():
+        if found.n < _FEWEST_FOR_SPREAD or found.mode_share is None or found.mode is None:
+            continue
+        is_narrow = found.relative_entropy is not None and found.relative_entropy < _LITTLE_ENTROPY
+        if found.mode_share >= _SAME or is_narrow:
+            whose = f" of {model}" if len(summary.models) > 1 else ""
+            yield Caution(
+                "no_information",
+                f"{round(found.mode_share * found.n)} of {found.n} scores{whose} on {criterion} are {found.mode:g}: "
+                "they hardly tell one item from another. A narrow interval here is no sign of quality.",
+            )
+
+
+def _few_groups(summary: Summary) -> Iterator[Caution]:
+    few = {
+        criterion: cell.unit
+        for cells in summary.systems.values()
+        for criterion, cell in cells.items()
+        if cell.unit.startswith("group (n=") and int(cell.unit[9:-1]) < _FEW_GROUPS and cell.n > 1
+    }
+    if few:
+        fewest = min(int(unit[9:-1]) for unit in few.values())
+        yield Caution(
+            "few_groups",
+            f"Items of one group are alike, so only groups count as independent, and there are as few as {fewest}. "
+            f"The intervals of {_listed(list(few))} are wide for that reason, and rough.",
+        )
+
+
+def _injections(summary: Summary) -> Iterator[Caution]:
+    changes: list[tuple[float, str]] = []
+    n_flagged = 0
+    for system, cells in summary.systems.items():
+        for criterion, cell in cells.items():
+            n_flagged += cell.n_flagged
+            if cell.without_flagged is not None:
+                changes.append(_change(system, criterion, cell, cell.without_flagged))
+    if n_flagged:
+        largest = [text for _, text in sorted(changes, key=lambda change: -change[0])]
+        yield Caution(
+            "injection_suspected",
+            f"{n_flagged} scores are of texts that seem to speak to the judge (injection_suspected). "
+            f"Mean with and without them: {_listed(largest, '; ')}.",
+        )
+
+
+def _change(system: str, criterion: str, cell: Cell, without: Estimate) -> tuple[float, str]:
+    """How far a mean moves when flagged items are left out, and that in words."""
+    if cell.value is None or without.value is None:
+        return 0.0, f"{system} {criterion} {_number(cell)}, without {reason(without) or 'none'}"
+    moved = abs(cell.value - without.value)
+    return moved, f"{system} {criterion} {_number(cell)} and {_number(without)} (n={cell.n} and {without.n})"
+
+
+def _order(summary: Summary) -> Iterator[Caution]:
+    for criterion, pairs in summary.pairs.items():
+        n = sum(pair.order_conflicts.n for pair in pairs)
+        changed = round(sum((pair.order_conflicts.value or 0.0) * pair.order_conflicts.n for pair in pairs))
+        if n and changed / n >= _MANY_CONFLICTS:
+            yield Caution(
+                "order_conflict",
+                f"{changed} of {n} choices on {criterion} changed when the two responses changed places. "
+                "They count as ties.",
+            )
+    for criterion, share in summary.position.items():
+        if share.value is not None and share.low is not None and share.high is not None:
+            if share.low <= 0.5 <= share.high:
+                continue
+            place = "first" if share.value > 0.5 else "second"
+            yield Caution(
+                "position",
+                f"On {criterion} the judge favours the response shown {place}: the first won {share.value:.0%} "
+                f"[{share.low:.0%}, {share.high:.0%}] of {share.n} verdicts. Only both orders together are fair.",
+            )
+
+
+def _near_duplicates(summary: Summary) -> Iterator[Caution]:
+    alike = [
+        f"{found.criteria[0]} and {found.criteria[1]} ({found.spearman.value:.2f}, n={found.spearman.n})"
+        for found in summary.correlations
+        if found.spearman.value is not None
+        and found.spearman.value >= _NEAR_DUPLICATE
+        and found.spearman.n >= _FEWEST_FOR_DUPLICATES
+    ]
+    if alike:
+        yield Caution(
+            "near_duplicates",
+            f"Nearly the same score under two names (Spearman): {_listed(alike, '; ')}. Do not average them as if they "
+            "were independent: the mean would look surer than it is.",
+        )
+
+
+def _number(estimate: Estimate) -> str:
+    return "none" if estimate.value is None else f"{estimate.value:.2f}"
+
+
+def _listed(names: list[str], between: str = ", ") -> str:
+    shown = between.join(names[:_MOST_NAMED])
+    return shown if len(names) <= _MOST_NAMED else f"{shown} and {len(names) - _MOST_NAMED} more"

@@ -1,0 +1,63 @@
+"""What a report must be told about a run, because no result holds it.
+
+Every field has a default that means "not known"; a caller fills what it has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from ..records import Estimator, Scale
+
+
+class ModelFacts(Struct, frozen=True):
+    """One judge, as it was asked for and as it showed itself."""
+
+    spec: str
+    """what `Result.model` holds"""
+    names: dict[str, int] = {}
+    """the model's own names of itself, with the number of replies under each"""
+    fingerprints: dict[str, int] = {}
+    is_fake: bool = False
+
+
+class ProtocolFacts(Struct, frozen=True):
+    """One protocol, by its id and the digest of all that it says."""
+
+    id: str
+    digest: str = ""
+
+
+class RunFacts(Struct, frozen=True):
+    """What the engine and the store know of a run."""
+
+    run: str = ""
+    started: str = ""
+    status: str = ""
+    version: str = ""
+    models: tuple[ModelFacts, ...] = ()
+    protocols: tuple[ProtocolFacts, ...] = ()
+    scales: Mapping[tuple[str, str], Scale | None] = {}
+    """(protocol, criterion) → scale; the protocol as in `Result.protocol`, or its id alone"""
+    estimator: Estimator | None = None
+    parameters: dict[str, Any] = {}
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cost_usd: float | None = None
+    """none where no price is known"""
+    seconds: float = 0.0
+    n_calls: int = 0
+    n_cached: int = 0
+    """calls that were answered from the store and cost nothing"""
+    adjustments: tuple[str, ...] = ()
+    """what was asked of a model and is not sent, because the model refuses it"""
+    flags: dict[str, int] = {}
+    """flag → replies; counted from the results (by item) where it is not given"""
+    rungs: dict[str, dict[str, int]] = {}
+    """model → rung → replies; counted from the results where it is not given"""
+    first_shown: dict[str, tuple[int, int]] = {}
+    """criterion of a choice (as in `pairs`) → verdicts for the response shown first, verdicts for
+    either; over single replies, before the two orders are combined"""

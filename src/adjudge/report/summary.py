@@ -1,0 +1,212 @@
+"""From results to a `Summary`: what is known of every system and criterion, and what to beware of.
+
+Reads no store and asks no model; what results do not hold is in `RunFacts`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import combinations
+from typing import TypeVar
+
+from msgspec import structs
+
+from ..records import Result, Scale
+from ..stats import joined, matched, n_distinct, pooled, spearman, wilson
+from .cautions import cautions
+from .cells import best_first, cell, criterion_summary, spread_of
+from .facts import ModelFacts, RunFacts
+from .shapes import Cell, Correlation, FailureShare, ModelSummary, PairSummary, Spreads, Summary
+from .tally import STATUSES, Pair, Scores, Tally, panel
+
+Labels = Mapping[tuple[str, str], str]
+"""(protocol, criterion) → the name under which a report shows it"""
+
+
+def summarise(results: Iterable[Result], *, facts: RunFacts | None = None) -> Summary:
+    """Everything a report says about a run, in one pass over its results."""
+    facts = facts or RunFacts()
+    tally = Tally().add_all(results)
+    labels = _labels(tally, facts)
+    scales = {where: _scale(where, facts) for where in tally.scores}
+    whole = {where: _panels(models) for where, models in tally.scores.items()}
+    summary = Summary(
+        run=facts.run,
+        started=facts.started,
+        status=facts.status,
+        version=facts.version,
+        n_items=n_distinct([tally.items]),
+        n_scores=sum(rungs.total() for rungs in tally.rungs.values()),
+        n_failed=_n_failed(tally),
+        systems=best_first(_cells(whole, labels, scales), list(scales.values())),
+        criteria={labels[where]: criterion_summary(*where, whole[where], scales[where]) for where in whole},
+        pairs={labels[where]: _pairs(_panels(models)) for where, models in tally.choices.items()},
+        position={name: wilson(won, n) for name, (won, n) in facts.first_shown.items()},
+        models=_models(tally, labels, scales, facts),
+        rungs=facts.rungs or {model: dict(counts.most_common()) for model, counts in tally.rungs.items()},
+        failures_by_system=_failures_by_system(tally),
+        correlations=_correlations(whole, labels),
+        flags=facts.flags or {flag: n_distinct([keys]) for flag, keys in sorted(tally.flagged.items())},
+        warnings=(),
+        protocols={protocol.id: protocol.digest for protocol in facts.protocols},
+        estimator=facts.estimator,
+        parameters=facts.parameters,
+        adjustments=facts.adjustments,
+        tokens_in=facts.tokens_in,
+        tokens_out=facts.tokens_out,
+        cost_usd=facts.cost_usd,
+        seconds=facts.seconds,
+        n_calls=facts.n_calls,
+        n_cached=facts.n_cached,
+    )
+    return structs.replace(summary, warnings=cautions(summary, _spreads(tally, labels, scales)))
+
+
+def _labels(tally: Tally, facts: RunFacts) -> Labels:
+    """The criterion alone, after its protocol where there are several; two versions of one id by their digests."""
+    ids = [protocol.partition("@")[0] for protocol in tally.protocols]
+    names = {
+        protocol: name if ids.count(name) == 1 else protocol
+        for protocol, name in zip(tally.protocols, ids, strict=True)
+    }
+    is_one = len(names) <= 1 and len(facts.protocols) <= 1
+    places = [*tally.scores, *tally.choices]
+    return {where: where[1] if is_one else f"{names[where[0]]}/{where[1]}" for where in places}
+
+
+def _scale(where: tuple[str, str], facts: RunFacts) -> Scale | None:
+    protocol, criterion = where
+    return facts.scales.get(where) or facts.scales.get((protocol.partition("@")[0], criterion))
+
+
+Place = TypeVar("Place", str, Pair)
+
+
+def _panels(models: Mapping[str, Mapping[Place, Scores]]) -> dict[Place, Scores]:
+    """Each place's scores over all judges."""
+    places = dict.fromkeys(place for by_place in models.values() for place in by_place)
+    return {
+        place: panel([by_place[place] for by_place in models.values() if place in by_place])
+        for place in places
+    }
+
+
+def _cells(
+    whole: Mapping[tuple[str, str], Mapping[str, Scores]],
+    labels: Labels,
+    scales: Mapping[tuple[str, str], Scale | None],
+) -> dict[str, dict[str, Cell]]:
+    systems: dict[str, dict[str, Cell]] = {}
+    for where, by_system in whole.items():
+        for system, scores in by_system.items():
+            systems.setdefault(system, {})[labels[where]] = cell(scores, scales[where])
+    return systems
+
+
+def _n_failed(tally: Tally) -> int:
+    """Failed scores and choices, of all judges."""
+    return sum(
+        len(scores.failed)
+        for part in (tally.scores, tally.choices)
+        for models in part.values()
+        for by_place in models.values()
+        for scores in by_place.values()
+    )
+
+
+def _pairs(by_pair: Mapping[Pair, Scores]) -> tuple[PairSummary, ...]:
+    return tuple(_pair(pair, scores) for pair, scores in by_pair.items())
+
+
+def _pair(pair: Pair, scores: Scores) -> PairSummary:
+    """The verdicts on two systems; of several judges, the side that more of them chose."""
+    won, lost = sum(value > 0 for value in scores.ok.values), sum(value < 0 for value in scores.ok.values)
+    n, n_failed = len(scores.ok), len(scores.failed)
+    share = wilson(won + (n - won - lost) / 2, n, n_failed=n_failed)
+    return PairSummary(
+        system_a=pair[0],
+        system_b=pair[1],
+        a=won,
+        b=lost,
+        tie=n - won - lost,
+        failed=n_failed,
+        failures=scores.failures(),
+        won_by_a=structs.replace(share, method=f"{share.method}, a tie is half a win") if n else share,
+        order_conflicts=wilson(sum(scores.ok.marks), n, n_failed=n_failed),
+    )
+
+
+def _models(
+    tally: Tally, labels: Labels, scales: Mapping[tuple[str, str], Scale | None], facts: RunFacts
+) -> dict[str, ModelSummary]:
+    """Each judge; its own means only where there are several, since otherwise they are the run's."""
+    known = {model.spec: model for model in facts.models}
+    specs = dict.fromkeys([*known, *tally.models])
+    summaries = {}
+    for spec in specs:
+        model = known.get(spec) or ModelFacts(spec)
+        own = {where: models[spec] for where, models in tally.scores.items() if spec in models}
+        summaries[spec] = ModelSummary(
+            names=model.names,
+            fingerprints=model.fingerprints,
+            is_fake=model.is_fake,
+            systems=best_first(_cells(own, labels, scales), list(scales.values())) if len(specs) > 1 else {},
+            pairs={
+                labels[where]: _pairs(models[spec])
+                for where, models in tally.choices.items()
+                if len(specs) > 1 and spec in models
+            },
+        )
+    return summaries
+
+
+def _failures_by_system(tally: Tally) -> dict[str, FailureShare]:
+    """How often each system's scores failed, over all judges and criteria."""
+    by_system: dict[str, list[Scores]] = {}
+    for models in tally.scores.values():
+        for systems in models.values():
+            for system, scores in systems.items():
+                by_system.setdefault(system, []).append(scores)
+    return {system: _failure_share(parts) for system, parts in by_system.items()}
+
+
+def _failure_share(parts: list[Scores]) -> FailureShare:
+    counts: dict[str, int] = {}
+    for part in parts:
+        for status, count in part.failures().items():
+            counts[status] = counts.get(status, 0) + count
+    n, failed = sum(part.n for part in parts), sum(counts.values())
+    # The criteria of one reply fail together, so that only items count as independent.
+    n_items = n_distinct([keys for part in parts for keys in (part.ok.keys, part.failed.keys)])
+    share = structs.replace(wilson(failed / n * n_items, n_items), unit=f"item (n={n_items})", n=n)
+    in_order = {status: counts[status] for status in STATUSES if status in counts}
+    return FailureShare(n=n, failed=failed, n_items=n_items, by_status=in_order, share=share)
+
+
+def _correlations(
+    whole: Mapping[tuple[str, str], Mapping[str, Scores]], labels: Labels
+) -> tuple[Correlation, ...]:
+    """Spearman between every two criteria, over the items of all systems."""
+    if len(whole) < 2:
+        return ()
+    columns = {
+        labels[where]: pooled([joined([scores.ok for scores in by_system.values()])])[0]
+        for where, by_system in whole.items()
+    }
+    found = []
+    for x, y in combinations(columns, 2):
+        x_values, y_values, n_groups, n_unmatched = matched(columns[x], columns[y])
+        estimate = spearman(x_values, y_values, n_groups)
+        found.append(Correlation((x, y), structs.replace(estimate, n_failed=n_unmatched)))
+    return tuple(found)
+
+
+def _spreads(
+    tally: Tally, labels: Labels, scales: Mapping[tuple[str, str], Scale | None]
+) -> Spreads:
+    """How each judge's scores on each criterion are spread, over all systems."""
+    return {
+        (labels[where], model): spread_of(joined([scores.ok for scores in systems.values()]), scales[where])
+        for where, models in tally.scores.items()
+        for model, systems in models.items()
+    }

@@ -1,0 +1,182 @@
+"""Means with their intervals, and what failures could have made of them.
+
+One formula serves single items and groups of items: the variance of the mean from the sums of
+residuals per cluster, each divided by 1 - its share of the items (CR2), with Satterthwaite's
+degrees of freedom (Bell and McCaffrey 2002). With one item per cluster it is the textbook
+t interval; with equal clusters it is CR0 times G / (G - 1) and a t quantile at G - 1. In a
+simulation of 5 to 100 clusters of unequal size (scores 1 to 5, intra-class correlation 0 to 1)
+it covers 93 to 97 %, where G / (G - 1) and G - 1 fall to 87 %.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from ..records import Estimate
+from .undefined import undefined, without_interval
+
+if TYPE_CHECKING:
+    from numpy import float64, int64
+    from numpy.typing import NDArray
+
+    Floats = NDArray[float64]
+    Codes = NDArray[int64]
+
+_TINY = 1e-12
+"""A standard error below this share of the mean is rounding, not information."""
+
+
+class Precision(Struct, frozen=True):
+    """How sharply a mean is known: its standard error and what that rests on."""
+
+    se: float
+    df: float
+    n_units: int
+    """independent observations: items, or groups where items share one"""
+
+
+class Bounds(Struct, frozen=True):
+    """The least and the greatest mean that the failures leave possible."""
+
+    low: float
+    high: float
+
+
+def mean_interval(
+    values: Sequence[float],
+    clusters: Sequence[Hashable] | None = None,
+    n_failed: int = 0,
+    confidence: float = 0.95,
+    limits: tuple[float, float] | None = None,
+) -> Estimate:
+    """The mean with a t interval, cluster-robust where `clusters` says which values belong together.
+
+    `limits` are the ends of the scale: no interval reaches beyond them, and they make an interval
+    possible where all values are the same. Values beyond them widen them.
+    """
+    scores, codes, n_undefined = _finite(values, clusters)
+    n = len(scores)
+    if n == 0:
+        return undefined("there is no value", n_failed=n_failed, n_undefined=n_undefined, unit="item")
+    n_units = n if codes is None else int(codes.max()) + 1
+    unit = "item" if codes is None else f"group (n={n_units})"
+    mean = float(scores.sum() / n)
+    if not math.isfinite(mean):
+        return undefined("the values are too large to add", n=n, n_failed=n_failed, unit=unit)
+    if limits is not None:
+        limits = min(*limits, float(scores.min())), max(*limits, float(scores.max()))
+    low, high, method = _interval(scores, codes, mean, confidence, limits)
+    return Estimate(mean, low, high, n, n_failed, n_undefined, method, unit)
+
+
+def standard_error(
+    values: Sequence[float], clusters: Sequence[Hashable] | None = None, *, is_corrected: bool = True
+) -> Precision | None:
+    """The standard error of the mean; none for fewer than two values or clusters.
+
+    `is_corrected=False` gives the plain sum over clusters (CR0), which is too small for few of them.
+    """
+    scores, codes, _ = _finite(values, clusters)
+    return _precision(scores, codes, is_corrected)
+
+
+def bounds(values: Sequence[float], n_failed: int, low: float | None, high: float | None) -> Bounds | None:
+    """The mean if every failure had been at the one end of the scale, and at the other.
+
+    None where the scale is unbounded or nothing was judged.
+    """
+    n = len(values) + n_failed
+    if low is None or high is None or n == 0:
+        return None
+    total = math.fsum(values)
+    ends = sorted(((total + n_failed * low) / n, (total + n_failed * high) / n))
+    return Bounds(*ends) if all(map(math.isfinite, ends)) else None
+
+
+def _finite(values: Sequence[float], clusters: Sequence[Hashable] | None) -> tuple[Floats, Codes | None, int]:
+    """The values that are numbers, the clusters as 0, 1, 2, … in their order, and how many were dropped."""
+    import numpy as np
+
+    scores = np.asarray(values, dtype=np.float64)
+    kept = np.isfinite(scores)
+    n_dropped = int(len(scores) - kept.sum())
+    codes: Codes | None = None
+    if clusters is not None:
+        if len(clusters) != len(scores):
+            raise ValueError(f"{len(clusters)} clusters for {len(scores)} values")
+        labels: Any = clusters if hasattr(clusters, "typecode") else _numbered(clusters)
+        _, codes = np.unique(np.asarray(labels)[kept], return_inverse=True)
+    return scores[kept], codes, n_dropped
+
+
+def _numbered(labels: Sequence[Hashable]) -> list[int]:
+    """A number for each label, in order of appearance; numpy cannot sort labels of mixed types."""
+    numbers: dict[Hashable, int] = {}
+    return [numbers.setdefault(label, len(numbers)) for label in labels]
+
+
+def _interval(
+    scores: Floats, codes: Codes | None, mean: float, confidence: float, limits: tuple[float, float] | None
+) -> tuple[float | None, float | None, str]:
+    from scipy.special import stdtrit
+
+    precision = _precision(scores, codes)
+    if precision is None:
+        why = "one value alone" if codes is None or len(scores) == 1 else "all items belong to one group"
+        return None, None, without_interval("mean", why)
+    if scores.min() == scores.max():
+        return _interval_of_equal_values(float(scores[0]), precision.n_units, confidence, limits)
+    if precision.se <= _TINY * max(1.0, abs(mean)):
+        return None, None, without_interval("mean", "the groups do not differ")
+    half = float(stdtrit(precision.df, (1 + confidence) / 2)) * precision.se
+    low, high = mean - half, mean + half
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return None, None, without_interval("mean", "the values are too large")
+    method = "mean, t interval"
+    if codes is not None:
+        method = f"mean, cluster-robust t interval (CR2, {precision.df:.3g} degrees of freedom)"
+    if limits is not None and (low < limits[0] or high > limits[1]):
+        # The mean cannot lie beyond the scale, so cutting costs no coverage.
+        low, high = max(low, limits[0]), min(high, limits[1])
+        method += ", cut to the scale"
+    return low, high, method
+
+
+def _interval_of_equal_values(
+    value: float, n_units: int, confidence: float, limits: tuple[float, float] | None
+) -> tuple[float | None, float | None, str]:
+    """All values are one: a t interval would have no width, and claim a certainty that is not there.
+
+    After n equal values, at most 1 - (1 - confidence)^(1/n) of all items have another (the exact
+    binomial bound; 3/n in short). Were those at the ends of the scale, the mean would move so far.
+    """
+    if limits is None:
+        return None, None, without_interval("mean", "all values are the same")
+    others = -math.expm1(math.log1p(-confidence) / n_units)
+    low = min(value, value - others * (value - limits[0]))
+    high = max(value, value + others * (limits[1] - value))
+    return low, high, "mean; all values are the same, so the interval bounds the share of others"
+
+
+def _precision(scores: Floats, codes: Codes | None, is_corrected: bool = True) -> Precision | None:
+    import numpy as np
+
+    n = len(scores)
+    n_units = n if codes is None else int(codes.max(initial=-1)) + 1
+    if n_units < 2:
+        return None
+    with np.errstate(all="ignore"):
+        residuals = scores - scores.sum() / n
+        sums = residuals if codes is None else np.bincount(codes, weights=residuals)
+        shares = np.full(n, 1 / n) if codes is None else np.bincount(codes) / n
+        if not is_corrected:
+            return Precision(float(np.sqrt(np.sum(sums**2)) / n), n_units - 1, n_units)
+        variance = np.sum(sums**2 / (1 - shares)) / n**2
+        # Satterthwaite under independent errors; equal shares give n_units - 1 exactly.
+        squares = shares**2
+        spread = squares.sum() + np.sum(squares / (1 - shares)) ** 2 - np.sum((squares / (1 - shares)) ** 2)
+        return Precision(float(np.sqrt(variance)), float(1 / spread), n_units)

@@ -1,0 +1,114 @@
+"""Every command and every Python example of the documentation is run.
+
+A `console` block is a session: a line that begins with `$ ` is run, the lines below it must come out in
+this order (a line `…` stands for any number of lines; a line may end in `…`). A `python` block is a doctest.
+All blocks of one page share one folder, which begins as a copy of `examples/`. A command that needs a
+model with a key is in a block of another kind (`sh`), and only checked for its flags.
+"""
+
+from __future__ import annotations
+
+import doctest
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.S | re.M)
+
+
+def blocks(page: Path, kind: str) -> list[str]:
+    return [body for name, body in BLOCK.findall(page.read_text(encoding="utf-8")) if name == kind]
+
+
+def sessions(body: str) -> list[tuple[str, list[str]]]:
+    """The commands of a block, each with the lines that must come out."""
+    found: list[tuple[str, list[str]]] = []
+    for line in body.splitlines():
+        if line.startswith("$ "):
+            found.append((line[2:], []))
+        elif found and found[-1][0].endswith("\\"):
+            found[-1] = (found[-1][0][:-1] + line.strip(), [])
+        elif found:
+            found[-1][1].append(line)
+    return found
+
+
+def assert_comes_out(expected: list[str], printed: str) -> None:
+    actual = iter(printed.splitlines())
+    for line in expected:
+        if line.strip() in ("", "…"):
+            continue
+        wanted = " ".join(line.rstrip("…").split())
+        assert any(" ".join(other.split()).startswith(wanted) for other in actual), f"missing: {line!r} in\n{printed}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_commands_of_a_page_print_what_it_says(page: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    shutil.copytree(ROOT / "examples", folder / "examples")
+    bin_folder = Path(sys.executable).parent
+    environment = {**os.environ, "PATH": f"{bin_folder}{os.pathsep}{os.environ['PATH']}", "COLUMNS": "120"}
+    for body in blocks(page, "console"):
+        for command, expected in sessions(body):
+            if command.startswith("make "):
+                assert re.search(rf"^{command.split()[1]}:", (ROOT / "Makefile").read_text(), re.M), command
+                continue
+            done = subprocess.run(
+                ["bash", "-c", command], cwd=folder, env=environment, capture_output=True, encoding="utf-8", check=False
+            )
+            printed = done.stdout + done.stderr
+            assert "Traceback" not in printed, command
+            assert_comes_out(expected, printed)
+            assert expected or done.returncode == 0, f"{command}\n{printed}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_python_of_a_page_gives_what_it_says(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    for number, body in enumerate(blocks(page, "python")):
+        test = doctest.DocTestParser().get_doctest(body, names, f"{page.name}[{number}]", str(page), 0)
+        flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+        runner = doctest.DocTestRunner(optionflags=flags)
+        runner.run(test, clear_globs=False)
+        names = test.globs
+        assert runner.summarize(verbose=False).failed == 0
+        assert test.examples, f"{page.name}: a Python block without >>> is never run"
+
+
+def commands() -> list[tuple[str, str]]:
+    """All `adjudge` commands in blocks that are not run."""
+    found = []
+    for page in PAGES:
+        for body in blocks(page, "sh"):
+            joined = body.replace("\\\n", " ")
+            found += [(page.name, line) for line in joined.splitlines() if line.startswith("adjudge ")]
+    return found
+
+
+@pytest.mark.parametrize(("page", "command"), commands() or [("none", "adjudge --help")])
+def test_a_command_that_is_not_run_has_flags_that_exist(page: str, command: str) -> None:
+    words = shlex.split(command, comments=True)[1:]
+    path = []
+    for word in words:
+        if not re.fullmatch(r"[a-z]+", word):
+            break
+        path.append(word)
+    code = "from adjudge.cli import main; main()"
+    for depth in range(len(path), -1, -1):
+        done = subprocess.run([sys.executable, "-c", code, *path[:depth], "--help"], capture_output=True, text=True, check=False)
+        if done.returncode == 0:
+            break
+    for word in words:
+        if word.startswith("-") and len(word) > 1 and not word[1:2].isdigit():
+            assert re.search(rf"(?<![\w-]){re.escape(word.split('=')[0])}\b", done.stdout), f"{page}: {command}: no flag {word}"

@@ -1,0 +1,138 @@
+"""Anthropic's messages over real HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+import fakeserver as fs
+from adjudge.errors import BudgetReached, ModelError
+from adjudge.models import Model, Network, Parameters, parse_model
+from adjudge.records import Call, Message, Reply
+from fakeserver import Answer, FakeServer
+
+MESSAGES = (Message("system", "You judge."), Message("system", "Be strict."), Message("user", "Judge this."))
+CALL = Call("key-1", "item-1", "p@1", ("clarity",), "m", MESSAGES)
+TEXT = {"type": "text", "text": "4"}
+SCHEMA = {"type": "object", "properties": {"score": {"type": "integer"}}}
+
+
+@pytest.fixture(autouse=True)
+def _key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-0123456789abcdef")
+
+
+def asked(
+    monkeypatch: pytest.MonkeyPatch, plan: list[Answer], params: Parameters | None = None, base: str = ""
+) -> tuple[Reply, Model, list[fs.Request]]:
+    async def run() -> tuple[Reply, Model]:
+        net = Network(backoff_seconds=0.01)
+        model = parse_model("anthropic:judge", price=(1.0, 10.0), network=net)
+        try:
+            return await model.ask(CALL, params or Parameters()), model
+        finally:
+            await net.close()
+
+    with FakeServer(plan, default=fs.message(TEXT)) as server:
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url + base)
+        return *asyncio.run(run()), list(server.requests)
+
+
+@pytest.mark.parametrize("base", ["", "/", "/v1", "/v1/"])
+def test_a_request_has_the_system_text_apart_and_a_limit_of_tokens(
+    base: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, _, (request,) = asked(monkeypatch, [], Parameters(temperature=0.0), base)
+    assert request.path == "/v1/messages"
+    assert request.headers["x-api-key"] == "sk-ant-0123456789abcdef"
+    assert request.headers["anthropic-version"] == "2023-06-01"
+    assert "authorization" not in request.headers
+    assert request.json == {
+        "model": "judge",
+        "max_tokens": 4096,
+        "system": "You judge.\n\nBe strict.",
+        "messages": [{"role": "user", "content": "Judge this."}],
+        "temperature": 0.0,
+    }
+
+
+def test_a_reply_has_its_thinking_apart_and_counts_cached_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+    blocks: list[dict[str, Any]] = [
+        {"type": "thinking", "thinking": "hmm", "signature": "x"},
+        {"type": "redacted_thinking", "data": "abc"},
+        {"type": "text", "text": "Score: "},
+        TEXT,
+    ]
+    reply, _, _ = asked(monkeypatch, [fs.message(*blocks)])
+    assert (reply.text, reply.reasoning, reply.finish) == ("Score: 4", "hmm", "stop")
+    assert (reply.model_name, reply.tokens_in, reply.tokens_out) == ("claude-judge-1", 20, 5)
+    assert reply.cost_usd == pytest.approx((20 + 50) / 1e6)
+
+
+@pytest.mark.parametrize(
+    ("stop", "finish"),
+    [
+        ("end_turn", "stop"),
+        ("stop_sequence", "stop"),
+        ("max_tokens", "length"),
+        ("refusal", "content_filter"),
+        ("pause_turn", "pause_turn"),
+    ],
+)
+def test_reasons_to_stop_go_by_the_same_names_everywhere(
+    stop: str, finish: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert asked(monkeypatch, [fs.message(TEXT, stop=stop)])[0].finish == finish
+
+
+def test_a_schema_is_a_tool_whose_input_is_the_reply(monkeypatch: pytest.MonkeyPatch) -> None:
+    block = {"type": "tool_use", "id": "t", "name": "answer", "input": {"score": 4}}
+    reply, _, (request,) = asked(monkeypatch, [fs.message(block, stop="tool_use")], Parameters(schema=SCHEMA))
+    assert (reply.text, reply.finish) == ('{"score": 4}', "stop")
+    assert request.json["tools"][0]["input_schema"] == SCHEMA
+    assert request.json["tool_choice"] == {"type": "tool", "name": "answer"}
+
+
+def test_a_tool_that_a_model_refuses_is_left_out_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    refusal = fs.error(400, "tools: tool use is not supported by this model")
+    reply, model, requests = asked(monkeypatch, [refusal], Parameters(schema=SCHEMA))
+    assert reply.text == "4"
+    assert requests[1].json.keys().isdisjoint({"tools", "tool_choice"})
+    assert len(model.adjustments) == 1
+
+
+def test_a_seed_is_not_sent_and_that_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, model, (request,) = asked(monkeypatch, [], Parameters(seed=7))
+    assert "seed" not in request.json
+    assert model.adjustments == ["seed 7 is not sent: anthropic:judge has no such parameter"]
+
+
+def test_log_probabilities_are_refused_before_anything_is_sent() -> None:
+    model = parse_model("anthropic:judge")
+    assert model.gives_logprobs is False
+    with pytest.raises(ModelError, match="gives no log-probabilities"):
+        model.check(Parameters(top_logprobs=5))
+    with pytest.raises(ModelError, match="gives no log-probabilities"):
+        asyncio.run(model.ask(CALL, Parameters(top_logprobs=5)))
+
+
+def test_errors_in_anthropics_shape_are_understood(monkeypatch: pytest.MonkeyPatch) -> None:
+    def said(kind: str, text: str, status: int) -> Answer:
+        return fs.as_json({"type": "error", "error": {"type": kind, "message": text}}, status)
+
+    reply, _, _ = asked(monkeypatch, [said("overloaded_error", "Overloaded", 529)])
+    assert reply.text == "4"
+    reply, _, _ = asked(
+        monkeypatch, [said("invalid_request_error", "prompt is too long: 9 tokens > 8 maximum", 400)]
+    )
+    assert reply.error is not None
+    assert reply.error.kind == "too_long"
+    with pytest.raises(BudgetReached):
+        asked(monkeypatch, [said("invalid_request_error", "Your credit balance is too low", 400)])
+
+
+def test_an_empty_message_without_blocks_is_an_empty_reply(monkeypatch: pytest.MonkeyPatch) -> None:
+    reply, _, _ = asked(monkeypatch, [fs.message()])
+    assert (reply.text, reply.error) == ("", None)
