@@ -67,7 +67,7 @@ class Language(Struct, frozen=True):
     reply: str
 
 
-class Answer(Struct, frozen=True, forbid_unknown_fields=True):
+class Answer(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """How a reply is read: the reader and its settings. Paths are keys joined by dots."""
 
     reader: ReaderName
@@ -124,7 +124,7 @@ class Accepted(Struct, frozen=True, forbid_unknown_fields=True):
     reason: str
 
 
-class Protocol(Struct, frozen=True):
+class Protocol(Struct, frozen=True, omit_defaults=True):
     """One way of judging: what is asked, on which scale, and how the reply is read."""
 
     id: str

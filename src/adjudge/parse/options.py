@@ -12,18 +12,18 @@ from typing import Literal, NamedTuple
 
 Side = Literal["first", "second", "tie"]
 
-_NOUNS = (
+NOUNS = (
     r"responses?|assistants?|answers?|outputs?|options?|models?|summary|summaries|candidates?|systems?|texts?|completions?|translations?|"
     r"versions?|choices?|story|essays?|passages?|reply|replies|conversations?|ai|chatbots?|agents?|回答|助手|选项|模型|摘要|回复|答案|응답|답변|어시스턴트|"
     r"모델|요약|출력|回應|アシスタント|応答|要約"
 )
-_NOUN_NAMES = frozenset(
+NOUN_NAMES = frozenset(
     form
-    for noun in re.sub(r"s\?", "", _NOUNS).split("|")
+    for noun in re.sub(r"s\?", "", NOUNS).split("|")
     for form in ((noun, noun + "s") if noun.isascii() and not noun.endswith(("y", "s")) else (noun,))
 )
 _KEYED = re.compile(r"(?:(.*?)[\s(#_-]++)?([a-z]|[0-9]{1,2})\)?", re.S)
-_INSIDE = re.compile(r"[0-9A-Za-z_\u00c0-\u058f'’.\-]")
+_INSIDE = r"[0-9A-Za-z_\u00c0-\u058f’.\-]"
 _NOT_BEFORE = r"(?![0-9A-Za-z_\u00c0-\u058f’\-+]|\.\w)"
 _TIE_WORDS = r"tie[ds]?|draw|equal(?:ly)?|both|neither|same|no\sdifference|平局|平手|一样|相当|동점|무승부|비김|비슷|引き分け"
 
@@ -53,16 +53,16 @@ class Options:
         if keyed[0] and keyed[1] and keyed[0][2] != keyed[1][2]:
             nouns = (keyed[0][1] or "").strip()
             self.keys = (keyed[0][2], keyed[1][2])
-            self.nouns = re.escape(nouns) + r"s?" if nouns else rf"(?:{_NOUNS})"
+            self.nouns = re.escape(nouns) + r"s?" if nouns else rf"(?:{NOUNS})"
             self.is_keyed, self.has_noun = True, bool(nouns)
             self._mention = re.compile(self._key_pattern())
-            self._noun_names = frozenset((nouns, nouns + "s")) if nouns else _NOUN_NAMES
+            self._noun_names = frozenset((nouns, nouns + "s")) if nouns else NOUN_NAMES
         else:
             self.keys = (first.casefold(), second.casefold())
-            self.nouns, self.is_keyed, self.has_noun = rf"(?:{_NOUNS})", False, False
+            self.nouns, self.is_keyed, self.has_noun = rf"(?:{NOUNS})", False, False
             self._noun_names = frozenset()
             one, two = (re.escape(key) for key in self.keys)
-            self._mention = re.compile(rf"(?i)(?<!\w)(?:({one})|({two}))(?!\w)(?:\s(?:{_NOUNS})\b)?")
+            self._mention = re.compile(rf"(?i)(?<!\w)(?:{one}|{two})(?!\w)")
         self._tie_names = (
             {"tie", "c"} - {name.casefold() for name in self.exact} - (set() if self.is_keyed else {"c"})
         )
@@ -76,55 +76,56 @@ class Options:
         one, two = self.keys
         if one.isalpha():
             capitals = one.upper() + two.upper()
-            return rf"[{one}{two}{capitals}](?:(?<=[{capitals}])|(?<=[(\[_\"“'].)){_NOT_BEFORE}"
+            return rf"[{one}{two}{capitals}](?:(?<=[{capitals}])(?<!{_INSIDE}.)|(?<=[(\[_\"“'].)){_NOT_BEFORE}"
         return rf"(?:{'|'.join(sorted(self.keys, key=len, reverse=True))}){_NOT_BEFORE}"
 
     def _value_pattern(self) -> str:
         """What may stand behind a mark: "A", "(a)", "Response A", "A>>B", and words for a tie."""
         one, two = (re.escape(key) for key in self.keys)
-        name = rf"(?:the\s)?(?:(?:{self.nouns}|{_NOUNS})[\s_]{{0,2}})?[#(\[\"'`]{{0,2}}(?P<one>{one}|{two})[)\"'`]{{0,2}}(?![0-9a-z_\u00c0-\u058f’\-]|'s)"
+        name = rf"(?:the\s)?(?:(?:{self.nouns}|{NOUNS})[\s_]{{0,2}})?[#(\[\"'`]{{0,2}}(?P<one>{one}|{two})[)\"'`]{{0,2}}(?![0-9a-z_\u00c0-\u058f’\-]|'s)"
         if not self.is_keyed:
             name = rf"(?:the\s)?(?P<one>{one}|{two})(?!\w)"
-        contest = rf"(?:{_NOUNS})?\s?(?P<left>{one}|{two})\s?(?P<sign>>{{1,3}}|<{{1,3}}|={{1,2}}|≈|≫|≪)\s?(?:{_NOUNS})?\s?(?P<right>{one}|{two})(?!\w)"
+        contest = rf"(?:{NOUNS})?\s?(?P<left>{one}|{two})\s?(?P<sign>>{{1,3}}|<{{1,3}}|={{1,2}}|≈|≫|≪)\s?(?:{NOUNS})?\s?(?P<right>{one}|{two})(?!\w)"
         return rf"(?:{contest})|(?P<name>{name})|(?P<tie>(?:an?\s)?(?:{_TIE_WORDS})(?!\w)(?=\s?(?:$|[\n.,;:!)\]}}\"'<|-])|\s(?:between|because|as|since)\b))|(?P<third>[\"'(\[]?c(?![\w'’\-]))"
 
     def mentions(self, text: str) -> list[Found]:
-        """All mentions in a piece of prose, which keeps its case."""
+        """The keys in a piece of prose, which keeps its case: capitals, keys in brackets, digits behind a noun."""
         if self.is_cased:
             return []
-        found = [self._mention_at(text, match) for match in self._mention.finditer(text)]
-        return [mention for mention in found if mention is not None]
+        found = []
+        first = self.keys[0]
+        needs_noun = self.is_keyed and (self.has_noun or first.isdigit())
+        for match in self._mention.finditer(text):
+            start, end = match.span()
+            if needs_noun and not self._is_named(text, start, end):
+                continue
+            found.append(Found("first" if match[0].lower() == first else "second", start, end))
+        return found
 
-    def _mention_at(self, text: str, match: re.Match[str]) -> Found | None:
-        """A noun with the key in either case, the key in brackets, or the bare capital."""
-        start, end = match.span()
+    def _is_named(self, text: str, start: int, end: int) -> bool:
+        if text[start - 1 : start] == "#" or (text[start - 1 : start] == "(" and text.startswith(")", end)):
+            return True
+        return self._noun_before(text, _opened(text, start)) > 0
+
+    def whole(self, text: str, key: Found) -> Found:
+        """The mention with its noun and brackets, as the text has them."""
         if not self.is_keyed:
-            return Found("first" if match[1] else "second", start, end)
-        key = match[0]
-        side: Side = "first" if key.lower() == self.keys[0] else "second"
-        opens = start
-        while opens > 0 and start - opens < 3 and text[opens - 1] in " #([_\"“'":
-            opens -= 1
+            return key
+        opens = _opened(text, key.start)
         noun = self._noun_before(text, opens)
-        if noun:
-            closes = end
-            while (
-                closes < len(text)
-                and text[closes] in ')]"”'
-                and any(mark in text[opens:start] for mark in '(["“')
-            ):
+        closes = key.end
+        if any(mark in text[opens : key.start] for mark in '(["“'):
+            while text[closes : closes + 1] in tuple(')]"”'):
                 closes += 1
-            return Found(side, opens - noun, closes)
-        previous = text[start - 1] if start else " "
-        if previous == "(" and text.startswith(")", end):
-            return Found(side, start - 1, end + 1)
-        is_capital = key.isalpha() and key.isupper() and not self.has_noun
-        if (is_capital and not _INSIDE.match(previous)) or (previous == "#" and key.isdigit()):
-            return Found(side, start, end)
-        return None
+        if noun:
+            return Found(key.side, opens - noun, closes)
+        in_brackets = text[key.start - 1 : key.start] == "(" and closes > key.end
+        return Found(key.side, key.start - 1, key.end + 1) if in_brackets else key
 
     def _noun_before(self, text: str, end: int) -> int:
         """The length of the noun that ends at `end`, 0 where there is none."""
+        if not self._noun_names:
+            return 0
         before = text[max(0, end - 24) : end].lower()
         word = before[before.rfind(" ") + 1 :].lstrip("(\"'“[-–—/\n")
         if word in self._noun_names:
@@ -190,6 +191,14 @@ _AND_ANOTHER = re.compile(
 _ARTICLE_FOLLOWED = re.compile(
     r"\s(?!(?:is|was|wins|because|since|as|provides|has|performs|does|gives|offers|better|due|for|with|and|but|than|over)\b)[a-z]"
 )
+
+
+def _opened(text: str, start: int) -> int:
+    """Where the brackets, quotation marks and spaces before a key begin."""
+    opens = start
+    while opens > 0 and start - opens < 3 and text[opens - 1] in " #([_\"“'":
+        opens -= 1
+    return opens
 
 
 def _bare(option: str) -> str:

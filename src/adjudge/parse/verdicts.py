@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..records import Reading
-from .options import Found, Options
+from .options import NOUN_NAMES, NOUNS, Found, Options
 from .text import places
 
 HEAD = 2_000
@@ -26,7 +26,7 @@ MOST_WORDS = 100
 """How often one word for a tie is looked at within those."""
 
 _FIRST, _SECOND = "\ue001", "\ue002"
-_ANY = f"([{_FIRST}{_SECOND}])"
+_ANY = f"([{_FIRST}{_SECOND}])[{_FIRST}{_SECOND}]*+[)\\]\"”]{{0,2}}+"
 
 _TYING = (" tie", " draw", "equal", "neither", "winner", "identical", "comparable")
 _TYING_ASIAN = ("平局", "不相上下", "무승부", "동점")
@@ -63,7 +63,8 @@ _CHOOSES = re.compile(
     r"(?:\b(?:choos(?:e|ing)|chose|select(?:ed)?|prefer|pick(?:ed)?|go\swith|favou?r|vote\sfor|lean(?:ing)?\stowards?|in\sfavou?r\sof|recommend|"
     r"preference\s(?:is|goes)(?:\sto|\sfor)?|goes\sto|winner\sis|verdict\sis|decision\sis|award\sthis\sto|"
     r"(?:better|best|preferred|superior|stronger|winning|correct)(?:\s(?:response|output|answer|one|option|choice|summary|assistant|candidate|model))?\s(?:is|would\sbe|seems\sto\sbe|appears\sto\sbe)|"
-    rf"(?:final\s)?(?:answer|choice)\sis):?{_ADVERB}\s?|(?:选择|选|我选|更好的是|胜者是|胜者为|获胜者是|승자는|선택은)\s?:?\s?)$"
+    rf"(?:final\s)?(?:answer|choice)\sis):?{_ADVERB}\s?|(?:选择|选|我选|更好的是|胜者是|胜者为|获胜者是|승자는|선택은)\s?:?\s?)"
+    rf"(?:(?:the\s)?(?:{NOUNS})[\s_]{{0,2}})?[#(\[\"“']{{0,2}}$"
 )
 """What stands right before the option that is chosen."""
 _BEFORE_CHOSEN = frozenset(
@@ -84,7 +85,7 @@ _TIES = re.compile(
     r"\b(?:it(?:'s|\sis)|this\sis|is|are|as|call\sit|declare|end\sin|result(?:s|ed)?\sin|to)\s(?:an?\s|essentially\s|effectively\s)?(?:tie|tied|draw)\b|"
     r"\bequally\s(?:good|well|helpful|bad|valid|relevant|strong|effective|accurate|correct|coherent|consistent|fluent)|"
     r"\b(?:both|two|they)\b[^.\n]{0,60}\bare\s(?:\w{1,20}\s)?(?:equal|equivalent|comparable|identical)\b|"
-    rf"neither\s{_ANY}[^.\n]{{0,20}}{_ANY}|\bno\s(?:clear\s)?winner|平局|不相上下|무승부|동점"
+    rf"neither\s[^.\n]{{0,16}}{_ANY}[^.\n]{{0,30}}{_ANY}|\bno\s(?:clear\s)?winner|平局|不相上下|무승부|동점"
 )
 _SAYS_TIE = re.compile(r"\b(?:tie|tied|draw)\b|winner|平局|무승부|동점")
 _DENIED_TIE = re.compile(r"\b(?:not|n't|but|however|although)\b|n't\b")
@@ -117,36 +118,41 @@ class Said(NamedTuple):
 
 
 class _Signed:
-    """A part of a reply with each name as one sign, and the way back to the places in the reply."""
+    """A part of a reply in which the key of each option is a sign; all places are as they were."""
 
     def __init__(self, cased: str, own: str, offset: int, names: Options) -> None:
         if _FIRST in own or _SECOND in own:
             own = own.replace(_FIRST, " ").replace(_SECOND, " ")
         parts: list[str] = []
-        self.mentions: dict[int, Found] = {}
-        self._starts, self._shifts = [0], [offset]
-        at = length = 0
-        for mention in names.mentions(cased):
-            parts += (own[at : mention.start], _FIRST if mention.side == "first" else _SECOND)
-            length += mention.start - at
-            self.mentions[length] = Found(mention.side, offset + mention.start, offset + mention.end)
-            length += 1
-            at = mention.end
-            self._starts.append(length)
-            self._shifts.append(offset + at - length)
+        at = 0
+        self.cased, self.offset, self.names = cased, offset, names
+        self.mentions = {key.start: key for key in names.mentions(cased)}
+        for side, start, end in self.mentions.values():
+            parts += (own[at:start], (_FIRST if side == "first" else _SECOND) * (end - start))
+            at = end
         parts.append(own[at:])
         self.text = "".join(parts)
 
-    def place(self, at: int) -> int:
-        """The place in the reply of a place in the signed text."""
-        return at + self._shifts[bisect_right(self._starts, at) - 1]
-
     def sentence(self, at: int) -> tuple[int, int]:
+        """Where the sentence around a place begins and ends."""
         begin = max(0, at - LONGEST_SENTENCE)
         for stop in _SENTENCE_END.finditer(self.text, begin, at):
             begin = stop.end()
         end = _SENTENCE_END.search(self.text, at)
         return begin, end.end() if end else len(self.text)
+
+    def said(self, key: Found, begin: int, finish: int, is_weak: bool = False) -> Said:
+        """A winner as a finding in the reply."""
+        whole = self.names.whole(self.cased, key) if key.side != "tie" else key
+        found = Found(whole.side, self.offset + whole.start, self.offset + whole.end)
+        concludes = _CONCLUDES.search(self.text, begin, finish) is not None
+        return Said(found, self.offset + begin, concludes, is_weak)
+
+    def tie(self, begin: int, finish: int, is_weak: bool = False) -> Said:
+        """A tie: the whole sentence says it."""
+        sentence = self.text[begin:finish]
+        start = begin + len(sentence) - len(sentence.lstrip())
+        return self.said(Found("tie", start, begin + len(sentence.rstrip())), begin, finish, is_weak)
 
 
 def verdict_said(cased: str, own: str, names: Options) -> Found | Reading | None:
@@ -221,20 +227,29 @@ def _strong(part: _Signed) -> Iterator[Said]:
     text = part.text
     claims = [(match.start(), match.start(), match.end()) for match in _WINS.finditer(text)]
     for at in part.mentions:
-        before = text[max(0, at - 12) : at].rstrip(" :")
-        is_led_to = not before.isascii() or before[before.rfind(" ") + 1 :] in _BEFORE_CHOSEN
-        chooses = _CHOOSES.search(text, max(0, at - 64), at) if is_led_to else None
+        chooses = _CHOOSES.search(text, max(0, at - 80), at) if _may_be_chosen(text, at) else None
         if chooses:
             claims.append((at, chooses.start(), at + 1))
     for at, start, end in sorted([*claims, *_ties(part)], reverse=True):
         begin, finish = part.sentence(at)
         if text[begin:finish].rstrip().endswith(("?", "？")):
             continue
-        mention = part.mentions.get(at)
-        if mention is None:
-            yield _tie(part, begin, finish)
+        key = part.mentions.get(at)
+        if key is None:
+            yield part.tie(begin, finish)
         elif _is_said(text, begin, start, at, end):
-            yield Said(mention, part.place(begin), _CONCLUDES.search(text, begin, finish) is not None)
+            yield part.said(key, begin, finish)
+
+
+def _may_be_chosen(text: str, at: int) -> bool:
+    """Whether the word before the option could be that of a choice; a cheap look that spares most searches."""
+    before = text[max(0, at - 32) : at].rstrip(" #([\"“':_")
+    if not before.isascii():
+        return True
+    words = before.rsplit(None, 2)
+    if len(words) > 1 and words[-1] in NOUN_NAMES:
+        del words[-1]
+    return bool(words) and words[-1].rstrip(":") in _BEFORE_CHOSEN
 
 
 def _tie_words(part: _Signed) -> list[tuple[int, int]]:
@@ -252,13 +267,6 @@ def _is_tie(text: str, begin: int, finish: int) -> bool:
     return _TIES.search(text, begin, finish) is not None and not _DENIED_TIE.search(text, begin, finish)
 
 
-def _tie(part: _Signed, begin: int, finish: int, is_weak: bool = False) -> Said:
-    sentence = part.text[begin:finish]
-    start = part.place(begin + len(sentence) - len(sentence.lstrip()))
-    end = part.place(begin + len(sentence.rstrip()) - 1) + 1
-    return Said(Found("tie", start, end), part.place(begin), _CONCLUDES.search(sentence) is not None, is_weak)
-
-
 def _weak(part: _Signed) -> list[Said]:
     """Options called more accurate or worse, and answers called equally good, in order."""
     text = part.text
@@ -269,16 +277,14 @@ def _weak(part: _Signed) -> list[Said]:
             begin, finish = part.sentence(at)
             if _WEIGHS.search(text, begin, finish) or not _is_said(text, begin, at, at, match.end()):
                 continue
-            mention = part.mentions[at]
+            key = part.mentions[at]
             if not wins:
-                mention = mention._replace(side="second" if mention.side == "first" else "first")
-            found.append(
-                Said(mention, part.place(begin), _CONCLUDES.search(text, begin, finish) is not None, True)
-            )
+                key = key._replace(side="second" if key.side == "first" else "first")
+            found.append(part.said(key, begin, finish, is_weak=True))
     for at, _ in _tie_words(part):
         begin, finish = part.sentence(at)
         if _is_tie(text, begin, finish):
-            found.append(_tie(part, begin, finish, is_weak=True))
+            found.append(part.tie(begin, finish, is_weak=True))
     return sorted(found, key=lambda one: one.found.start)
 
 

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from .facts import ModelFacts, ProtocolFacts, RunFacts
 from .markdown import markdown
-from .shapes import Caution, Cell, Correlation, CriterionSummary, FailureShare, ModelSummary, PairSummary, Summary
+from .shapes import (
+    Caution,
+    Cell,
+    Correlation,
+    CriterionSummary,
+    FailureShare,
+    ModelSummary,
+    PairSummary,
+    Summary,
+)
 from .summary import summarise
 from .terminal import print_report
 

@@ -56,7 +56,8 @@ def _fake_models(summary: Summary) -> Iterator[Caution]:
     fakes = [spec for spec, model in summary.models.items() if model.is_fake]
     if fakes:
         yield Caution(
-            "fake_model", f"{_listed(fakes)} is a fake judge for tests: these numbers say nothing about any system."
+            "fake_model",
+            f"{_listed(fakes)} is a fake judge for tests: these numbers say nothing about any system.",
         )
 
 

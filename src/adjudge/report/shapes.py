@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from ..records import Estimate, Estimator, Scale
 from ..stats import Bounds, Spread
@@ -22,11 +22,11 @@ Spreads = dict[tuple[str, str], Spread]
 class Cell(Estimate, frozen=True):
     """The mean of one criterion for one system, with what became of all its scores."""
 
-    failures: dict[str, int] = {}
+    failures: dict[str, int] = field(default_factory=dict)
     """status → scores; together they are `n_failed`"""
     bounds: Bounds | None = None
     """the mean if all failures had been at the one or the other end of the scale"""
-    distribution: dict[str, int] = {}
+    distribution: dict[str, int] = field(default_factory=dict)
     """value → scores; see `distribution_of`"""
     distribution_of: Literal["values", "nearest levels", "nothing"] = "values"
     """`nearest levels` where scores lie between the levels, `nothing` where there are too many values"""

@@ -179,7 +179,7 @@ def _failure_share(parts: list[Scores]) -> FailureShare:
     # The criteria of one reply fail together, so that only items count as independent.
     n_items = n_distinct([keys for part in parts for keys in (part.ok.keys, part.failed.keys)])
     share = structs.replace(wilson(failed / n * n_items, n_items), unit=f"item (n={n_items})", n=n)
-    in_order = {status: counts[status] for status in STATUSES if status in counts}
+    in_order: dict[str, int] = {status: counts[status] for status in STATUSES if status in counts}
     return FailureShare(n=n, failed=failed, n_items=n_items, by_status=in_order, share=share)
 
 
@@ -201,9 +201,7 @@ def _correlations(
     return tuple(found)
 
 
-def _spreads(
-    tally: Tally, labels: Labels, scales: Mapping[tuple[str, str], Scale | None]
-) -> Spreads:
+def _spreads(tally: Tally, labels: Labels, scales: Mapping[tuple[str, str], Scale | None]) -> Spreads:
     """How each judge's scores on each criterion are spread, over all systems."""
     return {
         (labels[where], model): spread_of(joined([scores.ok for scores in systems.values()]), scales[where])

@@ -66,6 +66,8 @@ class Tally:
         self.items = array("q")
         self.models: dict[str, None] = {}
         self.protocols: dict[str, None] = {}
+        self._frames: set[Pair] = set()
+        """pairs as they were first seen: a pair that comes the other way round is turned to match"""
         self._last: tuple[str, int] = ("", key_of(""))
 
     def add_all(self, results: Iterable[Result]) -> Tally:
@@ -101,8 +103,9 @@ class Tally:
         pairs = self.choices.setdefault((result.protocol, result.criterion), {}).setdefault(result.model, {})
         pair = (result.system_a or "a", result.system_b or "b")
         sign = 1.0
-        if pair not in pairs and pair[::-1] in pairs:
+        if pair[::-1] in self._frames and pair[0] != pair[1]:
             pair, sign = (pair[1], pair[0]), -1.0
+        self._frames.add(pair)
         scores = pairs.setdefault(pair, Scores())
         is_decided = result.status == "ok" and result.choice is not None
         value = sign * SIGN[result.choice] if is_decided and result.choice is not None else None
@@ -139,14 +142,14 @@ def key_of(text: str) -> int:
 _SUBJECT_KEYS = {subject: key_of(f"subject {subject}") for subject in ("a", "b")}
 
 
-def _put(
-    scores: Scores, result: Result, key: int, item: int, value: float | None, is_marked: bool
-) -> None:
+def _put(scores: Scores, result: Result, key: int, item: int, value: float | None, is_marked: bool) -> None:
     group = item if result.group is None else key_of(result.group)
     is_grouped = result.group is not None
     if value is not None and math.isfinite(value):
         scores.ok.add(key, value, group, is_grouped=is_grouped, is_marked=is_marked)
         return
     # A result that calls itself ok without a usable number is a failure all the same.
-    status: Status = result.status if result.status != "ok" else "unparsed" if value is None else "out_of_range"
+    status: Status = (
+        result.status if result.status != "ok" else "unparsed" if value is None else "out_of_range"
+    )
     scores.failed.add(key, STATUSES.index(status), group, is_grouped=is_grouped, is_marked=is_marked)

@@ -11,7 +11,8 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from .prompt import Prompt, Sentence, Suspicion
+from .orders import orders_in
+from .prompt import Prompt, Suspicion
 from .shape import objects_in, places_of
 
 NAME = "asked-not-in-format"
@@ -50,20 +51,10 @@ _THINGS = (
 )
 _EXPLANATION = _thing(
     "an explanation",
-    r"explanation|rationale|justification|reasoning|reasons? for|feedback|理由|解释|이유|설명",
+    r"\bexplain\b|\bjustify\b|explanation|rationale|justification|reasoning|reasons? for|feedback|理由|解释|이유|설명",
     _EXPLAINS,
 )
 
-_VERB = r"(?:provide|give|write|include|list|state|output|add|return|describe|highlight|offer|suggest|make|summari[sz]e|present|explain|note)"
-_START = r"(?:^|[.:;(]\s?|\b(?:and|then|also|please|must|should|finally|lastly|next|first|last),? )"
-_ORDER = re.compile(rf"{_START}[\W\d_]{{0,8}}{_VERB}\b(?P<rest>[^.\n]{{0,140}})", re.IGNORECASE)
-_ORDER_EAST = re.compile(
-    r"(?:请|并|需要?|给出|提供|输出|列出|写出)(?P<rest>[^。\n]{0,60})|(?P<rest_ko>[^.\n]{0,60})(?:제시|작성|제공|출력|나열|설명)(?:하|해)"
-)
-_LIST_HEAD = re.compile(
-    rf"(?:{_VERB}|{_VERB} the following|as follows|以下内容|다음을[^\n]{{0,10}})\s?[:：]\s*\Z", re.IGNORECASE
-)
-_ITEM = re.compile(r"\s*(?:[-*•]|\d{1,2}[.)])\s")
 _PROSE_ALLOWED = re.compile(
     r"\b(?:before|outside|after|above|below|prior to) (?:the |your )?(?:json|final|object|score|verdict|answer)",
     re.IGNORECASE,
@@ -74,8 +65,9 @@ _A_SCORE = r"(?:scores?|number|integer|digit|rating|numeral|letter|numeric value
 _PARTLY = r"(?![^.\n]{0,40}\b(?:line|tag|bracket|field|between|inside|in the|at the end|followed|and (?!nothing|no\b))s?)"
 _ONLY_SCORE = re.compile(
     rf"\b{_SAY} (?:with )?(?:\w+ ){{0,3}}?(?:only|just|nothing but) (?:with )?(?:\w+ ){{0,4}}?{_A_SCORE}{_PARTLY}"
+    rf"|\b(?:must|should|may) (?:be|contain|consist of|hold) (?:\w+ ){{0,3}}?{_A_SCORE},? (?:only|alone|(?:and )?nothing else)\b"
     rf"|\bonly {_SAY} (?:\w+ ){{0,3}}?{_A_SCORE}{_PARTLY}"
-    rf"|\b{_SAY} (?:\w+ ){{0,4}}?{_A_SCORE}(?: \([^()\n]{{1,30}}\))?,? (?:only|alone|and nothing else|without (?:any )?(?:explanation|other text))\b"
+    rf"|\b{_SAY} (?:\w+ ){{0,4}}?{_A_SCORE}(?: \([^()\n]{{1,30}}\))?,? (?:only|alone|(?:and )?nothing else|without (?:any )?(?:explanation|other text))\b"
     r"|(?:只|仅)(?:需|要|能)?(?:输出|返回|给出|回复)(?:一个)?(?:分数|数字|评分|分值)(?![^。\n]{0,12}行)|(?:점수|숫자)만 (?:출력|제시|작성|답)",
     re.IGNORECASE,
 )
@@ -114,7 +106,7 @@ def _without_place(prompt: Prompt) -> Iterator[Suspicion]:
     if prompt.protocol.answer.reader != "json" or not shown or _PROSE_ALLOWED.search(prompt.words):
         return
     places = places_of(prompt) - {""}
-    orders = list(_orders(prompt))
+    orders = list(orders_in(prompt))
     missing: list[tuple[int, str]] = []
     for thing in _THINGS:
         asked = next((order.start for order in orders if thing.asked.search(order.text)), None)
@@ -140,7 +132,7 @@ def _forbidden_explanation(prompt: Prompt) -> Iterator[Suspicion]:
     )
     if only is None or (is_json and not objects_in(prompt.words)):
         return
-    for order in _orders(prompt):
+    for order in orders_in(prompt):
         if (
             order.start != only.start
             and _EXPLANATION.asked.search(order.text)
@@ -156,21 +148,6 @@ def _forbidden_explanation(prompt: Prompt) -> Iterator[Suspicion]:
 
 def _keys(prompt: Prompt) -> set[str]:
     return {key for shown in objects_in(prompt.words) for key in shown.values}
-
-
-def _orders(prompt: Prompt) -> Iterator[Sentence]:
-    """What the judge is told to write: the object of an order, or an item of a list that an order opens."""
-    is_list = False
-    for sentence in prompt.sentences:
-        text = sentence.text
-        is_item = bool(_ITEM.match(text))
-        if is_list and is_item:
-            yield sentence
-        for pattern in (_ORDER, _ORDER_EAST):
-            for found in pattern.finditer(text):
-                yield Sentence(sentence.start, found["rest"] or found.groupdict().get("rest_ko") or "")
-        if not is_item:
-            is_list = bool(_LIST_HEAD.search(text))
 
 
 def _without_slot(prompt: Prompt) -> Iterator[Suspicion]:

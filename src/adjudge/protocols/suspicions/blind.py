@@ -9,7 +9,7 @@ from .prompt import MODEL_NAME, TELLING_SIDES, Prompt, Slot, Suspicion, tokens_o
 NAME = "labels-not-blind"
 
 _ALONE = frozenset(
-    "baseline enhanced improved ours proposed treatment challenger champion finetuned optimized 基线 改进 优化 베이스라인 개선 "
+    "baseline enhanced improved our ours competitor production proposed treatment challenger champion finetuned optimized 基线 改进 优化 베이스라인 개선 "
     "chosen rejected winner loser".split()
 )
 """Words that tell by themselves; the others tell only as a pair."""

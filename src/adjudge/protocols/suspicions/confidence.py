@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from .orders import orders_in
 from .prompt import Prompt, Sentence, Suspicion
 from .shape import objects_in, places_of
 
@@ -19,6 +20,7 @@ _ASKED = re.compile(
     r"|(?:확신도|신뢰도|확신 정도|자신감)[^.\n]{0,12}(?:제시|표시|평가|적|쓰|쓰시|작성|출력|밝|매기|나타내)",
     re.IGNORECASE,
 )
+_ITEM = re.compile(r"[\W\d_]{1,8}(?:your |a |the )?(?:level of )?(?:confidence|certainty)\b", re.IGNORECASE)
 _PLACE = re.compile(r"confiden|certain|probab|sure\b|置信|信心|把握|확신|신뢰도|자신감", re.IGNORECASE)
 _EACH = re.compile(
     r"\b(?:for )?(?:each|every) (?:\w+ )?(?:dimension|criteri\w+|aspect|score|categor\w+|metric|attribute|item|axis|rating)"
@@ -33,8 +35,9 @@ def look(prompt: Prompt) -> Iterator[Suspicion]:
     answer = prompt.protocol.answer
     if answer.reader in ("free", "likelihood"):
         return
+    items = {order.start for order in orders_in(prompt) if _ITEM.match(order.text)}
     for sentence in prompt.sentences:
-        if not _ASKED.search(sentence.text):
+        if not _ASKED.search(sentence.text) and sentence.start not in items:
             continue
         is_each = len(prompt.scales) > 1 and _is_for_each(prompt, sentence)
         if answer.confidence or (_has_place_each(prompt) if is_each else _has_place(prompt)):

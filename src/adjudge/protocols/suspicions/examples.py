@@ -33,7 +33,7 @@ _KINDS = (
 _EXAMPLE = re.compile(
     r"examples?|demonstrations?|shots?\b|示例|例子|样例|范例|例如|예시|예제|보기", re.IGNORECASE
 )
-_HEADING = re.compile(r"\n\s{0,3}(?:#{1,6}\s|\*\*[^*\n]{2,60}\*\*:?\s*\n|---)")
+_HEADING = re.compile(r"\n\s{0,3}(?:#{1,6}\s|---)")
 _SHOWS = re.compile(r"example|demo|shot|示例|例子|样例|예시|예제", re.IGNORECASE)
 _MOST = 20
 """How many announcements of one prompt are looked at."""

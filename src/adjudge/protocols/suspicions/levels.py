@@ -36,7 +36,7 @@ _SEP = r"(?::|：|=|–|—|-(?!\s?\d)|\||->|→|means\b|represents\b|indicates\
 
 _LINE = re.compile(
     rf"^{_OPEN}{_NOUN}(?:<\w+>|[*_`\"\[(]){{0,3}}{_RANGE}{_UNIT}(?:</\w+>)?{_CLOSE}"
-    rf"(?P<name>\s?\([^()\n]{{1,60}}\))?{_CLOSE}\s{{0,3}}{_SEP}\s{{0,3}}(?P<text>[^\s|][^\n]*)",
+    rf"(?P<name>\s?\([^()\n]{{1,60}}\))?{_CLOSE}\s{{0,3}}{_SEP}\s{{0,3}}(?P<text>[^\s|][^\n]*?)(?=[,;]\s\d{{1,3}}\s?[=:–-]\s?[^\W\d]|,? (?:and|while) \d{{1,3}} (?:if|when|means|is|being)\b|$)",
     re.MULTILINE | re.IGNORECASE,
 )
 _NAME_FIRST = re.compile(
@@ -57,10 +57,11 @@ _INLINE = re.compile(
 )
 _SHORT = re.compile(
     rf"(?<![\w.+/-])[\"'`*]{{0,2}}{_RANGE}[\"'`*]{{0,2}}{_UNIT}\s?"
-    r"(?:(?P<paren>\((?P<inside>[^()\d\n]{3,60})\))|(?:=|being|is the|is|means?|meaning|represents?|representing|indicates?|"
+    r"(?:(?P<paren>\((?P<inside>[^()\d\n]{3,60})\))|(?:=|(?-i:if|when)|being|is the|is|means?|meaning|represents?|representing|indicates?|"
     r"indicating|代表|表示|为|은|는|이|가)\s{0,2}(?P<text>[^\n.;,，。；\d]{2,60}))",
     re.IGNORECASE,
 )
+_LISTED = re.compile(rf"(?<=[,;]\s){_RANGE}{_UNIT}\s?[=:–-]\s?(?P<text>[^\W\d][^,;\n\d]{{1,60}})")
 _ORDER = re.compile(
     r"\W*(?:read|review|compare|check|identify|assign|write|evaluate|provide|give|rate|analy[sz]e|determine|list|consider|"
     r"examine|assess|look|think|find|count|note|explain|output|use|decide|extract|verify|understand|return)\b",
@@ -124,7 +125,7 @@ def _levels(prompt: Prompt) -> Iterator[Level]:
     if not scales:
         return
     taken: list[tuple[int, int]] = []
-    for pattern in (_LINE, _NAME_FIRST, _BRACKETED, _INLINE, _SHORT):
+    for pattern in (_LINE, _NAME_FIRST, _BRACKETED, _INLINE, _LISTED, _SHORT):
         found_now = list(_matches(pattern, prompt.words, scales))
         new = [(level, end) for level, end in found_now if not _within(level.start, taken)]
         taken = sorted([*taken, *((level.start, end) for level, end in new)])

@@ -95,19 +95,24 @@ class Prompt:
 
 _LABEL_TRIM = " \t*_#>`'\"“”[]<>|:：-–—=" + BLOT
 _MAX_LABEL = 80
+_SENTENCE = re.compile(r"[.!?。！？][\"'”)*]{0,3}\s*\Z")
 _NOTHING_BUT_MARKS = re.compile(r"[\W_]*\Z")
 
 
 def _label_before(words: str, start: int) -> tuple[str, int]:
     """The words that announce a slot: on its own line, or the last line above that has any.
 
-    Fences, rules and tags without words are passed over. A line is looked at up to a limit, so
+    Fences, rules and tags without words are passed over; a line that ends like a sentence is no
+    label. A line is looked at up to a limit, so
     that a text of one long line costs no more than any other.
     """
     end = start
     for _ in range(4):
         line_start = words.rfind("\n", max(0, end - 4 * _MAX_LABEL), end) + 1 or max(0, end - 4 * _MAX_LABEL)
         line = words[line_start:end]
+        is_above = end != start
+        if is_above and _SENTENCE.search(line):
+            return "", start
         if not _NOTHING_BUT_MARKS.match(line):
             if BLOT in line:
                 line = line[line.rfind(BLOT) + 1 :]

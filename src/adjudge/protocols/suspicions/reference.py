@@ -24,10 +24,11 @@ _SLOT_TOKENS = frozenset(
     "standard answer_key solution key".split()
 )
 _SHOWN_AS = re.compile(
-    r"(?<!for )\b(?:reference|gold(?:en)?|ground[- ]?truth|expected|ideal|expert|correct|target|standard|model answer|solution)\b"
+    r"(?<!for )\b(?:reference|gold(?:en)?|ground[- ]?truth|expected|ideal|expert|correct|official|known|target|standard|model answer|solution)\b"
     r"|参考|标准|正确|预期|참조|참고|모범|정답|기준",
     re.IGNORECASE,
 )
+_LABELLED_BY_SLOT = re.compile(rf"[:：]\s?{BLOT}")
 _IS_A_SIDE = re.compile(
     r"\b(?:assistant|response|answer|output|model|summary|candidate) ?(?:[ab12]|one|two)\b", re.IGNORECASE
 )
@@ -47,7 +48,7 @@ def look(prompt: Prompt) -> Iterator[Suspicion]:
     shown = [slot for slot in prompt.slots if slot.field not in judged and _shows_reference(slot)]
     if not shown:
         # A slot whose label is itself a slot may well be labelled as the reference.
-        if not any(BLOT in prompt.words[slot.start - 3 : slot.start] for slot in prompt.slots):
+        if not any(_LABELLED_BY_SLOT.match(prompt.words, slot.end) for slot in prompt.slots):
             yield from _words_alone(prompt)
     else:
         yield from _slot_alone(prompt, shown)

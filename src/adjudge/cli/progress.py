@@ -1,0 +1,103 @@
+"""How a run goes on, told to a person: a bar on a terminal, a line now and then elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+from typing import Any
+
+from ..engine import Prepared, Progress, Watcher
+from ..store import RunRow
+
+_LINE_SECONDS = 5.0
+
+
+class ProgressWatcher(Watcher):
+    """Prints to standard error, so that standard output stays the result."""
+
+    def __init__(self, *, is_quiet: bool) -> None:
+        self.run: RunRow | None = None
+        self.latest = Progress()
+        self._is_quiet = is_quiet
+        self._bar: Any = None
+        self._task: Any = None
+        self._started = self._told = time.monotonic()
+
+    def __enter__(self) -> ProgressWatcher:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.update(self._task, completed=self.latest.done, told=self._words())
+            self._bar.stop()
+        elif self.run is not None and not self._is_quiet:
+            self._print_line()
+
+    def started(self, run: RunRow, prepared: Prepared) -> None:
+        self.run = run
+        if self._is_quiet:
+            return
+        for text in prepared.bad[:20]:
+            sys.stderr.write(f"left out: {text}\n")
+        if len(prepared.bad) > 20:
+            sys.stderr.write(f"left out: {len(prepared.bad) - 20} more\n")
+        if any(model.is_fake for model in prepared.plan.models):
+            sys.stderr.write("a fake model answers: no score below means anything\n")
+        going = "goes on" if run.is_resumed else "begins"
+        calls = prepared.n_items * len(prepared.plan.slots)
+        sys.stderr.write(f"run {run.name} {going}: {prepared.n_items} items, at most {calls} calls\n")
+        sys.stderr.flush()
+        if sys.stderr.isatty():
+            self._open_bar()
+
+    def _open_bar(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+        from rich.progress import Progress as Bar
+
+        self._bar = Bar(
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[told]}"),
+            TimeRemainingColumn(),
+            console=Console(stderr=True),
+            transient=False,
+        )
+        self._task = self._bar.add_task("", total=None, told="")
+        self._bar.start()
+
+    def progressed(self, progress: Progress) -> None:
+        self.latest = progress
+        now = time.monotonic()
+        if self._bar is not None:
+            if now - self._told > 0.1 or progress.done == progress.total:
+                self._told = now
+                self._bar.update(self._task, completed=progress.done, total=progress.total, told=self._words())
+        elif not self._is_quiet and now - self._told > _LINE_SECONDS:
+            self._told = now
+            self._print_line()
+
+    def _print_line(self) -> None:
+        latest = self.latest
+        left = ""
+        if 0 < latest.done < latest.total:
+            seconds = (time.monotonic() - self._started) / latest.done * (latest.total - latest.done)
+            left = f", {_duration(seconds)} left"
+        sys.stderr.write(f"{latest.done} of {latest.total} done, {self._words()}{left}\n")
+        sys.stderr.flush()
+
+    def _words(self) -> str:
+        latest = self.latest
+        rate = latest.done / max(time.monotonic() - self._started, 1e-9)
+        cost = f", {latest.cost_usd:.4f} USD" if latest.cost_usd else ""
+        stored = f", {latest.cached} from the store" if latest.cached else ""
+        return f"{latest.failed} failed{stored}{cost}, {rate:.1f}/s"
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -1,0 +1,136 @@
+"""Numbers and names as a report writes them, the same in a terminal and in Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..records import Estimate, Scale
+from .cells import direction, key_text
+from .shapes import Cell, PairSummary, Summary
+
+NO_VALUE = "–"
+
+MEANING = (
+    "[low, high] is a 95 % interval: how far the mean could lie from the one shown if other items like these "
+    "had been judged by the same judge. It does not say that the judge is right; only a comparison with people's "
+    "labels does (adjudge trust)."
+)
+
+
+def decimals(scale: Scale | None) -> int:
+    """Digits after the point: two on a scale like 1–5, three where the whole scale is narrow or open."""
+    if scale is None:
+        return 2
+    if scale.low is None or scale.high is None:
+        return 3
+    return 2 if scale.high - scale.low >= 2 else 3
+
+
+def interval(estimate: Estimate, digits: int) -> str:
+    """3.42 [3.29, 3.55], or a dash for what is undefined."""
+    if estimate.value is None:
+        return NO_VALUE
+    if estimate.low is None or estimate.high is None:
+        return f"{estimate.value:.{digits}f} [{NO_VALUE}]"
+    return f"{estimate.value:.{digits}f} [{estimate.low:.{digits}f}, {estimate.high:.{digits}f}]"
+
+
+def percent(estimate: Estimate) -> str:
+    """62 % [55 %, 69 %]."""
+    if estimate.value is None or estimate.low is None or estimate.high is None:
+        return NO_VALUE
+    return f"{_share(estimate.value)} [{_share(estimate.low)}, {_share(estimate.high)}]"
+
+
+def _share(value: float) -> str:
+    return f"{value * 100:.0f} %" if value == 0 or value >= 0.1 else f"{value * 100:.1f} %"
+
+
+def scale_text(scale: Scale | None) -> str:
+    """1–5, higher is better."""
+    if scale is None:
+        return "scale not known"
+    better = {1: "higher is better", -1: "lower is better", 0: "which end is good is not known"}[
+        direction(scale)
+    ]
+    if scale.low is None or scale.high is None:
+        return f"no fixed ends, {better}"
+    ends = f"{key_text(float(scale.low))}–{key_text(float(scale.high))}"
+    named = ", ".join(f"{key_text(float(level))} = {name}" for level, name in sorted(scale.names.items()))
+    return f"{ends} ({named}), {better}" if named else f"{ends}, {better}"
+
+
+def failures_text(failures: Mapping[str, int]) -> str:
+    """2 unparsed, 1 refused."""
+    return ", ".join(f"{count} {status.replace('_', ' ')}" for status, count in failures.items())
+
+
+def bounds_text(cell: Cell, digits: int) -> str:
+    """What the failures leave open; empty where nothing failed."""
+    if not cell.n_failed or cell.bounds is None:
+        return ""
+    return f"mean {cell.bounds.low:.{digits}f} to {cell.bounds.high:.{digits}f} whatever the failed were"
+
+
+def pair_text(pair: PairSummary) -> str:
+    """Who won how often."""
+    return f"{pair.system_a} {pair.a}, {pair.system_b} {pair.b}, tie {pair.tie}"
+
+
+def rungs_text(counts: Mapping[str, int]) -> str:
+    """strict 96 %, anchored 3 %, failed 1 % of 200."""
+    total = sum(counts.values())
+    if not total:
+        return "no replies"
+    return ", ".join(f"{rung} {_share(count / total)}" for rung, count in counts.items()) + f" of {total:,}"
+
+
+def duration(seconds: float) -> str:
+    """48 s, 3 min 20 s, 2 h 5 min."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{seconds:.1f} s" if seconds < 10 else f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    return f"{minutes // 60} h {minutes % 60} min"
+
+
+def count_of(number: int, noun: str) -> str:
+    """1 item, 2 items."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def size_text(summary: Summary) -> str:
+    """How much was judged, and how much of it failed."""
+    shown = [count_of(summary.n_items, "item")]
+    if summary.systems:
+        shown.append(count_of(len(summary.systems), "system"))
+    scores = count_of(summary.n_scores, "score")
+    share = f" ({_share(summary.n_failed / summary.n_scores)})" if summary.n_failed else ""
+    return " · ".join([*shown, f"{scores}, {summary.n_failed:,} failed{share}"])
+
+
+def cost_text(summary: Summary) -> str:
+    """Calls, tokens, money and time."""
+    calls = count_of(summary.n_calls, "call")
+    if summary.n_cached:
+        calls += f" ({summary.n_cached:,} from the store)"
+    tokens = f"{summary.tokens_in:,} tokens in, {summary.tokens_out:,} out"
+    cost = "cost not known (no price given)" if summary.cost_usd is None else f"${summary.cost_usd:,.4f}"
+    return " · ".join([calls, tokens, cost, duration(summary.seconds)])
+
+
+def judge_text(spec: str, names: Mapping[str, int], is_fake: bool) -> str:
+    """The judge's spec, and what it calls itself where that is something else."""
+    own = [name for name in names if name and name != spec.partition(":")[2]]
+    says = f" (calls itself {', '.join(own)})" if own else ""
+    return f"{spec}{says}{' [fake]' if is_fake else ''}"
+
+
+def detectable_text(value: float, digits: int) -> str:
+    """What this many items can and cannot show."""
+    return (
+        f"Two systems must differ by about {value:.{digits}f} for a run of this size to show it "
+        "(four times in five)."
+    )
