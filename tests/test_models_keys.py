@@ -61,13 +61,13 @@ def with_echo(answer: Answer, echo: str) -> Answer:
     )
 
 
-async def everything_seen(server: FakeServer) -> str:
+async def everything_seen(server: FakeServer, params: Parameters) -> str:
     """All that a call leaves behind, whichever way it ends."""
     net = Network(backoff_seconds=0.001, outage_seconds=60)
     model = parse_model(f"{server.url}/v1#judge", key_env="CANARY_KEY", network=net)
     seen = [repr(model), repr(vars(model)), model.name]
     try:
-        seen.append(repr(await model.ask(CALL, Parameters(temperature=0.5, top_logprobs=3))))
+        seen.append(repr(await model.ask(CALL, params)))
     except ModelError as error:
         cause: BaseException | None = error
         while cause is not None:
@@ -85,11 +85,13 @@ def test_the_key_is_in_nothing_that_a_call_leaves_behind(
     caplog.set_level(logging.DEBUG)
     monkeypatch.setenv("CANARY_KEY", CANARY)
     forms = ECHOES if end not in ("reply", "no reply") else {"plain": CANARY, "bearer": f"Bearer {CANARY}"}
+    params = Parameters(temperature=0.5, top_logprobs=None if end == "reply" else 3)
     for echo in forms.values():
         with FakeServer(default=with_echo(ENDS[end], echo)) as server:
-            seen = asyncio.run(everything_seen(server)) + caplog.text
+            seen = asyncio.run(everything_seen(server, params)) + caplog.text
             assert server.requests[0].headers["authorization"] == f"Bearer {CANARY}"
         assert [leak for leak in LEAKS if leak in seen] == []
+        assert end != "reply" or "your key is " in seen
 
 
 def test_a_redirect_to_another_host_is_not_followed_and_that_host_sees_nothing(
@@ -100,7 +102,7 @@ def test_a_redirect_to_another_host_is_not_followed_and_that_host_sees_nothing(
         FakeServer() as other,
         FakeServer(default=fs.redirect(f"{other.url}/v1/chat/completions", 307)) as server,
     ):
-        asyncio.run(everything_seen(server))
+        asyncio.run(everything_seen(server, Parameters()))
         assert (server.n_requests, other.n_connections) == (1, 0)
 
 

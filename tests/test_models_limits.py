@@ -97,6 +97,22 @@ def test_calls_enter_in_the_order_in_which_they_came() -> None:
     assert asyncio.run(run()) == list(range(20))
 
 
+def test_a_call_let_in_and_called_off_in_the_same_moment_gives_its_place_back() -> None:
+    async def run() -> int:
+        gate = Gate("host", 1)
+        await gate.enter()
+        waiting = asyncio.create_task(gate.enter())
+        await asyncio.sleep(0)
+        gate.leave("ok")
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        await asyncio.wait_for(gate.enter(), 1)
+        return gate.in_flight
+
+    assert asyncio.run(run()) == 1
+
+
 def most_within(times: list[float], seconds: float) -> int:
     """The largest number of moments in any stretch of so many seconds."""
     return max(sum(1 for other in times if start <= other < start + seconds) for start in times)

@@ -98,6 +98,13 @@ def test_a_refusal_is_text_that_was_filtered() -> None:
     assert (reply.text, reply.finish, reply.error) == ("I cannot judge this.", "content_filter", None)
 
 
+@pytest.mark.parametrize(
+    ("said", "finish"), [("length", "length"), ("max_tokens", "length"), ("SAFETY", "content_filter"), ("eos", "stop")]
+)
+def test_reasons_to_stop_go_by_the_same_names_on_every_server(said: str, finish: str) -> None:
+    assert reply_to(fs.chat("4", finish=said)).finish == finish
+
+
 def test_log_probabilities_are_read_with_their_alternatives() -> None:
     logprobs = {"content": [fs.token("4", -0.1, **{"4": -0.1, " 4": -3.0}), fs.token(".", -1.5)]}
     (reply,), _, (sent,) = asked([fs.chat("4.", logprobs=logprobs)], Parameters(top_logprobs=5))

@@ -26,6 +26,8 @@ def test_a_reply_that_is_only_the_choice_is_strict(text: str) -> None:
         "I would go with Response B.", "I prefer B over A.", "Assistant B's answer is slightly better.", "The winner is clearly Response B.",
         "A better response is B.", "Is A better? No: B is better.", "Response A is better in style. Overall, Response B is better.",
         "If brevity matters, A is better. Therefore, B is better overall.", "Assistant A argues that A is better. Therefore, B is better.",
+        "Response B is the clear winner.", "Better Response: B\nReason: A lacks detail", "A: 7/10\nB: 8/10\nWinner: B", "Both are great, but B is slightly better.",
+        "Although Response A is better, it is long. Overall, B is better.", "{\"better_response\": \"B\"}", "Verdict - B", "B — more detailed",
         "回答B更好", "选择：B", "因此，助手B的回答更好。", "B가 더 좋습니다", "응답 B가 더 낫습니다", "<think>[[A]]</think>[[B]]", "> [[A]]\n[[B]]",
         'It says "[[A]]". [[B]]', "```\n[[A]]\n```\n[[B]]", "```\n[[B]]\n```", "Reasons above.\n\nB", "It is hard to say, but B is better.",
     ],
@@ -69,7 +71,7 @@ def test_choices_that_differ_are_a_conflict(text: str) -> None:
     "text",
     [
         "", "A or B", "A and B", "A/B", "AB", "C", "[RESULT] А", "[RESULT] C", "[RESULT] A or B", "Result A or B, not results", "Response C is clearly superior.",
-        "The better response is obviously B... or is it A? It's hard to decide.", "A is not better than B.", "A good answer would be short.",
+        "The better response is obviously B... or is it A? It's hard to decide.", "A is not better than B.", "A不如B", "A并不比B更好", "A: 8/10\nB: 7/10", "A good answer would be short.",
         "Which one is better?", "Neither is better.", "It's a tie.", "[[A=B]]", "Both are equally good.", "A: good point.\nB: bad point.",
         "Response A:\nIt is long.\n\nResponse B:\nIt is short.", "<think>[[A]]", "Assistant A argues that Response A is better.", '"[[A]]" is in the text.',
     ],
@@ -79,7 +81,14 @@ def test_a_reply_that_does_not_choose_is_unparsed(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["I cannot evaluate this content.", "抱歉，我无法评价。", "평가할 수 없습니다.", "[RESULT] N/A"]
+    "text",
+    [
+        "I cannot evaluate this content.",
+        "抱歉，我无法评价。",
+        "평가할 수 없습니다.",
+        "[RESULT] N/A",
+        "I can't choose between A and B.",
+    ],
 )
 def test_a_judge_that_declines_is_refused(text: str) -> None:
     assert read_choice(text) == Reading(status="refused")

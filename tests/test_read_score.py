@@ -35,6 +35,9 @@ def test_a_reply_that_is_only_the_score_is_strict(text: str) -> None:
         "It could be shorter to achieve a score of 5. Overall, I give it 4 out of 5.",
         "Opening 2/5, middle 3/5. Overall, I would give it 4/5.",
         "<think>Perhaps [RESULT] 5?</think>[RESULT] 4", "<think>2</think>4", "no, 2</think>\n\n4",
+        "이 요약은 5점을 받을 수 없습니다. 4점을 주겠습니다.", "我会给它4分，而不是5分。", "总分5分，我打4分。", "得4分", "5点満点中4点", "4颗星",
+        "Scores range from 1 to 5. I choose 4.", "Final rating: four (4) out of five (5)", "It's a 4 for me.", "The score was 2-1. Score: 4",
+        "Summary scores 4 out of 5 because 2 of the 5 facts are wrong.", "Between 3 and 4, I choose 4.", "{'score': 4}", "score:4,reason:x",
         "Score 1: bad\nScore 5: good\n\nScore: 4", "Score: 4\nConfidence: 5", "Score: 4\nMaximum score: 5",
     ],
 )  # fmt: skip
@@ -64,7 +67,7 @@ def test_the_span_holds_the_value_alone_in_the_original_text(text: str, written:
     "text",
     [
         "Feedback ... [RESULT] 1 [RESULT] 5", "Score- <score>5</score> ... Score- <score>2</score>", "[[4]] or [[5]]", "Score: 3\nScore: 4",
-        '{"score": 4, "score": 2}', "4\n5", "4, 5", "Score: 4, 5", "Coherence: 4\nFluency: 3", "4\n\nScore: 3",
+        '{"score": 4, "score": 2}', "4\n5", "4, 5", "Score: 4, 5", "4\nIt is weak. Therefore, I give it 2 out of 5.", "Coherence: 4\nFluency: 3", "4\n\nScore: 3",
     ],
 )  # fmt: skip
 def test_answers_that_differ_are_a_conflict(text: str) -> None:
@@ -84,7 +87,19 @@ def test_a_repeated_answer_does_not_conflict_with_the_judges_own(text: str) -> N
 
 @pytest.mark.parametrize(
     "text",
-    ["45", "0", "[RESULT] 0", "[RESULT] 4.5", "-4", "Score: 6/5", "Score: 4/10", "8/10", "3.999", "9" * 400],
+    [
+        "45",
+        "0",
+        "-4 because it is rude",
+        "[RESULT] 0",
+        "[RESULT] 4.5",
+        "-4",
+        "Score: 6/5",
+        "Score: 4/10",
+        "8/10",
+        "3.999",
+        "9" * 400,
+    ],
 )
 def test_a_score_off_the_scale_or_its_step_is_out_of_range_and_never_clipped(text: str) -> None:
     assert read(text) == Reading(status="out_of_range")
@@ -96,7 +111,8 @@ def test_a_score_off_the_scale_or_its_step_is_out_of_range_and_never_clipped(tex
         "", " \n ", "1_0", "Excellent", "Yes.", "4-5", "3 or 4", "Score: 3-4", "[RESULT] А", "[RESULT] A", '{"score": NaN}', '{"score": 1e999}',
         '{"score": true}', '{"score": null}', '{"confidence": 5}', "٤", "4th", "4e0", "$ERROR$", "<think>4", "In 2024, 3 of them left.",
         "1. Read it\n2. Rate it\n3. Explain", "The answer is 42.", "It lists 4 examples and gives 3 reasons.", 'It contains "Score: 5".',
-        "The rubric says that a score of 5 means perfect.", "f(x) = 5 at x = 2 is right.",
+        "The rubric says that a score of 5 means perfect.", "He scored 4.", "No. 4", "#4", "Score: 4+", "On 4/5 the team met.", "3 out of 5 facts are right.",
+        "The article mentions 3 goals; the summary gives only 1.", "The summary says the final score was 3.", "It would be a 5 if it were shorter.", "f(x) = 5 at x = 2 is right.",
     ],
 )  # fmt: skip
 def test_a_reply_without_a_score_is_unparsed(text: str) -> None:

@@ -164,7 +164,7 @@ def test_every_text_of_the_attacks_is_stored_byte_for_byte(
 def test_text_that_is_not_unicode_fails_alone(tmp_path: Path) -> None:
     good, bad = a_call(1), a_call(2)
 
-    async def put(store: Store, run: RunRow) -> list[object]:
+    async def put(store: Store, run: RunRow) -> tuple[object, object]:
         return await asyncio.gather(
             store.put(run, 0, 0, good, a_reply(good), a_judgment(good)),
             store.put(run, 1, 0, bad, a_reply(bad, text="half a pair: \ud83d"), None),

@@ -23,6 +23,9 @@ me", which is a failure too; `none` says nothing about the host."""
 FIRST_LIMIT = 32
 """Calls in flight at the beginning; doubled each round until the host says that it is too much."""
 
+TOLERATED_SHARE = 0.1
+"""Of a round's calls turned away: up to here the host may as well roll dice, and the climb goes on."""
+
 FLOOR = 2
 
 FAILURES_IN_A_ROW = 10
@@ -220,7 +223,7 @@ class Gate:
     def _end_round(self) -> None:
         share = self._round_limited / (self._round_ok + self._round_limited)
         self._round_ok = self._round_limited = 0
-        if share > 0:
+        if share > TOLERATED_SHARE:
             self._is_climbing = False
         if self._is_climbing:
             wanted = self.limit * 2

@@ -16,8 +16,8 @@ _MOST_TOKENS = 50_000
 _MOST_CANDIDATES = 64
 
 _BRACES = re.compile(r'[{}"]')
-_STRING_REST = re.compile(r'(?:[^"\\]|\\.)*+"', re.DOTALL)
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}\[\],:]|[^\s"{}\[\],:]++', re.DOTALL)
+_STRING_REST = re.compile(r'[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
+_TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[{}\[\],:]|[^\s"{}\[\],:]++', re.DOTALL)
 
 Path = tuple[str | int, ...]
 Span = tuple[int, int]
@@ -88,10 +88,13 @@ def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
 
 
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, strict=False)
+
+
 def _decoded(text: str, span: Span) -> Document | None:
     body = text[span[0] : span[1]]
     try:
-        value = json.loads(body, parse_constant=_refuse_constant, strict=False)
+        value = _DECODER.decode(body)
     except (ValueError, RecursionError):
         return None
     if not isinstance(value, dict):
@@ -115,7 +118,7 @@ def _places(text: str, span: Span) -> tuple[dict[Path, Span], frozenset[Path]]:
             here = path[-1]
             path[-1] = here + 1 if isinstance(here, int) else ""
         elif sign[0] == '"' and _is_key(text, token.end()):
-            path[-1] = json.loads(sign, strict=False)
+            path[-1] = json.loads(sign, strict=False) if "\\" in sign else sign[1:-1]
         elif sign != ":":
             where = tuple(path)
             if where in places and text[slice(*places[where])] != sign:

@@ -6,7 +6,6 @@ One bad criterion never fails the others, and a failure is a status, never a num
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
 from msgspec import structs
 
@@ -208,14 +207,15 @@ def _flags(protocol: Protocol, judgment: Judgment, reply: _Reply) -> tuple[str, 
     return tuple(flags)
 
 
-_EXAMINED = 20_000
+_EXAMINED = 240
 """How much of a reply tells its language."""
 
-_LETTERS: dict[str, Callable[[str], int]] = {
-    "ko": lambda text: len(re.findall(r"[가-힣]", text)),
-    "zh": lambda text: len(re.findall(r"[一-鿿]", text)),
-    "en": lambda text: len(re.findall(r"[A-Za-z]", text)),
+_OTHER_LETTERS = {
+    "ko": re.compile(r"[^가-힣]+"),
+    "zh": re.compile(r"[^一-鿿]+"),
+    "en": re.compile(r"[^A-Za-z]+"),
 }
+_NO_LETTERS = re.compile(r"[\W\d_]+")
 
 
 def _speaks_another_language(language: str, text: str) -> bool:
@@ -223,12 +223,15 @@ def _speaks_another_language(language: str, text: str) -> bool:
 
     A bare score is in every language. A word of Korean or Chinese takes fewer letters than one of English.
     """
-    count = _LETTERS.get(language.partition("-")[0])
-    if count is None:
+    language = language.partition("-")[0]
+    others = _OTHER_LETTERS.get(language)
+    if others is None or (language == "en" and text.isascii()):
         return False
-    prose = set_aside(text[:_EXAMINED], fenced=False, quoted=False)
-    letters = sum(map(str.isalpha, prose))
-    return letters >= 40 and count(prose) / letters < (0.5 if language == "en" else 0.15)
+    prose = set_aside(text, fenced=False, quoted=False)[:_EXAMINED] if "<" in text else text[:_EXAMINED]
+    letters = len(_NO_LETTERS.sub("", prose))
+    if letters < 40:
+        return False
+    return len(others.sub("", prose)) / letters < (0.5 if language == "en" else 0.15)
 
 
 def _values(judgment: Judgment, criterion: str) -> dict[str | None, float]:

@@ -180,9 +180,15 @@ def read_label(text: str, labels: tuple[str, ...], value: Value) -> Reading | No
     return unreadable() if is_there else None
 
 
+_FIRST_LINE = 480
+"""More than a first line that holds a score, with white space before it."""
+
+
 def read_first_line(text: str, value: Value) -> Reading | None:
     """The score alone on the first line; a label before it or a unit behind it do no harm."""
-    plain = set_aside(_prepared(text), quoted=False, fenced=False).replace(ASIDE, " ")
+    # Where the judge does not begin by thinking aloud, the first line is all that is looked at.
+    head = text if text.lstrip()[:1] in ("<", "`", "~") else text[:_FIRST_LINE]
+    plain = set_aside(_prepared(head), quoted=False, fenced=False).replace(ASIDE, " ")
     start = len(plain) - len(plain.lstrip())
     end = plain.find("\n", start)
     end = len(plain) if end < 0 else end

@@ -76,7 +76,9 @@ class Options:
         one, two = self.keys
         if one.isalpha():
             capitals = one.upper() + two.upper()
-            return rf"[{one}{two}{capitals}](?:(?<=[{capitals}])(?<!{_INSIDE}.)|(?<=[(\[_\"“'].)){_NOT_BEFORE}"
+            return (
+                rf"[{one}{two}{capitals}](?:(?<=[{capitals}])(?<!{_INSIDE}.)|(?<=[(\[_\"“'].)){_NOT_BEFORE}"
+            )
         return rf"(?:{'|'.join(sorted(self.keys, key=len, reverse=True))}){_NOT_BEFORE}"
 
     def _value_pattern(self) -> str:
@@ -178,18 +180,15 @@ class Options:
         if alone and key == "a" and _ARTICLE_FOLLOWED.match(folded, end):
             return None
         side: Side = "first" if key == self.keys[0] else "second"
-        return Found(
-            side,
-            match.start("one") if not self.has_noun else match.start(),
-            match.end("one") if not self.has_noun else end,
-        )
+        # The letter is the value, unless the options were shown with their noun: "Output (a)".
+        return Found(side, match.start(), end) if self.has_noun else Found(side, *match.span("one"))
 
 
 _AND_ANOTHER = re.compile(
     r"\s?(?:or|and|/|,|&|vs\.?|versus)\s?(?:(?:the|responses?|outputs?|assistants?|options?)\s)?\(?(?:[a-d]|[0-9])\)?(?![\w'’])"
 )
 _ARTICLE_FOLLOWED = re.compile(
-    r"\s(?!(?:is|was|wins|because|since|as|provides|has|performs|does|gives|offers|better|due|for|with|and|but|than|over)\b)[a-z]"
+    r"[ ](?!(?:is|was|wins|because|since|as|provides|has|performs|does|gives|offers|better|due|for|with|and|but|than|over)\b)[a-z]"
 )
 
 

@@ -24,10 +24,16 @@ MOST_WORDS = 400
 
 _SENTENCE_END = re.compile(r"[.!?。！？\n](?:(?<=[。！？\n])|(?=\s|$))")
 _SCORING = re.compile(
-    r"\b(?:scor(?:e|es|ed|ing)|rat(?:e|es|ed|ing)|grad(?:e|es|ed|ing)|giv(?:e|es|en|ing)|gave|award(?:s|ed|ing)?|"
-    r"assign(?:s|ed|ing)?|deserv(?:e|es|ed|ing)|earn(?:s|ed|ing)?|merit(?:s|ed|ing)?|warrant(?:s|ed|ing)?|evaluat(?:e|ed|ing)|(?:gets?|getting|receiv(?:e|es|ed|ing))\san?|mak(?:es|ing)\sit\san?)\b"
-    r"|评|評|给|給|打|得分|得到|获得|分数|为|是|점수|평점|평가"
+    r"\b(?:scor(?:e|es|ed|ing)|rat(?:e|es|ed|ing)|grad(?:e|es|ed|ing)|assign(?:s|ed|ing)?|deserv(?:e|es|ed|ing)|earn(?:s|ed|ing)?|"
+    r"merit(?:s|ed|ing)?|warrant(?:s|ed|ing)?|evaluat(?:e|ed|ing)|mak(?:es|ing)\sit\san?|(?:i|would|i'd)\s(?:say|choose)|going\swith|"
+    r"my\s(?:final\s)?(?:answer|verdict)\sis)\b|\bit(?:'s|\sis|\swould\sbe)\san?\s{0,2}$"
+    r"|评|評|给|給|打|得|获得|分数|为|是|점수|평점|평가"
 )
+_GIVING = re.compile(
+    r"\b(?:giv(?:e|es|en|ing)|gave|award(?:s|ed|ing)?|gets?|getting|receiv(?:e|es|ed|ing))\b"
+)
+"""Words that give a score where it is said to whom or as what, and otherwise anything."""
+_GIVEN_TO = frozenset("of a an it this response summary answer output text".split())
 _HYPOTHETICAL = re.compile(
     r"\b(?:would\shave|could\shave|might\shave|should\shave|could\s(?:be|earn|get|reach|score)|"
     r"(?:to|and|would|could)\s(?:\w+\s)?(?:achieve|reach|attain|become|bring|raise|elevate|push|bump|warrant|merit|obtain|earn|receive|get)\b(?!\s(?:a|the)\s(?:low|fail))|"
@@ -41,8 +47,11 @@ _HYPOTHETICAL = re.compile(
 _CONDITION = re.compile(r"\b(?:if|unless|had\sit|were\sit|would\shave)\b|如果|若|要是|려면|했다면")
 _MODAL = re.compile(r"\b(?:would|could|might)\b(?<!i would)|会|能|을\s?것")
 _IS_DESCRIBED = re.compile(
-    r"\s{0,2}[\"'”]?\s{0,2}(?:means|represents|indicates|denotes|requires|would\s(?!be\b)|in\sthe\s(?:rubric|scale|criteria)|is\s(?:given|reserved|for|defined|awarded\sto|when)|"
+    r"\s{0,2}[\"'”]?\s{0,2}(?:means|represents|indicates|denotes|requires|would\s(?!be\b)|if\b|in\sthe\s(?:rubric|scale|criteria)|is\s(?:given|reserved|for|defined|awarded\sto|when)|"
     r"代表|表示|意味|是指|的标准|标准|档|은\s|는\s|이려면)"
+)
+_KOREAN_NO = re.compile(
+    r"[가-힣]{0,3}\s?[가-힣]{0,6}(?:\s수\s?(?:는|가)?\s?없|려면|기\s?위해|지\s?않|지\s?못)"
 )
 _COUNTS_THINGS = re.compile(
     r"\s(?!(?:for|in|on|because|as|and|but|with|since|due|to|at|overall|from|based|would|is|was|given|though|although|however|while|"
@@ -63,37 +72,11 @@ _BEFORE_WORD = re.compile(
 )
 _AFTER_WORD = (" out of", " star", " point", "/")
 _LEADS = frozenset(
-    "of a an is as at to be it this that them with score scored rating rated grade only perfect solid strong full just summary response answer "
+    "of a an is as at to be it this that them with score rating rated grade say choose perfect solid strong full just summary response answer "
     "output text it's around about approximately roughly".split()
 )
-_LEADS_CJK = (
-    *"评評给給打得为是予出到分数应该",
-    "점수",
-    "점수는",
-    "점수를",
-    "평점",
-    "평점은",
-    ":",
-    '"',
-    "'",
-    "(",
-)
-_AFTER_DIGITS = (
-    "/",
-    "점",
-    "分",
-    "点",
-    "點",
-    "星",
-    "out",
-    "of ",
-    "star",
-    "point",
-    "mark",
-    "pts",
-    "and a half",
-    "½",
-)
+_LEADS_CJK = (*"评評给給打得为是予出到分数应该它", *"점수 점수는 점수를 평점 평점은".split(), *":\"'(")
+_AFTER_DIGITS = ("of ", "and a half", *"/ 점 分 点 點 星 颗星 顆星 ½ out star point mark pts".split())
 
 
 class Said(NamedTuple):
@@ -141,7 +124,7 @@ def _in_digits(text: str, start: int, end: int) -> list[Number]:
         if found and at < found[-1].until:
             continue
         is_of_score = "/" in text[at:until] or text[until : until + 14].lstrip().startswith(_AFTER_DIGITS)
-        if is_of_score or _is_led_to(text[max(0, at - 20) : at]):
+        if is_of_score or _is_led_to(text[max(0, at - 20) : at], _LEADS):
             number = free_number_at(text, at)
             if number is not None:
                 found.append(number)
@@ -161,21 +144,24 @@ def _in_words(text: str, start: int, end: int) -> list[Number]:
     return found
 
 
-def _is_led_to(left: str) -> bool:
+def _is_led_to(left: str, words: frozenset[str]) -> bool:
     left = left.rstrip()
-    return left.endswith(_LEADS_CJK) or left[left.rfind(" ") + 1 :] in _LEADS
+    return left.endswith(_LEADS_CJK) or left[left.rfind(" ") + 1 :] in words
 
 
 def _is_score(text: str, left: str, number: Number, high: float) -> bool:
     after = number.until
     if number.top is not None:
-        return number.top == high and not _SHARE_OF_THINGS.match(text, after)
+        is_date = left.endswith("on ")
+        return number.top == high and not is_date and not _SHARE_OF_THINGS.match(text, after)
     following = text[number.end : number.end + 6].lstrip()
     if _COUNTS_THINGS.match(text, number.end if following.startswith(("分", "点", "點")) else after):
         return False
-    if following.startswith(("점", "star", "星")):
+    if following.startswith(("점", "star", "星", "颗星", "顆星")):
         return True
-    return _is_led_to(left[-20:]) and _SCORING.search(left[-48:]) is not None
+    if _GIVING.search(left[-48:]) and (following.startswith("point") or _is_led_to(left[-20:], _GIVEN_TO)):
+        return True
+    return _is_led_to(left[-20:], _LEADS) and _SCORING.search(left[-48:]) is not None
 
 
 def _might_have_been(text: str, left: str, number: Number) -> bool:
@@ -186,4 +172,5 @@ def _might_have_been(text: str, left: str, number: Number) -> bool:
         or _CONDITION.search(clause) is not None
         or (_CONDITION.search(left) is not None and _MODAL.search(clause) is not None)
         or _IS_DESCRIBED.match(text, number.until) is not None
+        or _KOREAN_NO.match(text, number.until) is not None
     )

@@ -26,7 +26,7 @@ _BARE_MARKED = re.compile(
     re.I,
 )
 _FILLER = re.compile(
-    r"[\s\"'`“”‘’(\[{<:=|]{0,10}"
+    r"[\s\"'`“”‘’(\[{<~≈:=|]{0,10}"
     r"(?:(?:the|an?|my|is|of|as|i|would|give|it|this|response|score|scored|rating|rate|final|overall|result|"
     r"should\sbe|will\sbe|be|为|是|给|得|分数|得分|评分|점수|점수는|점수:)(?![a-z])[\s:\"'(\[]{0,4}){0,5}"
 )
@@ -34,13 +34,13 @@ _ABSTAINS = re.compile(
     r"[\s\"'`(\[:]{0,6}(?:n/a\b|not\s(?:applicable|available|given)|unable|cannot|无法|不适用|없음|불가)"
 )
 _ANOTHER = re.compile(r"\s?(?:,|;|and|&|vs\.?|or)\s?[0-9]++(?:\.[0-9]++)?+\s?(?:$|[\n.,;)\]<])")
-_OPENING = re.compile(r"(?:\ufffc++\s++)*+(?:[-•·>(\[\"'“:`]|\s){0,6}")
+_OPENING = re.compile(r"(?:\ufffc++\s++)*+(?:-(?=\s)|[–—•·>(\[\"'“:`]|\s){0,6}")
 _LIST_DOT = re.compile(r"(?:[.)]|、)(?=\s)")
 _HEAD_ENDS = re.compile(
-    r"\s{0,2}(?:$|[\n,;:!(\[=，；：！。（\ufffc]|\.(?![0-9])|\)(?![a-z])|[-–—]\s?(?=\D)|[\"'”’`\]])|\s(?=(?:the|this|it|because|although|while|reason|explanation|since|i|that)\b)|\s{2,}"
+    r"\s{0,2}(?:$|[\n,;:!(\[=，；：！。（\ufffc]|\.(?![0-9])|\)(?![a-z])|[-–—]\s?(?=\D)|[\"'”’`\]]|です|입니다|이다)|\s(?=(?:the|this|it|because|although|while|reason|explanation|since|i|that)\b)|\s{2,}"
 )
 _CLOSING = re.compile(
-    r"(?:(?:[^0-9\s]\s?[.!?。！？]|[\n\ufffc])[ \t]*+|[a-z][ \t]?\()([0-9]++(?:\.[0-9]++)?+)\s?(?:/[0-9]++)?\)?[.。]?\s*$"
+    r"(?:(?:[^0-9\s]\s?(?<!\bno)[.!?。！？]|[\n\ufffc])[ \t]*+|[a-z][ \t]?\()([0-9]++(?:\.[0-9]++)?+)\s?(?:/[0-9]++)?\)?[.。]?\s*$"
 )
 _ALONE_ON_LINE = re.compile(r"\s++([0-9]++(?:\.[0-9]++)?+)[ \t]*+(?:\n|$)")
 _LONE_LINE = re.compile(
@@ -99,21 +99,19 @@ def _anchored(reply: str, scale: Scale, names: dict[str, float]) -> Reading | No
 
 
 def _spoken(own: str, scale: Scale, names: dict[str, float]) -> Reading | None:
-    opening, is_sure = _opening(own, names)
-    marked = _marked(own, scale, names, opening if is_sure else [])
-    if marked is not None:
+    opening, is_alone = _opening(own, names)
+    marked = _marked(own, scale, names, opening if is_alone else [])
+    if marked is not None and (not is_alone or marked.status != "ok"):
         return marked
     parts = _parts(own, names)
     if parts and (not opening or _LIST_DOT.match(own, opening[0].until)):
         return _judged(scale, parts)
+    said = scores_said(own, scale.high or 0.0)
     if opening:
-        return _judged(scale, opening)
-    said = (
-        [one.number for one in concluding(scores_said(own, scale.high or 0.0))]
-        or _closing(own)
-        or _alone(own)
-    )
-    return _judged(scale, said) if said else None
+        # A conclusion that takes the opening back leaves open which of them was meant.
+        return _judged(scale, [*(one.number for one in said if one.concludes), *opening])
+    found = [one.number for one in concluding(said)] or _closing(own) or _alone(own)
+    return _judged(scale, found) if found else None
 
 
 def _marked(
@@ -152,7 +150,7 @@ def _parts(own: str, names: dict[str, float]) -> list[Number]:
 def _value_after(own: str, at: int, names: dict[str, float]) -> list[Number]:
     """The number or the named level that follows a mark; two where the mark is followed by two."""
     filler = _FILLER.match(own, at)
-    for place in {at, filler.end() if filler else at}:
+    for place in (at, filler.end() if filler else at):
         number = number_at(own, place) or _name_at(own, place, names)
         if number is not None:
             another = _ANOTHER.match(own, number.until)
@@ -180,9 +178,7 @@ def _opening(own: str, names: dict[str, float]) -> tuple[list[Number], bool]:
         if number is None or not own.startswith(")", number.until):
             return [], False
         return [number], False
-    if number.value < 0 and own.startswith("-", at - 1):
-        number = None
-    if number is None or not _HEAD_ENDS.match(own, number.until):
+    if not _HEAD_ENDS.match(own, number.until):
         return [], False
     line_end = own.find("\n", number.until)
     rest = own[number.until : line_end if line_end >= 0 else len(own)].strip(" .。*)`\"'")

@@ -37,7 +37,7 @@ _WIDE = re.compile(_WIDE_SET + _WIDE_SET + "*+")  # a plain set in front lets th
 _THOUGHT_TAG = re.compile(r"<(/?)(?:think|thinking|thought|thoughts|reasoning|reflection)[ \t]{0,8}>", re.I)
 _FENCE_LINE = re.compile(r"^[ \t]{0,8}(```+|~~~+)([^\n]*)$", re.M)
 _OUTER_UNDERSCORE = re.compile(r"_(?:(?<![0-9A-Za-z]_)|(?![0-9A-Za-z]))")
-_HEADING = re.compile(r"^[ \t]{0,3}#{1,6}", re.M)
+_HEADING = re.compile(r"^[ \t]{0,3}#{1,6}(?=[ \t])", re.M)
 _BLOCK_QUOTE = re.compile(r"^[ \t]{0,8}>[^\n]*", re.M)
 _QUOTATION = re.compile(
     # An unterminated quotation ends at the next blank line and is then not one. A mark after a letter or

@@ -8,7 +8,6 @@ concluding one wins; where none concludes, they conflict.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -26,7 +25,7 @@ MOST_WORDS = 100
 """How often one word for a tie is looked at within those."""
 
 _FIRST, _SECOND = "\ue001", "\ue002"
-_ANY = f"([{_FIRST}{_SECOND}])[{_FIRST}{_SECOND}]*+[)\\]\"”]{{0,2}}+"
+_ANY = f'([{_FIRST}{_SECOND}])[{_FIRST}{_SECOND}]*+[)\\]"”]{{0,2}}+'
 
 _TYING = (" tie", " draw", "equal", "neither", "winner", "identical", "comparable")
 _TYING_ASIAN = ("平局", "不相上下", "무승부", "동점")
@@ -47,12 +46,12 @@ _SENTENCE_END = re.compile(r"[.!?。！？\n](?:(?<=[。！？\n])|(?=[\s.]|$))"
 _ADVERB = (
     r"(?:,?\s(?:also|clearly|overall|slightly|much|significantly|marginally|generally|therefore|thus|still|far|a\slot|a\sbit|somewhat|"
     r"definitely|certainly|ultimately|arguably|indeed|objectively|obviously|notably|considerably|the|an?|in\smy\sopinion|by\sfar|"
-    r"considered|deemed|judged|seen\sas|regarded\sas|found\sto\sbe|to\sbe|my|our|likely|probably|simply|just|even|as|output|overall,)){0,4}"
+    r"considered|deemed|judged|seen\sas|regarded\sas|found\sto\sbe|to\sbe|my|our|likely|probably|simply|just|even|as|output|overall,|clear|obvious|decisive|strong)){0,4}"
 )
 _NOUN = r"(?:'s|’s)?(?:\s(?:response|answer|output|summary|one|analysis|explanation|code|solution|reply|approach|translation))?"
 _WINS = re.compile(
     rf"{_ANY}(?:{_NOUN}{_ADVERB}(?:,?\s(?:is|was|are|would\sbe|seems|appears|remains|stands\sout\sas|emerges\sas|comes\sout\sas|as|being|gets|should\sbe|can\sbe|could\sbe)"
-    rf"{_ADVERB}\s(?:better|best|superior|preferable|preferred|stronger|winner|favou?red|winning|chosen)\b"
+    rf"{_ADVERB}\s(?:better(?!\s(?:written|structured|organi[sz]ed|formatted|phrased|worded|presented|explained))|best|superior|preferable|preferred|stronger|winner|favou?red|winning|chosen)\b"
     r"|\s(?:wins?|outperforms?|outshines|surpass(?:es)?|beats|edges\sout|comes\sout\s(?:ahead|on\stop)|has\s(?:the|an|a\sslight)\sedge|takes\sthe\slead)\b)"
     r"|\s?(?:的回答|的回复)?(?:明显|略|稍|显然|总体上?|整体上?|相对|会)?(?:更好|更优|更佳|更胜一筹|胜出|获胜|较好|较优|优于|胜过|更出色)"
     r"|\s?(?:가|이|의\s답변이|의\s응답이|는|은|쪽이)?\s?(?:훨씬|조금|약간|좀)?\s?더\s?(?:좋|우수|나은|나|낫|뛰어|적절)"
@@ -100,6 +99,7 @@ _NOT_THE_JUDGES = re.compile(
 _DENIED = re.compile(
     r"\b(?:not|cannot|never|nor|neither|either|instead\sof|rather\sthan|than|over)\b|n't\b|不|并非|没有|않|아니|못"
 )
+_CONCEDING = ("although", "though", "while", "even though", "even if", "despite")
 _CLAUSE_END = re.compile(r"[,;:，；、]|\b(?:and|but|so|because|while|that|therefore)\b")
 _CONCLUDES = re.compile(
     r"\b(?:therefore|thus|hence|overall|conclu\w+|final(?:ly)?|in\s(?:summary|sum)|consequently|as\sa\sresult|ultimately|so|accordingly|"
@@ -180,14 +180,7 @@ def _windows(own: str) -> list[tuple[int, int]]:
     whole = len(own)
     if whole <= LAST_WORDS:
         return [(0, whole)]
-    cut = (
-        max(
-            own.rfind("\n", 0, whole - LAST_WORDS),
-            own.rfind(". ", 0, whole - LAST_WORDS),
-            own.rfind("。", 0, whole - LAST_WORDS),
-        )
-        + 1
-    )
+    cut = max(own.rfind(stop, 0, whole - LAST_WORDS) for stop in ("\n", ". ", "。")) + 1
     if whole <= HEAD + TAIL:
         return [(cut, whole), (0, cut)]
     return [(whole - TAIL, whole), (0, HEAD)]
@@ -291,6 +284,9 @@ def _weak(part: _Signed) -> list[Said]:
 def _is_said(text: str, begin: int, start: int, at: int, end: int) -> bool:
     """Whether the judge itself says so, without a condition and without a no."""
     if _NOT_THE_JUDGES.search(text, max(begin, at - 120), at):
+        return False
+    before = text[begin:at].lstrip()
+    if before.startswith(_CONCEDING) and "," not in before:
         return False
     clause = max(begin, start - 40)
     for stop in _CLAUSE_END.finditer(text, clause, at):

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from ..records import Estimate
 from ..stats import difference_of_shares, reason
+from . import words
 from .shapes import Caution, Cell, FailureShare, Spreads, Summary
 
 _SAME = 0.9
@@ -96,8 +97,8 @@ def _uneven_failures(summary: Summary) -> Iterator[Caution]:
         if gap.value is not None and gap.low is not None and gap.low > 0 and gap.value >= _CLEAR_GAP:
             yield Caution(
                 "uneven_failures",
-                f"{own.failed} of {own.n} scores of {system} failed ({own.failed / own.n:.1%}), against {failed} of "
-                f"{n} ({failed / n:.1%}) of the other systems. Replies that cannot be read go with bad outputs, so a "
+                f"{own.failed} of {own.n} scores of {system} failed ({words.share(own.failed / own.n)}), against {failed} of "
+                f"{n} ({words.share(failed / n)}) of the other systems. Replies that cannot be read go with bad outputs, so a "
                 f"mean over the rest flatters {system}: mind the range that its failures leave open.",
             )
 
@@ -107,12 +108,14 @@ def _items_failed(share: FailureShare) -> float:
 
 
 def _partial_panels(summary: Summary) -> Iterator[Caution]:
-    cells = [cell for cells in summary.systems.values() for cell in cells.values() if cell.n_partial]
-    if cells:
-        n_partial, n = sum(cell.n_partial for cell in cells), sum(cell.n for cell in cells)
+    cells = [cell for cells in summary.systems.values() for cell in cells.values()]
+    pairs = [pair for pairs in summary.pairs.values() for pair in pairs]
+    n_partial = sum(cell.n_partial for cell in cells) + sum(pair.n_partial for pair in pairs)
+    n = sum(cell.n for cell in cells) + sum(pair.won_by_a.n for pair in pairs)
+    if n_partial:
         yield Caution(
             "partial_panel",
-            f"{n_partial} of {n} pooled scores lack at least one judge: their mean is over the judges that answered.",
+            f"{n_partial} of {n} pooled scores lack at least one judge: they rest on the judges that answered.",
         )
 
 
@@ -160,13 +163,13 @@ def _no_information(summary: Summary, spreads: Spreads) -> Iterator[Caution]:
 
 def _few_groups(summary: Summary) -> Iterator[Caution]:
     few = {
-        criterion: cell.unit
+        criterion: cell.n_groups
         for cells in summary.systems.values()
         for criterion, cell in cells.items()
-        if cell.unit.startswith("group (n=") and int(cell.unit[9:-1]) < _FEW_GROUPS and cell.n > 1
+        if cell.n_groups is not None and cell.n_groups < _FEW_GROUPS and cell.n > 1
     }
     if few:
-        fewest = min(int(unit[9:-1]) for unit in few.values())
+        fewest = min(few.values())
         yield Caution(
             "few_groups",
             f"Items of one group are alike, so only groups count as independent, and there are as few as {fewest}. "
@@ -216,8 +219,8 @@ def _order(summary: Summary) -> Iterator[Caution]:
             place = "first" if share.value > 0.5 else "second"
             yield Caution(
                 "position",
-                f"On {criterion} the judge favours the response shown {place}: the first won {share.value:.0%} "
-                f"[{share.low:.0%}, {share.high:.0%}] of {share.n} verdicts. Only both orders together are fair.",
+                f"On {criterion} the judge favours the response shown {place}: the first won "
+                f"{words.percent(share)} of {share.n} verdicts. Only both orders together are fair.",
             )
 
 

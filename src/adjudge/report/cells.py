@@ -31,6 +31,9 @@ def cell(scores: Scores, scale: Scale | None) -> Cell:
         bounds=bounds(scores.ok.values, n_failed, low, high),
         distribution={key_text(value): count for value, count in counts.items()} if of != "nothing" else {},
         distribution_of=of,
+        n_samples=scores.n_samples,
+        n_samples_failed=scores.n_samples_failed,
+        n_groups=scores.ok.n_groups() if scores.ok.clusters() is not None else None,
         n_partial=scores.n_partial,
         n_flagged=n_flagged,
         without_flagged=scores.ok.unmarked().mean(n_failed, limits) if n_flagged else None,
@@ -120,7 +123,7 @@ def _minimum_detectable(columns: Sequence[Column]) -> float | None:
     if not found:
         return None
     n_units = round(median(precision.n_units for precision in found))
-    sd = math.sqrt(sum(precision.se**2 for precision in found) / len(found) * n_units)
+    sd = math.hypot(*(precision.se for precision in found)) * math.sqrt(n_units / len(found))
     return minimum_detectable(n_units, sd)
 
 

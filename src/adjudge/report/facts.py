@@ -55,7 +55,7 @@ class RunFacts(Struct, frozen=True):
     adjustments: tuple[str, ...] = ()
     """what was asked of a model and is not sent, because the model refuses it"""
     flags: dict[str, int] = {}
-    """flag → replies; counted from the results (by item) where it is not given"""
+    """flag → items; counted from the results where it is not given"""
     rungs: dict[str, dict[str, int]] = {}
     """model → rung → replies; counted from the results where it is not given"""
     first_shown: dict[str, tuple[int, int]] = {}

@@ -33,9 +33,9 @@ def markdown(summary: Summary) -> str:
 
 def escaped(text: str) -> str:
     """A text that Markdown shows as it is: no HTML, no table cell, no emphasis, no link, no mention."""
-    shown = _SPECIAL.sub(lambda found: f"&#{ord(found[0])};", safe(text))
     # A character without width keeps GitHub from making links and mentions out of names.
-    return _LINKING.sub("\u200b", shown)
+    unlinked = _LINKING.sub("\u200b", safe(text))
+    return _SPECIAL.sub(lambda found: f"&#{ord(found[0])};", unlinked)
 
 
 def _head(summary: Summary) -> Iterable[str]:
@@ -67,7 +67,13 @@ def _criteria(systems: Mapping[str, Mapping[str, Cell]], summary: Summary, level
         yield f"{level} {escaped(criterion)}"
         yield escaped(words.scale_text(about.scale))
         rows = [
-            [system, words.interval(cell, digits), f"{cell.n}", f"{cell.n_failed}", _remarks(cell, digits)]
+            [
+                escaped(system),
+                words.interval(cell, digits),
+                f"{cell.n}",
+                f"{cell.n_failed}",
+                escaped(words.remarks(cell, digits)),
+            ]
             for system, cell in cells.items()
         ]
         yield _table(["system", "mean [95 % interval]", "n", "failed", "remarks"], rows, "lrrrl")
@@ -75,20 +81,13 @@ def _criteria(systems: Mapping[str, Mapping[str, Cell]], summary: Summary, level
             yield words.detectable_text(about.minimum_detectable, digits)
 
 
-def _remarks(cell: Cell, digits: int) -> str:
-    remarks = [words.failures_text(cell.failures), words.bounds_text(cell, digits), cell.reason]
-    if cell.unit.startswith("group"):
-        remarks.append(f"by {cell.unit}")
-    return "; ".join(remark for remark in remarks if remark)
-
-
 def _pairs(pairs_of: Mapping[str, Sequence[PairSummary]], level: str) -> Iterable[str]:
     for criterion, pairs in pairs_of.items():
         yield f"{level} {escaped(criterion)}"
         rows = [
             [
-                pair.system_a,
-                pair.system_b,
+                escaped(pair.system_a),
+                escaped(pair.system_b),
                 words.percent(pair.won_by_a),
                 f"{pair.a} / {pair.b} / {pair.tie}",
                 f"{pair.won_by_a.n}",
@@ -114,14 +113,16 @@ def _correlations(summary: Summary) -> Iterable[str]:
         yield "## How criteria move together"
         rows = [
             [
-                *found.criteria,
+                *map(escaped, found.criteria),
                 words.interval(found.spearman, 2),
                 f"{found.spearman.n}",
                 f"{found.spearman.n_failed}",
+                found.spearman.unit,
             ]
             for found in summary.correlations
         ]
-        yield _table(["criterion", "criterion", "Spearman [95 % interval]", "n", "failed"], rows, "llrrr")
+        heads = ["criterion", "criterion", "Spearman [95 % interval]", "n", "failed", "unit"]
+        yield _table(heads, rows, "llrrrl")
 
 
 def _foot(summary: Summary) -> Iterable[str]:
@@ -130,13 +131,16 @@ def _foot(summary: Summary) -> Iterable[str]:
         flags = ", ".join(f"{flag} {count}" for flag, count in summary.flags.items())
         lines.append(f"flags: {escaped(flags)}")
     lines += [f"adjusted: {escaped(adjustment)}" for adjustment in summary.adjustments]
-    lines.append(f"cost: {words.cost_text(summary).replace('$', '&#36;')}")
-    yield "\n".join(f"- {line}" for line in lines)
+    if cost := words.cost_text(summary):
+        lines.append(f"cost: {escaped(cost)}")
+    if lines:
+        yield "\n".join(f"- {line}" for line in lines)
     if summary.systems:
-        yield f"{words.MEANING}"
+        yield words.MEANING
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], alignment: str) -> str:
+    """A table of cells that are already escaped."""
     rule = ["---:" if side == "r" else "---" for side in alignment]
-    lines = [list(heads), rule, *([escaped(cell) for cell in row] for row in rows)]
+    lines = [heads, rule, *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)

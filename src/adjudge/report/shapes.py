@@ -30,6 +30,12 @@ class Cell(Estimate, frozen=True):
     """value → scores; see `distribution_of`"""
     distribution_of: Literal["values", "nearest levels", "nothing"] = "values"
     """`nearest levels` where scores lie between the levels, `nothing` where there are too many values"""
+    n_samples: int = 0
+    """replies behind these scores; more than scores where each item was judged several times"""
+    n_samples_failed: int = 0
+    """those that could not be read; a score is ok as long as one of its samples is"""
+    n_groups: int | None = None
+    """groups behind the interval; none where each item stands alone"""
     n_partial: int = 0
     """items that only some of several judges scored"""
     n_flagged: int = 0
@@ -80,6 +86,8 @@ class PairSummary(Struct, frozen=True):
     failures: dict[str, int]
     won_by_a: Estimate
     """a tie counts as half a win"""
+    n_partial: int
+    """pairs that only some of several judges decided"""
     order_conflicts: Estimate
     """the share of choices that changed with the order shown, and count as ties"""
 
@@ -92,6 +100,13 @@ class ModelSummary(Struct, frozen=True):
     is_fake: bool
     systems: dict[str, dict[str, Cell]] = {}
     pairs: dict[str, tuple[PairSummary, ...]] = {}
+
+
+class RungShare(Struct, frozen=True):
+    """How many scores were read on one rung of the ladder."""
+
+    n: int
+    share: float
 
 
 class Caution(Struct, frozen=True):
@@ -112,6 +127,8 @@ class Summary(Struct, frozen=True):
     n_scores: int
     """scores and choices, failed ones included"""
     n_failed: int
+    n_samples: int
+    n_samples_failed: int
     systems: dict[str, dict[str, Cell]]
     """best first by the first criterion; over several judges, of each item's mean"""
     criteria: dict[str, CriterionSummary]
@@ -119,7 +136,7 @@ class Summary(Struct, frozen=True):
     position: dict[str, Estimate]
     """criterion → share of verdicts for the response shown first"""
     models: dict[str, ModelSummary]
-    rungs: dict[str, dict[str, int]]
+    rungs: dict[str, dict[str, RungShare]]
     """model → rung, or `failed` → scores"""
     failures_by_system: dict[str, FailureShare]
     correlations: tuple[Correlation, ...]

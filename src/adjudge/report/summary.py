@@ -5,7 +5,7 @@ Reads no store and asks no model; what results do not hold is in `RunFacts`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import combinations
 from typing import TypeVar
 
@@ -16,7 +16,7 @@ from ..stats import joined, matched, n_distinct, pooled, spearman, wilson
 from .cautions import cautions
 from .cells import best_first, cell, criterion_summary, spread_of
 from .facts import ModelFacts, RunFacts
-from .shapes import Cell, Correlation, FailureShare, ModelSummary, PairSummary, Spreads, Summary
+from .shapes import Cell, Correlation, FailureShare, ModelSummary, PairSummary, RungShare, Spreads, Summary
 from .tally import STATUSES, Pair, Scores, Tally, panel
 
 Labels = Mapping[tuple[str, str], str]
@@ -26,7 +26,8 @@ Labels = Mapping[tuple[str, str], str]
 def summarise(results: Iterable[Result], *, facts: RunFacts | None = None) -> Summary:
     """Everything a report says about a run, in one pass over its results."""
     facts = facts or RunFacts()
-    tally = Tally().add_all(results)
+    choice_only = [where for where, scale in facts.scales.items() if scale is None]
+    tally = Tally().add_all(results, choice_only)
     labels = _labels(tally, facts)
     scales = {where: _scale(where, facts) for where in tally.scores}
     whole = {where: _panels(models) for where, models in tally.scores.items()}
@@ -37,13 +38,15 @@ def summarise(results: Iterable[Result], *, facts: RunFacts | None = None) -> Su
         version=facts.version,
         n_items=n_distinct([tally.items]),
         n_scores=sum(rungs.total() for rungs in tally.rungs.values()),
-        n_failed=_n_failed(tally),
+        n_failed=_total(tally, lambda scores: len(scores.failed)),
+        n_samples=_total(tally, lambda scores: scores.n_samples),
+        n_samples_failed=_total(tally, lambda scores: scores.n_samples_failed),
         systems=best_first(_cells(whole, labels, scales), list(scales.values())),
         criteria={labels[where]: criterion_summary(*where, whole[where], scales[where]) for where in whole},
         pairs={labels[where]: _pairs(_panels(models)) for where, models in tally.choices.items()},
         position={name: wilson(won, n) for name, (won, n) in facts.first_shown.items()},
         models=_models(tally, labels, scales, facts),
-        rungs=facts.rungs or {model: dict(counts.most_common()) for model, counts in tally.rungs.items()},
+        rungs={model: _rungs(counts) for model, counts in (facts.rungs or tally.rungs).items()},
         failures_by_system=_failures_by_system(tally),
         correlations=_correlations(whole, labels),
         flags=facts.flags or {flag: n_distinct([keys]) for flag, keys in sorted(tally.flagged.items())},
@@ -103,15 +106,18 @@ def _cells(
     return systems
 
 
-def _n_failed(tally: Tally) -> int:
-    """Failed scores and choices, of all judges."""
-    return sum(
-        len(scores.failed)
-        for part in (tally.scores, tally.choices)
-        for models in part.values()
-        for by_place in models.values()
-        for scores in by_place.values()
-    )
+def _rungs(counts: Mapping[str, int]) -> dict[str, RungShare]:
+    """The share of each rung, failures among them, the most frequent first."""
+    total = sum(counts.values())
+    in_order = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+    return {rung: RungShare(count, count / total) for rung, count in in_order if count}
+
+
+def _total(tally: Tally, count: Callable[[Scores], int]) -> int:
+    """A sum over scores and choices of all judges."""
+    scores = [one for models in tally.scores.values() for by in models.values() for one in by.values()]
+    choices = [one for models in tally.choices.values() for by in models.values() for one in by.values()]
+    return sum(map(count, [*scores, *choices]))
 
 
 def _pairs(by_pair: Mapping[Pair, Scores]) -> tuple[PairSummary, ...]:
@@ -132,6 +138,7 @@ def _pair(pair: Pair, scores: Scores) -> PairSummary:
         failed=n_failed,
         failures=scores.failures(),
         won_by_a=structs.replace(share, method=f"{share.method}, a tie is half a win") if n else share,
+        n_partial=scores.n_partial,
         order_conflicts=wilson(sum(scores.ok.marks), n, n_failed=n_failed),
     )
 

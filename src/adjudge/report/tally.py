@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from array import array
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Hashable, Iterable
 from hashlib import blake2b
-from typing import get_args
+from typing import TypeVar, get_args
 
 from ..records import Result, Status
 from ..stats import Column, joined, missing_from, pooled
@@ -21,22 +21,33 @@ SIGN = {"a": 1.0, "b": -1.0, "tie": 0.0}
 """A choice as a number, so that several judges' choices can be averaged to a vote."""
 
 Pair = tuple[str, str]
+Where = tuple[str, str]
+"""protocol and criterion"""
 
 
 class Scores:
     """What one judge gave on one criterion to one system, or said of one pair of systems."""
 
-    __slots__ = ("failed", "n_partial", "ok")
+    __slots__ = ("failed", "n_partial", "n_samples", "n_samples_failed", "ok")
 
     def __init__(self) -> None:
         self.ok = Column()
         self.failed = Column()
         """the value is the place of the status in `STATUSES`"""
         self.n_partial = 0
+        self.n_samples = 0
+        """replies that were to be read; more than results where each item was judged several times"""
+        self.n_samples_failed = 0
 
     @property
     def n(self) -> int:
         return len(self.ok) + len(self.failed)
+
+    def take_failures(self, other: Scores) -> None:
+        """Count another's failures among its own."""
+        self.failed = joined([self.failed, other.failed])
+        self.n_samples += other.n_samples
+        self.n_samples_failed += other.n_samples_failed
 
     def failures(self) -> dict[str, int]:
         """status → how many failed so."""
@@ -49,6 +60,8 @@ def panel(parts: list[Scores]) -> Scores:
         return parts[0]
     whole = Scores()
     whole.ok, whole.n_partial = pooled([part.ok for part in parts])
+    whole.n_samples = sum(part.n_samples for part in parts)
+    whole.n_samples_failed = sum(part.n_samples_failed for part in parts)
     whole.failed = missing_from(joined([part.failed for part in parts]), whole.ok)
     return whole
 
@@ -57,59 +70,96 @@ class Tally:
     """All results of a run, added up. Keys keep the order in which they were first seen."""
 
     def __init__(self) -> None:
-        self.scores: dict[tuple[str, str], dict[str, dict[str, Scores]]] = {}
+        self.scores: dict[Where, dict[str, dict[str, Scores]]] = {}
         """(protocol, criterion) → model → system"""
-        self.choices: dict[tuple[str, str], dict[str, dict[Pair, Scores]]] = {}
+        self.choices: dict[Where, dict[str, dict[Pair, Scores]]] = {}
         """(protocol, criterion) → model → (system_a, system_b)"""
         self.rungs: dict[str, Counter[str]] = {}
         self.flagged: dict[str, array[int]] = {}
         self.items = array("q")
         self.models: dict[str, None] = {}
         self.protocols: dict[str, None] = {}
+        self._unclear: dict[tuple[Where, str, str, Pair | None], Scores] = {}
+        """failures that may be of a score or of a choice; `_settle` tells"""
+        self._order: dict[Where, None] = {}
+        self._with_subject: set[Where] = set()
         self._frames: set[Pair] = set()
         """pairs as they were first seen: a pair that comes the other way round is turned to match"""
         self._last: tuple[str, int] = ("", key_of(""))
 
-    def add_all(self, results: Iterable[Result]) -> Tally:
+    def add_all(self, results: Iterable[Result], choice_only: Collection[Where] = ()) -> Tally:
+        """Add up results; `choice_only` are the criteria that have no scale."""
         for result in results:
-            self.add(result)
+            self._add(result)
+        self._settle(choice_only)
         return self
 
-    def add(self, result: Result) -> None:
+    def _add(self, result: Result) -> None:
         item = self._item_key(result.item)
         self.models.setdefault(result.model)
         self.protocols.setdefault(result.protocol)
+        self._order.setdefault((result.protocol, result.criterion))
         for flag in result.flags:
             seen = self.flagged.setdefault(flag, array("q"))
             if not seen or seen[-1] != item:
                 seen.append(item)
         rungs = self.rungs.setdefault(result.model, Counter())
-        rungs[(result.how or "not recorded") if result.status == "ok" else "failed"] += 1
-        if is_choice(result):
-            self._add_choice(result, item)
+        if result.subject is None and result.value is None and result.choice is None:
+            self._add_unclear(result, item)
+            is_read = False
+        elif result.subject is None and result.choice is not None and result.value is None:
+            is_read = self._add_choice(result, item)
         else:
-            self._add_score(result, item)
+            is_read = self._add_score(result, item)
+        rungs[(result.how or "not recorded") if is_read else "failed"] += 1
 
-    def _add_score(self, result: Result, item: int) -> None:
-        models = self.scores.setdefault((result.protocol, result.criterion), {})
-        scores = models.setdefault(result.model, {}).setdefault(system_of(result), Scores())
+    def _add_score(self, result: Result, item: int) -> bool:
+        where = (result.protocol, result.criterion)
+        scores = _at(_at_model(self.scores, where, result.model), system_of(result))
         # Both responses of a pair may come from one system: they are two scores of one item.
-        key = item if result.subject is None else item ^ _SUBJECT_KEYS[result.subject]
+        key = item
+        if result.subject is not None:
+            key ^= _SUBJECT_KEYS[result.subject]
+            self._with_subject.add(where)
         is_marked = "injection_suspected" in result.flags
-        value = result.value if result.status == "ok" else None
-        _put(scores, result, key, item, value, is_marked)
+        return _put(scores, result, key, item, result.value if result.status == "ok" else None, is_marked)
 
-    def _add_choice(self, result: Result, item: int) -> None:
-        pairs = self.choices.setdefault((result.protocol, result.criterion), {}).setdefault(result.model, {})
-        pair = (result.system_a or "a", result.system_b or "b")
+    def _add_choice(self, result: Result, item: int) -> bool:
+        pair, sign = self._framed((result.system_a or "a", result.system_b or "b"))
+        where = (result.protocol, result.criterion)
+        scores = _at(_at_model(self.choices, where, result.model), pair)
+        value = sign * SIGN[result.choice] if result.status == "ok" and result.choice is not None else None
+        return _put(scores, result, item, item, value, "order_conflict" in result.flags)
+
+    def _add_unclear(self, result: Result, item: int) -> None:
+        pair = None
+        if result.system_a is not None or result.system_b is not None:
+            pair = self._framed((result.system_a or "a", result.system_b or "b"))[0]
+        where = (result.protocol, result.criterion)
+        scores = _at(self._unclear, (where, result.model, result.system, pair))
+        _put(scores, result, item, item, None, "injection_suspected" in result.flags)
+
+    def _settle(self, choice_only: Collection[Where]) -> None:
+        """A failure belongs to what the others of its criterion are; else to what its items are."""
+        scored = {where for where in self.scores if where not in self._with_subject}
+        for (where, model, system, pair), found in self._unclear.items():
+            is_choice = where not in scored and (
+                pair is not None or where in self._with_subject or where in choice_only
+            )
+            if where in self.choices or is_choice:
+                _at(_at_model(self.choices, where, model), pair or ("a", "b")).take_failures(found)
+            else:
+                _at(_at_model(self.scores, where, model), system).take_failures(found)
+        self.scores = {where: self.scores[where] for where in self._order if where in self.scores}
+        self.choices = {where: self.choices[where] for where in self._order if where in self.choices}
+
+    def _framed(self, pair: Pair) -> tuple[Pair, float]:
+        """A pair as it was first seen, and -1 where it had to be turned for that."""
         sign = 1.0
         if pair[::-1] in self._frames and pair[0] != pair[1]:
             pair, sign = (pair[1], pair[0]), -1.0
         self._frames.add(pair)
-        scores = pairs.setdefault(pair, Scores())
-        is_decided = result.status == "ok" and result.choice is not None
-        value = sign * SIGN[result.choice] if is_decided and result.choice is not None else None
-        _put(scores, result, item, item, value, "order_conflict" in result.flags)
+        return pair, sign
 
     def _item_key(self, item: str) -> int:
         """The hash of an item's id; results of one item mostly follow each other."""
@@ -119,10 +169,19 @@ class Tally:
         return self._last[1]
 
 
-def is_choice(result: Result) -> bool:
-    """Whether a result says which of two is better: it belongs to a pair, and to neither side of it."""
-    belongs_to_pair = result.system_a is not None or result.system_b is not None
-    return result.subject is None and result.value is None and (result.choice is not None or belongs_to_pair)
+Place = TypeVar("Place", bound=Hashable)
+
+
+def _at_model(
+    places: dict[Where, dict[str, dict[Place, Scores]]], where: Where, model: str
+) -> dict[Place, Scores]:
+    return places.setdefault(where, {}).setdefault(model, {})
+
+
+def _at(places: dict[Place, Scores], place: Place) -> Scores:
+    if place not in places:
+        places[place] = Scores()
+    return places[place]
 
 
 def system_of(result: Result) -> str:
@@ -142,14 +201,20 @@ def key_of(text: str) -> int:
 _SUBJECT_KEYS = {subject: key_of(f"subject {subject}") for subject in ("a", "b")}
 
 
-def _put(scores: Scores, result: Result, key: int, item: int, value: float | None, is_marked: bool) -> None:
+def _put(scores: Scores, result: Result, key: int, item: int, value: float | None, is_marked: bool) -> bool:
+    """Note one result; whether it has a usable value."""
     group = item if result.group is None else key_of(result.group)
     is_grouped = result.group is not None
-    if value is not None and math.isfinite(value):
+    n_samples = max(1, result.n_samples)
+    is_usable = value is not None and math.isfinite(value)
+    scores.n_samples += n_samples
+    scores.n_samples_failed += min(n_samples, result.n_failed) if is_usable else n_samples
+    if value is not None and is_usable:
         scores.ok.add(key, value, group, is_grouped=is_grouped, is_marked=is_marked)
-        return
+        return True
     # A result that calls itself ok without a usable number is a failure all the same.
-    status: Status = (
-        result.status if result.status != "ok" else "unparsed" if value is None else "out_of_range"
-    )
+    status: Status = result.status
+    if status == "ok":
+        status = "unparsed" if value is None else "out_of_range"
     scores.failed.add(key, STATUSES.index(status), group, is_grouped=is_grouped, is_marked=is_marked)
+    return False

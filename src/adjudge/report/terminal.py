@@ -8,7 +8,6 @@ as it is.
 from __future__ import annotations
 
 import re
-import textwrap
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from ..records import Scale
+from ..stats import reason
 from . import words
 from .cells import key_text
 from .shapes import Cell, PairSummary, Summary
@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
 _PIPED_WIDTH = 120
 _NARROWEST = 40
-_LONGEST_NAME = 32
+_LONGEST_NAME = 48
+_LEAST_ROOM = 12
+"""columns below which a name stands on a line of its own"""
 _BARS = "▁▂▃▄▅▆▇█"
 _ASCII = str.maketrans({"–": "-", "…": "...", "·": "|", "→": "->", **dict.fromkeys(_BARS, None)})
 _COMMAND = re.compile(r"(^|\s)(?=::|##\[)")
@@ -71,7 +73,11 @@ def safe(text: str) -> str:
 
 
 def _visible(character: str) -> str:
-    if unicodedata.category(character) in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp"):
+    # Two of the format characters join letters in Persian and Hindi, and act on nothing else.
+    if (
+        unicodedata.category(character) in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
+        and character not in "\u200c\u200d"
+    ):
         return " " if character in "\t\n\r" else f"\\u{ord(character):04x}"
     return character
 
@@ -116,36 +122,37 @@ def _criteria(systems: Mapping[str, Mapping[str, Cell]], summary: Summary, width
 
 
 def _rows(cells: Mapping[str, Cell], scale: Scale | None, digits: int, width: int) -> Iterable[Line]:
-    """One line for each system; what does not fit beside the numbers stands below them."""
-    numbers = _aligned(
-        [
-            [
-                words.interval(cell, digits),
-                f"n={cell.n}",
-                f"failed {cell.n_failed}",
-                _bars(cell, scale),
-            ]
-            for cell in cells.values()
-        ]
-    )
+    """One line for each system; the bars are left out where there is no room for them."""
+    rows = [
+        [words.interval(cell, digits), f"n={cell.n}", f"failed {cell.n_failed}", _bars(cell, scale)]
+        for cell in cells.values()
+    ]
+    names = [safe(system) for system in cells]
+    if width - 4 - max(map(_width, _aligned(rows))) < min(_LEAST_ROOM, max(map(_width, names))):
+        rows = [row[:-1] for row in rows]
+    yield from _named(names, rows, [words.remarks(cell, digits) for cell in cells.values()], width)
+
+
+def _named(
+    names: Sequence[str], rows: Sequence[Sequence[str]], remarks: Sequence[str], width: int
+) -> Iterable[Line]:
+    """Names, numbers in columns, and remarks: on one line where the width allows it, else on several."""
+    numbers = _aligned(rows)
     room = width - 4 - max(map(_width, numbers))
-    longest = max(8, min(_LONGEST_NAME, room, max(_width(safe(system)) for system in cells)))
-    for (system, cell), text in zip(cells.items(), numbers, strict=True):
-        line = f"  {_padded(safe(system), longest)}  {text}"
-        remarks = _remarks(cell, digits)
-        if remarks and _width(line) + 2 + _width(remarks) <= width:
-            yield f"{line}  {remarks}", ""
+    longest = min(_LONGEST_NAME, max(map(_width, names)))
+    has_room = room >= min(_LEAST_ROOM, longest)
+    for name, text, remark in zip(names, numbers, remarks, strict=True):
+        if has_room:
+            line = f"  {_fitted(name, min(room, longest))}  {text}"
         else:
-            yield line, ""
-            if remarks:
-                yield from _prose(" " * 6, remarks, width, "dim")
-
-
-def _remarks(cell: Cell, digits: int) -> str:
-    remarks = [words.failures_text(cell.failures), words.bounds_text(cell, digits), cell.reason]
-    if cell.unit.startswith("group"):
-        remarks.append(f"by {cell.unit}")
-    return "; ".join(remark for remark in remarks if remark)
+            yield f"  {_fitted(name, min(width - 2, longest))}", ""
+            line = f"    {text}"
+        if remark and _width(line) + 2 + _width(safe(remark)) <= width:
+            yield f"{line}  {safe(remark)}", ""
+            continue
+        yield line, ""
+        if remark:
+            yield from _prose(" " * 6, remark, width, "dim")
 
 
 def _bars(cell: Cell, scale: Scale | None) -> str:
@@ -170,20 +177,12 @@ def _pairs(pairs_of: Mapping[str, Sequence[PairSummary]], summary: Summary, widt
         yield from _prose(
             f"{safe(criterion)}   ", "which of two is better; a tie is half a win", width, "bold"
         )
-        numbers = _aligned(
-            [
-                [f"won {words.percent(pair.won_by_a)}", f"n={pair.won_by_a.n}", f"failed {pair.failed}"]
-                for pair in pairs
-            ]
-        )
+        rows = [
+            [f"won {words.percent(pair.won_by_a)}", f"n={pair.won_by_a.n}", f"failed {pair.failed}"]
+            for pair in pairs
+        ]
         names = [f"{safe(pair.system_a)} against {safe(pair.system_b)}" for pair in pairs]
-        room = width - 4 - max(map(_width, numbers))
-        longest = max(12, min(2 * _LONGEST_NAME, room, max(map(_width, names))))
-        for pair, name, text in zip(pairs, names, numbers, strict=True):
-            yield f"  {_padded(name, longest)}  {text}", ""
-            changed = f"order changed the choice in {words.percent(pair.order_conflicts)}"
-            remarks = [words.pair_text(pair), words.failures_text(pair.failures), changed]
-            yield from _prose(" " * 6, "; ".join(part for part in remarks if part), width, "dim")
+        yield from _named(names, rows, [words.pair_remarks(pair) for pair in pairs], width)
         if criterion in summary.position:
             share = summary.position[criterion]
             text = f"The response shown first won {words.percent(share)} of {share.n} verdicts."
@@ -207,19 +206,10 @@ def _correlations(summary: Summary, width: int) -> Iterable[Line]:
     yield "", ""
     yield "How criteria move together   Spearman over items, 1 is the same order", "bold"
     names = [f"{safe(found.criteria[0])} – {safe(found.criteria[1])}" for found in summary.correlations]
-    numbers = _aligned(
-        [
-            [
-                words.interval(found.spearman, 2),
-                f"n={found.spearman.n}",
-                f"failed {found.spearman.n_failed}",
-            ]
-            for found in summary.correlations
-        ]
-    )
-    longest = max(12, min(2 * _LONGEST_NAME, width - 4 - max(map(_width, numbers)), max(map(_width, names))))
-    for name, text in zip(names, numbers, strict=True):
-        yield f"  {_padded(name, longest)}  {text}", ""
+    found = [correlation.spearman for correlation in summary.correlations]
+    rows = [[words.interval(one, 2), f"n={one.n}", f"failed {one.n_failed}"] for one in found]
+    remarks = [f"by {one.unit}" if one.unit != "item" else reason(one) for one in found]
+    yield from _named(names, rows, remarks, width)
 
 
 def _foot(summary: Summary, width: int) -> Iterable[Line]:
@@ -231,7 +221,8 @@ def _foot(summary: Summary, width: int) -> Iterable[Line]:
         yield from _prose("flags     ", shown, width)
     for adjustment in summary.adjustments:
         yield from _prose("adjusted  ", adjustment, width)
-    yield from _prose("cost      ", words.cost_text(summary), width)
+    if cost := words.cost_text(summary):
+        yield from _prose("cost      ", cost, width)
     if any(cell.low is not None for cells in summary.systems.values() for cell in cells.values()):
         yield "", ""
         yield from _prose("", words.MEANING, width, "dim")
@@ -240,11 +231,26 @@ def _foot(summary: Summary, width: int) -> Iterable[Line]:
 def _prose(lead: str, text: str, width: int, style: str = "") -> Iterable[Line]:
     """A text broken into lines, those after the first indented under it."""
     indent = " " * min(_width(lead), 12)
-    lines = textwrap.wrap(
-        safe(text), width, initial_indent=lead, subsequent_indent=indent, break_on_hyphens=False
-    )
-    for line in lines or [lead]:
-        yield line, style
+    line, is_empty = lead, True
+    for word in safe(text).split(" "):
+        if not is_empty and _width(line) + 1 + _width(word) > width:
+            yield line, style
+            line, is_empty = indent, True
+        line = f"{line}{word}" if is_empty else f"{line} {word}"
+        is_empty = False
+        while _width(line) > width:
+            n = _n_fitting(line, width)
+            yield line[:n], style
+            line = indent + line[n:]
+    yield line, style
+
+
+def _n_fitting(text: str, width: int) -> int:
+    """How many characters of a text fit into so many columns."""
+    n, used = 0, 0
+    while n < len(text) and (used := used + _width(text[n])) <= width:
+        n += 1
+    return n
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
@@ -263,8 +269,14 @@ def _width(text: str) -> int:
     return cell_len(text)
 
 
-def _padded(text: str, width: int) -> str:
-    """A name in exactly so many columns, cut with … where it is longer."""
+def _fitted(text: str, width: int) -> str:
+    """A name in exactly so many columns. A longer one is cut in its middle: ends tell versions apart."""
     from rich.cells import set_cell_size
 
-    return set_cell_size(text, width) if _width(text) <= width else set_cell_size(text, width - 1) + "…"
+    if _width(text) <= width:
+        return set_cell_size(text, width)
+    head = set_cell_size(text, width // 2)
+    tail = text
+    while _width(tail) > width - _width(head) - 1:
+        tail = tail[1:]
+    return set_cell_size(f"{head}…{tail}", width)

@@ -6,14 +6,13 @@ from collections.abc import Mapping
 
 from ..records import Estimate, Scale
 from .cells import direction, key_text
-from .shapes import Cell, PairSummary, Summary
+from .shapes import Cell, PairSummary, RungShare, Summary
 
 NO_VALUE = "–"
 
 MEANING = (
-    "[low, high] is a 95 % interval: how far the mean could lie from the one shown if other items like these "
-    "had been judged by the same judge. It does not say that the judge is right; only a comparison with people's "
-    "labels does (adjudge trust)."
+    "[low, high] is a 95 % interval: the same judge on other items of this kind would give a mean in about this "
+    "range. It does not say that the judge is right; only labels by people can show that (adjudge trust)."
 )
 
 
@@ -31,18 +30,25 @@ def interval(estimate: Estimate, digits: int) -> str:
     if estimate.value is None:
         return NO_VALUE
     if estimate.low is None or estimate.high is None:
-        return f"{estimate.value:.{digits}f} [{NO_VALUE}]"
-    return f"{estimate.value:.{digits}f} [{estimate.low:.{digits}f}, {estimate.high:.{digits}f}]"
+        return f"{number(estimate.value, digits)} [{NO_VALUE}]"
+    ends = f"{number(estimate.low, digits)}, {number(estimate.high, digits)}"
+    return f"{number(estimate.value, digits)} [{ends}]"
+
+
+def number(value: float, digits: int) -> str:
+    """So many digits after the point; a number too long for a table by its power of ten."""
+    return f"{value:.{digits}f}" if abs(value) < 1e6 else f"{value:.{digits}e}"
 
 
 def percent(estimate: Estimate) -> str:
     """62 % [55 %, 69 %]."""
     if estimate.value is None or estimate.low is None or estimate.high is None:
         return NO_VALUE
-    return f"{_share(estimate.value)} [{_share(estimate.low)}, {_share(estimate.high)}]"
+    return f"{share(estimate.value)} [{share(estimate.low)}, {share(estimate.high)}]"
 
 
-def _share(value: float) -> str:
+def share(value: float) -> str:
+    """62 %, and one digit more below ten."""
     return f"{value * 100:.0f} %" if value == 0 or value >= 0.1 else f"{value * 100:.1f} %"
 
 
@@ -69,20 +75,35 @@ def bounds_text(cell: Cell, digits: int) -> str:
     """What the failures leave open; empty where nothing failed."""
     if not cell.n_failed or cell.bounds is None:
         return ""
-    return f"mean {cell.bounds.low:.{digits}f} to {cell.bounds.high:.{digits}f} whatever the failed were"
+    low, high = number(cell.bounds.low, digits), number(cell.bounds.high, digits)
+    return f"mean {low} to {high} whatever the failed were"
 
 
-def pair_text(pair: PairSummary) -> str:
-    """Who won how often."""
-    return f"{pair.system_a} {pair.a}, {pair.system_b} {pair.b}, tie {pair.tie}"
+def remarks(cell: Cell, digits: int) -> str:
+    """What must be said beside a mean: what failed, what that leaves open, and what counts as independent."""
+    said = [failures_text(cell.failures), bounds_text(cell, digits), cell.reason]
+    if cell.n_samples > cell.n + cell.n_failed:
+        said.append(f"{cell.n_samples_failed:,} of {cell.n_samples:,} samples failed")
+    if cell.unit.startswith("group"):
+        said.append(f"by {cell.unit}")
+    return "; ".join(text for text in said if text)
 
 
-def rungs_text(counts: Mapping[str, int]) -> str:
+def pair_remarks(pair: PairSummary) -> str:
+    """Who won how often, what failed, and how much the order decided."""
+    said = [
+        f"{pair.system_a} {pair.a}, {pair.system_b} {pair.b}, tie {pair.tie}",
+        failures_text(pair.failures),
+    ]
+    if pair.order_conflicts.n:
+        said.append(f"the order changed the choice in {percent(pair.order_conflicts)}")
+    return "; ".join(text for text in said if text)
+
+
+def rungs_text(rungs: Mapping[str, RungShare]) -> str:
     """strict 96 %, anchored 3 %, failed 1 % of 200."""
-    total = sum(counts.values())
-    if not total:
-        return "no replies"
-    return ", ".join(f"{rung} {_share(count / total)}" for rung, count in counts.items()) + f" of {total:,}"
+    total = sum(rung.n for rung in rungs.values())
+    return ", ".join(f"{name} {share(rung.share)}" for name, rung in rungs.items()) + f" of {total:,}"
 
 
 def duration(seconds: float) -> str:
@@ -106,13 +127,17 @@ def size_text(summary: Summary) -> str:
     shown = [count_of(summary.n_items, "item")]
     if summary.systems:
         shown.append(count_of(len(summary.systems), "system"))
-    scores = count_of(summary.n_scores, "score")
-    share = f" ({_share(summary.n_failed / summary.n_scores)})" if summary.n_failed else ""
-    return " · ".join([*shown, f"{scores}, {summary.n_failed:,} failed{share}"])
+    scores = count_of(summary.n_scores, "choice" if summary.pairs and not summary.systems else "score")
+    of_all = f" ({share(summary.n_failed / summary.n_scores)})" if summary.n_failed else ""
+    return " · ".join([*shown, f"{scores}, {summary.n_failed:,} failed{of_all}"])
 
 
 def cost_text(summary: Summary) -> str:
-    """Calls, tokens, money and time."""
+    """Calls, tokens, money and time; empty where none of it is known."""
+    if not (
+        summary.n_calls or summary.tokens_in or summary.tokens_out or summary.cost_usd or summary.seconds
+    ):
+        return ""
     calls = count_of(summary.n_calls, "call")
     if summary.n_cached:
         calls += f" ({summary.n_cached:,} from the store)"
@@ -131,6 +156,6 @@ def judge_text(spec: str, names: Mapping[str, int], is_fake: bool) -> str:
 def detectable_text(value: float, digits: int) -> str:
     """What this many items can and cannot show."""
     return (
-        f"Two systems must differ by about {value:.{digits}f} for a run of this size to show it "
-        "(four times in five)."
+        f"A true difference of {number(value, digits)} between two systems would be found four times in five; "
+        "a smaller one less often."
     )

@@ -28,8 +28,11 @@ def minimum_detectable(
     root = math.sqrt(n if is_paired else n / 2)
     if df > _LARGE:
         normal = NormalDist()
-        return sd * (normal.inv_cdf(1 - alpha / 2) + normal.inv_cdf(power)) / root
-    return sd * _noncentrality(df, power, alpha) / root
+        shift = normal.inv_cdf(1 - alpha / 2) + normal.inv_cdf(power)
+    else:
+        shift = _noncentrality(df, power, alpha)
+    found = sd * shift / root
+    return found if math.isfinite(found) else None
 
 
 def _noncentrality(df: int, power: float, alpha: float) -> float:

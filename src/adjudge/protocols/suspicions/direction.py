@@ -26,6 +26,8 @@ class _Evidence(NamedTuple):
     """said by quality words or in a sentence; a trait alone counts only against a declared `best`"""
     start: int | None
     text: str
+    is_said: bool = False
+    """in a sentence about the scale, which leaves nothing open"""
 
 
 _NOUN = r"(?:scores?|ratings?|numbers?|values?|grades?|marks?|one|points?)?"
@@ -101,7 +103,8 @@ def _contradiction(evidence: _Evidence, scale: Scale) -> _Evidence | None:
     scores later will take the high end for the good one.
     """
     if scale.best == "unknown":
-        return evidence if evidence.is_plain and evidence.good == "low" else None
+        is_suspect = evidence.is_plain and evidence.good == "low" and not evidence.is_said
+        return evidence if is_suspect else None
     declared: End = "high" if scale.best in (scale.high, "high") else "low"
     if evidence.good == declared or (declared == "low" and not evidence.is_plain):
         return None
@@ -113,7 +116,7 @@ def _from_sentences(prompt: Prompt) -> Iterator[_Evidence]:
     for pattern, end in ends:
         if found := pattern.search(prompt.words):
             words = " ".join(found[0].split())
-            yield _Evidence(end, True, found.start(), f"the prompt says '{words}'")
+            yield _Evidence(end, True, found.start(), f"the prompt says '{words}'", True)
 
 
 def _from_levels(prompt: Prompt) -> Iterator[_Evidence]:

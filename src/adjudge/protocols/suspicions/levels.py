@@ -32,7 +32,7 @@ _UNIT = r"(?:\s?(?:points?|stars?|分|점))?"
 _OPEN = r"[\s*_`\"'“\[(<#>|•·-]{0,12}"
 _CLOSE = r"[*_`\"'”\])>|]{0,6}"
 _NOUN = r"(?:(?:an? |the )?(?:scores?|ratings?|levels?|grades?|得分|评分|分数|等级|级别|점수|수준|등급|평점)(?: of)?\s?[:=]?\s?)?"
-_SEP = r"(?::|：|=|–|—|-(?!\s?\d)|\||->|→|means\b|represents\b|indicates\b|if\b|when\b|代表|表示|为|是|은|는)"
+_SEP = r"(?::|：|=|–|—|(?<!\d)-(?!\s?\d)|\||->|→|means\b|represents\b|indicates\b|if\b|when\b|代表|表示|为|是|은|는)"
 
 _LINE = re.compile(
     rf"^{_OPEN}{_NOUN}(?:<\w+>|[*_`\"\[(]){{0,3}}{_RANGE}{_UNIT}(?:</\w+>)?{_CLOSE}"
@@ -48,7 +48,7 @@ _BRACKETED = re.compile(
     rf"^[ \t*_#>•-]{{0,10}}\[?[^\W\d][\w -]{{1,24}}:\s?{_RANGE}\][*_]{{0,3}}\s?\(?(?P<text>[^\n]{{3,}})",
     re.MULTILINE,
 )
-_NUMBERED = re.compile(rf"^[ \t]{{0,6}}{_RANGE}[.)]\s[*_]{{0,3}}(?P<text>\S[^\n]*)", re.MULTILINE)
+_NUMBERED = re.compile(rf"^[ \t]{{0,6}}{_RANGE}[.)-]\s[*_]{{0,3}}(?P<text>\S[^\n]*)", re.MULTILINE)
 _INLINE = re.compile(
     rf"(?:(?:scores?|ratings?|grades?|value|level)(?: of)? [\"'`*\[(<]{{0,3}}{_RANGE}[\"'`*\])>]{{0,3}}{_UNIT}\s?"
     r"(?:means?|indicates?|indicating|represents?|representing|denotes?|is|being|would be|should be|:|=|if|when|for)\s)"

@@ -16,7 +16,7 @@ _NAMED = re.compile(
     re.IGNORECASE,
 )
 _NOT_THERE = re.compile(
-    r"\b(?:no|not|without|if|when|whether|optional\w*|may|absence|unless|available|lack\w*|don't|isn't|any)\b|没有|如果|若|无需|不提供|없|만약|경우",
+    r"\b(?:no|not|without|if|when|optional\w*|may|absence|unless|available|lack\w*|don't|isn't|any)\b|没有|如果|若|无需|不提供|없|만약|경우",
     re.IGNORECASE,
 )
 _SLOT_TOKENS = frozenset(

@@ -14,7 +14,7 @@ from .prompt import Prompt
 
 _TOKEN = re.compile(
     r"""[{}]
-    | \\?"(?P<double>[^"\\\n{}]{0,80})\\?"(?P<colon>\s{0,4}:\s{0,4})?
+    | \\?"(?P<double>[^"\\\n]{0,160})\\?"(?P<colon>\s{0,4}:\s{0,4})?
     | '(?P<single>[^'\\\n{}]{1,80})'(?P<single_colon>\s{0,4}:\s{0,4})
     """,
     re.VERBOSE,
