@@ -33,13 +33,20 @@ READERS: dict[str, Reader] = {
 
 _SENTENCES = (
     "The response covers the main points of the question and stays close to its wording.",
-    "However, two of the 5 claims are not supported by the source, which says “about 40 percent” in 2019.",
+    "However, two of the 5 claims are not supported by the source, which says about 40 percent in 2019.",
     'It quotes the phrase "a good answer needs a reason" without saying where it comes from.',
     "- **Accuracy**: mostly right, with one slip in step 3.",
     "Response A explains the steps in order, while Response B jumps to the result.",
     "Output (a) keeps the format that was asked for; Output (b) adds a table nobody wanted.",
     "In terms of style, it could be improved by shorter sentences and fewer adjectives.",
+    "The tone fits the audience, and the example in the second paragraph makes the point clear.",
+    "Some of the details are vague: it names no source, gives no date and leaves the reader to guess.",
+    "The conclusion follows from what was said before, although one step is missing.",
+)
+_CHINESE = (
     "该回答的结构合理，层次清晰，但论据还可以更充分。",
+    "文章引用了2019年的数据，时效性有所降低。",
+    "论证逻辑顺畅，语言得体，符合题目的要求。",
 )
 _ENDINGS = (
     "Therefore, I would give it a score of 4 out of 5.",
@@ -60,8 +67,9 @@ def made_up(count: int, seed: int = 7) -> list[str]:
     replies = []
     for _ in range(count):
         text = ""
+        sentences = _CHINESE if chance.random() < 0.2 else _SENTENCES
         while len(text) < SIZE - 60:
-            text += chance.choice(_SENTENCES) + chance.choice((" ", "\n", "\n\n"))
+            text += chance.choice(sentences) + chance.choice((" ", " ", " ", "\n", "\n\n"))
         replies.append(text + chance.choice(_ENDINGS))
     return replies
 

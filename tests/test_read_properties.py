@@ -16,7 +16,7 @@ PIECES = (
     *("4", "5", "0", "10", "4.5", "3/5", "4 out of 5", "four", "八分", "4점", "４", "1-5", "-1", "N/A", "★★★"),
     *("Score: ", "score", "Rating: ", "[RESULT] ", "[[", "]]", "<score>", "</score>", "得分：", "점수: ", '"score": ', "{", "}", "Overall"),
     *("A", "B", "C", "a", "Output (a)", "Response B", " is better", "I choose ", "tie", "[[A>B]]", "Winner: ", "not ", "equally good"),
-    *('"', "'", "“", "”", "「", "」", "`", "> ", "*", "_", "#", "<think>", "</think>", "\\", "\ufffc", "\ue001", "\u200b", "\x00"),
+    *('"', "'", "“", "”", "「", "」", "`", "> ", "*", "_", "#", "<think>", "</think>", "\\", "\ufffc", "\x01", "\x02", "\u200b", "\x00"),
     *(" ", "\n", "\n\n", ". ", ", ", ": ", "? ", "。", "The response ", "would be ", "Therefore, ", "I cannot evaluate this", "1. ", "2. ", "İ"),
 )  # fmt: skip
 

@@ -221,9 +221,10 @@ class Gate:
         self._admit()
 
     def _end_round(self) -> None:
-        share = self._round_limited / (self._round_ok + self._round_limited)
+        n = self._round_ok + self._round_limited
+        share = self._round_limited / n
         self._round_ok = self._round_limited = 0
-        if share > TOLERATED_SHARE:
+        if share > TOLERATED_SHARE + n**-0.5:  # with room for chance in a small round
             self._is_climbing = False
         if self._is_climbing:
             wanted = self.limit * 2

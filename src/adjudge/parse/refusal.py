@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import islice
 
 from .text import folded, narrow, places
 
@@ -32,9 +33,8 @@ _SIGNS = (
     *("comfortable", "sorry", "apolog", "impossible", "not possible", "n/a", "not applicable", "abstain"),
     *("no score", "no rating", "no verdict"),
 )
-_ASIAN_SIGNS = (
-    *("无法", "無法", "不能", "不便", "拒绝", "拒絕", "没有办法"),
-    *("없", "불가", "어렵", "않겠", "못", "거부", "거절", "できません", "できない", "しかね"),
+_ASIAN_SIGN = re.compile(
+    "无法|無法|不能|不便|拒绝|拒絕|没有办法|없|불가|어렵|않겠|못|거부|거절|できません|できない|しかね"
 )
 _AROUND = 80
 """How far around one of these words a refusal reaches: most text is then never searched at all."""
@@ -57,8 +57,7 @@ _REFUSAL = re.compile(
 def declines(text: str) -> bool:
     """Whether the beginning of the reply says that the judge cannot or will not judge."""
     head = folded(narrow(text[: 2 * _HEAD])).strip()[:_HEAD]
-    signs = _SIGNS if head.isascii() else _SIGNS + _ASIAN_SIGNS
-    return any(
-        _REFUSAL.search(head, max(0, start - _AROUND), end + _AROUND) is not None
-        for start, end in places(head, signs, MOST_SIGNS)
-    )
+    signs = places(head, _SIGNS, MOST_SIGNS)
+    if not head.isascii():
+        signs += [match.span() for match in islice(_ASIAN_SIGN.finditer(head), MOST_SIGNS)]
+    return any(_REFUSAL.search(head, max(0, start - _AROUND), end + _AROUND) for start, end in signs)

@@ -64,7 +64,7 @@ def mean_interval(
         return undefined("there is no value", n_failed=n_failed, n_undefined=n_undefined, unit="item")
     n_units = n if codes is None else int(codes.max()) + 1
     unit = "item" if codes is None else f"group (n={n_units})"
-    mean = _mean(scores)
+    mean = _total(scores) / n
     if not math.isfinite(mean):
         return undefined("the values are too large to add", n=n, n_failed=n_failed, unit=unit)
     if limits is not None:
@@ -94,9 +94,17 @@ def bounds(values: Sequence[float], n_failed: int, low: float | None, high: floa
     n = len(values) + n_failed
     if low is None or high is None or n == 0:
         return None
-    total = _mean(np.asarray(values, dtype=np.float64)) * len(values) if len(values) else 0.0
+    total = _total(np.asarray(values, dtype=np.float64))
     ends = sorted(((total + n_failed * low) / n, (total + n_failed * high) / n))
     return Bounds(*ends) if all(map(math.isfinite, ends)) else None
+
+
+def _total(scores: Floats) -> float:
+    """The sum, or an infinity where it is beyond what a float holds."""
+    import numpy as np
+
+    with np.errstate(all="ignore"):
+        return float(scores.sum())
 
 
 def _finite(values: Sequence[float], clusters: Sequence[Hashable] | None) -> tuple[Floats, Codes | None, int]:

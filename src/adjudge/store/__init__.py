@@ -1,11 +1,11 @@
 """Keeps every run, call, reply and judgment in one file, so that nothing is lost or paid for twice."""
 
-from adjudge.store.calls import Claim
-from adjudge.store.owners import Owner
-from adjudge.store.reading import Asked, Judged, ModelSeen, Totals
-from adjudge.store.rows import Slot
-from adjudge.store.runs import RunRow, RunStatus
-from adjudge.store.store import Store, open_store
+from .calls import Claim
+from .owners import Owner
+from .reading import Asked, Judged, ModelSeen, Totals
+from .rows import Slot
+from .runs import RunRow, RunStatus
+from .store import Store, open_store
 
 __all__ = [
     "Asked",

@@ -15,11 +15,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
-from adjudge.errors import StoreError
-from adjudge.store import owners, schema
-from adjudge.store.calls import CallWriter
-from adjudge.store.faults import store_error
-from adjudge.store.writer import Put, Writer
+from ..errors import StoreError
+from . import owners, schema
+from .calls import CallWriter
+from .faults import store_error
+from .writer import Put, Writer
 
 T = TypeVar("T")
 

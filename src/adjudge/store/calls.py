@@ -15,11 +15,11 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from adjudge.errors import StoreError
-from adjudge.records import Call
-from adjudge.store import owners, rows
-from adjudge.store.schema import now
-from adjudge.store.writer import Put
+from ..errors import StoreError
+from ..records import Call
+from . import owners, rows
+from .schema import now
+from .writer import Put
 
 _INSERT_CALL = ("INSERT INTO calls (id, key, model, kind, messages, target, owner)", "")
 _INSERT_REPLY = (f"INSERT OR IGNORE INTO replies (call, run, {rows.REPLY_COLUMNS})", "")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
-from adjudge.errors import StoreError
+from ..errors import StoreError
 
 _MEANING = {
     sqlite3.SQLITE_FULL: (

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 import msgspec
 
-from adjudge.records import Label
-from adjudge.store.calls import insert_rows
-from adjudge.store.rows import json_of
+from ..records import Label
+from .calls import insert_rows
+from .rows import json_of
 
 _COLUMNS = "item, criterion, rater, value, subject, probability, origin"
 _INSERT = (f"INSERT OR REPLACE INTO labels (run, {_COLUMNS})", "")

@@ -13,10 +13,10 @@ from typing import Any
 
 from msgspec import Struct
 
-from adjudge.errors import StoreError
-from adjudge.records import Call, ErrorKind, Item, Judgment, Reply, ReplyError
-from adjudge.store import rows
-from adjudge.store.calls import as_json, read_slots
+from ..errors import StoreError
+from ..records import Call, ErrorKind, Item, Judgment, Reply, ReplyError
+from . import rows
+from .calls import as_json, read_slots
 
 _PAGE = 500
 _REPLIES = ", ".join(f"replies.{name}" for name in rows.REPLY_COLUMNS.split(", "))

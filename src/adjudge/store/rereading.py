@@ -9,11 +9,11 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 
-from adjudge.errors import StoreError
-from adjudge.records import Judgment
-from adjudge.store import rows
-from adjudge.store.calls import insert_rows
-from adjudge.store.runs import one_run
+from ..errors import StoreError
+from ..records import Judgment
+from . import rows
+from .calls import insert_rows
+from .runs import one_run
 
 _INSERT = ("INSERT OR REPLACE INTO judgments (run, reading, item, slot, body, checksum)", "")
 

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from adjudge.records import Call, FieldValue, Item, Judgment, Message, Order, Reply, TokenLogprob
+from ..records import Call, FieldValue, Item, Judgment, Message, Order, Reply, TokenLogprob
 
 _PACKED_FROM = 1024
 """Shorter texts are kept as they are: little would be saved, and it would take longer than writing them."""

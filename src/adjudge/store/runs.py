@@ -13,11 +13,11 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from adjudge.errors import StoreError, listed
-from adjudge.records import Item
-from adjudge.store import owners, rows
-from adjudge.store.calls import as_json, insert_rows
-from adjudge.store.schema import now
+from ..errors import StoreError, listed
+from ..records import Item
+from . import owners, rows
+from .calls import as_json, insert_rows
+from .schema import now
 
 RunStatus = Literal["running", "done", "interrupted", "stopped"]
 

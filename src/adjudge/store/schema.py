@@ -14,8 +14,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
-from adjudge.errors import StoreError
-from adjudge.store.faults import primary_code, store_error
+from ..errors import StoreError
+from .faults import primary_code, store_error
 
 APPLICATION_ID = 0x41444A47
 """Stands in the file's header, so that another program's database is never taken for ours."""

@@ -26,14 +26,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
-from adjudge.errors import StoreError
-from adjudge.records import Call, Item, Judgment, Label, Reply
-from adjudge.store import labels, owners, reading, rereading, runs, schema
-from adjudge.store.access import Access, check_pages
-from adjudge.store.calls import Claim
-from adjudge.store.faults import store_error
-from adjudge.store.runs import RunRow, RunStatus
-from adjudge.store.writer import Put
+from ..errors import StoreError
+from ..records import Call, Item, Judgment, Label, Reply
+from . import labels, owners, reading, rereading, runs, schema
+from .access import Access, check_pages
+from .calls import Claim
+from .faults import store_error
+from .runs import RunRow, RunStatus
+from .writer import Put
 
 T = TypeVar("T")
 

@@ -19,10 +19,10 @@ from typing import Any, TypeVar
 
 from msgspec import Struct
 
-from adjudge.errors import StoreError
-from adjudge.records import Call, Judgment, Reply
-from adjudge.store.faults import store_error
-from adjudge.store.owners import BEAT_SECONDS
+from ..errors import StoreError
+from ..records import Call, Judgment, Reply
+from .faults import store_error
+from .owners import BEAT_SECONDS
 
 T = TypeVar("T")
 
