@@ -90,7 +90,7 @@ def test_reasons_to_stop_go_by_the_same_names_everywhere(
 def test_a_schema_is_a_tool_whose_input_is_the_reply(monkeypatch: pytest.MonkeyPatch) -> None:
     block = {"type": "tool_use", "id": "t", "name": "answer", "input": {"score": 4}}
     reply, _, (request,) = asked(monkeypatch, [fs.message(block, stop="tool_use")], Parameters(schema=SCHEMA))
-    assert (reply.text, reply.finish) == ('{"score": 4}', "stop")
+    assert (reply.text, reply.finish) == ('{"score":4}', "stop")
     assert request.json["tools"][0]["input_schema"] == SCHEMA
     assert request.json["tool_choice"] == {"type": "tool", "name": "answer"}
 
@@ -136,3 +136,10 @@ def test_errors_in_anthropics_shape_are_understood(monkeypatch: pytest.MonkeyPat
 def test_an_empty_message_without_blocks_is_an_empty_reply(monkeypatch: pytest.MonkeyPatch) -> None:
     reply, _, _ = asked(monkeypatch, [fs.message()])
     assert (reply.text, reply.error) == ("", None)
+
+
+def test_half_a_character_in_a_message_becomes_a_replacement_character(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    body = fs.message({"type": "text", "text": "CUT"}).body.replace(b"CUT", b"\\ud83d 4")
+    assert asked(monkeypatch, [Answer(200, body)])[0].text == "\ufffd 4"

@@ -149,13 +149,13 @@ def test_a_call_that_times_out_three_times_is_a_timeout() -> None:
 def test_the_wait_that_a_host_states_is_kept_in_full(headers: dict[str, str], seconds: float) -> None:
     _, server = asked([Answer(429, b"{}", headers)])
     first, second = server.requests
-    assert seconds <= second.seconds - first.seconds < seconds + 0.5
+    assert seconds <= second.seconds - first.seconds < seconds + 2
 
 
 def test_a_date_without_the_hosts_clock_is_measured_on_our_own() -> None:
     _, server = asked([fs.limited(formatdate(time.time() + 2, usegmt=True))])
     first, second = server.requests
-    assert 1.0 <= second.seconds - first.seconds < 2.5
+    assert 1.0 <= second.seconds - first.seconds < 4
 
 
 def test_rate_limits_are_not_counted_as_failed_attempts() -> None:
@@ -228,7 +228,8 @@ def test_a_host_that_was_never_there_stops_the_run_with_what_to_do() -> None:
     with FakeServer() as server:
         gone = server
     with pytest.raises(
-        ModelError, match=r"127\.0\.0\.1:\d+: .*Check the address, and that the server is running"
+        ModelError,
+        match=r"127\.0\.0\.1:\d+: connection refused\. Check the address, and that the server is running",
     ):
         asyncio.run(ask_once(gone))
 
@@ -269,7 +270,7 @@ def test_a_thousand_calls_to_a_faulty_host_lose_none() -> None:
     async def run(server: FakeServer) -> list[Reply]:
         net = Network(backoff_seconds=0.05, concurrency=64)
         model = parse_model(f"{server.url}/v1#judge", network=net)
-        params = Parameters(timeout_seconds=0.5)
+        params = Parameters(timeout_seconds=1.0)
         replies = await asyncio.gather(*(model.ask(CALL, params) for _ in range(1000)))
         await net.close()
         return replies
@@ -289,7 +290,7 @@ def test_a_thousand_calls_to_a_faulty_host_lose_none() -> None:
         seconds = time.monotonic() - started
     assert {reply.text for reply in replies} == {"4"}
     assert server.n_requests > 1080
-    assert seconds < 8
+    assert seconds < 20
 
 
 def test_cancelled_calls_free_their_places() -> None:

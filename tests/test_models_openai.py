@@ -99,7 +99,8 @@ def test_a_refusal_is_text_that_was_filtered() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "finish"), [("length", "length"), ("max_tokens", "length"), ("SAFETY", "content_filter"), ("eos", "stop")]
+    ("said", "finish"),
+    [("length", "length"), ("max_tokens", "length"), ("SAFETY", "content_filter"), ("eos", "stop")],
 )
 def test_reasons_to_stop_go_by_the_same_names_on_every_server(said: str, finish: str) -> None:
     assert reply_to(fs.chat("4", finish=said)).finish == finish

@@ -158,7 +158,16 @@ def test_a_step_decides_whether_a_decimal_is_on_the_scale() -> None:
 
 @pytest.mark.parametrize(
     ("text", "value"),
-    [("pass", 1), ("Fail.", 0), ("Verdict: pass", None), ("Result: FAIL", 0), ('{"score": "pass"}', 1)],
+    [
+        ("pass", 1),
+        ("Fail.", 0),
+        ("Verdict: pass", 1),
+        ("**Answer:** Fail, because it rambles", 0),
+        ("pass or fail?", None),
+        ("Passable", None),
+        ("Result: FAIL", 0),
+        ('{"score": "pass"}', 1),
+    ],
 )
 def test_named_levels_are_read_where_a_number_would_be(text: str, value: float | None) -> None:
     assert read_score(text, 0, 1, 1, names={0: "fail", 1: "pass"}).value == value

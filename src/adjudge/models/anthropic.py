@@ -14,6 +14,7 @@ from msgspec import Struct
 from ..records import Call, Message, Reply
 from .base import Parameters
 from .keys import Secret
+from .lenient import decode_slowly
 from .remote import RemoteModel
 
 PATH = "/v1/messages"
@@ -46,7 +47,7 @@ class _Block(Struct):
     type: str
     text: str | None = None
     thinking: str | None = None
-    input: msgspec.Raw = msgspec.Raw()
+    input: Any = None
 
 
 class _Usage(Struct):
@@ -100,13 +101,15 @@ class AnthropicModel(RemoteModel):
 
     def _decode(self, call: Call, body: bytes, seconds: float) -> Reply | None:
         try:
-            answer = _decode(body)
+            answer: _Answer | None = _decode(body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            answer = decode_slowly(body, _Answer)
+        if answer is None:
             return None
         text = reasoning = ""
         for block in answer.content:
             if block.type == "tool_use":
-                text += bytes(block.input).decode("utf-8", "replace")
+                text += _encode(block.input).decode()
             text += block.text or ""
             reasoning += block.thinking or ""
         usage = answer.usage or _Usage()

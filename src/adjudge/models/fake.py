@@ -51,7 +51,6 @@ class FakeModel(Model):
     """A judge that says what it was told: one text, lines to be played, or a function of the call."""
 
     is_fake = True
-    gives_likelihood = True
 
     def __init__(
         self, says: str | Sequence[Line | str] | Says, *, name: str = "fake:", price: Price | None = None
@@ -59,6 +58,7 @@ class FakeModel(Model):
         super().__init__(name, price)
         self._says = _constant(says) if isinstance(says, str) else says if callable(says) else _Script(says)
         self.gives_logprobs = None if callable(says) else _has_logprobs(says)
+        self.gives_likelihood = self.gives_logprobs is not False
         self.n_asked = 0
         self.asked: deque[Call] = deque(maxlen=REMEMBERED)
 
@@ -74,7 +74,8 @@ class FakeModel(Model):
             raise stop_error(line.error, f"{self.name}: {line.text or 'as its script says'}")
         if line.error is not None:
             return failed(call, line.error, line.text or f"{self.name}: as its script says", line.seconds)
-        if params.top_logprobs is not None and line.logprobs is None and line.text:
+        needs_logprobs = call.kind == "likelihood" or (params.top_logprobs is not None and line.text)
+        if needs_logprobs and line.logprobs is None:
             return failed(call, "bad_reply", str(no_logprobs(self.name)), line.seconds)
         tokens_in = sum(len(message.content.split()) for message in call.messages)
         tokens_out = len(line.text.split())

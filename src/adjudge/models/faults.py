@@ -153,7 +153,7 @@ def _refused(answer: Answer, words: Said, what: str, host: str) -> Fault:
         # No word of the host's: it often repeats a part of the key.
         return Fault("auth", f"{host} refused the key (401)", is_final=True, status=status)
     if status == 403:
-        return Fault("auth", f"{what}. The key may not be used for this.", is_final=True, status=status)
+        return Fault("auth", f"{what}. This may not be done with the key", is_final=True, status=status)
     if status == 429:
         return Fault("rate_limited", what, True, stated_wait(answer.headers), is_overload=True, status=status)
     if status in (404, 405, 410):

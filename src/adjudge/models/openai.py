@@ -7,9 +7,7 @@ is passed over; a body without a choice is no reply.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from math import inf, isfinite
 from typing import Any, ClassVar
 
 import msgspec
@@ -19,12 +17,10 @@ from ..records import Call, Message, Reply, TokenLogprob, TopToken
 from .base import Parameters
 from .faults import Said
 from .keys import Secret
+from .lenient import decode_slowly
 from .remote import RemoteModel
 
 PATH = "/chat/completions"
-
-LEAST_LOGPROB = -9999.0
-"""What stands for minus infinity, which JSON does not have. OpenAI writes the same number."""
 
 _FINISH = {
     "max_tokens": "length",
@@ -136,13 +132,10 @@ class OpenAIModel(RemoteModel):
 
     def _decode(self, call: Call, body: bytes, seconds: float) -> Reply | None:
         try:
-            completion = _decode(body)
+            completion: _Completion | None = _decode(body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            slowly = _decode_slowly(body)
-            if slowly is None:
-                return None
-            completion = slowly
-        if not completion.choices:
+            completion = decode_slowly(body, _Completion)
+        if completion is None or not completion.choices:
             return None
         choice = completion.choices[0]
         message = choice.message
@@ -172,29 +165,6 @@ class OpenAIModel(RemoteModel):
             completion.system_fingerprint or "",
             finish if finish is None else _FINISH.get(finish, finish),
         )
-
-
-def _decode_slowly(body: bytes) -> _Completion | None:
-    """For bodies that strict JSON does not allow, yet servers send: infinities and half characters."""
-    try:
-        return msgspec.convert(_cleaned(json.loads(body)), _Completion, strict=False)
-    except (ValueError, RecursionError):
-        return None
-
-
-def _cleaned(value: Any) -> Any:
-    """The value in strict JSON: a replacement character for half a surrogate pair, null for NaN."""
-    if isinstance(value, str):
-        return (
-            value if value.isascii() else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        )
-    if isinstance(value, list):
-        return [_cleaned(entry) for entry in value]
-    if isinstance(value, dict):
-        return {_cleaned(key): _cleaned(entry) for key, entry in value.items()}
-    if isinstance(value, float) and not isfinite(value):
-        return LEAST_LOGPROB if value == -inf else None
-    return value
 
 
 def _joined(parts: list[_Part]) -> tuple[str, str, str]:

@@ -254,10 +254,10 @@ class RemoteModel(Model):
     def _stop(self, fault: Fault, key: Secret | None) -> ModelError:
         """The error for a fault that would meet every call; the next ones do not even try."""
         message = fault.message
-        if fault.kind == "auth":
-            message += (
-                f". Check the key in {self._key.env}." if self._key else ". Name its variable with --key-env."
-            )
+        if fault.kind == "auth" and self._key is not None:
+            message += f". Check the key in {self._key.env}."
+        elif fault.status == 401:
+            message = f"{self._host} wants a key (401). Put it into an environment variable and name that with --key-env."
         error = stop_error(fault.kind, message)
         if isinstance(error, AuthError) or fault.kind == "quota":
             self._stopped = (key, error)

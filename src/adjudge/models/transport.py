@@ -133,6 +133,10 @@ def _words(error: BaseException) -> str:
     """What an exception says, in short. Never its repr: that of a response error shows the headers."""
     if isinstance(error, aiohttp.ClientResponseError):
         return f"{type(error).__name__} {error.message}"[:200]
+    if isinstance(error, ConnectionRefusedError) or isinstance(
+        getattr(error, "os_error", None), ConnectionRefusedError
+    ):
+        return "connection refused"
     if isinstance(error, aiohttp.ClientConnectorError):
         return str(error.os_error)[:200]
     return (str(error) or type(error).__name__)[:200]

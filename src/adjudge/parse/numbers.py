@@ -38,7 +38,8 @@ _UNIT_AFTER = re.compile(r"\s{0,2}" + _UNIT, re.I)
 _TIGHT_UNIT = re.compile(r"(?:points?|pts?|stars?|marks?|out)\b", re.I)
 _PERCENT = re.compile(r"\s?%")
 _TOP_AFTER = re.compile(
-    rf"\s{{0,2}}{_UNIT}?+\s{{0,2}}(?:/|out\s{{1,2}}of|of)\s{{0,2}}"
+    # On one line: the next one may begin with "Of the 3 points, …".
+    rf"[ \t]{{0,2}}{_UNIT}?+[ \t]{{0,2}}(?:/|out\s{{1,2}}of|of)\s{{0,2}}"
     rf"(?:an?\s|the\s)?(?:possible\s|total\s|maximum\s|max\s|full\s)?(?:of\s)?({_DIGITS}|{_WORD})",
     re.I,
 )
@@ -54,7 +55,7 @@ _TOP_FIRST = re.compile(
     re.I,
 )
 _RANGE_AFTER = re.compile(
-    rf"\s{{0,2}}{_UNIT}?+\s{{0,2}}(?:[-–—~−～]|to\b|or\b|and/or\b|through\b|到|至|或者?|에서|부터|이?나)\s{{0,2}}({_DIGITS}|{_WORD})",
+    rf"[ \t]{{0,2}}{_UNIT}?+[ \t]{{0,2}}(?:[-–—~−～]|to\b|or\b|and/or\b|through\b|到|至|或者?|에서|부터|이?나)\s{{0,2}}({_DIGITS}|{_WORD})",
     re.I,
 )
 _RANGE_BEFORE = re.compile(

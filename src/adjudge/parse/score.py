@@ -13,7 +13,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 
 from ..records import How, Reading, Scale, Status
-from .answers import ANSWER, LABEL, PART, SCORE_WORDS, Mark, hard_marks, labels, part_labels
+from .answers import (
+    ANSWER,
+    ANSWER_WORDS,
+    LABEL,
+    PART,
+    SCORE_WORDS,
+    VERDICT_WORDS,
+    Mark,
+    hard_marks,
+    labels,
+    part_labels,
+)
 from .numbers import Number, number_at
 from .prose import concluding, scores_said
 from .refusal import declines
@@ -118,7 +129,9 @@ def _marked(
     own: str, scale: Scale, names: dict[str, float], opening: Sequence[Number] = ()
 ) -> Reading | None:
     """What the strongest marks say; a score alone on the first line is as good as a mark."""
-    found = hard_marks(own, SCORE_WORDS) + labels(own, SCORE_WORDS)
+    # Levels with names are also given as a verdict: "Verdict: pass".
+    words = SCORE_WORDS + VERDICT_WORDS + ANSWER_WORDS if names else SCORE_WORDS
+    found = hard_marks(own, words) + labels(own, words)
     strong = [mark for mark in found if mark.rank >= LABEL]
     values = [*_values(own, strong, names), *opening]
     if values:

@@ -124,17 +124,19 @@ def _inside_fence(text: str, start: int, end: int) -> Span | None:
     """The inside of one fence around text[start:end]; none where there are several, or there is none."""
     if not (text.startswith(("```", "~~~"), start) and text.endswith(("```", "~~~"), start, end)):
         return None
+    # Cut out, so that a fence behind leading spaces stands at the beginning of a line.
+    inner = text[start:end]
     lines = []
-    for line in _FENCE_LINE.finditer(text, start, end):
+    for line in _FENCE_LINE.finditer(inner):
         lines.append(line)
         if len(lines) > 2:
             return None
-    if len(lines) != 2 or lines[0].start() != start or lines[1].end() != end:
+    if len(lines) != 2 or lines[0].start() != 0 or lines[1].end() != len(inner):
         return None
     opening, closing = lines
     if opening[1] != closing[1] or closing[2] or "`" in opening[2] or " " in opening[2].strip():
         return None
-    return opening.end() + 1, max(opening.end() + 1, closing.start() - 1)
+    return start + opening.end() + 1, start + max(opening.end() + 1, closing.start() - 1)
 
 
 def thoughts(text: str) -> list[Span]:

@@ -129,4 +129,5 @@ def _minimum_detectable(columns: Sequence[Column]) -> float | None:
 
 def key_text(value: float) -> str:
     """A value as a key: 4 rather than 4.0."""
+    value = float(value)  # the ends of a scale may be whole numbers in its file
     return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)

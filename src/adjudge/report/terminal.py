@@ -89,7 +89,7 @@ def _head(summary: Summary, width: int) -> Iterable[Line]:
         summary.status,
         f"adjudge {summary.version}" if summary.version else "",
     ]
-    yield safe(" · ".join(part for part in about if part)), "bold"
+    yield from _prose("", " · ".join(part for part in about if part), width, "bold")
     for spec, model in summary.models.items():
         yield from _prose("judge     ", words.judge_text(spec, model.names, model.is_fake), width)
     if summary.protocols:
@@ -168,7 +168,7 @@ def _bars(cell: Cell, scale: Scale | None) -> str:
         levels[max(0, min(n_levels - 1, place))] += count
     top = max(levels)
     drawn = "".join(" " if not count else _BARS[-(-count * 7 // top)] for count in levels)
-    return f"{key_text(float(scale.low))}|{drawn}|{key_text(float(scale.high))}"
+    return f"{key_text(scale.low)}|{drawn}|{key_text(scale.high)}"
 
 
 def _pairs(pairs_of: Mapping[str, Sequence[PairSummary]], summary: Summary, width: int) -> Iterable[Line]:
@@ -195,7 +195,7 @@ def _models(summary: Summary, width: int) -> Iterable[Line]:
         if not model.systems and not model.pairs:
             continue
         yield "", ""
-        yield safe(f"By {spec} alone"), "bold underline"
+        yield from _prose("", f"By {spec} alone", width, "bold underline")
         yield from _criteria(model.systems, summary, width)
         yield from _pairs(model.pairs, structs.replace(summary, position={}), width)
 
@@ -204,7 +204,9 @@ def _correlations(summary: Summary, width: int) -> Iterable[Line]:
     if not summary.correlations:
         return
     yield "", ""
-    yield "How criteria move together   Spearman over items, 1 is the same order", "bold"
+    yield from _prose(
+        "How criteria move together   ", "Spearman over items; 1: the same order", width, "bold"
+    )
     names = [f"{safe(found.criteria[0])} – {safe(found.criteria[1])}" for found in summary.correlations]
     found = [correlation.spearman for correlation in summary.correlations]
     rows = [[words.interval(one, 2), f"n={one.n}", f"failed {one.n_failed}"] for one in found]

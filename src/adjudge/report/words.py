@@ -61,8 +61,8 @@ def scale_text(scale: Scale | None) -> str:
     ]
     if scale.low is None or scale.high is None:
         return f"no fixed ends, {better}"
-    ends = f"{key_text(float(scale.low))}–{key_text(float(scale.high))}"
-    named = ", ".join(f"{key_text(float(level))} = {name}" for level, name in sorted(scale.names.items()))
+    ends = f"{key_text(scale.low)}–{key_text(scale.high)}"
+    named = ", ".join(f"{key_text(level)} = {name}" for level, name in sorted(scale.names.items()))
     return f"{ends} ({named}), {better}" if named else f"{ends}, {better}"
 
 

@@ -66,7 +66,8 @@ def mean_interval(
     unit = "item" if codes is None else f"group (n={n_units})"
     mean = _total(scores) / n
     if not math.isfinite(mean):
-        return undefined("the values are too large to add", n=n, n_failed=n_failed, unit=unit)
+        why = "the values are too large to add"
+        return undefined(why, n=n, n_failed=n_failed, n_undefined=n_undefined, unit=unit)
     if limits is not None:
         limits = min(*limits, float(scores.min())), max(*limits, float(scores.max()))
     low, high, method = _interval(scores, codes, mean, confidence, limits)

@@ -67,4 +67,7 @@ def _missing(levels: list[Level], scale: Scale) -> list[float]:
     gaps = {round(after - before, 9) for before, after in pairwise(described)}
     reaches_ends = described[0] == every[0] and described[-1] == every[-1]
     is_even = len(gaps) == 1 and reaches_ends
+    # A list that touches neither end describes something else that is numbered.
+    if described[0] != every[0] and described[-1] != every[-1]:
+        return []
     return [] if is_even else [level for level in every if level not in described]

@@ -29,7 +29,7 @@ def _thing(name: str, asked: str, place: str) -> _Thing:
 
 
 _EXPLAINS = (
-    r"reason|rational|explan|explain|justif|feedback|analys|critique|comment|thought|think|evidence|why|note|summary|detail|"
+    r"reason|rational|explan|explain|justif|feedback|analys|critique|comment|thought|think|evidence|why|note|summary|detail|narrat|diagnos|descri|message|conclusion|assess|review|"
     r"理由|解释|原因|分析|说明|依据|反馈|이유|설명|근거|분석|피드백"
 )
 _THINGS = (

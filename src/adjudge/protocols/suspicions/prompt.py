@@ -103,8 +103,7 @@ def _label_before(words: str, start: int) -> tuple[str, int]:
     """The words that announce a slot: on its own line, or the last line above that has any.
 
     Fences, rules and tags without words are passed over; a line that ends like a sentence is no
-    label. A line is looked at up to a limit, so
-    that a text of one long line costs no more than any other.
+    label. A line is looked at up to a limit, so that one long line costs no more than any other.
     """
     end = start
     for _ in range(4):

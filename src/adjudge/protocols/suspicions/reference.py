@@ -19,6 +19,9 @@ _NOT_THERE = re.compile(
     r"\b(?:no|not|without|if|when|optional\w*|may|absence|unless|available|lack\w*|don't|isn't|any)\b|没有|如果|若|无需|不提供|없|만약|경우",
     re.IGNORECASE,
 )
+_IS_ANOTHER = re.compile(r"\b(?:is|are|as)\s\Z", re.IGNORECASE)
+"""Before "the ground truth": another input is called so."""
+
 _SLOT_TOKENS = frozenset(
     "reference references ref refs gold golden truth expected ideal expert target correct label groundtruth gt oracle "
     "standard answer_key solution key".split()
@@ -75,6 +78,8 @@ def _words_alone(prompt: Prompt) -> Iterator[Suspicion]:
 
 
 def _is_hedged(sentence: Sentence, found: re.Match[str]) -> bool:
+    if _IS_ANOTHER.search(sentence.text[max(0, found.start() - 8) : found.start()]):
+        return True
     near = sentence.text[max(0, found.start() - 60) : found.end() + 40]
     return bool(_NOT_THERE.search(near.replace(found[0], "")))
 
