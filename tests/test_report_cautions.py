@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
+from msgspec import structs
 
 from adjudge.records import Choice, Result, Scale
 from adjudge.report import ModelFacts, RunFacts, Summary, summarise
@@ -61,6 +62,26 @@ def test_a_system_that_fails_more_often_is_named_with_the_reason_why_it_matters(
 def test_a_few_failures_by_chance_are_no_difference() -> None:
     rows = [*results([*VARIED[:98], None, None]), *results([*VARIED[:95], *[None] * 5], system="y")]
     assert not said(summarise(rows, facts=FACTS), "uneven_failures")
+
+
+def test_samples_that_fail_within_scores_count_too() -> None:
+    def sampled(system: str, n_failed: int) -> list[Result]:
+        return [
+            structs.replace(row, n_samples=20, n_failed=n_failed) for row in results(VARIED, system=system)
+        ]
+
+    text = said(summarise([*sampled("x", 0), *sampled("y", 5)], facts=FACTS), "uneven_failures")
+    assert "500 of 2,000 replies of y failed (25 %), against 0 of 2,000 (0 %)" in text
+
+
+def test_a_difference_on_one_criterion_is_not_lost_among_the_others() -> None:
+    rows = []
+    for name in ("clarity", "tone", "form", "length"):
+        rows += [*results(VARIED[:40], criterion=name), *results(VARIED[:40], system="y", criterion=name)]
+    rows += results(VARIED[:40], criterion="depth")
+    rows += results([*VARIED[:28], *[None] * 12], system="y", criterion="depth")
+    (text,) = [one.text for one in summarise(rows).warnings if one.kind == "uneven_failures"]
+    assert "On depth 12 of 40 scores of y failed (30 %), against 0 of 40" in text
 
 
 def test_criteria_that_fail_together_do_not_make_a_difference_surer() -> None:

@@ -11,6 +11,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 from rich.cells import cell_len
 from rich.console import Console
 
@@ -54,6 +55,12 @@ def printed(summary: Summary, encoding: str = "utf-8") -> str:
 
 def test_a_line_has_mean_interval_n_and_failures() -> None:
     assert "  x  3.00 [1.04, 4.96]  n=5  failed 1" in printed(summary_of("x"))
+
+
+def test_groups_are_named_once_for_a_criterion() -> None:
+    rows = [structs.replace(row, group=f"g{n // 2}") for n, row in enumerate(results("x") + results("y"))]
+    text = printed(summarise(rows))
+    assert text.count("items that share one count as one observation (3 groups)") == 1
 
 
 def test_failures_are_named_with_what_they_leave_open() -> None:

@@ -6,12 +6,13 @@ hold names that users chose; they are made harmless where they are printed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 from ..records import Estimate
 from ..stats import difference_of_shares, reason
 from . import words
-from .shapes import Caution, Cell, FailureShare, Spreads, Summary
+from .shapes import Caution, Cell, Spreads, Summary
 
 _SAME = 0.9
 """From this share of one value on, scores tell items apart no more."""
@@ -79,32 +80,68 @@ def _changed_models(summary: Summary) -> Iterator[Caution]:
             )
 
 
-def _uneven_failures(summary: Summary) -> Iterator[Caution]:
-    """A system whose scores fail more often than the others', beyond chance.
+class _Failed(NamedTuple):
+    """Replies, how many of them failed, and the items they belong to: only those are independent."""
 
-    The confidence is raised with the number of systems, since each of them is looked at.
-    """
-    systems = summary.failures_by_system
-    for system, own in systems.items():
-        others = [share for name, share in systems.items() if name != system]
-        n, failed = sum(share.n for share in others), sum(share.failed for share in others)
-        n_items = sum(share.n_items for share in others)
-        if not n or not own.failed:
-            continue
+    n: int
+    failed: int
+    n_items: int
+
+    @property
+    def rate(self) -> float:
+        return self.failed / self.n if self.n else 0.0
+
+
+def _uneven_failures(summary: Summary) -> Iterator[Caution]:
+    """Systems whose replies fail more often than the others', over all criteria or on one of them."""
+    noun = "replies" if summary.n_samples > summary.n_scores else "scores"
+    shares = summary.failures_by_system.items()
+    overall = {
+        name: _Failed(share.n_samples, share.n_samples_failed, share.n_items) for name, share in shares
+    }
+    named = _failing_more(overall, len(overall))
+    if named:
+        yield _uneven("", noun, overall, named)
+    for criterion in summary.criteria if len(summary.criteria) > 1 else ():
+        cells = {name: by[criterion] for name, by in summary.systems.items() if criterion in by}
+        counts = {
+            name: _Failed(cell.n_samples, cell.n_samples_failed, cell.n + cell.n_failed)
+            for name, cell in cells.items()
+        }
+        more = _failing_more(counts, len(counts) * len(summary.criteria))
+        if any(name not in named for name in more):
+            yield _uneven(f"On {criterion} ", noun, counts, more)
+
+
+def _failing_more(systems: Mapping[str, _Failed], n_looks: int) -> list[str]:
+    """Systems that fail more often than the rest, the worst first; surer the more is looked at."""
+    found = []
+    for name, own in systems.items():
+        rest = _rest(systems, name)
         gap = difference_of_shares(
-            _items_failed(own), own.n_items, failed / n * n_items, n_items, 1 - 0.05 / len(systems)
+            own.rate * own.n_items, own.n_items, rest.rate * rest.n_items, rest.n_items, 1 - 0.05 / n_looks
         )
         if gap.value is not None and gap.low is not None and gap.low > 0 and gap.value >= _CLEAR_GAP:
-            yield Caution(
-                "uneven_failures",
-                f"{own.failed} of {own.n} scores of {system} failed ({words.share(own.failed / own.n)}), against {failed} of "
-                f"{n} ({words.share(failed / n)}) of the other systems. Replies that cannot be read go with bad outputs, so a "
-                f"mean over the rest flatters {system}: mind the range that its failures leave open.",
-            )
+            found.append(name)
+    return sorted(found, key=lambda name: -systems[name].rate)
 
 
-def _items_failed(share: FailureShare) -> float:
-    return share.failed / share.n * share.n_items
+def _rest(systems: Mapping[str, _Failed], name: str) -> _Failed:
+    others = [counts for other, counts in systems.items() if other != name]
+    return _Failed(*(sum(numbers) for numbers in zip(*others, strict=True))) if others else _Failed(0, 0, 0)
+
+
+def _uneven(where: str, noun: str, systems: Mapping[str, _Failed], names: list[str]) -> Caution:
+    worst = names[0]
+    own, rest = systems[worst], _rest(systems, worst)
+    also = f" The same holds for {_listed(names[1:])}." if len(names) > 1 else ""
+    return Caution(
+        "uneven_failures",
+        f"{where}{own.failed:,} of {own.n:,} {noun} of {worst} failed ({words.share(own.rate)}), against "
+        f"{rest.failed:,} of {rest.n:,} ({words.share(rest.rate)}) of the other systems. Replies that cannot be read "
+        f"go with bad outputs, so a mean over the rest flatters {worst}: mind the range that its failures leave "
+        f"open.{also}",
+    )
 
 
 def _partial_panels(summary: Summary) -> Iterator[Caution]:
@@ -154,9 +191,11 @@ def _no_information(summary: Summary, spreads: Spreads) -> Iterator[Caution]:
         is_narrow = found.relative_entropy is not None and found.relative_entropy < _LITTLE_ENTROPY
         if found.mode_share >= _SAME or is_narrow:
             whose = f" of {model}" if len(summary.models) > 1 else ""
+            # Means of samples lie between the levels, and are counted at the nearest.
+            verb = "round to" if summary.estimator in ("samples", "probability") else "are"
             yield Caution(
                 "no_information",
-                f"{round(found.mode_share * found.n)} of {found.n} scores{whose} on {criterion} are {found.mode:g}: "
+                f"{round(found.mode_share * found.n)} of {found.n} scores{whose} on {criterion} {verb} {found.mode:g}: "
                 "they hardly tell one item from another. A narrow interval here is no sign of quality.",
             )
 

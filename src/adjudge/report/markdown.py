@@ -77,6 +77,8 @@ def _criteria(systems: Mapping[str, Mapping[str, Cell]], summary: Summary, level
             for system, cell in cells.items()
         ]
         yield _table(["system", "mean [95 % interval]", "n", "failed", "remarks"], rows, "lrrrl")
+        if groups := words.groups_text(cells.values()):
+            yield groups
         if about.minimum_detectable is not None and systems is summary.systems:
             yield words.detectable_text(about.minimum_detectable, digits)
 

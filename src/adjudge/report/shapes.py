@@ -58,13 +58,17 @@ class CriterionSummary(Struct, frozen=True):
 
 
 class FailureShare(Struct, frozen=True):
-    """How many of a system's scores could not be read."""
+    """How many of a system's scores could not be read, over all judges and criteria."""
 
     n: int
     failed: int
-    n_items: int
     by_status: dict[str, int]
+    n_samples: int
+    n_samples_failed: int
+    """also those whose score stands, because another sample of it could be read"""
+    n_items: int
     share: Estimate
+    """of the samples that failed; the interval counts items, since criteria of one reply fail together"""
 
 
 class Correlation(Struct, frozen=True):

@@ -182,12 +182,21 @@ def _failure_share(parts: list[Scores]) -> FailureShare:
     for part in parts:
         for status, count in part.failures().items():
             counts[status] = counts.get(status, 0) + count
-    n, failed = sum(part.n for part in parts), sum(counts.values())
+    n = sum(part.n_samples for part in parts)
+    failed = sum(part.n_samples_failed for part in parts)
     # The criteria of one reply fail together, so that only items count as independent.
     n_items = n_distinct([keys for part in parts for keys in (part.ok.keys, part.failed.keys)])
     share = structs.replace(wilson(failed / n * n_items, n_items), unit=f"item (n={n_items})", n=n)
     in_order: dict[str, int] = {status: counts[status] for status in STATUSES if status in counts}
-    return FailureShare(n=n, failed=failed, n_items=n_items, by_status=in_order, share=share)
+    return FailureShare(
+        n=sum(part.n for part in parts),
+        failed=sum(counts.values()),
+        by_status=in_order,
+        n_samples=n,
+        n_samples_failed=failed,
+        n_items=n_items,
+        share=share,
+    )
 
 
 def _correlations(

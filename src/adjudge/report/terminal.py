@@ -117,6 +117,8 @@ def _criteria(systems: Mapping[str, Mapping[str, Cell]], summary: Summary, width
         yield "", ""
         yield from _prose(f"{safe(criterion)}   ", words.scale_text(about.scale), width, "bold")
         yield from _rows(cells, about.scale, digits, width)
+        if groups := words.groups_text(cells.values()):
+            yield from _prose("  ", groups, width, "dim")
         if about.minimum_detectable is not None and systems is summary.systems:
             yield from _prose("  ", words.detectable_text(about.minimum_detectable, digits), width, "dim")
 
@@ -210,8 +212,9 @@ def _correlations(summary: Summary, width: int) -> Iterable[Line]:
     names = [f"{safe(found.criteria[0])} – {safe(found.criteria[1])}" for found in summary.correlations]
     found = [correlation.spearman for correlation in summary.correlations]
     rows = [[words.interval(one, 2), f"n={one.n}", f"failed {one.n_failed}"] for one in found]
-    remarks = [f"by {one.unit}" if one.unit != "item" else reason(one) for one in found]
-    yield from _named(names, rows, remarks, width)
+    yield from _named(names, rows, [reason(one) for one in found], width)
+    if any(one.unit.startswith("group") for one in found):
+        yield from _prose("  ", "Intervals count groups, not items.", width, "dim")
 
 
 def _foot(summary: Summary, width: int) -> Iterable[Line]:

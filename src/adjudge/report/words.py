@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from ..records import Estimate, Scale
 from .cells import direction, key_text
@@ -80,13 +80,20 @@ def bounds_text(cell: Cell, digits: int) -> str:
 
 
 def remarks(cell: Cell, digits: int) -> str:
-    """What must be said beside a mean: what failed, what that leaves open, and what counts as independent."""
+    """What must be said beside a mean: what failed, what that leaves open, and why an interval is missing."""
     said = [failures_text(cell.failures), bounds_text(cell, digits), cell.reason]
-    if cell.n_samples > cell.n + cell.n_failed:
+    if cell.n_samples > cell.n + cell.n_failed and cell.n_samples_failed:
         said.append(f"{cell.n_samples_failed:,} of {cell.n_samples:,} samples failed")
-    if cell.unit.startswith("group"):
-        said.append(f"by {cell.unit}")
     return "; ".join(text for text in said if text)
+
+
+def groups_text(cells: Iterable[Cell]) -> str:
+    """What counts as one observation where items share groups; empty where each stands alone."""
+    counts = sorted({cell.n_groups for cell in cells if cell.n_groups is not None})
+    if not counts:
+        return ""
+    span = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
+    return f"Intervals by group: items that share one count as one observation ({span} groups)."
 
 
 def pair_remarks(pair: PairSummary) -> str:
