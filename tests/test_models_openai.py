@@ -266,6 +266,15 @@ def test_a_reply_that_stays_empty_is_given_as_it_is() -> None:
     assert (reply.text, reply.finish, reply.error, len(sent)) == ("", "length", None, 2)
 
 
+def test_what_an_empty_reply_cost_is_kept_where_the_second_try_fails() -> None:
+    cut = fs.chat("", finish="length")
+    (reply,), _, sent = asked(
+        [cut, fs.error(400, "max_tokens is too large")], Parameters(max_tokens=50), price=(1.0, 1.0)
+    )
+    assert (reply.text, reply.finish, reply.error, len(sent)) == ("", "length", None, 2)
+    assert reply.cost_usd == pytest.approx(25 / 1e6)
+
+
 def test_a_likelihood_cannot_be_asked_of_a_chat() -> None:
     model = parse_model("http://127.0.0.1:9/v1#judge")
     with pytest.raises(ModelError, match="likelihood"):

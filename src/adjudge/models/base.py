@@ -72,6 +72,11 @@ class Model(ABC):
         self.adjustments: list[str] = []
         """what was asked for and is not sent, because the model refuses it; for the report"""
 
+    @property
+    def identity(self) -> str:
+        """All that decides, beside the call itself, what the model answers; part of every call's key."""
+        return f"{self.name}|{self.endpoint}"
+
     @abstractmethod
     async def ask(self, call: Call, params: Parameters) -> Reply:
         """The reply to one call, or a typed error in it. `ModelError` where the run must stop."""
@@ -99,6 +104,10 @@ class Model(ABC):
     async def probe(self) -> Probe:
         """What the model can do, found out with one call for each question."""
         return await probe(self)
+
+    async def probe_logprobs(self) -> bool:
+        """Whether the model gives log-probabilities, found out with one call."""
+        return bool(await _probe_logprobs(self, _probe_question(self), _PROBE_ROOM, []))
 
 
 def no_logprobs(name: str, said: str = "") -> ModelError:
@@ -134,10 +143,18 @@ def _probe_call(model: Model, text: str) -> Call:
     return Call("probe", "probe", "probe", (), model.name, (Message("user", text),))
 
 
+_PROBE_ROOM = 512
+"""Enough tokens for a model that thinks before it says one digit."""
+
+
+def _probe_question(model: Model) -> Call:
+    return _probe_call(model, "How many legs has a dog? Answer with the digit alone.")
+
+
 async def probe(model: Model) -> Probe:
     """Ask for an answer, for log-probabilities and for a schema: at most one call each."""
-    room = 512  # enough for a model that thinks before it says one digit
-    question = _probe_call(model, "How many legs has a dog? Answer with the digit alone.")
+    room = _PROBE_ROOM
+    question = _probe_question(model)
     first = await model.ask(question, Parameters(max_tokens=room))
     if first.error is not None:
         return Probe(False, notes=(first.error.message,))

@@ -14,6 +14,7 @@ answer takes. Words are counted as tokens, so that a price gives a cost.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -58,9 +59,15 @@ class FakeModel(Model):
         super().__init__(name, price)
         self._says = _constant(says) if isinstance(says, str) else says if callable(says) else _Script(says)
         self.gives_logprobs = None if callable(says) else _has_logprobs(says)
+        self._digest = "" if callable(says) else hashlib.sha256(repr(says).encode()).hexdigest()
         self.gives_likelihood = self.gives_logprobs is not False
         self.n_asked = 0
         self.asked: deque[Call] = deque(maxlen=REMEMBERED)
+
+    @property
+    def identity(self) -> str:
+        """What it was told to say: a changed script is another judge."""
+        return f"{self.name}|{self._digest}"
 
     async def ask(self, call: Call, params: Parameters) -> Reply:
         self.check(params, (call.kind,))

@@ -140,21 +140,24 @@ class RemoteModel(Model):
             if self._stopped is not None and self._stopped[0] == key:
                 raise type(self._stopped[1])(str(self._stopped[1]))
             body = self._encode(call, params, tries.max_tokens)
-            result = await self._send(call, params, key, body)
+            result = await self._send(call, params, key, body, tries.max_tokens)
             if isinstance(result, Reply):
                 if self._wants_more_room(result, tries):
                     continue
                 return result if tries.paid is None else self._with_paid(result, tries.paid)
             wait = self._wait_after(result, tries, key, body)
             if wait is None:
-                return failed(call, result.kind, result.message)
+                # What was charged for an empty reply must not get lost behind a later fault.
+                return tries.paid or failed(call, result.kind, result.message)
             if wait > 0:
                 await asyncio.sleep(wait)
 
-    async def _send(self, call: Call, params: Parameters, key: Secret | None, body: bytes) -> Reply | Fault:
+    async def _send(
+        self, call: Call, params: Parameters, key: Secret | None, body: bytes, max_tokens: int | None
+    ) -> Reply | Fault:
         """One request, when the gate lets it through."""
         gate = self._gate
-        tokens = self._tokens_of(body, params) if gate.counts_tokens else 0
+        tokens = self._tokens_of(body, max_tokens) if gate.counts_tokens else 0
         transport = self._network.transport(self._host)
         await gate.enter(tokens)
         outcome: Outcome = "none"
@@ -299,10 +302,10 @@ class RemoteModel(Model):
         cost = self.cost(tokens_in, tokens_out)
         return replace(reply, tokens_in=tokens_in, tokens_out=tokens_out, cost_usd=cost)
 
-    def _tokens_of(self, body: bytes, params: Parameters) -> float:
+    def _tokens_of(self, body: bytes, max_tokens: int | None) -> float:
         """The most that a request may take of the limit of tokens."""
         per_byte = self._tokens_per_byte * 1.1 or TOKENS_PER_BYTE
-        return len(body) * per_byte + (1024 if params.max_tokens is None else params.max_tokens)
+        return len(body) * per_byte + (1024 if max_tokens is None else max_tokens)
 
     def _tokens_used(self, reply: Reply, body: bytes) -> float | None:
         if not reply.tokens_in:

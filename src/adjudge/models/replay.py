@@ -12,6 +12,7 @@ row's text. `finish`, `reasoning` and `model_name` are taken along where a row h
 from __future__ import annotations
 
 import difflib
+import hashlib
 import os
 import tempfile
 from array import array
@@ -91,10 +92,20 @@ class ReplayModel(Model):
 
     def __init__(self, name: str, path: str | Path) -> None:
         super().__init__(name)
-        self._index = _Index(Path(path))
+        self._path = Path(path)
+        self._index = _Index(self._path)
+        self._digest = ""
         self.gives_logprobs = self.gives_likelihood = self._index.has_logprobs
         self.n_asked = 0
         self.asked: deque[Call] = deque(maxlen=REMEMBERED)
+
+    @property
+    def identity(self) -> str:
+        """The content of the file: what it says is what the judge says, whatever the file is called."""
+        if not self._digest:
+            with self._path.open("rb") as file:
+                self._digest = hashlib.file_digest(file, "sha256").hexdigest()
+        return f"replay|{self._digest}"
 
     async def ask(self, call: Call, params: Parameters) -> Reply:
         self.n_asked += 1

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from .text import Span, masked, thoughts
+from ..records import Answer
+from .text import ASIDE, Span, masked, thoughts
 
 _QUOTES = str.maketrans(
     {"“": '"', "”": '"', "„": '"', "‘": "'", "’": "'", "«": '"', "»": '"', "–": "-", "—": "-"}
@@ -41,16 +42,44 @@ def _stands_in(quote: str, text: str) -> bool:
     return True
 
 
-def said_in(text: str, answers: list[Span]) -> str:
-    """The judge's prose: without its thoughts, and without a line that holds nothing but the answer."""
-    plain = masked(text, thoughts(text)).replace("\ufffc", "")
-    if len(plain) == len(text):
-        for start, end in sorted(answers, reverse=True):
-            line_start = plain.rfind("\n", 0, start) + 1
-            line_end = plain.find("\n", end)
-            line_end = len(plain) if line_end < 0 else line_end
-            if line_end - line_start <= 60:
-                plain = plain[:line_start] + plain[line_end + 1 :]
-    return re.sub(
-        r"\A\s*(?:feedback|explanation|evaluation explanation)\s*[:：]\s*", "", plain, flags=re.I
-    ).strip()
+def said_in(text: str, answers: list[Span], answer: Answer) -> str:
+    """The judge's prose: without its thoughts, without the marked answer, and without what announces it."""
+    hidden = thoughts(text)
+    plain = masked(text, hidden)
+    for start, end in sorted(answers, reverse=True):
+        first, last = _with_mark(plain, start, end, answer)
+        line_start = plain.rfind("\n", 0, first) + 1
+        line_end = plain.find("\n", last)
+        line_end = len(plain) if line_end < 0 else line_end
+        rest = plain[line_start:first] + plain[last:line_end]
+        if len(rest) <= _LABEL_LINE and not _SAYS.search(_LABEL.sub("", rest)):
+            first, last = line_start, line_end
+        plain = plain[:first] + plain[last:]
+    return _OPENING.sub("", plain.replace(ASIDE, "")).strip(" \t\n*")
+
+
+_SAYS = re.compile(r"[^\W\d_]")
+_LABEL = re.compile(
+    r"(?:final |overall )?(?:score|rating|result|verdict|评分|得分|分数|점수|gpt-4回答|分|점)|\(?\d+\s?[-–~]\s?\d+\)?",
+    re.I,
+)
+_OPENING = re.compile(r"\A\s*(?:feedback|explanation|evaluation explanation)\s*[:：]\s*", re.I)
+_MARK_REACH = 24
+_LABEL_LINE = 100
+"""A line longer than this says more than which answer it holds."""
+
+
+def _with_mark(plain: str, start: int, end: int, answer: Answer) -> Span:
+    """The place of a value together with the tag or marker that it belongs to."""
+    before, after = (answer.marker or "", "") if answer.reader == "marker" else ("", "")
+    if answer.reader == "tag":
+        before, after = f"<{answer.tag}>", f"</{answer.tag}>"
+    if answer.reader == "label" and answer.labels:
+        before = answer.labels[0]
+    if before:
+        found = plain.lower().rfind(before.lower(), max(0, start - len(before) - _MARK_REACH), start)
+        start = found if found >= 0 else start
+    if after:
+        found = plain.lower().find(after.lower(), end, end + len(after) + _MARK_REACH)
+        end = found + len(after) if found >= 0 else end
+    return start, end

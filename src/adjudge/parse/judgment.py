@@ -162,7 +162,7 @@ class _Reply:
         """What the judge says for itself: the reply without thoughts and without the answer's own line."""
         if self.json is not None:
             return self.json.explanation()
-        return said_in(self.text, self._spans)
+        return said_in(self.text, self._spans, self.answer)
 
     def _keep(self, reading: Reading) -> None:
         self.flags.extend(flag for flag in reading.flags if flag not in self.flags)

@@ -99,31 +99,42 @@ def _uneven_failures(summary: Summary) -> Iterator[Caution]:
     overall = {
         name: _Failed(share.n_samples, share.n_samples_failed, share.n_items) for name, share in shares
     }
-    named = _failing_more(overall, len(overall))
-    if named:
-        yield _uneven("", noun, overall, named)
+    uneven = _failing_more(overall)
+    if uneven:
+        yield _uneven("", noun, overall, uneven)
     for criterion in summary.criteria if len(summary.criteria) > 1 else ():
         cells = {name: by[criterion] for name, by in summary.systems.items() if criterion in by}
         counts = {
             name: _Failed(cell.n_samples, cell.n_samples_failed, cell.n + cell.n_failed)
             for name, cell in cells.items()
         }
-        more = _failing_more(counts, len(counts) * len(summary.criteria))
-        if any(name not in named for name in more):
+        more = _failing_more(counts, len(summary.criteria))
+        if any(name not in uneven for name in more):
             yield _uneven(f"On {criterion} ", noun, counts, more)
 
 
-def _failing_more(systems: Mapping[str, _Failed], n_looks: int) -> list[str]:
-    """Systems that fail more often than the rest, the worst first; surer the more is looked at."""
-    found = []
-    for name, own in systems.items():
-        rest = _rest(systems, name)
-        gap = difference_of_shares(
-            own.rate * own.n_items, own.n_items, rest.rate * rest.n_items, rest.n_items, 1 - 0.05 / n_looks
-        )
-        if gap.value is not None and gap.low is not None and gap.low > 0 and gap.value >= _CLEAR_GAP:
-            found.append(name)
-    return sorted(found, key=lambda name: -systems[name].rate)
+def _failing_more(systems: Mapping[str, _Failed], n_criteria: int = 1) -> dict[str, str]:
+    """Systems that fail more often than all others together, or than the one that fails least.
+
+    The worst first, each with what it was held against. The confidence rises with the number of
+    comparisons that are made.
+    """
+    least = min(systems, key=lambda name: systems[name].rate, default="")
+    found = {}
+    for name in sorted(systems, key=lambda name: -systems[name].rate):
+        n_pairs = len(systems) * (len(systems) - 1) // 2
+        if _is_clear(systems[name], _rest(systems, name), len(systems) * n_criteria):
+            found[name] = "the other systems"
+        elif name != least and _is_clear(systems[name], systems[least], n_pairs * n_criteria):
+            found[name] = least
+    return found
+
+
+def _is_clear(own: _Failed, other: _Failed, n_looks: int) -> bool:
+    gap = difference_of_shares(
+        own.rate * own.n_items, own.n_items, other.rate * other.n_items, other.n_items, 1 - 0.05 / n_looks
+    )
+    return gap.value is not None and gap.low is not None and gap.low > 0 and gap.value >= _CLEAR_GAP
 
 
 def _rest(systems: Mapping[str, _Failed], name: str) -> _Failed:
@@ -131,15 +142,17 @@ def _rest(systems: Mapping[str, _Failed], name: str) -> _Failed:
     return _Failed(*(sum(numbers) for numbers in zip(*others, strict=True))) if others else _Failed(0, 0, 0)
 
 
-def _uneven(where: str, noun: str, systems: Mapping[str, _Failed], names: list[str]) -> Caution:
-    worst = names[0]
-    own, rest = systems[worst], _rest(systems, worst)
-    also = f" The same holds for {_listed(names[1:])}." if len(names) > 1 else ""
+def _uneven(where: str, noun: str, systems: Mapping[str, _Failed], more: Mapping[str, str]) -> Caution:
+    worst, *others = more
+    own = systems[worst]
+    against = more[worst]
+    other = systems[against] if against in systems else _rest(systems, worst)
+    also = f" The same goes for {_listed(others)}." if others else ""
     return Caution(
         "uneven_failures",
         f"{where}{own.failed:,} of {own.n:,} {noun} of {worst} failed ({words.share(own.rate)}), against "
-        f"{rest.failed:,} of {rest.n:,} ({words.share(rest.rate)}) of the other systems. Replies that cannot be read "
-        f"go with bad outputs, so a mean over the rest flatters {worst}: mind the range that its failures leave "
+        f"{other.failed:,} of {other.n:,} ({words.share(other.rate)}) of {against}. Replies that cannot be read go "
+        f"with bad outputs, so a mean over the rest flatters {worst}: mind the range that its failures leave "
         f"open.{also}",
     )
 
