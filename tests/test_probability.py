@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from adjudge.parse.probability import expected_score
-from adjudge.records import Scale, TokenLogprob, TopToken
 from hypothesis import given
 from hypothesis import strategies as st
+
+from adjudge.parse.probability import expected_score
+from adjudge.records import Scale, TokenLogprob, TopToken
 
 FIVE = Scale(1, 5, 5, 1)
 TEN = Scale(0, 10, 10, 1)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from .version import __version__
 
 if TYPE_CHECKING:
+    from .engine import Run, run, run_async
     from .errors import AdjudgeError
     from .parse import read_choice, read_json, read_score
     from .protocols import load_protocol
@@ -40,6 +41,7 @@ __all__ = [
     "Reply",
     "Result",
     "Rubric",
+    "Run",
     "Scale",
     "Score",
     "__version__",
@@ -47,10 +49,15 @@ __all__ = [
     "read_choice",
     "read_json",
     "read_score",
+    "run",
+    "run_async",
 ]
 
 _HOMES = {
     "AdjudgeError": "errors",
+    "Run": "engine",
+    "run": "engine",
+    "run_async": "engine",
     "load_protocol": "protocols",
     "read_choice": "parse",
     "read_json": "parse",

@@ -5,7 +5,10 @@ from __future__ import annotations
 import typer
 
 from ..version import __version__
+from .models import models_app
 from .protocols import protocols_app
+from .reports import export_command, report_command, reread_command, runs_app
+from .run import run_command
 
 app = typer.Typer(
     name="adjudge",
@@ -13,9 +16,17 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
+    # A traceback with local variables would print a key.
+    pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command("run")(run_command)
+app.command("report")(report_command)
+app.add_typer(runs_app, name="runs")
+app.command("reread")(reread_command)
+app.command("export")(export_command)
 app.add_typer(protocols_app, name="protocols")
+app.add_typer(models_app, name="models")
 
 
 def _print_version(is_asked: bool) -> None:

@@ -75,7 +75,9 @@ class ProgressWatcher(Watcher):
         if self._bar is not None:
             if now - self._told > 0.1 or progress.done == progress.total:
                 self._told = now
-                self._bar.update(self._task, completed=progress.done, total=progress.total, told=self._words())
+                self._bar.update(
+                    self._task, completed=progress.done, total=progress.total, told=self._words()
+                )
         elif not self._is_quiet and now - self._told > _LINE_SECONDS:
             self._told = now
             self._print_line()

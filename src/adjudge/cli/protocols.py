@@ -11,6 +11,7 @@ from ..errors import DataError
 from ..protocols import builtin_ids, load_protocol, write_starter
 from ..records import Item, Order, Protocol, Scale
 from ..render import number_text, problems_of, render
+from .options import AS_JSON
 from .output import print_json, print_table, print_text
 
 protocols_app = typer.Typer(
@@ -18,8 +19,6 @@ protocols_app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-
-AS_JSON = typer.Option(False, "--json", help="Print JSON instead of a table.")
 
 
 @protocols_app.command("list")

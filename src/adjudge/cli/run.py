@@ -10,38 +10,84 @@ from typing import Any
 
 import typer
 
-from ..errors import BudgetReached, DataError
+from ..errors import BudgetReached, DataError, RateLimited
 from .options import AS_JSON, STORE
 from .output import print_error, print_json, print_text
 from .protocols import parse_renames
 
 
 def run_command(
-    items: Path = typer.Argument(..., metavar="ITEMS", help="JSONL, CSV or Parquet, .gz too: one item a line."),
-    protocols: list[str] = typer.Option([], "-p", "--protocol", metavar="ID|DIR", help="A built-in protocol or a folder; repeatable."),
-    models: list[str] = typer.Option([], "-m", "--model", metavar="MODEL", help="openai:NAME, http://HOST/v1#NAME, anthropic:NAME, replay:FILE, fake:text=…; repeatable."),
+    items: Path = typer.Argument(
+        ..., metavar="ITEMS", help="JSONL, CSV or Parquet, .gz too: one item a line."
+    ),
+    protocols: list[str] = typer.Option(
+        [], "-p", "--protocol", metavar="ID|DIR", help="A built-in protocol or a folder; repeatable."
+    ),
+    models: list[str] = typer.Option(
+        [],
+        "-m",
+        "--model",
+        metavar="MODEL",
+        help="openai:NAME, http://HOST/v1#NAME, anthropic:NAME, replay:FILE, fake:text=…; repeatable.",
+    ),
     samples: int = typer.Option(1, "--samples", metavar="N", help="Ask N times for each item."),
-    estimator: str = typer.Option(None, "--estimator", metavar="E", help="parsed, samples, probability or likelihood."),
-    rubric: Path = typer.Option(None, "--rubric", metavar="FILE", help="A rubric of your own (TOML or JSON)."),
-    examples: Path = typer.Option(None, "--examples", metavar="FILE", help="Judged examples to show the judge (JSONL)."),
-    criterion: str = typer.Option("", "--criterion", metavar="TEXT", help='Judge by a criterion in words: "Is the answer polite?"'),
-    steps: str = typer.Option(None, "--steps", metavar="generate|FILE", help="Evaluation steps: written by the judge once per run, or one a line in FILE."),
-    renames: list[str] = typer.Option([], "--map", metavar="INPUT=FIELD", help="Take an input from another field; repeatable."),
-    name: str = typer.Option(None, "--run", metavar="NAME", help="Name the run; the same name goes on with it."),
+    estimator: str = typer.Option(
+        None, "--estimator", metavar="E", help="parsed, samples, probability or likelihood."
+    ),
+    rubric: Path = typer.Option(
+        None, "--rubric", metavar="FILE", help="A rubric of your own (TOML or JSON)."
+    ),
+    examples: Path = typer.Option(
+        None, "--examples", metavar="FILE", help="Judged examples to show the judge (JSONL)."
+    ),
+    criterion: str = typer.Option(
+        "", "--criterion", metavar="TEXT", help='Judge by a criterion in words: "Is the answer polite?"'
+    ),
+    steps: str = typer.Option(
+        None,
+        "--steps",
+        metavar="generate|FILE",
+        help="Evaluation steps: written by the judge once per run, or one a line in FILE.",
+    ),
+    renames: list[str] = typer.Option(
+        [], "--map", metavar="INPUT=FIELD", help="Take an input from another field; repeatable."
+    ),
+    name: str = typer.Option(
+        None, "--run", metavar="NAME", help="Name the run; the same name goes on with it."
+    ),
     limit: int = typer.Option(None, "--limit", metavar="N", help="Judge only the first N items."),
-    order: str = typer.Option("both", "--order", metavar="both|random|given", help="In which order the responses of a pair are shown."),
-    concurrency: int = typer.Option(64, "--concurrency", metavar="N", min=1, help="At most N calls in flight at one host."),
+    order: str = typer.Option(
+        "both",
+        "--order",
+        metavar="both|random|given",
+        help="In which order the responses of a pair are shown.",
+    ),
+    concurrency: int = typer.Option(
+        64, "--concurrency", metavar="N", min=1, help="At most N calls in flight at one host."
+    ),
     rpm: float = typer.Option(None, "--rpm", metavar="N", help="At most N calls a minute."),
     tpm: float = typer.Option(None, "--tpm", metavar="N", help="At most N tokens a minute."),
-    budget: float = typer.Option(None, "--budget", metavar="USD", help="Start no further call once this is spent."),
+    budget: float = typer.Option(
+        None, "--budget", metavar="USD", help="Start no further call once this is spent."
+    ),
     price: str = typer.Option(None, "--price", metavar="IN,OUT", help="USD per million tokens in and out."),
-    key_env: str = typer.Option(None, "--key-env", metavar="VAR", help="The environment variable that holds the key."),
-    temperature: float = typer.Option(None, "--temperature", metavar="T", help="Default: 0, or 1 with several samples."),
-    max_tokens: int = typer.Option(None, "--max-tokens", metavar="N", help="The longest reply. Default: the model's own."),
+    key_env: str = typer.Option(
+        None, "--key-env", metavar="VAR", help="The environment variable that holds the key."
+    ),
+    temperature: float = typer.Option(
+        None, "--temperature", metavar="T", help="Default: 0, or 1 with several samples."
+    ),
+    max_tokens: int = typer.Option(
+        None, "--max-tokens", metavar="N", help="The longest reply. Default: the model's own."
+    ),
     seed: int = typer.Option(None, "--seed", metavar="N", help="Passed on to models that take a seed."),
-    reask: bool = typer.Option(True, "--reask/--no-reask", help="Ask once more for the score alone where a reply holds none."),
+    reask: bool = typer.Option(
+        True, "--reask/--no-reask", help="Ask once more for the score alone where a reply holds none."
+    ),
     skip_bad: bool = typer.Option(False, "--skip-bad", help="Leave bad lines out, and list them."),
-    dry_run: bool = typer.Option(False, "--dry-run", help="Say what would be sent and what it may cost; send nothing."),
+    dry_run: bool = typer.Option(
+        False, "--dry-run", help="Say what would be sent and what it may cost; send nothing."
+    ),
     quiet: bool = typer.Option(False, "--quiet", "-q", help="No progress."),
     store: Path = STORE,
     as_json: bool = AS_JSON,
@@ -59,16 +105,17 @@ def run_command(
     if dry_run:
         _print_dry_run(request, as_json)
         return
-    code = _carry_out(request, quiet)
-    if code == 0 or code == 4:
+    finished, code = _carry_out(request, quiet)
+    if finished is not None:
         from .reports import show_report
 
-        show_report(str(store), request.run or "last", as_json=as_json)
+        n_read = show_report(str(store), finished, as_json=as_json)
+        code = 0 if n_read else 4
     raise typer.Exit(code)
 
 
-def _carry_out(request: Any, quiet: bool) -> int:
-    """Run it; the exit code. What stopped it is said with how to go on."""
+def _carry_out(request: Any, quiet: bool) -> tuple[str | None, int]:
+    """Run it; the name of the finished run, or the exit code. What stopped it is said with how to go on."""
     from ..engine import Interrupted, run_in_thread
     from .progress import ProgressWatcher
 
@@ -81,15 +128,18 @@ def _carry_out(request: Any, quiet: bool) -> int:
         with watcher:
             finished = run_in_thread(request, watcher)
     except Interrupted:
-        print_error(f"interrupted; nothing that was answered is lost. To go on, give the same command:\n  {again}")
-        return 130
-    except BudgetReached as reached:
-        print_error(f"{reached}\nWhat was answered is stored. To go on later, give the same command:\n  {again}")
-        return 5
+        print_error(
+            f"interrupted; nothing that was answered is lost. To go on, give the same command:\n  {again}"
+        )
+        return None, 130
+    except (BudgetReached, RateLimited) as reached:
+        print_error(
+            f"{reached}\nWhat was answered is stored. To go on later, give the same command:\n  {again}"
+        )
+        return None, 5
     for text in finished.adjustments:
         sys.stderr.write(f"note: {text}\n")
-    progress = finished.progress
-    return 4 if progress.done and progress.failed == progress.done else 0
+    return finished.name, 0
 
 
 def _steps(given: str | None) -> Any:
@@ -98,7 +148,9 @@ def _steps(given: str | None) -> Any:
     try:
         lines = Path(given).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"--steps {given}: cannot be read ({error}). Write 'generate', or a file with one step a line.") from error
+        raise DataError(
+            f"--steps {given}: cannot be read ({error}). Write 'generate', or a file with one step a line."
+        ) from error
     return tuple(line.strip() for line in lines if line.strip())
 
 
@@ -108,7 +160,9 @@ def _price(given: str | None) -> tuple[float, float] | None:
     try:
         tokens_in, tokens_out = (float(part) for part in given.split(","))
     except ValueError:
-        raise DataError(f"--price {given}: write it as IN,OUT in USD per million tokens, for example --price 0.15,0.60.") from None
+        raise DataError(
+            f"--price {given}: write it as IN,OUT in USD per million tokens, for example --price 0.15,0.60."
+        ) from None
     return tokens_in, tokens_out
 
 
@@ -121,7 +175,11 @@ def _print_dry_run(request: Any, as_json: bool) -> None:
         return
     for message in told.first_messages:
         print_text(f"--- {message.role} ---\n{message.content}")
-    cost = f", about {told.cost_usd:.4f} USD for them" if told.cost_usd is not None else " (give --price for the cost)"
+    cost = (
+        f", about {told.cost_usd:.4f} USD for them"
+        if told.cost_usd is not None
+        else " (give --price for the cost)"
+    )
     typer.echo(
         f"\n{told.items} items, {told.calls} calls: {told.stored} are in the store, {told.calls - told.stored} would be sent.\n"
         f"About {told.tokens_in} tokens in{cost}; replies come on top. Nothing was sent."

@@ -9,6 +9,7 @@ from .fields import field_value, fields_of
 from .items import RESERVED, ItemFile
 from .json_rows import FIELD_LIMIT, Number, Row
 from .lines import BadRowError, BrokenFileError
+from .parquet_rows import write_parquet
 from .rubrics import read_rubric
 from .tables import SUFFIXES, Problems, Table
 
@@ -27,4 +28,5 @@ __all__ = [
     "fields_of",
     "read_examples",
     "read_rubric",
+    "write_parquet",
 ]

@@ -10,10 +10,11 @@ import datetime
 import decimal
 import io
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
+from ..errors import DataError
 from .json_rows import Number, Report, Row, refuse_long_fields, texts
 from .lines import BadRowError, BrokenFileError, is_gzip, raw_blocks
 
@@ -89,3 +90,15 @@ def _plain(name: str, value: object) -> object:
     raise BadRowError(
         f"field '{name:.80}' holds {type(value).__name__}. Store it as text, a number or a list of them."
     )
+
+
+def write_parquet(rows: Iterator[dict[str, Any]], columns: Sequence[str], file: IO[bytes]) -> None:
+    """Write rows as one Parquet file. Numbers stay numbers, lists become lists of texts."""
+    try:
+        import polars as pl
+    except ModuleNotFoundError:
+        raise DataError("Parquet needs polars. Install it: pip install 'adjudge[data]'") from None
+    frame = pl.DataFrame(list(rows), infer_schema_length=None)
+    if frame.is_empty():
+        frame = pl.DataFrame({column: [] for column in columns})
+    frame.select(list(columns)).write_parquet(file)

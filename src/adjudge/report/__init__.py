@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .facts import ModelFacts, ProtocolFacts, RunFacts
 from .markdown import markdown
+from .of_run import facts_of, summary_of
 from .shapes import (
     Caution,
     Cell,
@@ -29,7 +30,9 @@ __all__ = [
     "ProtocolFacts",
     "RunFacts",
     "Summary",
+    "facts_of",
     "markdown",
     "print_report",
     "summarise",
+    "summary_of",
 ]

@@ -12,7 +12,7 @@ NO_VALUE = "–"
 
 MEANING = (
     "[low, high] is a 95 % interval: the same judge on other items of this kind would give a mean in about this "
-    "range. It does not say that the judge is right; only labels by people can show that (adjudge trust)."
+    "range. It does not say that the judge is right; only labels by people can show that."
 )
 
 

@@ -1,0 +1,226 @@
+"""`adjudge report`, `runs`, `reread`, `export`: what became of a run."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import typer
+
+from ..errors import DataError
+from .options import AS_JSON, RUN, STORE
+from .output import print_json, print_table, print_text
+
+
+def report_command(
+    run: str = RUN,
+    markdown: bool = typer.Option(False, "--markdown", help="Markdown, for a pull request."),
+    store: Path = STORE,
+    as_json: bool = AS_JSON,
+) -> None:
+    """Scores per system and criterion, with intervals, failures and what to beware of."""
+    show_report(str(store), run, as_json=as_json, as_markdown=markdown)
+
+
+def show_report(store: str, name: str, *, as_json: bool = False, as_markdown: bool = False) -> int:
+    """Print the report of a run; how many of its scores and choices were read."""
+    from ..report import markdown, print_report, summary_of
+    from ..store import open_store
+
+    with open_store(store, write=False) as opened:
+        summary = summary_of(opened, opened.run(name))
+    if as_json:
+        print_json(summary)
+    elif as_markdown:
+        print_text(markdown(summary))
+    else:
+        print_report(summary)
+    return summary.n_scores - summary.n_failed
+
+
+runs_app = typer.Typer(help="The runs of a store: list, rename, delete.", rich_markup_mode=None)
+
+
+@runs_app.callback(invoke_without_command=True)
+def list_runs(context: typer.Context, store: Path = STORE, as_json: bool = AS_JSON) -> None:
+    """All runs of a store, the latest last."""
+    if context.invoked_subcommand is not None:
+        return
+    print_runs(store, as_json)
+
+
+@runs_app.command("list")
+def list_runs_too(store: Path = STORE, as_json: bool = AS_JSON) -> None:
+    """All runs of a store, the latest last."""
+    print_runs(store, as_json)
+
+
+def print_runs(store: Path, as_json: bool) -> None:
+    from ..store import open_store
+
+    with open_store(store, write=False) as opened:
+        rows = [_run_row(opened, run) for run in opened.runs()]
+    if as_json:
+        print_json(rows)
+        return
+    columns = ("run", "status", "started", "items", "calls", "failed", "protocols", "models", "cost")
+    print_table(columns, [tuple(_cell(row[column]) for column in columns) for row in rows])
+
+
+def _run_row(store: Any, run: Any) -> dict[str, Any]:
+    totals = store.totals(run)
+    return {
+        "run": run.name,
+        "status": run.status,
+        "started": run.started,
+        "items": totals.items,
+        "calls": totals.places,
+        "failed": sum(totals.failed.values()),
+        "protocols": [f"{told['id']}@{told['digest']}" for told in run.manifest["protocols"]],
+        "models": [told["spec"] for told in run.manifest["models"]],
+        "cost": totals.cost_usd if totals.replies > totals.unpriced else None,
+    }
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(value)
+    if isinstance(value, float):
+        return f"{value:.4f}"
+    return "–" if value is None else str(value)
+
+
+@runs_app.command("rename")
+def rename_run(run: str = RUN, name: str = typer.Argument(..., metavar="NAME"), store: Path = STORE) -> None:
+    """Give a run another name."""
+    from ..store import open_store
+
+    with open_store(store) as opened:
+        opened.rename_run(run, name)
+    typer.echo(f"{run} is now {name}")
+
+
+@runs_app.command("delete")
+def delete_run(
+    run: str = RUN,
+    yes: bool = typer.Option(False, "--yes", "-y", help="Do not ask."),
+    store: Path = STORE,
+) -> None:
+    """Delete a run, and the replies that no other run uses. They were paid for: this cannot be undone."""
+    from ..store import open_store
+
+    with open_store(store) as opened:
+        found = opened.run(run)
+        if not yes:
+            typer.confirm(f"Delete {found.name} and the replies that no other run uses?", abort=True)
+        opened.delete_run(found.name)
+    typer.echo(f"{found.name} is deleted")
+
+
+def reread_command(run: str = RUN, store: Path = STORE, as_json: bool = AS_JSON) -> None:
+    """Read all stored replies of a run again with this version's readers. No model is asked."""
+    from ..engine import reread
+    from ..store import open_store
+
+    with open_store(store) as opened:
+        found = opened.run(run)
+        n_read = reread(opened, found)
+    if as_json:
+        print_json({"run": found.name, "judgments": n_read})
+    else:
+        typer.echo(f"{n_read} replies of {found.name} were read again; see: adjudge report {found.name}")
+
+
+def export_command(
+    run: str = RUN,
+    form: str = typer.Option(
+        "jsonl", "--format", metavar="jsonl|csv|parquet", help="The form of the export."
+    ),
+    output: Path = typer.Option(
+        None, "-o", "--output", metavar="FILE", help="Where to; default: the terminal."
+    ),
+    store: Path = STORE,
+) -> None:
+    """One row for each item, protocol, criterion, subject and model, in the order of the items."""
+    from ..engine import EXPORT_COLUMNS, export_row, results
+    from ..store import open_store
+
+    if form not in ("jsonl", "csv", "parquet"):
+        raise DataError(f"--format {form}: choose jsonl, csv or parquet.")
+    if form == "parquet" and output is None:
+        raise DataError("--format parquet writes bytes that no terminal can show. Say where to with -o FILE.")
+    with open_store(store, write=False) as opened:
+        rows = (export_row(result) for result in results(opened, opened.run(run)))
+        with _writing(output) as file:
+            if form == "jsonl":
+                _write_jsonl(rows, file)
+            elif form == "csv":
+                _write_csv(rows, EXPORT_COLUMNS, file)
+            else:
+                from ..data import write_parquet
+
+                write_parquet(rows, EXPORT_COLUMNS, file)
+
+
+@contextlib.contextmanager
+def _writing(output: Path | None) -> Iterator[IO[bytes]]:
+    """A file that appears whole or not at all, or standard output."""
+    if output is None:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    try:
+        handle, name = tempfile.mkstemp(dir=output.parent, prefix=f".{output.name}.")
+    except OSError as error:
+        raise DataError(
+            f"{output} cannot be written: {error.strerror}. Choose another place with -o."
+        ) from error
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        # mkstemp makes files private; an export is as open as any file of the user's.
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(name, 0o666 & ~mask)
+        os.replace(name, output)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(name)
+        raise
+
+
+def _write_jsonl(rows: Iterator[dict[str, Any]], file: IO[bytes]) -> None:
+    import msgspec
+
+    for row in rows:
+        file.write(msgspec.json.encode(row) + b"\n")
+
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "'")
+
+
+def _write_csv(rows: Iterator[dict[str, Any]], columns: tuple[str, ...], file: IO[bytes]) -> None:
+    """CSV that a spreadsheet shows as text: a cell that could be a formula begins with an apostrophe."""
+    text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
+    writer = csv.writer(text)
+    writer.writerow(columns)
+    for row in rows:
+        writer.writerow([_csv_cell(row[column]) for column in columns])
+    text.detach()
+
+
+def _csv_cell(value: Any) -> Any:
+    if isinstance(value, list):
+        value = " ".join(value)
+    if isinstance(value, str) and value.startswith(_FORMULA):
+        return f"'{value}"
+    return value

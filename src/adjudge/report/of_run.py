@@ -1,0 +1,84 @@
+"""The report of a stored run: its results, and the facts that only the store knows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..engine import protocols_of, results, settings_of
+from ..records import Protocol
+from ..store import Judged, RunRow, Store
+from .facts import ModelFacts, ProtocolFacts, RunFacts
+from .shapes import Summary
+from .summary import summarise
+
+
+def summary_of(store: Store, run: RunRow) -> Summary:
+    """All that a report says of a run, read from the store."""
+    return summarise(results(store, run), facts=facts_of(store, run))
+
+
+def facts_of(store: Store, run: RunRow) -> RunFacts:
+    """What the store and the manifest know of a run."""
+    protocols = protocols_of(store, run)
+    totals = store.totals(run)
+    settings = settings_of(run)
+    is_priced = totals.replies > totals.unpriced
+    return RunFacts(
+        run=run.name,
+        started=run.started,
+        status=run.status,
+        version=str(run.manifest.get("version", "")),
+        models=_models(store, run),
+        protocols=tuple(ProtocolFacts(protocol.id, protocol.digest) for protocol in protocols.values()),
+        scales={
+            (name, criterion): scale
+            for name, p in protocols.items()
+            for criterion, scale in p.criteria.items()
+        },
+        estimator=settings.estimator,
+        parameters={key: value for key, value in run.manifest["settings"].items() if value is not None},
+        tokens_in=totals.tokens_in,
+        tokens_out=totals.tokens_out,
+        cost_usd=totals.cost_usd if is_priced else None,
+        seconds=run.seconds,
+        n_calls=totals.places,
+        n_cached=max(0, totals.replies - totals.paid_replies),
+        first_shown=_first_shown(store.judgments(run), protocols),
+    )
+
+
+def _models(store: Store, run: RunRow) -> tuple[ModelFacts, ...]:
+    names: dict[str, dict[str, int]] = {}
+    fingerprints: dict[str, dict[str, int]] = {}
+    for seen in store.models_seen(run):
+        own = names.setdefault(seen.model, {})
+        own[seen.model_name] = own.get(seen.model_name, 0) + seen.n
+        if seen.fingerprint:
+            prints = fingerprints.setdefault(seen.model, {})
+            prints[seen.fingerprint] = prints.get(seen.fingerprint, 0) + seen.n
+    return tuple(
+        ModelFacts(
+            spec=told["spec"],
+            names={name: n for name, n in names.get(told["spec"], {}).items() if name},
+            fingerprints=fingerprints.get(told["spec"], {}),
+            is_fake=told["is_fake"],
+        )
+        for told in run.manifest["models"]
+    )
+
+
+def _first_shown(judged: Iterable[Judged], protocols: dict[str, Protocol]) -> dict[str, tuple[int, int]]:
+    """Of each criterion of a choice: how many single replies chose the response shown first, and how many chose."""
+    several = len(protocols) > 1
+    counts: dict[str, tuple[int, int]] = {}
+    for place in judged:
+        judgment = place.judgment
+        if judgment is None or judgment.choice not in ("a", "b"):
+            continue
+        protocol = protocols[place.about.protocol]
+        criterion = "overall" if "overall" in protocol.criteria else next(iter(protocol.criteria))
+        name = f"{protocol.id}/{criterion}" if several else criterion
+        is_first = (judgment.choice == "a") == (place.about.order == "ab")
+        first, decided = counts.get(name, (0, 0))
+        counts[name] = (first + is_first, decided + 1)
+    return counts
