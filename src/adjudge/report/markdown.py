@@ -80,7 +80,7 @@ def _criteria(systems: Mapping[str, Mapping[str, Cell]], summary: Summary, level
         if groups := words.groups_text(cells.values()):
             yield groups
         if about.minimum_detectable is not None and systems is summary.systems:
-            yield words.detectable_text(about.minimum_detectable, digits)
+            yield words.detectable_text(about.minimum_detectable, digits, about.scale)
 
 
 def _pairs(pairs_of: Mapping[str, Sequence[PairSummary]], level: str) -> Iterable[str]:

@@ -120,7 +120,9 @@ def _criteria(systems: Mapping[str, Mapping[str, Cell]], summary: Summary, width
         if groups := words.groups_text(cells.values()):
             yield from _prose("  ", groups, width, "dim")
         if about.minimum_detectable is not None and systems is summary.systems:
-            yield from _prose("  ", words.detectable_text(about.minimum_detectable, digits), width, "dim")
+            yield from _prose(
+                "  ", words.detectable_text(about.minimum_detectable, digits, about.scale), width, "dim"
+            )
 
 
 def _rows(cells: Mapping[str, Cell], scale: Scale | None, digits: int, width: int) -> Iterable[Line]:
@@ -209,8 +211,12 @@ def _correlations(summary: Summary, width: int) -> Iterable[Line]:
     yield from _prose(
         "How criteria move together   ", "Spearman over items; 1: the same order", width, "bold"
     )
-    names = [f"{safe(found.criteria[0])} – {safe(found.criteria[1])}" for found in summary.correlations]
-    found = [correlation.spearman for correlation in summary.correlations]
+    known = [found for found in summary.correlations if found.spearman.low is not None]
+    if not known:
+        yield from _prose("  ", "There are too few items to tell.", width, "dim")
+        return
+    names = [f"{safe(found.criteria[0])} – {safe(found.criteria[1])}" for found in known]
+    found = [correlation.spearman for correlation in known]
     rows = [[words.interval(one, 2), f"n={one.n}", f"failed {one.n_failed}"] for one in found]
     yield from _named(names, rows, [reason(one) for one in found], width)
     if any(one.unit.startswith("group") for one in found):

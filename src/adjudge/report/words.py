@@ -160,8 +160,15 @@ def judge_text(spec: str, names: Mapping[str, int], is_fake: bool) -> str:
     return f"{spec}{says}{' [fake]' if is_fake else ''}"
 
 
-def detectable_text(value: float, digits: int) -> str:
+def detectable_text(value: float, digits: int, scale: Scale | None) -> str:
     """What this many items can and cannot show."""
+    if (
+        scale is not None
+        and scale.low is not None
+        and scale.high is not None
+        and value >= scale.high - scale.low
+    ):
+        return "So few items show no difference between two systems for sure, however large it is."
     return (
         f"A true difference of {number(value, digits)} between two systems would be found four times in five; "
         "a smaller one less often."
