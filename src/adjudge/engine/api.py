@@ -105,8 +105,11 @@ def _as_tuple(names: Any) -> tuple[Any, ...]:
     return (names,) if isinstance(names, str | Path | Protocol | Model) else tuple(names)
 
 
-def prepare(request: Request, network: Network) -> Prepared:
-    """Find and check all that a request names; every mistake is reported before anything is spent."""
+def prepare(request: Request, network: Network, *, is_dry: bool = False) -> Prepared:
+    """Find and check all that a request names; every mistake is reported before anything is spent.
+
+    A dry run asks nobody, so it needs no key.
+    """
     settings = _settings(request)
     protocols = _protocols(request)
     models = [
@@ -120,7 +123,8 @@ def prepare(request: Request, network: Network) -> Prepared:
     plan = make_plan(protocols, models, settings)
     for slot in plan.slots:
         kind = "likelihood" if slot.protocol.answer.reader == "likelihood" else "generate"
-        slot.model.check(slot.params, (kind,))
+        if not is_dry:
+            slot.model.check(slot.params, (kind,))
     if request.budget is not None and any(model.price is None and model.needs_network for model in models):
         raise ModelError(
             "--budget needs to know what a call costs. Give --price IN,OUT in USD per million tokens."

@@ -28,7 +28,7 @@ class DryRun(Struct, frozen=True):
 
 def dry_run(request: Request) -> DryRun:
     """Render every call of a request, and count."""
-    prepared = prepare(request, Network())
+    prepared = prepare(request, Network(), is_dry=True)
     first: tuple[Message, ...] = ()
     calls = stored = tokens = 0
     cost: float | None = 0.0
