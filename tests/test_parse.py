@@ -70,6 +70,7 @@ def comparison(winner: str = "A", a: int = 4, b: int = 3, **changes: Any) -> str
         ("commentary-zh/structure", "GPT-4回答:8\n结构合理。", (8, "ok", "anchored")),
         ("commentary-zh/structure", "八分\n结构合理。", (8, "ok", "anchored")),
         ("commentary-zh/structure", "-1\n结构混乱。", (None, "out_of_range", "anchored")),
+        ("commentary-zh/structure", "七点五分\n结构尚可。", (None, "out_of_range", "anchored")),
         ("commentary-zh/structure", "评分：8 评分：6", (None, "conflicting", None)),
         ("commentary-zh/evidence", '{"score": 8, "reason": "充分"}', (8, "ok", "strict")),
         ("commentary-zh/evidence", '{"score": "8", "reason": "充分"}', (8, "ok", "anchored")),

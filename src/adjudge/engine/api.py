@@ -1,13 +1,11 @@
-"""`run` and `run_async`: from what a user names (files, ids, specs) to a finished run.
+"""`run_async`: from what a user names (files, ids, specs) to a finished run.
 
-The request path is written once, in `run_async`. `run` gives it a thread and an event loop of its own,
-so that it works in a script, inside a running event loop, and in a notebook.
+The request path is written once, here; `thread` makes it available to code without an event loop.
 """
 
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -24,7 +22,7 @@ from ..render import problems_of
 from ..store import RunRow, RunStatus, Store, open_store
 from ..version import __version__
 from .items import ItemSource, open_items
-from .loop import Interrupted, Loop, Progress
+from .loop import Interrupted, Loop, Progress, stored_reply
 from .plan import OrderPolicy, Plan, Settings, identity_of, make_plan, manifest_of
 from .results import results
 from .steps import steps_call, steps_in
@@ -203,18 +201,25 @@ async def run_async(
     `options` are the fields of `Request`: store, run, rubric, examples, criterion, samples, estimator, …
     and `watcher`, who is told how it goes on.
     """
-    watcher = options.pop("watcher", None) or Watcher()
-    request = Request(items=items, protocols=_as_tuple(protocol), models=_as_tuple(model), **options)
+    request, watcher = requested(items, protocol, model, options)
     return await execute(request, watcher)
 
 
-async def execute(request: Request, watcher: Watcher) -> Run:
-    """Carry out a request."""
+def requested(items: Any, protocol: Any, model: Any, options: dict[str, Any]) -> tuple[Request, Watcher]:
+    """The request, and who watches it, that a call of `run` or `run_async` means."""
+    watcher = options.pop("watcher", None) or Watcher()
+    return Request(items=items, protocols=_as_tuple(protocol), models=_as_tuple(model), **options), watcher
+
+
+async def execute(request: Request, watcher: Watcher, *, is_alone: bool = False) -> Run:
+    """Carry out a request; `is_alone` in an event loop that serves nobody else."""
     network = Network(concurrency=request.concurrency, rpm=request.rpm, tpm=request.tpm)
     prepared: Prepared | None = None
     try:
         # Checking a large file must not hold up whoever else uses this event loop.
-        prepared = await asyncio.to_thread(prepare, request, network)
+        prepared = (
+            prepare(request, network) if is_alone else await asyncio.to_thread(prepare, request, network)
+        )
         await _confirm_logprobs(prepared.plan)
         with open_store(request.store) as store:
             return await _execute(request, prepared, store, watcher)
@@ -235,7 +240,7 @@ async def _execute(request: Request, prepared: Prepared, store: Store, watcher: 
             plan,
             store,
             run,
-            window=2 * request.concurrency,
+            concurrency=request.concurrency,
             budget_usd=request.budget,
             on_progress=watcher.progressed,
         )
@@ -260,14 +265,9 @@ async def _with_steps(plan: Plan, store: Store, run: RunRow) -> Plan:
     protocols = []
     for number, protocol in enumerate(plan.protocols):
         call, params = steps_call(protocol, model)
-        claim = await store.claim([call])
-        while claim.elsewhere:
-            await store.wait(claim.elsewhere)
-            claim = await store.claim([call])
-        if claim.answered:
-            reply = store.reply_for([call.key])[call.key]
-            given = None
-        else:
+        reply = await stored_reply(store, call)
+        given = None
+        if reply is None:
             reply = given = await model.ask(call, params)
         await store.put(run, -1, 2 * len(plan.slots) + number, call, given, None)
         if reply.error is not None:
@@ -295,67 +295,3 @@ async def _confirm_logprobs(plan: Plan) -> None:
                     f"{model.name} gives no log-probabilities, which --estimator probability needs. "
                     "Use a model that does, or another estimator: --estimator parsed or samples."
                 )
-
-
-def run(
-    items: str | Path | Sequence[Item | Mapping[str, Any]],
-    protocol: Names | Path | Protocol | Sequence[str | Path | Protocol] = (),
-    model: Names | Model | Sequence[str | Model] = (),
-    **options: Any,
-) -> Run:
-    """`run_async` for code without an event loop, and beside a running one: a script, a notebook."""
-    watcher = options.pop("watcher", None) or Watcher()
-    request = Request(items=items, protocols=_as_tuple(protocol), models=_as_tuple(model), **options)
-    return run_in_thread(request, watcher)
-
-
-class _Held(Watcher):
-    """Passes everything on, and holds the loop so that it can be stopped from another thread."""
-
-    def __init__(self, other: Watcher) -> None:
-        self._other = other
-        self._loop: Loop | None = None
-        self._event_loop: asyncio.AbstractEventLoop | None = None
-
-    def started(self, run: RunRow, prepared: Prepared) -> None:
-        self._other.started(run, prepared)
-
-    def looping(self, loop: Loop) -> None:
-        self._event_loop, self._loop = asyncio.get_running_loop(), loop
-        self._other.looping(loop)
-
-    def progressed(self, progress: Progress) -> None:
-        self._other.progressed(progress)
-
-    def interrupt(self) -> None:
-        """Ask the loop to stop."""
-        if self._loop is None or self._event_loop is None:
-            raise Interrupted("interrupted before anything was asked.")
-        with suppress(RuntimeError):
-            self._event_loop.call_soon_threadsafe(self._loop.stop, Interrupted("interrupted"))
-
-
-def run_in_thread(request: Request, watcher: Watcher) -> Run:
-    """Carry out a request in a thread with an event loop of its own; Ctrl-C stops it and loses nothing."""
-    outcome: list[Run | BaseException] = []
-    held = _Held(watcher)
-
-    def work() -> None:
-        try:
-            outcome.append(asyncio.run(execute(request, held)))
-        except BaseException as fault:  # noqa: BLE001  handed over to the thread that waits
-            outcome.append(fault)
-
-    thread = threading.Thread(target=work, name="adjudge-run", daemon=True)
-    thread.start()
-    while thread.is_alive():
-        try:
-            thread.join(0.1)
-        except KeyboardInterrupt:
-            held.interrupt()
-            # A second Ctrl-C ends the wait: what is stored is stored.
-            thread.join(5)
-    (ended,) = outcome
-    if isinstance(ended, BaseException):
-        raise ended
-    return ended

@@ -18,7 +18,7 @@ from msgspec import Struct
 from ..errors import AdjudgeError, BudgetReached
 from ..records import Call, Item, Judgment, Reply, ReplyError
 from ..store import RunRow, Store
-from .judging import judge, needs_another_question, with_second_answer
+from .judging import failed_judgment, judge, needs_another_question, with_second_answer
 from .plan import Plan, Slot, call_for, messages_for, reask_call
 
 _BATCH = 256
@@ -61,18 +61,19 @@ class Loop:
         store: Store,
         run: RunRow,
         *,
-        window: int = 128,
+        concurrency: int = 64,
         budget_usd: float | None = None,
         on_progress: Callable[[Progress], None] | None = None,
     ) -> None:
         self._plan, self._store, self._run = plan, store, run
-        self._room = asyncio.Semaphore(window)
+        # Twice as many: while one half is in flight, the other is read and stored.
+        self._room = asyncio.Semaphore(2 * concurrency)
+        self._in_flight = {model.endpoint: asyncio.Semaphore(concurrency) for model in plan.models}
         self._budget_usd = budget_usd
         self._tasks: set[asyncio.Task[None]] = set()
         self._waiting: list[Place] = []
         self._asking: set[str] = set()
         self._stopped: BaseException | None = None
-        self._stop_event = asyncio.Event()
         self._on_progress = on_progress
         self.progress = Progress()
 
@@ -80,7 +81,6 @@ class Loop:
         """Start no further call. The first reason counts."""
         if self._stopped is None:
             self._stopped = reason
-            self._stop_event.set()
 
     async def run(self, items: Iterable[Item], total: int) -> None:
         """Judge all items; raises the reason where the run was stopped before its end."""
@@ -124,22 +124,23 @@ class Loop:
         mine = set(claim.mine)
         for place in places:
             key = place.call.key
+            if key not in replies and key not in mine:
+                self._waiting.append(place)
+                continue
+            await self._room.acquire()
+            if self._is_stopping():
+                self._room.release()
+                await self._store.release(list(mine))
+                return
             if key in replies:
-                await self._launch(self._read_stored(place, replies[key]))
-            elif key in mine:
+                self._launch(self._read_stored(place, replies[key]))
+            else:
                 # Two places with one call: the first asks, the others wait for its reply.
                 mine.discard(key)
                 self._asking.add(key)
-                self._check_budget()
-                if self._stopped is not None:
-                    await self._store.release([key, *mine])
-                    return
-                await self._launch(self._ask(place))
-            else:
-                self._waiting.append(place)
+                self._launch(self._ask(place))
 
-    async def _launch(self, work: Coroutine[None, None, None]) -> None:
-        await self._room.acquire()
+    def _launch(self, work: Coroutine[None, None, None]) -> None:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._ended)
@@ -153,22 +154,20 @@ class Loop:
     async def _go_on_with_waiting(self) -> None:
         """Wait for calls in flight, then for those that another process asks."""
         if self._tasks:
-            stop = asyncio.ensure_future(self._stop_event.wait())
-            await asyncio.wait({*self._tasks, stop}, return_when=asyncio.FIRST_COMPLETED)
-            stop.cancel()
+            await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
             return
         waiting, self._waiting = self._waiting, []
         await self._store.wait({place.call.key for place in waiting} - self._asking)
         await self._start(waiting)
 
-    def _check_budget(self) -> None:
+    def _is_stopping(self) -> bool:
+        """Whether no further call may be started: the run was stopped, or its money is spent."""
         if self._budget_usd is not None and self.progress.cost_usd >= self._budget_usd:
+            spent = f"{self.progress.cost_usd:.4f} USD"
             self.stop(
-                BudgetReached(
-                    f"the budget of {self._budget_usd:g} USD is spent ({self.progress.cost_usd:.4f} USD). "
-                    "Give the same command with a larger --budget to go on."
-                )
+                BudgetReached(f"the budget of {self._budget_usd:g} USD for this start is spent ({spent}).")
             )
+        return self._stopped is not None
 
     # -- one call
 
@@ -179,22 +178,32 @@ class Loop:
         finally:
             self.progress.in_flight -= 1
             self._asking.discard(place.call.key)
+        if reply is None:
+            return
         if reply.error is not None:
             await self._store.put(self._run, place.seq, place.slot.number, place.call, reply, None)
             self._count(None)
             return
         await self._read(place, reply, is_stored=False)
 
-    async def _ask_model(self, slot: Slot, call: Call) -> Reply:
+    async def _ask_model(self, slot: Slot, call: Call) -> Reply | None:
+        """The reply to a call that is ours to ask; none where the run was stopped before its turn came."""
+        async with self._in_flight[slot.model.endpoint]:
+            if self._is_stopping():
+                await self._store.release([call.key])
+                return None
+            reply = await self._reply_of(slot, call)
+            self.progress.cost_usd += reply.cost_usd or 0.0
+            return reply
+
+    async def _reply_of(self, slot: Slot, call: Call) -> Reply:
         try:
-            reply = await slot.model.ask(call, slot.params)
+            return await slot.model.ask(call, slot.params)
         except AdjudgeError:
             await self._store.release([call.key])
             raise
         except Exception as fault:  # noqa: BLE001  one broken call must not end a run that costs money
-            reply = Reply(call.key, error=ReplyError("bad_reply", f"{type(fault).__name__}: {fault}"[:500]))
-        self.progress.cost_usd += reply.cost_usd or 0.0
-        return reply
+            return Reply(call.key, error=ReplyError("bad_reply", f"{type(fault).__name__}: {fault}"[:500]))
 
     async def _read_stored(self, place: Place, reply: Reply) -> None:
         self.progress.cached += 1
@@ -209,7 +218,10 @@ class Loop:
             # The reply was paid for: it is kept before the next one is asked for.
             await self._store.put(self._run, seq, slot.number, call, given, None)
             given = None
-            judgment = with_second_answer(judgment, await self._second_answer(place, reply, judgment))
+            second = await self._second_answer(place, reply)
+            if second is None:
+                return  # left open: the next start of this run asks it
+            judgment = with_second_answer(judgment, second)
         is_ours = await self._store.put(self._run, seq, slot.number, call, given, judgment)
         if not is_ours:
             standing = self._store.reply_for([call.key])[call.key]
@@ -221,24 +233,19 @@ class Loop:
         is_asked = self._plan.settings.reask and not slot.model.is_recorded
         return is_asked and needs_another_question(judgment)
 
-    async def _second_answer(self, place: Place, reply: Reply, first: Judgment) -> Judgment:
-        """The judgment of the answer to the question asked again; the first one where there is none."""
+    async def _second_answer(self, place: Place, reply: Reply) -> Judgment | None:
+        """The judgment of the answer to the question asked again; none where the run was stopped before."""
         slot = place.slot
         call = reask_call(place.call, slot, reply.text)
-        number = self._plan.reask_number(slot)
-        while True:
-            claim = await self._store.claim([call])
-            if not claim.elsewhere:
-                break
-            await self._store.wait(claim.elsewhere)
-        if claim.answered:
-            second = self._store.reply_for(claim.answered)[call.key]
-            await self._store.put(self._run, place.seq, number, call, None, None)
-        else:
-            second = await self._ask_model(slot, call)
-            await self._store.put(self._run, place.seq, number, call, second, None)
+        second = await stored_reply(self._store, call)
+        given = None
+        if second is None:
+            second = given = await self._ask_model(slot, call)
+        if second is None:
+            return None
+        await self._store.put(self._run, place.seq, self._plan.reask_number(slot), call, given, None)
         if second.error is not None:
-            return first
+            return failed_judgment(slot.protocol, second.error)
         return judge(slot.protocol, place.item, call, second, (), slot.params)
 
     # -- counting and ending
@@ -263,9 +270,11 @@ class Loop:
         """Let calls in flight end as the reason to stop allows: their replies are paid for."""
         if not self._tasks:
             return
-        grace = 1.2 if isinstance(self._stopped, Interrupted | asyncio.CancelledError) else 60.0
-        if self._stopped is not None and not isinstance(self._stopped, Interrupted | BudgetReached):
-            grace = 0.5
+        grace = 0.5
+        if isinstance(self._stopped, Interrupted | asyncio.CancelledError):
+            grace = 1.2  # somebody waits for the end
+        elif isinstance(self._stopped, BudgetReached):
+            grace = 60.0
         _, late = await asyncio.wait(self._tasks, timeout=grace)
         for task in late:
             task.cancel()
@@ -277,3 +286,16 @@ def _has_failed(judgment: Judgment) -> bool:
     if any(score.status != "ok" for score in judgment.scores):
         return True
     return judgment.choice_status not in (None, "ok")
+
+
+async def stored_reply(store: Store, call: Call) -> Reply | None:
+    """The reply to a call that is or comes into the store; none where the call is now ours to ask."""
+    while True:
+        claim = await store.claim([call])
+        if claim.mine:
+            return None
+        if claim.elsewhere:
+            await store.wait(claim.elsewhere)
+        elif (reply := store.reply_for(claim.answered).get(call.key)) is not None:
+            return reply
+        # Otherwise it was damaged and is set aside by now: the next claim is ours.

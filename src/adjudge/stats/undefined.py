@@ -1,4 +1,7 @@
-"""How a number that cannot be given says so: none, and the reason at the end of `method`."""
+"""How a number that cannot be given says so: none, and the reason at the end of `method`.
+
+An interval that rests on too little has a caution there. Nothing here computes.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from ..records import Estimate
 
 _UNDEFINED = "undefined: "
 _NO_INTERVAL = "; no interval: "
+_CAUTION = "; caution: "
 
 
 def undefined(why: str, *, n: int = 0, n_failed: int = 0, n_undefined: int = 0, unit: str = "") -> Estimate:
@@ -18,8 +22,19 @@ def without_interval(method: str, why: str) -> str:
     return f"{method}{_NO_INTERVAL}{why}"
 
 
+def cautioned(method: str, cautions: list[str]) -> str:
+    """The method of an estimate that a reader must be warned about; unchanged where there is no caution."""
+    return f"{method}{_CAUTION}{'; '.join(cautions)}" if cautions else method
+
+
 def reason(estimate: Estimate) -> str:
     """Why an estimate lacks its value or its interval; empty where it lacks nothing."""
+    method = estimate.method.partition(_CAUTION)[0]
     if estimate.value is None:
-        return estimate.method.removeprefix(_UNDEFINED)
-    return estimate.method.partition(_NO_INTERVAL)[2]
+        return method.removeprefix(_UNDEFINED)
+    return method.partition(_NO_INTERVAL)[2]
+
+
+def caution(estimate: Estimate) -> str:
+    """What a reader must know before believing the interval; empty where there is nothing."""
+    return estimate.method.partition(_CAUTION)[2]

@@ -1,0 +1,94 @@
+"""Drawing with replacement: how often each unit is drawn, in blocks that keep memory small.
+
+A resample is a row of counts, one per unit, so that a statistic is computed on weights and not on
+copies. The block size depends on the data alone and no sum is left to a threaded library, so one
+seed gives the same digits on any machine.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+    from .arrays import Floats
+
+Resample = Literal["inputs", "systems", "both"]
+"""What the claim is about: new inputs, new systems, or both."""
+
+N_RESAMPLES = 2000
+FEW_SYSTEMS = 8
+FEW_INPUTS = 10
+
+_BLOCK = 1 << 19
+"""Numbers in one block: 4 MB, which stays near the processor."""
+
+
+def generator(seed: int) -> Generator:
+    """The one source of chance."""
+    import numpy as np
+
+    return np.random.default_rng(seed)
+
+
+def blocks(n_resamples: int, width: int) -> Iterator[int]:
+    """How many resamples to make at a time, where each needs `width` numbers."""
+    size = max(1, _BLOCK // max(1, width))
+    for start in range(0, n_resamples, size):
+        yield min(size, n_resamples - start)
+
+
+def draw(rng: Generator, n_units: int, size: int) -> Floats:
+    """How often each of `n_units` is drawn, in `size` resamples: resamples × units."""
+    import numpy as np
+
+    picked = rng.integers(0, n_units, size=(size, n_units), dtype=np.int32)
+    places = picked + (np.arange(size, dtype=np.int64) * n_units)[:, None]
+    counts = np.bincount(places.ravel(), minlength=size * n_units)
+    return counts.reshape(size, n_units).astype(np.float64)
+
+
+def resampled(statistic: Callable[[Floats], Floats], n_units: int, n_resamples: int, seed: int) -> Floats:
+    """The statistic of each resample; `statistic` takes resamples × units and is NaN where undefined."""
+    import numpy as np
+
+    rng = generator(seed)
+    parts = [statistic(draw(rng, n_units, size)) for size in blocks(n_resamples, n_units)]
+    return np.concatenate(parts) if parts else np.empty(0)
+
+
+def percentiles(values: Floats, confidence: float = 0.95) -> tuple[float | None, float | None, int]:
+    """The percentile interval, and how many resamples had no value."""
+    import numpy as np
+
+    kept = values[np.isfinite(values)]
+    n_undefined = len(values) - len(kept)
+    if len(kept) == 0:
+        return None, None, n_undefined
+    low, high = np.quantile(kept, [(1 - confidence) / 2, (1 + confidence) / 2])
+    return float(low), float(high), n_undefined
+
+
+def interval_or_why(values: Floats, confidence: float) -> tuple[float | None, float | None, str, list[str]]:
+    """The interval, or why there is none, and what to say about resamples without a value."""
+    low, high, n_undefined = percentiles(values, confidence)
+    if low is None or high is None:
+        return None, None, "no resample has a value", []
+    if math.isclose(low, high, rel_tol=1e-12, abs_tol=1e-12):
+        return None, None, "all resamples give the same value", []
+    is_much = n_undefined > len(values) / 20
+    cautions = [f"{n_undefined} of {len(values)} resamples had no value"] if is_much else []
+    return low, high, "", cautions
+
+
+def few_units(n_inputs: int | None, n_systems: int | None) -> list[str]:
+    """A caution where what was resampled is too little to stand for what was not seen."""
+    found = []
+    if n_inputs is not None and n_inputs < FEW_INPUTS:
+        found.append(f"{n_inputs} inputs are too few to speak for others")
+    if n_systems is not None and n_systems < FEW_SYSTEMS:
+        found.append(f"{n_systems} systems are too few to speak for others")
+    return found
