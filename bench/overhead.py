@@ -195,7 +195,14 @@ class Bench:
 
     def bare(self, url: str, n: int, concurrency: int) -> Cost:
         return measured(
-            [sys.executable, __file__, "--bare", url, str(self.folder / f"bodies-{n}.jsonl"), str(concurrency)],
+            [
+                sys.executable,
+                __file__,
+                "--bare",
+                url,
+                str(self.folder / f"bodies-{n}.jsonl"),
+                str(concurrency),
+            ],
             self.folder,
         )
 
@@ -291,7 +298,10 @@ def print_table(lines: list[Line]) -> None:
     rows = [head, *((*line[:5], "" if line.is_met else "MISSED") for line in lines)]
     widths = [max(len(row[column]) for row in rows) for column in range(6)]
     for row in rows:
-        cells = [cell.ljust(width) if at == 0 else cell.rjust(width) for at, (cell, width) in enumerate(zip(row, widths, strict=True))]
+        cells = [
+            cell.ljust(width) if at == 0 else cell.rjust(width)
+            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
         print("  ".join(cells).rstrip())
 
 
@@ -301,7 +311,9 @@ def main() -> None:
     parser.add_argument("--large", type=int, default=3000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--concurrency", type=int, default=64, help="in flight where CPU is measured")
-    parser.add_argument("--quick", action="store_true", help="one round, smaller sizes, no check of linearity")
+    parser.add_argument(
+        "--quick", action="store_true", help="one round, smaller sizes, no check of linearity"
+    )
     parser.add_argument("--serve", type=float, help=argparse.SUPPRESS)
     parser.add_argument("--bare", nargs=3, help=argparse.SUPPRESS)
     given = parser.parse_args()

@@ -17,7 +17,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from adjudge.parse import read_choice, read_score
+from adjudge import load_protocol
+from adjudge.parse import parse, read_choice, read_score
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 SIZE = 1024
@@ -30,6 +31,16 @@ READERS: dict[str, Reader] = {
     "read_choice A/B": lambda text: read_choice(text, ("A", "B"), tie=True),
     "read_choice Output (a)/(b)": lambda text: read_choice(text, ("Output (a)", "Output (b)")),
 }
+
+PROTOCOLS = {
+    "tag": ("opinion-summary/fluency", "{}\n\nScore- <score>4</score>"),
+    "marker": ("prometheus/direct", "Feedback: {} [RESULT] 4"),
+    "marker, choice": ("prometheus/pairwise", "Feedback: {} [RESULT] B"),
+    "label": ("geval/score", "{}\n\nScore: 4"),
+    "first_line": ("commentary-zh/structure", "8\n{}"),
+    "json": ("commentary-zh/evidence", '{{"score": 8, "reason": {}}}'),
+}
+"""The readers of protocols, each with a protocol that uses it and a reply as it asks for."""
 
 _SENTENCES = (
     "The response covers the main points of the question and stays close to its wording.",
@@ -104,6 +115,23 @@ def hostile() -> dict[str, str]:
     return replies
 
 
+def in_format(reply: str, form: str) -> str:
+    """A made-up reply whose answer stands where the protocol wants it."""
+    body = reply.rsplit("\n", 1)[0]
+    return form.format(json.dumps(body, ensure_ascii=False) if form.startswith("{{") else body)
+
+
+def protocol_rates(replies: list[str], seconds: float) -> None:
+    """Replies per second with the reader of a protocol: all that a judgment holds, not the score alone."""
+    print(f"\n{'reader of a protocol':28}{'replies/s':>24}")
+    for name, (protocol_id, form) in PROTOCOLS.items():
+        protocol = load_protocol(protocol_id)
+        in_place = [in_format(reply, form) for reply in replies]
+        per_second = rate(lambda text, protocol=protocol: parse(protocol, text), in_place, seconds)
+        print(f"{name:28}{per_second:>24,.0f}")
+    print()
+
+
 def rate(reader: Reader, replies: list[str], seconds: float) -> float:
     """Replies per second of one core's time."""
     done, start = 0, time.process_time()
@@ -132,14 +160,17 @@ def main() -> None:
             f"{name:28}"
             + "".join(f"{rate(reader, replies, given.seconds):>24,.0f}" for replies in groups.values())
         )
-    print(f"\n{'hostile reply of 1 MB':28}" + "".join(f"{name[:26]:>28}" for name in READERS))
+    protocol_rates(groups["made up"], given.seconds)
+    loaded = {name: load_protocol(protocol_id) for name, (protocol_id, _) in PROTOCOLS.items()}
+    readers = READERS | {name: lambda text, p=p: parse(p, text) for name, p in loaded.items()}
+    print(f"{'hostile reply of 1 MB':28}" + "".join(f"{name[:13]:>15}" for name in readers))
     for name, text in hostile().items():
         times = []
-        for reader in READERS.values():
+        for reader in readers.values():
             start = time.process_time()
             reader(text)
             times.append(time.process_time() - start)
-        print(f"{name:28}" + "".join(f"{seconds:>26.3f} s" for seconds in times))
+        print(f"{name:28}" + "".join(f"{seconds:>13.3f} s" for seconds in times))
 
 
 if __name__ == "__main__":

@@ -46,6 +46,20 @@ def _rule(triggers: tuple[str, ...], pattern: str) -> _Rule:
 
 _RULES = tuple(_rule(triggers, pattern) for triggers, pattern in PATTERNS)
 _ASCII_RULES = tuple(rule for rule in _RULES if rule.is_ascii)
+_WORDS = frozenset(word for rule in _RULES for word in rule.words)
+
+
+def _by_mark(rules: tuple[_Rule, ...]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Signs by a character of punctuation in them: a text without it has none of its signs."""
+    found: dict[str, dict[str, None]] = {}
+    for sign in (sign for rule in rules for sign in rule.signs):
+        mark = re.search(r"\W", sign)
+        found.setdefault(mark[0] if mark else sign, {})[sign] = None
+    return tuple((mark, tuple(signs)) for mark, signs in found.items())
+
+
+_SIGNS = _by_mark(_RULES)
+_ASCII_SIGNS = _by_mark(_ASCII_RULES)
 _SPACED = str.maketrans(dict.fromkeys("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~\u2019\u201c\u201d", " "))
 
 _SHORTEST_CODE = 28
@@ -76,12 +90,15 @@ def suspicions(text: str) -> tuple[str, ...]:
 
 
 def _speaks_to_the_judge(text: str) -> bool:
-    words = set(text.translate(_SPACED).split())
+    rules, signs = (_ASCII_RULES, _ASCII_SIGNS) if text.isascii() else (_RULES, _SIGNS)
+    words = _WORDS.intersection(text.translate(_SPACED).split())
+    seen = {sign for mark, with_mark in signs if mark in text for sign in with_mark if sign in text}
+    if not words and not seen:
+        return False
     return any(
         rule.pattern.search(text, max(0, at - _BEFORE), at + _BEHIND) is not None
-        for rule in (_ASCII_RULES if text.isascii() else _RULES)
-        if not words.isdisjoint(rule.words) or any(sign in text for sign in rule.signs)
-        for word in (*(rule.words & words), *rule.signs)
+        for rule in rules
+        for word in (*(rule.words & words), *(sign for sign in rule.signs if sign in seen))
         for at in _places(text, word)
     )
 
@@ -95,6 +112,13 @@ def _places(text: str, word: str) -> Iterator[int]:
         at = text.find(word, at + _BEHIND // 2)
 
 
+def _long_words(text: str) -> list[str]:
+    words = text.split()
+    if max(map(len, words), default=0) < _SHORTEST_CODE:
+        return []
+    return [word for word in words if len(word) >= _SHORTEST_CODE]
+
+
 def _forms(text: str) -> list[str]:
     """The text as written, and as a reader might see it once disguises are undone."""
     forms = [text]
@@ -105,9 +129,7 @@ def _forms(text: str) -> list[str]:
         latin = plain.translate(_LATIN_LOOKALIKES)
         if latin != plain:
             forms.append(latin)
-    for word in text.split():
-        if len(word) < _SHORTEST_CODE or not _BASE64.fullmatch(word):
-            continue
+    for word in filter(_BASE64.fullmatch, _long_words(text)):
         body = word.rstrip("=")
         try:
             decoded = base64.b64decode(body + "=" * (-len(body) % 4)).decode("ascii")

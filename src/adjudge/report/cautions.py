@@ -241,7 +241,8 @@ def _injections(summary: Summary) -> Iterator[Caution]:
         largest = [text for _, text in sorted(changes, key=lambda change: -change[0])]
         yield Caution(
             "injection_suspected",
-            f"{n_flagged} scores are of texts that seem to speak to the judge (injection_suspected). "
+            f"{n_flagged} {'score is of a text that seems' if n_flagged == 1 else 'scores are of texts that seem'} "
+            f"to speak to the judge (injection_suspected). "
             f"Mean with and without them: {_listed(largest, '; ')}.",
         )
 

@@ -93,7 +93,7 @@ def groups_text(cells: Iterable[Cell]) -> str:
     if not counts:
         return ""
     span = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
-    return f"Intervals by group: items that share one count as one observation ({span} groups)."
+    return f"Intervals by group: items that share one count as one observation ({span} {'group' if counts[-1] == 1 else 'groups'})."
 
 
 def pair_remarks(pair: PairSummary) -> str:

@@ -13,7 +13,10 @@ from typing import TYPE_CHECKING, Literal
 from .arrays import scaled
 
 if TYPE_CHECKING:
-    from .arrays import Codes, Floats
+    from numpy import float32
+    from numpy.typing import NDArray
+
+    from .arrays import Codes, Flags, Floats
 
 Kind = Literal["pearson", "spearman", "kendall"]
 Weighting = Callable[["Floats"], "Floats"]
@@ -72,12 +75,12 @@ def _pearson_rows(x: Floats, y: Floats) -> Floats:
     return np.where(is_flat, np.nan, np.clip(found, -1, 1))
 
 
-def _is_flat(x: Floats, present: Floats) -> Floats:
+def _is_flat(x: Floats, present: Flags) -> Flags:
     import numpy as np
 
     low = np.where(present, x, np.inf).min(axis=-1, initial=np.inf)
     high = np.where(present, x, -np.inf).max(axis=-1, initial=-np.inf)
-    flat: Floats = low >= high
+    flat: Flags = low >= high
     return flat
 
 
@@ -99,9 +102,9 @@ def _kendall_rows(x: Floats, y: Floats) -> Floats:
 
 
 def weighted(x: Floats, y: Floats, kind: Kind) -> Weighting | None:
-    """A function from resamples × items to the correlation of each resample; no value may be missing.
+    """A function from items × resamples to the correlation of each resample; no value may be missing.
 
-    None where tau-b would need more memory than it is worth.
+    None where tau-b would need more memory than it is worth. Fastest where `x` is sorted.
     """
     if kind == "pearson":
         return _weighted_pearson(x, y)
@@ -114,11 +117,11 @@ def _weighted_pearson(x: Floats, y: Floats) -> Weighting:
     import numpy as np
 
     a, b = scaled(x), scaled(y)
-    parts = np.stack([np.ones(len(a)), a, b, a * a, b * b, a * b], axis=1)
+    parts = [np.ones(len(a)), a, b, a * a, b * b, a * b]
 
     def found(counts: Floats) -> Floats:
         # Not a matrix product: the order of its sums depends on the number of threads.
-        n, sum_a, sum_b, aa, bb, ab = np.einsum("bi,ik->kb", counts, parts)
+        n, sum_a, sum_b, aa, bb, ab = (np.einsum("ib,i->b", counts, part) for part in parts)
         with np.errstate(all="ignore"):
             var_a, var_b = aa - sum_a**2 / n, bb - sum_b**2 / n
             value = (ab - sum_a * sum_b / n) / np.sqrt(var_a * var_b)
@@ -128,52 +131,66 @@ def _weighted_pearson(x: Floats, y: Floats) -> Weighting:
     return found
 
 
+class _Ordering:
+    """The items in the order of one column, and where its runs of equal values end."""
+
+    def __init__(self, values: Floats) -> None:
+        import numpy as np
+
+        order = np.argsort(values, kind="stable")
+        self.order: Codes | None = None if np.array_equal(order, np.arange(len(order))) else order
+        ordered = values[order]
+        is_last = np.ones(len(values), dtype=bool)
+        is_last[:-1] = ordered[1:] != ordered[:-1]
+        self.ends: Codes | None = None if is_last.all() else np.flatnonzero(is_last)
+        run = np.empty(len(values), dtype=np.int64)
+        run[order] = np.cumsum(is_last) - is_last
+        self.run = run
+        """the number of its run for each item, in the items' own order"""
+
+    def ranks(self, counts: Floats) -> tuple[Floats, Floats]:
+        """The size and the mean rank of each run of equal values: runs × resamples."""
+        import numpy as np
+
+        ordered = counts if self.order is None else np.take(counts, self.order, axis=0)
+        last = np.cumsum(ordered, axis=0)
+        if self.ends is None:
+            sizes = ordered
+        else:
+            last = np.take(last, self.ends, axis=0)
+            sizes = np.diff(last, axis=0, prepend=0)
+        ranks = last - sizes / 2
+        ranks += 0.5
+        return sizes, ranks
+
+    def of_items(self, by_run: Floats) -> Floats:
+        """One row per item from one row per run."""
+        import numpy as np
+
+        is_in_place = self.order is None and self.ends is None
+        return by_run if is_in_place else np.take(by_run, self.run, axis=0)
+
+
 def _weighted_spearman(x: Floats, y: Floats) -> Weighting:
     import numpy as np
 
-    by_x = np.argsort(x, kind="stable")
-    x_starts, _ = _runs(x[by_x])
-    y_sorted = y[by_x]
-    by_y = np.argsort(y_sorted, kind="stable")
-    y_starts, y_runs = _runs(y_sorted[by_y])
-    y_code = np.empty(len(y), dtype=np.int64)
-    y_code[by_y] = y_runs
+    by_x, by_y = _Ordering(x), _Ordering(y)
 
     def found(counts: Floats) -> Floats:
-        counts = np.take(counts, by_x, axis=1)
-        x_sizes = np.add.reduceat(counts, x_starts, axis=1)
-        y_sizes = np.add.reduceat(np.take(counts, by_y, axis=1), y_starts, axis=1)
-        x_ranks, y_ranks = _mean_ranks(x_sizes), _mean_ranks(y_sizes)
-        counts *= np.take(y_ranks, y_code, axis=1)
-        with_x = np.add.reduceat(counts, x_starts, axis=1)
-        n = x_sizes.sum(axis=1)
-        middle = n * ((n + 1) / 2) ** 2
-        cross = np.einsum("bi,bi->b", with_x, x_ranks) - middle
-        var_x = np.einsum("bi,bi,bi->b", x_sizes, x_ranks, x_ranks) - middle
-        var_y = np.einsum("bi,bi,bi->b", y_sizes, y_ranks, y_ranks) - middle
+        x_sizes, x_ranks = by_x.ranks(counts)
+        y_sizes, y_ranks = by_y.ranks(counts)
+        product = counts * by_y.of_items(y_ranks)
+        n = counts.sum(axis=0)
+        cross = np.einsum("ib,ib->b", product, by_x.of_items(x_ranks)) - n * ((n + 1) / 2) ** 2
+        # Twelve times the variance of mean ranks is n cubed less the cubes of the runs' sizes.
+        var_x = (n**3 - np.einsum("ib,ib->b", x_sizes * x_sizes, x_sizes)) / 12
+        var_y = (n**3 - np.einsum("ib,ib->b", y_sizes * y_sizes, y_sizes)) / 12
         with np.errstate(all="ignore"):
             value = cross / np.sqrt(var_x * var_y)
-        is_flat = (var_x <= _TINY * middle) | (var_y <= _TINY * middle)
+        is_flat = (var_x <= _TINY * n**3) | (var_y <= _TINY * n**3)
         return np.where(is_flat, np.nan, np.clip(value, -1, 1))
 
     return found
-
-
-def _runs(ordered: Floats) -> tuple[Codes, Codes]:
-    """Where each run of equal values starts, and the number of its run for each value."""
-    import numpy as np
-
-    is_new = np.ones(len(ordered), dtype=bool)
-    is_new[1:] = ordered[1:] != ordered[:-1]
-    return np.flatnonzero(is_new), np.cumsum(is_new) - 1
-
-
-def _mean_ranks(sizes: Floats) -> Floats:
-    import numpy as np
-
-    ranks = np.cumsum(sizes, axis=1)
-    ranks -= (sizes - 1) / 2
-    return ranks
 
 
 def _weighted_kendall(x: Floats, y: Floats) -> Weighting | None:
@@ -182,23 +199,28 @@ def _weighted_kendall(x: Floats, y: Floats) -> Weighting | None:
     cells, of_item = np.unique(np.stack([x, y], axis=1), axis=0, return_inverse=True)
     if len(cells) > MOST_CELLS:
         return None
-    by_cell = np.argsort(of_item, kind="stable")
-    starts, _ = _runs(of_item[by_cell].astype(np.float64))
+    by_cell = _Ordering(of_item.reshape(-1).astype(np.float64))
+    by_x, by_y = _Ordering(cells[:, 0]), _Ordering(cells[:, 1])
     # Sums of whole numbers below 2**24 are exact in single precision, whatever their order.
-    single = len(x) < MOST_CELLS
-    dtype = np.float32 if single else np.float64
-    signs = [np.sign(column[:, None] - column[None, :]).astype(dtype) for column in cells.T]
-    both = signs[0] * signs[1]
-    untied = [np.abs(sign) for sign in signs]
-
-    def pairs(counts: Floats, matrix: Floats) -> Floats:
-        total: Floats = np.einsum("bi,bi->b", (counts.astype(dtype) @ matrix).astype(np.float64), counts)
-        return total
+    signs = _signs(by_x.run) * _signs(by_y.run)
 
     def found(counts: Floats) -> Floats:
-        counts = np.add.reduceat(np.take(counts, by_cell, axis=1), starts, axis=1)
+        counts, _ = by_cell.ranks(counts)
+        x_sizes, _ = by_x.ranks(counts)
+        y_sizes, _ = by_y.ranks(counts)
+        agree = np.einsum("ib,ib->b", (signs @ counts.astype(np.float32)).astype(np.float64), counts)
+        pairs = counts.sum(axis=0) ** 2
+        in_x = pairs - np.einsum("ib,ib->b", x_sizes, x_sizes)
+        in_y = pairs - np.einsum("ib,ib->b", y_sizes, y_sizes)
         with np.errstate(all="ignore"):
-            value = pairs(counts, both) / np.sqrt(pairs(counts, untied[0]) * pairs(counts, untied[1]))
-        return np.clip(value, -1, 1)
+            return np.clip(agree / np.sqrt(in_x * in_y), -1, 1)
 
     return found
+
+
+def _signs(code: Codes) -> NDArray[float32]:
+    import numpy as np
+
+    numbers = code.astype(np.float32)
+    signs: NDArray[float32] = np.sign(numbers[:, None] - numbers[None, :])
+    return signs

