@@ -111,7 +111,7 @@ def test_a_refused_key_ends_the_run_at_once(items: Path, store: Path) -> None:
 def test_a_host_that_is_not_there_is_a_message_and_exit_2(items: Path, store: Path) -> None:
     with FakeServer() as server:
         model = model_at(server)
-    refused = adjudge("run", items, *DIRECT, "-m", model, "--store", store)
+    refused = adjudge("run", items, *DIRECT, "-m", model, "--store", store, "--concurrency", "2")
     assert refused.code == 2
     assert "Check the address" in refused.err
     assert "Traceback" not in refused.err

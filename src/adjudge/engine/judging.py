@@ -6,6 +6,7 @@ from msgspec import structs
 
 from ..models import Parameters
 from ..parse import parse, unanswered
+from ..parse.likelihood import read_likelihood
 from ..parse.probability import LEAST_CAUGHT_MASS, expected_score
 from ..records import Call, Item, Judgment, Protocol, Reply, ReplyError, Score, Status
 
@@ -16,6 +17,9 @@ def judge(
     protocol: Protocol, item: Item, call: Call, reply: Reply, flags: tuple[str, ...], params: Parameters
 ) -> Judgment:
     """What a reply says, with the flags of its prompt; with log-probabilities asked for, as an expected value."""
+    if protocol.answer.reader == "likelihood":
+        judgment = read_likelihood(protocol, item, reply)
+        return structs.replace(judgment, flags=tuple(dict.fromkeys((*flags, *judgment.flags))))
     judgment = parse(protocol, reply.text, item=item, order=call.order, finish=reply.finish, call=call.key)
     if params.top_logprobs is not None:
         judgment = structs.replace(

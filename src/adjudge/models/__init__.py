@@ -6,6 +6,7 @@ Importing it loads no HTTP library: that happens with the first request.
 
 from .base import Model, Parameters, Price, Probe
 from .fake import FakeModel, Line
+from .local import LocalModel
 from .network import Network
 from .replay import ReplayModel
 from .spec import FORMS, parse_model
@@ -14,6 +15,7 @@ __all__ = [
     "FORMS",
     "FakeModel",
     "Line",
+    "LocalModel",
     "Model",
     "Network",
     "Parameters",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import os
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from ..errors import ModelError
@@ -14,6 +15,7 @@ from . import anthropic, openai
 from .base import Model, Price
 from .fake import FakeModel, read_script
 from .keys import KeySource
+from .local import LocalModel
 from .network import Network
 from .replay import ReplayModel
 
@@ -21,6 +23,8 @@ FORMS = (
     ("openai:NAME", "OPENAI_API_KEY, OPENAI_BASE_URL"),
     ("http://HOST/v1#NAME", "any server that speaks as OpenAI does; no key unless --key-env names one"),
     ("anthropic:NAME", "ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL"),
+    ("local", "adjudge[local]; the embedded judge, for the protocols gptscore/…: 93 MB are pulled once"),
+    ("local:FILE.gguf", "adjudge[local]; a model of yours in llama.cpp's format"),
     ("replay:FILE", "replies recorded before"),
     ("fake:text=TEXT", "the same reply to everything"),
     ("fake:script=FILE.jsonl", "replies played from a file"),
@@ -63,11 +67,10 @@ def parse_model(
         return FakeModel(spec.removeprefix("fake:text="), name=spec, price=price)
     if spec.startswith("fake:script=") and spec != "fake:script=":
         return FakeModel(read_script(spec.removeprefix("fake:script=")), name=spec, price=price)
-    if start == "local":
-        raise ModelError(
-            f"{spec}: local models are not in this version. "
-            "Serve the model with llama.cpp, vLLM or Ollama and give its address: http://localhost:8080/v1#NAME."
-        )
+    if spec == "local":
+        return LocalModel(spec, price=price)
+    if start == "local" and rest:
+        return LocalModel(spec, Path(rest).expanduser(), price=price)
     raise _unknown(spec)
 
 

@@ -39,7 +39,9 @@ def rated(ratings: Ratings) -> Floats:
     rows = [np.array(row, dtype=np.float64) for row in ratings]
     widths = {len(row) for row in rows}
     if len(widths) > 1:
-        raise ValueError(f"rows of {min(widths)} to {max(widths)} ratings: give every item a place for every rater")
+        raise ValueError(
+            f"rows of {min(widths)} to {max(widths)} ratings: give every item a place for every rater"
+        )
     table = np.array(rows, dtype=np.float64).reshape(len(rows), widths.pop() if widths else 0)
     table[~np.isfinite(table)] = np.nan
     return table

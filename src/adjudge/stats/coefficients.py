@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal
 
-from .arrays import scaled
+from .arrays import is_constant, scaled
 
 if TYPE_CHECKING:
     from numpy import float32
@@ -27,6 +27,19 @@ MOST_CELLS = 4096
 """Distinct pairs of values up to which tau-b is resampled: it needs their square."""
 
 _TINY = 1e-12
+
+
+def single(x: Floats, y: Floats, kind: Kind) -> float | None:
+    """The correlation of two columns without missing values; none where it is undefined."""
+    if len(x) < 2:
+        return None
+    if kind == "kendall" and len(x) > MOST_CELLS and not (is_constant(x) or is_constant(y)):
+        from scipy.stats import kendalltau
+
+        found = float(kendalltau(x, y).statistic)
+    else:
+        found = float(rows(x, y, kind))
+    return None if found != found else found
 
 
 def rows(x: Floats, y: Floats, kind: Kind) -> Floats:
@@ -213,7 +226,8 @@ def _weighted_kendall(x: Floats, y: Floats) -> Weighting | None:
         in_x = pairs - np.einsum("ib,ib->b", x_sizes, x_sizes)
         in_y = pairs - np.einsum("ib,ib->b", y_sizes, y_sizes)
         with np.errstate(all="ignore"):
-            return np.clip(agree / np.sqrt(in_x * in_y), -1, 1)
+            value: Floats = agree / np.sqrt(in_x * in_y)
+        return np.clip(value, -1, 1)
 
     return found
 

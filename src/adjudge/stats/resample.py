@@ -52,6 +52,14 @@ def draw(rng: Generator, n_units: int, size: int) -> Floats:
     return counts.reshape(size, n_units).T.astype(np.float64, order="C")
 
 
+def draw_cells(rng: Generator, sizes: Floats, size: int) -> Floats:
+    """The same for units that are alike within cells: how many are drawn from each of the cells."""
+    import numpy as np
+
+    n = int(sizes.sum())
+    return rng.multinomial(n, sizes / n, size=size).T.astype(np.float64, order="C")
+
+
 def resampled(statistic: Callable[[Floats], Floats], n_units: int, n_resamples: int, seed: int) -> Floats:
     """The statistic of each resample; `statistic` takes units × resamples and is NaN where undefined."""
     import numpy as np

