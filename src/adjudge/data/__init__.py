@@ -8,6 +8,7 @@ from .examples import read_examples
 from .fields import field_value, fields_of
 from .items import RESERVED, ItemFile
 from .json_rows import FIELD_LIMIT, Number, Row
+from .labels import LabelFile, read_labels, read_scores
 from .lines import BadRowError, BrokenFileError
 from .parquet_rows import write_parquet
 from .rubrics import read_rubric
@@ -20,6 +21,7 @@ __all__ = [
     "BadRowError",
     "BrokenFileError",
     "ItemFile",
+    "LabelFile",
     "Number",
     "Problems",
     "Row",
@@ -27,6 +29,8 @@ __all__ = [
     "field_value",
     "fields_of",
     "read_examples",
+    "read_labels",
     "read_rubric",
+    "read_scores",
     "write_parquet",
 ]

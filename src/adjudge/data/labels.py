@@ -1,0 +1,171 @@
+"""What people said of items, and scores that were made elsewhere: tables of one value a row.
+
+Labels: `item, criterion, rater, value`, optional `subject, probability`. Scores: `item, system, criterion,
+value`, optional `group, model`. A row whose value is empty has not been filled in yet: it is counted, not read.
+Further columns (the texts that a rater was shown) are passed over.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal, cast
+
+from msgspec import Struct
+
+from ..records import Label, Result, Subject
+from .json_rows import Row
+from .lines import BrokenFileError
+from .tables import Problems, Table
+
+CHOICES = ("a", "b", "tie")
+
+
+class LabelFile(Struct, frozen=True):
+    """The labels of a file, and how many of its rows have no value yet."""
+
+    labels: tuple[Label, ...]
+    n_empty: int = 0
+
+
+def read_labels(path: str | Path) -> LabelFile:
+    """The labels of a file, or one error that lists every problem."""
+    labels: list[Label] = []
+    seen: dict[tuple[str, str, str | None, str], int] = {}
+    n_empty = 0
+    table = Table(path)
+    problems = Problems(table)
+    for place, row in _rows(table, problems, ("item", "criterion", "rater", "value")):
+        if row.get("value") is None:
+            n_empty += 1
+            continue
+        label = _label(row, place, problems)
+        if label is None:
+            continue
+        key = (label.item, label.criterion, label.subject, label.rater)
+        if key in seen:
+            problems.add(
+                place,
+                f"rater '{label.rater}' has labelled item '{label.item}' by '{label.criterion}' on {table.unit} "
+                f"{seen[key]} already. Keep one of the two.",
+            )
+        seen.setdefault(key, place)
+        labels.append(label)
+    if not labels and not problems:
+        problems.add(0, "no labels. Fill in the column 'value', or check that this is the right file.")
+    if problems:
+        raise problems.error()
+    return LabelFile(tuple(labels), n_empty)
+
+
+def read_scores(path: str | Path) -> tuple[Result, ...]:
+    """Scores that were made with another tool, as results, or one error that lists every problem."""
+    results: list[Result] = []
+    table = Table(path)
+    problems = Problems(table)
+    for place, row in _rows(table, problems, ("item", "criterion", "value")):
+        texts = {name: _text(row, name, place, problems) for name in ("item", "criterion")}
+        value = row.get("value")
+        number = None if value is None else _number(value)
+        choice = value if isinstance(value, str) and value in CHOICES else None
+        if value is not None and number is None and choice is None:
+            problems.add(place, f"value '{value!s:.40}' is neither a number nor a, b or tie. Correct it.")
+        if None in texts.values():
+            continue
+        results.append(
+            Result(
+                item=str(texts["item"]),
+                protocol="",
+                criterion=str(texts["criterion"]),
+                model=str(row.get("model") or "scores"),
+                status="unparsed" if value is None else "ok",
+                system=str(row.get("system") or "all"),
+                group=None if row.get("group") is None else str(row["group"]),
+                value=number,
+                choice=cast(Literal["a", "b", "tie"] | None, choice if number is None else None),
+                n_samples=1,
+                n_failed=int(value is None),
+            )
+        )
+    if not results and not problems:
+        problems.add(0, "no scores. Check that this is the right file.")
+    if problems:
+        raise problems.error()
+    return tuple(results)
+
+
+def _rows(table: Table, problems: Problems, needed: Sequence[str]) -> Iterator[tuple[int, Row]]:
+    """The rows; a missing column is said once, for the file as a whole."""
+    is_first = True
+    try:
+        for place, row in table.rows(problems.add):
+            if is_first:
+                is_first = False
+                missing = [name for name in needed if name not in row and name != "value"]
+                # An empty cell of CSV is no key: only a file without any value lacks the column.
+                for name in missing:
+                    near = difflib.get_close_matches(name, row, 1)
+                    hint = (
+                        f"Rename '{near[0]}', if that is it."
+                        if near
+                        else f"The columns are {', '.join(row)}."
+                    )
+                    problems.add(0, f"column '{name}' is missing. {hint}")
+                if missing:
+                    return
+            yield place, row
+    except BrokenFileError as broken:
+        if not problems:
+            raise
+        problems.add(0, broken.problem)
+
+
+def _label(row: Row, place: int, problems: Problems) -> Label | None:
+    texts = {name: _text(row, name, place, problems) for name in ("item", "criterion", "rater")}
+    value: Any = row["value"]
+    number = _number(value)
+    if number is None and value not in CHOICES:
+        problems.add(place, f"value '{value!s:.40}' is neither a number nor a, b or tie. Correct it.")
+        return None
+    subject = row.get("subject")
+    if subject not in (None, "a", "b"):
+        problems.add(place, f"subject '{subject!s:.40}' is neither a nor b. Correct it, or leave it out.")
+        return None
+    probability = row.get("probability")
+    drawn = None if probability is None else _number(probability)
+    if probability is not None and (drawn is None or not 0 < drawn <= 1):
+        problems.add(
+            place, f"probability '{probability!s:.40}' is not between 0 and 1. Leave it as it was drawn."
+        )
+        return None
+    if None in texts.values():
+        return None
+    return Label(
+        item=str(texts["item"]),
+        criterion=str(texts["criterion"]),
+        rater=str(texts["rater"]),
+        value=number if number is not None else str(value),
+        subject=cast(Subject | None, subject),
+        probability=drawn,
+    )
+
+
+def _text(row: Row, name: str, place: int, problems: Problems) -> str | None:
+    value = row.get(name)
+    if value is None or isinstance(value, list | dict) or not str(value).strip():
+        problems.add(place, f"'{name}' is empty. Fill it in.")
+        return None
+    return str(value)
+
+
+def _number(value: Any) -> float | None:
+    """A finite number, or a text that is one; a truth value is neither."""
+    if isinstance(value, bool):
+        return None
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return None
+    return number if math.isfinite(number) and "_" not in str(value) else None

@@ -1,0 +1,69 @@
+"""Labels of people, and scores made elsewhere."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adjudge.data import read_labels, read_scores
+from adjudge.errors import AdjudgeError, DataError
+
+
+def write(folder: Path, text: str, name: str = "labels.csv") -> Path:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_labels_are_read_with_what_they_need_and_no_more(tmp_path: Path) -> None:
+    text = "item,criterion,rater,value,probability,response\n1,tact,ann,4,0.5,Hello\n1,tact,bob,3.5,0.5,Hello\n2,tact,ann,,0.5,Hi\n3,better,ann,tie,,x\n"
+    found = read_labels(write(tmp_path, text))
+    assert [(label.item, label.rater, label.value, label.probability) for label in found.labels] == [
+        ("1", "ann", 4.0, 0.5),
+        ("1", "bob", 3.5, 0.5),
+        ("3", "ann", "tie", None),
+    ]
+    assert found.n_empty == 1
+
+
+def test_all_problems_of_a_label_file_come_at_once(tmp_path: Path) -> None:
+    text = "item,criterion,rater,value,probability\n1,tact,ann,good,\n1,tact,,4,\n2,tact,ann,4,7\n3,tact,ann,1_0,\n4,tact,ann,4,\n4,tact,ann,5,\n"
+    with pytest.raises(DataError) as error:
+        read_labels(write(tmp_path, text))
+    message = str(error.value)
+    for part in ("line 2: value 'good'", "line 3: 'rater' is empty", "line 4: probability '7'", "line 5: value '1_0'", "line 7: rater 'ann' has labelled item '4' by 'tact' on line 6"):  # fmt: skip
+        assert part in message, message
+
+
+def test_a_missing_column_is_said_once_with_the_nearest_name(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"column 'rater' is missing\. Rename 'raters'") as error:
+        read_labels(write(tmp_path, "item,criterion,raters,value\n1,tact,ann,4\n2,tact,ann,4\n"))
+    assert "1 problem" in str(error.value)
+
+
+def test_an_unfilled_label_file_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="Fill in the column 'value'"):
+        read_labels(write(tmp_path, "item,criterion,rater,value\n1,tact,ann,\n"))
+
+
+def test_scores_made_elsewhere_become_results_and_an_empty_one_a_failure(tmp_path: Path) -> None:
+    rows = '{"item": 1, "system": "x", "criterion": "tact", "value": 4, "group": "g"}\n{"item": 2, "criterion": "tact", "value": null}\n{"item": 3, "criterion": "better", "value": "a"}\n'
+    first, second, third = read_scores(write(tmp_path, rows, "scores.jsonl"))
+    assert (first.item, first.system, first.group, first.value, first.status) == ("1", "x", "g", 4.0, "ok")
+    assert (second.system, second.value, second.status, second.n_failed) == ("all", None, "unparsed", 1)
+    assert (third.value, third.choice) == (None, "a")
+
+
+@given(st.binary(max_size=300))
+def test_any_file_gives_labels_or_an_error_that_says_why(
+    tmp_path_factory: pytest.TempPathFactory, content: bytes
+) -> None:
+    path = tmp_path_factory.mktemp("labels") / "labels.csv"
+    path.write_bytes(b"item,criterion,rater,value\n" + content)
+    for read in (read_labels, read_scores):
+        with suppress(AdjudgeError):
+            assert read(path)
