@@ -9,6 +9,7 @@ import contextlib
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -121,7 +122,9 @@ def prompt_of(request: Request) -> str:
 
 def number_in(request: Request) -> int:
     """Which of the items of `answers` a prompt is about."""
-    return int(prompt_of(request).partition("answer ")[2].partition(".")[0])
+    found = re.search(r"answer (\d+)\.", prompt_of(request))
+    assert found is not None, "a prompt without its item"
+    return int(found[1])
 
 
 def score_of(number: int) -> int:

@@ -12,7 +12,7 @@ import pytest
 from fakeserver import Answer, FakeServer, Request, chat
 from running import DIRECT, Outcome, adjudge, answers, asked_once, by_number, ended, model_at, started
 
-N = 40
+N = 24
 
 
 def until(server: FakeServer, n_requests: int, process: subprocess.Popen[str]) -> None:
@@ -35,7 +35,7 @@ def undisturbed(items: Path, server: FakeServer, store: Path) -> str:
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_run_goes_on_with_what_is_missing(stop: signal.Signals, tmp_path: Path) -> None:
     items, store = answers(tmp_path / "items.jsonl", N), tmp_path / "adjudge.db"
-    with FakeServer(by_number, latency=0.1) as server:
+    with FakeServer(by_number, latency=0.07) as server:
         command = [
             "run", items, *DIRECT, "-m", model_at(server), "--store", store, "--run", "mine", "--concurrency", "4",
         ]  # fmt: skip
@@ -127,7 +127,7 @@ def test_a_killed_run_asks_again_only_for_what_was_in_flight(tmp_path: Path) -> 
             in_flight,
         ]
         command = [str(part) for part in command]
-        for n_asked in (5, 18, 30):
+        for n_asked in (5, 12, 18):
             process = started(*command)
             until(server, n_asked, process)
             process.kill()

@@ -82,8 +82,8 @@ def test_a_base_url_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatch) 
         ("http://#m", "no address"),
         ("http://host:port/v1#m", "no address"),
         ("http://h o/v1#m", "no address"),
-        ("local", "not in this version"),
-        ("local:model.gguf", "not in this version"),
+        ("local:", "local:FILE.gguf"),
+        ("lokal", "names no model"),
     ],
 )
 def test_a_spec_that_names_no_model_is_told_with_what_to_write(spec: str, words: str) -> None:

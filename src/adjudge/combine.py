@@ -10,7 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from .records import Choice, Estimator, Item, Judgment, Order, Protocol, Result, Scale, Score, Status, Subject
 
@@ -113,7 +113,7 @@ def _choice_row(common: Result, protocol: Protocol, judged: Sequence[Voice]) -> 
 
 
 def _filled(common: Result, **fields: object) -> Result:
-    return Result(**{**{name: getattr(common, name) for name in Result.__struct_fields__}, **fields})
+    return structs.replace(common, **fields)
 
 
 def _system_of(common: Result, subject: Subject | None) -> str:

@@ -20,6 +20,13 @@ def print_json(value: Any) -> None:
     sys.stdout.write(msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n")
 
 
+def print_note(text: str) -> None:
+    """Text that a judge wrote, on standard error; made harmless on a terminal."""
+    if sys.stderr.isatty():
+        text = _ACTING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    sys.stderr.write(text)
+
+
 def print_text(text: str) -> None:
     """Text that holds judged text: byte for byte into a pipe, made harmless on a terminal.
 

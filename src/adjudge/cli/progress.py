@@ -8,7 +8,9 @@ from types import TracebackType
 from typing import Any
 
 from ..engine import Prepared, Progress, Watcher
+from ..records import Protocol
 from ..store import RunRow
+from .output import print_note
 
 _LINE_SECONDS = 5.0
 
@@ -52,6 +54,11 @@ class ProgressWatcher(Watcher):
         sys.stderr.flush()
         if sys.stderr.isatty():
             self._open_bar()
+
+    def wrote_steps(self, protocol: Protocol) -> None:
+        if not self._is_quiet:
+            steps = "".join(f"  {number}. {step}\n" for number, step in enumerate(protocol.steps, 1))
+            print_note(f"the steps that the judge wrote for {protocol.id}:\n{steps}")
 
     def _open_bar(self) -> None:
         from rich.console import Console

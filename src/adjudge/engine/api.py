@@ -82,6 +82,9 @@ class Watcher:
     def started(self, run: RunRow, prepared: Prepared) -> None:
         """The run is in the store; nothing has been asked yet."""
 
+    def wrote_steps(self, protocol: Protocol) -> None:
+        """The judge has written the evaluation steps of a protocol, now or at an earlier start."""
+
     def looping(self, loop: Loop) -> None:
         """The loop that may be stopped."""
 
@@ -103,19 +106,20 @@ def _as_tuple(names: Any) -> tuple[Any, ...]:
     return (names,) if isinstance(names, str | Path | Protocol | Model) else tuple(names)
 
 
-def prepare(request: Request, network: Network, *, is_dry: bool = False) -> Prepared:
+def prepare(request: Request, network: Network, opened: list[Model], *, is_dry: bool = False) -> Prepared:
     """Find and check all that a request names; every mistake is reported before anything is spent.
 
-    A dry run asks nobody, so it needs no key.
+    A dry run asks nobody, so it needs no key. Models that are made here are added to `opened`, also where a mistake is found: the caller closes them.
     """
     settings = _settings(request)
     protocols = _protocols(request)
-    models = [
-        spec
-        if isinstance(spec, Model)
-        else parse_model(spec, key_env=request.key_env, price=request.price, network=network)
-        for spec in request.models
-    ]
+    models: list[Model] = []
+    for spec in request.models:
+        if isinstance(spec, Model):
+            models.append(spec)
+            continue
+        models.append(parse_model(spec, key_env=request.key_env, price=request.price, network=network))
+        opened.append(models[-1])
     if not protocols or not models:
         raise ProtocolError("a run needs at least one protocol (-p) and one model (-m).")
     plan = make_plan(protocols, models, settings)
@@ -214,19 +218,25 @@ def requested(items: Any, protocol: Any, model: Any, options: dict[str, Any]) ->
 async def execute(request: Request, watcher: Watcher, *, is_alone: bool = False) -> Run:
     """Carry out a request; `is_alone` in an event loop that serves nobody else."""
     network = Network(concurrency=request.concurrency, rpm=request.rpm, tpm=request.tpm)
-    prepared: Prepared | None = None
+    opened: list[Model] = []
     try:
-        # Checking a large file must not hold up whoever else uses this event loop.
-        prepared = (
-            prepare(request, network) if is_alone else await asyncio.to_thread(prepare, request, network)
-        )
-        await _confirm_logprobs(prepared.plan)
+        if is_alone:
+            prepared = prepare(request, network, opened)
+        else:
+            # Checking a large file must not hold up whoever else uses this event loop.
+            prepared = await asyncio.to_thread(prepare, request, network, opened)
         with open_store(request.store) as store:
+            await _confirm_logprobs(prepared, store)
             return await _execute(request, prepared, store, watcher)
     finally:
-        for model in prepared.plan.models if prepared is not None else ():
-            await model.close()
-        await network.close()
+        await close_all(opened, network)
+
+
+async def close_all(models: Sequence[Model], network: Network) -> None:
+    """Give back what a request has opened."""
+    for model in models:
+        await model.close()
+    await network.close()
 
 
 async def _execute(request: Request, prepared: Prepared, store: Store, watcher: Watcher) -> Run:
@@ -235,7 +245,7 @@ async def _execute(request: Request, prepared: Prepared, store: Store, watcher: 
     status: RunStatus = "stopped"
     try:
         watcher.started(run, prepared)
-        plan = await _with_steps(prepared.plan, store, run)
+        plan = await _with_steps(prepared.plan, store, run, watcher)
         loop = Loop(
             plan,
             store,
@@ -257,7 +267,7 @@ async def _execute(request: Request, prepared: Prepared, store: Store, watcher: 
             store.finish_run(run, status, time.monotonic() - started)
 
 
-async def _with_steps(plan: Plan, store: Store, run: RunRow) -> Plan:
+async def _with_steps(plan: Plan, store: Store, run: RunRow, watcher: Watcher) -> Plan:
     """The plan with the steps that the first judge writes for each protocol that takes them."""
     if plan.settings.steps != "generate":
         return plan
@@ -280,14 +290,18 @@ async def _with_steps(plan: Plan, store: Store, run: RunRow) -> Plan:
                 f"{model.name} wrote no evaluation steps: its reply is empty. Give them yourself."
             )
         protocols.append(with_digest(protocol, steps=steps))
+        watcher.wrote_steps(protocols[-1])
     return make_plan(protocols, plan.models, plan.settings)
 
 
-async def _confirm_logprobs(plan: Plan) -> None:
+async def _confirm_logprobs(prepared: Prepared, store: Store) -> None:
     """`probability` on a model without log-probabilities is an error before the run starts."""
-    if plan.settings.estimator != "probability":
+    if prepared.plan.settings.estimator != "probability":
         return
-    for model in plan.models:
+    identity = identity_of(prepared.manifest)
+    if any(run.identity == identity and store.totals(run).judged for run in store.runs()):
+        return  # it goes on, and its judgments show that the models give them
+    for model in prepared.plan.models:
         if model.gives_logprobs is None and model.needs_network:
             found = await model.probe_logprobs()
             if not found:

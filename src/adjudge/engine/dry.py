@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 from msgspec import Struct
@@ -10,7 +11,7 @@ from ..models import Model, Network
 from ..protocols import with_digest
 from ..records import Call, Message
 from ..store import Store, open_store
-from .api import Request, prepare
+from .api import Prepared, Request, close_all, prepare
 from .plan import Plan, call_for, make_plan, messages_for
 from .steps import steps_call, steps_in
 
@@ -31,15 +32,25 @@ class DryRun(Struct, frozen=True):
 
 def dry_run(request: Request) -> DryRun:
     """Render every call of a request, and count."""
-    prepared = prepare(request, Network())
-    count = _Count(open_store(request.store, write=False) if Path(request.store).exists() else None)
+    network = Network()
+    opened: list[Model] = []
+    try:
+        prepared = prepare(request, network, opened, is_dry=True)
+        if not Path(request.store).exists():
+            return _counted(prepared, None)
+        with open_store(request.store, write=False) as store:
+            return _counted(prepared, store)
+    finally:
+        asyncio.run(close_all(opened, network))
+
+
+def _counted(prepared: Prepared, store: Store | None) -> DryRun:
+    count = _Count(store)
     plan = _with_known_steps(prepared.plan, count)
     for item in prepared.items:
         for slot in plan.slots_of(item):
             count.add(call_for(slot, item, messages_for(slot, item)), slot.model)
     count.settle()
-    if count.store is not None:
-        count.store.close()
     return DryRun(prepared.n_items, count.calls, count.stored, count.tokens, count.cost, count.first)
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 import tempfile
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -26,7 +28,6 @@ class ItemSource:
     ) -> None:
         self._file, self._path, self._told = file, path, told
         self._renames, self._limit = dict(renames), limit
-        self._keep: Any = None
 
     def check(self, *, skip_bad: bool) -> int:
         """How many items there are; raises with all problems of the file, or leaves bad lines out."""
@@ -55,13 +56,13 @@ def open_items(
     if isinstance(items, str | Path):
         return ItemSource(ItemFile(items, renames, check=check), Path(items), str(items), renames, limit)
     # Written to a file without a name of its own, so that they pass the same checks as a user's file.
-    folder = tempfile.TemporaryDirectory(prefix="adjudge-")
-    path = Path(folder.name) / "items.jsonl"
+    folder = tempfile.mkdtemp(prefix="adjudge-")
+    path = Path(folder) / "items.jsonl"
+    source = ItemSource(ItemFile(path, renames, check=check), path, "(given in Python)", renames, limit)
+    weakref.finalize(source, shutil.rmtree, folder, ignore_errors=True)
     with path.open("wb") as file:
         for number, item in enumerate(items, 1):
             file.write(_line(item, number) + b"\n")
-    source = ItemSource(ItemFile(path, renames, check=check), path, "(given in Python)", renames, limit)
-    source._keep = folder
     return source
 
 

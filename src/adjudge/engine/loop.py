@@ -9,7 +9,7 @@ budget, a refused key or a crash: the same run started again asks only for what 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from ..errors import AdjudgeError, BudgetReached
 from ..records import Call, Item, Judgment, Reply, ReplyError
-from ..store import RunRow, Store
+from ..store import Claim, RunRow, Store
 from .judging import failed_judgment, judge, needs_another_question, with_second_answer
 from .plan import Plan, Slot, call_for, messages_for, reask_call
 
@@ -48,6 +48,13 @@ class Place(NamedTuple):
     flags: tuple[str, ...]
 
 
+class Shared(NamedTuple):
+    """Places, and which of their calls are ours to ask."""
+
+    places: Sequence[Place]
+    claim: Claim
+
+
 class Interrupted(AdjudgeError):
     """A person stopped the run; it can be resumed."""
 
@@ -73,6 +80,7 @@ class Loop:
         self._tasks: set[asyncio.Task[None]] = set()
         self._waiting: list[Place] = []
         self._asking: set[str] = set()
+        self._one_ended = asyncio.Event()
         self._stopped: BaseException | None = None
         self._on_progress = on_progress
         self.progress = Progress()
@@ -85,10 +93,8 @@ class Loop:
     async def run(self, items: Iterable[Item], total: int) -> None:
         """Judge all items; raises the reason where the run was stopped before its end."""
         self.progress.total = total
-        source = enumerate(items)
         try:
-            while self._stopped is None and (batch := list(islice(source, _BATCH))):
-                await self._start_batch(batch)
+            await self._start_all(enumerate(items))
             while self._stopped is None and (self._tasks or self._waiting):
                 await self._go_on_with_waiting()
         except BaseException as fault:  # noqa: BLE001  raised again below, once what is paid for is stored
@@ -99,9 +105,28 @@ class Loop:
 
     # -- starting calls
 
-    async def _start_batch(self, batch: list[tuple[int, Item]]) -> None:
+    async def _start_all(self, source: Iterator[tuple[int, Item]]) -> None:
+        """Start the calls of all items; each batch is prepared while those of the one before are started."""
+        next_one = self._prepare_next(source)
+        try:
+            while next_one is not None and self._stopped is None:
+                shared = await next_one
+                next_one = self._prepare_next(source)
+                await self._start(shared)
+        finally:
+            if next_one is not None:
+                # What it has claimed is free again when the store is closed.
+                next_one.cancel()
+                await asyncio.gather(next_one, return_exceptions=True)
+
+    def _prepare_next(self, source: Iterator[tuple[int, Item]]) -> asyncio.Task[Shared] | None:
+        batch = list(islice(source, _BATCH))
+        return asyncio.create_task(self._prepare(batch)) if batch else None
+
+    async def _prepare(self, batch: list[tuple[int, Item]]) -> Shared:
+        """Render what is missing of a batch and claim it: durable before anything is sent."""
         first, last = batch[0][0], batch[-1][0]
-        await self._store.put_items(self._run, first, [item for _, item in batch])
+        are_stored = self._store.put_items(self._run, first, [item for _, item in batch])
         finished = self._store.finished(self._run, first, last) if self._run.is_resumed else set()
         places = []
         for seq, item in batch:
@@ -109,17 +134,20 @@ class Loop:
             open_slots = [slot for slot in slots if (seq, slot.number) not in finished]
             self._count_cached(len(slots) - len(open_slots))
             places += [self._place(seq, item, slot) for slot in open_slots]
-        await self._start(places)
+        await are_stored
+        return await self._share(places)
 
     def _place(self, seq: int, item: Item, slot: Slot) -> Place:
         rendered = messages_for(slot, item)
         return Place(seq, item, slot, call_for(slot, item, rendered), rendered.flags)
 
-    async def _start(self, places: Sequence[Place]) -> None:
+    async def _share(self, places: Sequence[Place]) -> Shared:
+        calls = [place.call for place in places]
+        return Shared(places, await self._store.claim(calls) if calls else Claim())
+
+    async def _start(self, shared: Shared) -> None:
         """Ask what nobody has asked, read what is there, and remember what somebody is asking."""
-        if not places:
-            return
-        claim = await self._store.claim([place.call for place in places])
+        places, claim = shared
         replies = self._store.reply_for(claim.answered)
         mine = set(claim.mine)
         for place in places:
@@ -148,17 +176,19 @@ class Loop:
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         self._room.release()
+        self._one_ended.set()
         if not task.cancelled() and (fault := task.exception()) is not None:
             self.stop(fault)
 
     async def _go_on_with_waiting(self) -> None:
         """Wait for calls in flight, then for those that another process asks."""
         if self._tasks:
-            await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
+            self._one_ended.clear()
+            await self._one_ended.wait()
             return
         waiting, self._waiting = self._waiting, []
         await self._store.wait({place.call.key for place in waiting} - self._asking)
-        await self._start(waiting)
+        await self._start(await self._share(waiting))
 
     def _is_stopping(self) -> bool:
         """Whether no further call may be started: the run was stopped, or its money is spent."""

@@ -114,6 +114,9 @@ class _Worker(Watcher):
         self.has_begun = True
         self._watcher.started(run, prepared)
 
+    def wrote_steps(self, protocol: Protocol) -> None:
+        self._watcher.wrote_steps(protocol)
+
     def looping(self, loop: Loop) -> None:
         self._loop = loop
         self._watcher.looping(loop)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import re
+from itertools import pairwise
 
 import msgspec
 
@@ -31,7 +32,8 @@ _decode = msgspec.json.Decoder(_Beside).decode
 def read_likelihood(protocol: Protocol, item: Item | None, reply: Reply) -> Judgment:
     """The mean log-probability as the score of every criterion, with its baselines as notes."""
     value = mean_logprob(reply.logprobs or ())
-    status: Status = "unparsed" if value is None else "ok"
+    # Not `unparsed`: there is no reply that could be asked for once more.
+    status: Status = "no_reply" if value is None else "ok"
     scores = tuple(
         Score(
             name,
@@ -83,10 +85,10 @@ def baselines(protocol: Protocol, item: Item) -> dict[str, str]:
 
 def copied_bigrams(words: list[str], source: list[str]) -> float | None:
     """The share of a text's pairs of neighbouring words that stand in the source, too; none without a pair."""
-    pairs = list(zip(words, words[1:], strict=False))
+    pairs = list(pairwise(words))
     if not pairs:
         return None
-    known = set(zip(source, source[1:], strict=False))
+    known = set(pairwise(source))
     return sum(pair in known for pair in pairs) / len(pairs)
 
 

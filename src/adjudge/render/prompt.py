@@ -48,6 +48,7 @@ def parts_of(template: str) -> tuple[Part, ...]:
     return tuple(parts)
 
 
+@lru_cache(maxsize=256)
 def slots_of(template: str) -> tuple[str, ...]:
     """The names of a template's slots, in order, repeated where they are."""
     return tuple(part.slot for part in parts_of(template) if part.slot is not None)
@@ -159,9 +160,10 @@ class _Filler:
         if name in protocol.optional:
             self.missing.append(name)
             return protocol.not_given
-        if name == "examples":
-            return self._examples()
-        return _own_value(protocol, name)
+        known = _constants_of(protocol)
+        if name not in known:
+            known[name] = self._examples() if name == "examples" else _own_value(protocol, name)
+        return known[name]
 
     def _fenced(self, name: str, text: str, texts: list[str]) -> str:
         return fenced(name, text, texts) if self.protocol.fence else text
@@ -183,6 +185,24 @@ class _Filler:
             lines += [f"{words.judgment}:", self._fenced("judgment", example.judgment, every)]
             blocks.append("\n".join(lines))
         return "\n\n".join(blocks)
+
+
+_MOST_PROTOCOLS = 64
+_constants: dict[int, tuple[Protocol, dict[str, str]]] = {}
+
+
+def _constants_of(protocol: Protocol) -> dict[str, str]:
+    """The slots that say the same for every item, as far as they were filled before.
+
+    Kept by identity, because a protocol has no hash; the protocol is kept too, so that its place in memory
+    cannot become another's.
+    """
+    known = _constants.get(id(protocol))
+    if known is None:
+        if len(_constants) >= _MOST_PROTOCOLS:
+            _constants.clear()
+        known = _constants[id(protocol)] = (protocol, {})
+    return known[1]
 
 
 def _own_value(protocol: Protocol, name: str) -> str:

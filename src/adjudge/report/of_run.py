@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from ..engine import protocols_of, results, settings_of
 from ..records import Protocol
@@ -36,7 +37,7 @@ def facts_of(store: Store, run: RunRow) -> RunFacts:
             for criterion, scale in p.criteria.items()
         },
         estimator=settings.estimator,
-        parameters={key: value for key, value in run.manifest["settings"].items() if value is not None},
+        parameters=_parameters(run, protocols),
         tokens_in=totals.tokens_in,
         tokens_out=totals.tokens_out,
         cost_usd=totals.cost_usd if is_priced else None,
@@ -45,6 +46,14 @@ def facts_of(store: Store, run: RunRow) -> RunFacts:
         n_cached=max(0, totals.replies - totals.paid_replies),
         first_shown=_first_shown(store.judgments(run), protocols),
     )
+
+
+def _parameters(run: RunRow, protocols: dict[str, Protocol]) -> dict[str, Any]:
+    told = {key: value for key, value in run.manifest["settings"].items() if value is not None}
+    if told["steps"] == "generate":
+        # Without the steps themselves nobody could say what was judged by.
+        told["steps"] = [step for protocol in protocols.values() for step in protocol.steps]
+    return told
 
 
 def _models(store: Store, run: RunRow) -> tuple[ModelFacts, ...]:

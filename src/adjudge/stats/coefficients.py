@@ -26,6 +26,8 @@ NAMES: dict[Kind, str] = {"pearson": "Pearson", "spearman": "Spearman", "kendall
 MOST_CELLS = 4096
 """Distinct pairs of values up to which tau-b is resampled: it needs their square."""
 
+_SHORT = 100
+"""Items up to which comparing all pairs beats sorting them."""
 _TINY = 1e-12
 
 
@@ -33,10 +35,10 @@ def single(x: Floats, y: Floats, kind: Kind) -> float | None:
     """The correlation of two columns without missing values; none where it is undefined."""
     if len(x) < 2:
         return None
-    if kind == "kendall" and len(x) > MOST_CELLS and not (is_constant(x) or is_constant(y)):
+    if kind == "kendall" and len(x) > _SHORT and not (is_constant(x) or is_constant(y)):
         from scipy.stats import kendalltau
 
-        found = float(kendalltau(x, y).statistic)
+        found = float(kendalltau(x, y, method="asymptotic").statistic)
     else:
         found = float(rows(x, y, kind))
     return None if found != found else found

@@ -108,6 +108,25 @@ def _tables(data: Pairs) -> tuple[Floats, Floats]:
     return x, y
 
 
+def stacked(data: Pairs, columns: Floats, kind: Kind, level: Level) -> Floats:
+    """The coefficient for each of many judges of the same items: judges × items."""
+    import numpy as np
+
+    if level == "item":
+        if kind == "kendall":
+            found = [single(column, data.y, kind) for column in columns]
+            return np.array([np.nan if one is None else one for one in found])
+        return rows(columns, np.broadcast_to(data.y, columns.shape), kind)
+    if level == "system":
+        of_system = [data.systems == system for system in range(data.n_systems)]
+        x = np.stack([np.round(columns[:, own].mean(axis=1), 12) for own in of_system], axis=1)
+        y = np.array([np.round(data.y[own].mean(), 12) for own in of_system])
+        return rows(x, np.broadcast_to(y, x.shape), kind)
+    tables = [_tables(data._replace(x=column)) for column in columns]
+    each = rows(np.stack([x for x, _ in tables]), np.stack([y for _, y in tables]), kind)
+    return _mean_by_counts(each, np.ones(each.shape))
+
+
 def _places(inputs: Codes) -> Codes:
     """0, 1, 2, … within each input."""
     import numpy as np

@@ -36,6 +36,8 @@ def krippendorff_alpha(
     the interval metric on the mean ranks of the categories, since the sum of the counts between two
     categories, less half of the two, is the distance of their mean ranks.
     """
+    import numpy as np
+
     counts, values = _counts(ratings)
     kept = counts.sum(axis=1) >= 2
     n_undefined = int(len(kept) - kept.sum())
@@ -44,15 +46,12 @@ def krippendorff_alpha(
     if n == 0:
         return undefined("no item has two ratings", n_undefined=n_undefined, unit="item")
     statistic = _Alpha(counts, values, metric)
-    import numpy as np
-
     found = float(statistic(np.ones((n, 1)))[0])
     if not math.isfinite(found):
         return undefined("all ratings are the same", n=n, n_undefined=n_undefined, unit="item")
     name = f"Krippendorff's alpha ({metric})"
-    low, high, why, cautions = None, None, "one item alone", []
-    if n > 1:
-        low, high, why, cautions = interval_or_why(resampled(statistic, n, n_resamples, seed), confidence)
+    draws = resampled(statistic, n, n_resamples, seed)
+    low, high, why, cautions = interval_or_why(draws, confidence)
     method = (
         without_interval(name, why) if why else f"{name}, bootstrap ({n_resamples} resamples, percentiles)"
     )

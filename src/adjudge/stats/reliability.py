@@ -44,9 +44,9 @@ def icc(ratings: Ratings, form: IccForm = "C,1", confidence: float = 0.95) -> Es
     import numpy as np
 
     table = rated(ratings)
-    kept = ~np.isnan(table).any(axis=1) if table.size else np.zeros(len(table), dtype=bool)
-    n_undefined = int(len(kept) - kept.sum())
-    table = table[kept]
+    n_items = len(table)
+    table = table[np.isnan(table).sum(axis=1) == 0]
+    n_undefined = n_items - len(table)
     n, k = table.shape
     if n < 2 or k < 2:
         why = "there is one rater" if k < 2 else "fewer than two items have all ratings"

@@ -37,11 +37,11 @@ _INSERT_JUDGMENT = (
 class Claim(Struct, frozen=True):
     """How the calls that were to be asked are shared out."""
 
-    mine: frozenset[str]
+    mine: frozenset[str] = frozenset()
     """ours to ask; each ends with `put` or `release`"""
-    answered: frozenset[str]
+    answered: frozenset[str] = frozenset()
     """in the store by now: `reply_for` has them"""
-    elsewhere: frozenset[str]
+    elsewhere: frozenset[str] = frozenset()
     """being asked already, by another process or by this one: `wait`, then claim them again"""
 
 

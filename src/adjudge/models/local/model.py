@@ -165,7 +165,7 @@ class LocalModel(Model):
             tokens_in=given.tokens_in,
             cost_usd=self.cost(given.tokens_in, 0),
             seconds=perf_counter() - started,
-            model_name=scorer.title,
+            model_name=self._title(scorer),
             finish="stop",
         )
 
@@ -199,9 +199,13 @@ class LocalModel(Model):
             answer = self._server.chat(request_for(call, params))
         except (ValueError, RuntimeError) as error:
             return failed(call, "bad_reply", f"{self.name}: {error}"[:500], perf_counter() - started)
-        return reply_of(call, answer, self.cost, scorer.title, perf_counter() - started)
+        return reply_of(call, answer, self.cost, self._title(scorer), perf_counter() - started)
 
     # -- loading
+
+    def _title(self, scorer: Scorer) -> str:
+        """What the model is called: its file's own word for it may be that of a training run."""
+        return self._file.title if isinstance(self._file, Weights) else scorer.title
 
     def _path(self) -> Path:
         return self._file.path if isinstance(self._file, Weights) else self._file

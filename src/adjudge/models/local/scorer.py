@@ -110,7 +110,7 @@ class Scorer:
             raise Unscored("the prompt is empty: the first token has nothing to follow")
         # The last token is not evaluated: what would come after it is not asked.
         tokens = before + after[:-1]
-        known = context.n_shared(tokens, len(before) - 1)
+        known = context.n_shared(tokens, min(len(before) - 1, len(tokens) - 2))
         rows = context.rows(tokens, len(before) - 1, [[token] for token in after], is_stopped)
         logprobs = tuple(row[0] for row in rows)
         if not all(logprob <= 0.0 for logprob in logprobs):
@@ -162,7 +162,7 @@ class _Context:
 
     def n_shared(self, tokens: list[int], most: int) -> int:
         """How many tokens at the beginning need no evaluation: at most so many."""
-        most = min(most, len(self._tokens))
+        most = max(0, min(most, len(self._tokens)))
         if tokens[:most] == self._tokens[:most]:
             return most
         return next(n for n in range(most) if tokens[n] != self._tokens[n])
@@ -173,12 +173,12 @@ class _Context:
         """Log-probabilities after each token from the index `first` on: of the places that are wanted there."""
         self._make_room(len(tokens))
         library = self._scorer.library
-        start = self._go_back_to(self.n_shared(tokens, first))
+        start = self._go_back_to(self.n_shared(tokens, min(first, len(tokens) - 2)))
         found: list[list[float]] = []
         while start < len(tokens):
             if is_stopped():
                 raise Unscored("stopped")
-            part = tokens[start : start + BATCH]
+            part = tokens[start : start + _size_of_next(len(tokens) - start)]
             first_output = max(0, first - start)
             # Nothing is known of the context while, and after, an evaluation fails.
             del self._tokens[start:]
@@ -220,6 +220,15 @@ class _Context:
             n_tokens = 0
         del self._tokens[n_tokens:]
         return n_tokens
+
+
+def _size_of_next(n_left: int) -> int:
+    """How many tokens to evaluate next: never one alone while there are more.
+
+    A single token takes another way through llama.cpp, which rounds differently: with it, a score
+    would depend on where the batches happen to end. Batches of two and more give the same bits.
+    """
+    return BATCH - 1 if n_left == BATCH + 1 else min(n_left, BATCH)
 
 
 def _check_file(path: Path) -> None:

@@ -19,9 +19,10 @@ from .library import laid_out_otherwise
 from .scorer import Scorer
 
 _KNOWN_TEXT = "The capital of France is the city of"
-_COMPARED = 20
-_TOLERANCE = 0.05
-"""Nats between the two interfaces; they differ by 0.0001 where they see the same, by several where not."""
+_COMPARED = 10
+_TOLERANCE = 0.25
+"""Nats between the two interfaces. Rounding makes hundredths, as they cut a text into batches differently;
+parameters that are not where they should be make several."""
 
 _checked: set[Path] = set()
 

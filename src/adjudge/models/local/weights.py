@@ -92,7 +92,7 @@ def are_there(weights: Weights) -> bool:
     """Whether the file is in the cache, whole and unchanged."""
     try:
         return weights.path.stat().st_size == weights.size_bytes and digest_of(weights.path) == weights.sha256
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return False
     except OSError as error:
         raise ModelError(

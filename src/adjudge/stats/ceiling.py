@@ -1,0 +1,199 @@
+"""How well people agree among themselves, which no judge can fairly be asked to beat.
+
+The ceiling is the correlation of one rater with the mean of the others (lower bound) and with the
+mean of all, the rater included (upper bound), averaged over raters (Nili et al. 2014). The judge is
+held against the same means of the others, so that judge and rater sit the same examination.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from ..records import Estimate
+from .arrays import Numbers, Ratings, floats, rated, same_length, scaled
+from .coefficients import NAMES, Kind, weighted
+from .resample import blocks, draw, few_units, generator, interval_or_why
+from .undefined import cautioned, undefined, without_interval
+
+if TYPE_CHECKING:
+    from .arrays import Floats
+
+_N_RESAMPLES = 1000
+
+
+class Ceiling(Struct, frozen=True):
+    """What people reach among themselves, and what the judge reaches of it."""
+
+    lower: Estimate
+    """a rater against the mean of the others"""
+    upper: Estimate
+    """a rater against the mean of all"""
+    judge: Estimate
+    """the judge against the same means as `lower`"""
+    share: Estimate
+    """judge / lower; above 1 the judge is closer to the others than a rater is"""
+    corrected: Estimate
+    """the judge against the mean of all, divided by the root of that mean's reliability, ICC(C,k)"""
+    by_rater: tuple[float | None, ...]
+    """each rater against the mean of the others"""
+
+
+class _Parts(Struct, frozen=True):
+    """The coefficients under some weightings: parts × resamples, NaN where undefined."""
+
+    lower: Floats
+    upper: Floats
+    judge: Floats
+    corrected: Floats
+
+
+def noise_ceiling(
+    ratings: Ratings,
+    judge: Numbers | None = None,
+    kind: Kind = "spearman",
+    *,
+    n_resamples: int = _N_RESAMPLES,
+    seed: int = 0,
+    confidence: float = 0.95,
+) -> Ceiling:
+    """The ceiling with intervals over items. With a judge, only items that it scored are used."""
+    import numpy as np
+
+    table = rated(ratings)
+    scores = np.full(len(table), np.nan) if judge is None else floats(judge)
+    same_length(scores, table)
+    has_judge = judge is not None
+    kept = (~np.isnan(table)).sum(axis=1) >= 2 if table.size else np.zeros(len(table), dtype=bool)
+    kept = kept & ~np.isnan(scores) if has_judge else kept
+    table, scores = table[kept], scores[kept]
+    n, n_undefined = len(table), int(len(kept) - kept.sum())
+    if n < 2:
+        why = "there is one rater" if rated(ratings).shape[1] < 2 else "fewer than two items have two ratings"
+        none = undefined(why, n=n, n_undefined=n_undefined, unit="item")
+        return Ceiling(none, none, none, none, none, ())
+    examined = _Examination(table, scores if has_judge else None, kind)
+    once = examined(np.ones((n, 1)))
+    rng = generator(seed)
+    draws = [examined(draw(rng, n, size)) for size in blocks(n_resamples, n * 4)]
+
+    def estimate(part: str, what: str, why: str) -> Estimate:
+        value = _over_raters(getattr(once, part))[0]
+        if not math.isfinite(value):
+            return undefined(why, n=n, n_undefined=n_undefined, unit="item")
+        values = np.concatenate([_over_raters(getattr(each, part)) for each in draws])
+        return _with_interval(
+            float(value), values, n, n_undefined, f"{NAMES[kind]}, {what}", seed, confidence
+        )
+
+    flat = "one side is constant for every rater"
+    no_judge = (
+        "no judge was given" if not has_judge else "the judge's scores or the raters' means are constant"
+    )
+    lower = estimate("lower", "each rater against the mean of the others", flat)
+    upper = estimate("upper", "each rater against the mean of all", flat)
+    by_judge = estimate("judge", "the judge against the mean of all raters but one", no_judge)
+    gaps = "it needs a judge, and items with all ratings, which agree to some degree"
+    corrected = estimate(
+        "corrected", "the judge against the mean of all, corrected for their reliability", gaps
+    )
+    share = _share(lower, by_judge, draws, seed, confidence)
+    each = tuple(float(value) if math.isfinite(value) else None for value in once.lower[:, 0])
+    return Ceiling(lower, upper, by_judge, share, corrected, each)
+
+
+class _Examination:
+    """Each rater and the judge against the others, for items that count as often as they are drawn."""
+
+    def __init__(self, table: Floats, scores: Floats | None, kind: Kind) -> None:
+        import numpy as np
+
+        self.parts = []
+        present = ~np.isnan(table)
+        total, sizes = np.where(present, table, 0).sum(axis=1), present.sum(axis=1)
+        # Equal means must be equal whatever the order of the sum, or ranks would tell them apart.
+        everyone = np.round(total / sizes, 12)
+        for rater in range(table.shape[1]):
+            own = np.flatnonzero(present[:, rater])
+            mine = table[own, rater]
+            rest = np.round((total[own] - mine) / (sizes[own] - 1), 12)
+            judge = None if scores is None else weighted(scores[own], rest, kind)
+            sides = weighted(mine, rest, kind), weighted(mine, everyone[own], kind), judge
+            self.parts.append((own, sides))
+        is_whole = bool(present.all()) and scores is not None
+        self.table = scaled(table) if is_whole else None
+        self.judge_all = weighted(scores, everyone, kind) if is_whole and scores is not None else None
+
+    def __call__(self, counts: Floats) -> _Parts:
+        import numpy as np
+
+        none = np.full(counts.shape[1], np.nan)
+        found: list[list[Floats]] = [[], [], []]
+        for own, sides in self.parts:
+            drawn = counts[own]
+            for place, side in enumerate(sides):
+                found[place].append(none if side is None or len(own) < 2 else side(drawn))
+        lower, upper, judge = (np.stack(part) for part in found)
+        corrected = none
+        if self.table is not None and self.judge_all is not None:
+            with np.errstate(all="ignore"):
+                corrected = self.judge_all(counts) / np.sqrt(_reliability(self.table, counts))
+        return _Parts(lower, upper, judge, corrected[None, :])
+
+
+def _reliability(table: Floats, counts: Floats) -> Floats:
+    """ICC(C,k) of weighted items: 1 - mean square of error / mean square of items; NaN where not above 0."""
+    import numpy as np
+
+    k, n = table.shape[1], counts.sum(axis=0)
+    by_item = table.mean(axis=1)
+    middle = np.einsum("ib,i->b", counts, by_item) / n
+    items = k * (np.einsum("ib,i->b", counts, by_item**2) - n * middle**2)
+    total = np.einsum("ib,i->b", counts, (table**2).sum(axis=1)) - n * k * middle**2
+    by_rater = np.einsum("ib,ij->jb", counts, table) / n
+    raters = n * ((by_rater - middle) ** 2).sum(axis=0)
+    with np.errstate(all="ignore"):
+        found = 1 - (total - items - raters) / ((n - 1) * (k - 1)) / (items / (n - 1))
+    return np.where(found > 0, found, np.nan)
+
+
+def _over_raters(values: Floats) -> Floats:
+    """The mean over the raters for whom there is a value."""
+    import numpy as np
+
+    is_defined = ~np.isnan(values)
+    with np.errstate(all="ignore"):
+        mean: Floats = np.where(is_defined, values, 0).sum(axis=0) / is_defined.sum(axis=0)
+    return mean
+
+
+def _with_interval(
+    value: float, values: Floats, n: int, n_undefined: int, name: str, seed: int, confidence: float
+) -> Estimate:
+    low, high, why, cautions = interval_or_why(values, confidence)
+    method = (
+        without_interval(name, why) if why else f"{name}, bootstrap ({len(values)} resamples, percentiles)"
+    )
+    method = cautioned(method, few_units(n, None) + cautions)
+    return Estimate(value, low, high, n, 0, n_undefined, method, "item", seed)
+
+
+def _share(lower: Estimate, judge: Estimate, draws: list[_Parts], seed: int, confidence: float) -> Estimate:
+    import numpy as np
+
+    if lower.value is None or judge.value is None:
+        return undefined(
+            "the ceiling or the judge is undefined", n=lower.n, n_undefined=lower.n_undefined, unit="item"
+        )
+    if lower.value <= 0:
+        why = "people do not agree among themselves, so there is nothing to reach"
+        return undefined(why, n=lower.n, n_undefined=lower.n_undefined, unit="item")
+    tops = np.concatenate([_over_raters(each.judge) for each in draws])
+    bottoms = np.concatenate([_over_raters(each.lower) for each in draws])
+    with np.errstate(all="ignore"):
+        values = np.where(bottoms > 0, tops / bottoms, np.nan)
+    name = "the judge as a share of the ceiling"
+    value = judge.value / lower.value
+    return _with_interval(value, values, lower.n, lower.n_undefined, name, seed, confidence)

@@ -1,0 +1,225 @@
+"""What people would have said on average, from a few labels and the judge's scores of all items.
+
+Prediction-powered inference with power tuning (PPI++, Angelopoulos, Duchi and Zrnic 2023):
+theta = mean(Y) + lambda (mean of the judge where there are no labels - where there are), with
+lambda = cov(Y, F) / ((1 + n/N) var F). The value is theirs; the interval is that of `regression`, which
+holds for few labels, too.
+
+The labelled items must be a random part of all. A judge that failed on an item is given its own mean
+there, labelled or not: any prediction is allowed, so failures cannot bias the result.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from statistics import NormalDist
+from typing import TYPE_CHECKING
+
+from msgspec import Struct, structs
+
+from ..records import Estimate
+from .arrays import Numbers, codes, floats, is_constant, same_length
+from .means import mean_interval
+from .regression import as_estimate, filled, fit, fit_strata
+from .undefined import undefined, without_interval
+
+if TYPE_CHECKING:
+    from .arrays import Floats
+
+
+class Corrected(Struct, frozen=True):
+    """A mean three ways: corrected by labels, by the judge alone, from the labels alone."""
+
+    corrected: Estimate
+    judge_only: Estimate
+    labels_only: Estimate
+    bias: Estimate
+    """judge - people on the labelled items: above 0 the judge is too kind"""
+    power: float | None
+    """lambda: how far the judge is believed; 0 is not at all"""
+    effective_labels: float | None
+    """how many labels without a judge would know the mean as well"""
+
+
+def ppi_mean(
+    labels: Numbers,
+    scores: Numbers,
+    *,
+    clusters: Sequence[Hashable] | None = None,
+    probabilities: Numbers | None = None,
+    limits: tuple[float, float] | None = None,
+    confidence: float = 0.95,
+) -> Corrected:
+    """The mean of people's scores over all items; `labels` is none where an item has no label.
+
+    `clusters` says which items share a group; `probabilities` with which chance an item was drawn to
+    be labelled, where that differs between items. `limits` are the ends of the scale.
+    """
+    same_length(labels, scores, clusters, probabilities)
+    y, f = floats(labels), floats(scores)
+    n_failed = _n_missing(f)
+    judge_only = _mean(f, clusters, confidence, limits)
+    labels_only = structs.replace(_mean(y, clusters, confidence, limits), n_failed=0)
+    bias = structs.replace(_mean(f - y, clusters, confidence, None), n_failed=0)
+
+    def alone(corrected: Estimate) -> Corrected:
+        return Corrected(corrected, judge_only, labels_only, bias, None, None)
+
+    n = len(y) - _n_missing(y)
+    why = _cannot(n, y, probabilities)
+    if why:
+        return alone(undefined(why, n=n, n_failed=n_failed, unit="label"))
+    if is_constant(y[y == y]):
+        method = labels_only.method.replace("mean", "mean of the labels, which do not vary", 1)
+        return alone(structs.replace(labels_only, n_failed=n_failed, method=method, unit="label"))
+    groups, n_groups = (None, 0) if clusters is None else codes(clusters)
+    found = fit(y, f, groups, None if probabilities is None else floats(probabilities))
+    if found is None:
+        why = "the values are too large, or the labels lie in too few groups"
+        return alone(undefined(why, n=n, n_failed=n_failed, unit="label"))
+    unit = "label" if groups is None else f"group (n={n_groups})"
+    corrected = as_estimate(found, "PPI++ mean", unit, n_failed, limits, confidence)
+    return Corrected(corrected, judge_only, labels_only, bias, found.power, found.effective_labels)
+
+
+def _cannot(n: int, y: Floats, probabilities: Numbers | None) -> str:
+    """Why these labels cannot correct anything; empty where they can."""
+    import numpy as np
+
+    if n == 0:
+        return "there is no label"
+    if n < 3:
+        return "fewer than three labels cannot say how the judge errs"
+    if probabilities is not None:
+        drawn = floats(probabilities)[~np.isnan(y)]
+        if np.isnan(drawn).any() or drawn.min() <= 0 or drawn.max() > 1:
+            return "a labelled item lacks its probability of being drawn, or it is not between 0 and 1"
+    return ""
+
+
+def ppi_difference(
+    labels_first: Numbers,
+    scores_first: Numbers,
+    labels_second: Numbers,
+    scores_second: Numbers,
+    *,
+    clusters: Sequence[Hashable] | None = None,
+    confidence: float = 0.95,
+) -> Corrected:
+    """The mean of first - second, input by input; none where an input lacks a label or a score.
+
+    Inputs with labels of both are compared with themselves. Where fewer than three have both, the
+    two means are taken as independent.
+    """
+    same_length(labels_first, scores_first, labels_second, scores_second, clusters)
+    labels = floats(labels_first) - floats(labels_second)
+    scores = floats(scores_first) - floats(scores_second)
+    if len(labels) - _n_missing(labels) >= 3:
+        found = ppi_mean(labels.tolist(), scores.tolist(), clusters=clusters, confidence=confidence)
+        method = found.corrected.method.replace("PPI++ mean", "PPI++ difference, paired", 1)
+        return structs.replace(found, corrected=structs.replace(found.corrected, method=method))
+    first = ppi_mean(labels_first, scores_first, clusters=clusters, confidence=confidence)
+    second = ppi_mean(labels_second, scores_second, clusters=clusters, confidence=confidence)
+    return Corrected(
+        _apart(first.corrected, second.corrected, "PPI++ difference, independent labels"),
+        _mean(scores, clusters, confidence, None),
+        _apart(first.labels_only, second.labels_only, "difference of means, independent labels"),
+        _apart(first.bias, second.bias, "difference of biases"),
+        None,
+        None,
+    )
+
+
+def ppi_stratified(
+    labels: Numbers,
+    scores: Numbers,
+    strata: Sequence[Hashable],
+    *,
+    limits: tuple[float, float] | None = None,
+    confidence: float = 0.95,
+) -> Estimate:
+    """The corrected mean over all items where labels were drawn stratum by stratum, in any proportion.
+
+    Each stratum counts by its share of the items (Fisch et al. 2024, with one slope for all strata).
+    """
+    import numpy as np
+
+    same_length(labels, scores, strata)
+    y, f = floats(labels), floats(scores)
+    n_failed = _n_missing(f)
+    of_item, n_strata = codes(strata)
+    counts = np.bincount(of_item[~np.isnan(y)], minlength=n_strata)
+    n, n_thin = int(counts.sum()), int((counts < 2).sum())
+    if n_strata == 0 or n_thin or n < n_strata + 2:
+        why = (
+            f"{n_thin} of {n_strata} strata have fewer than two labels"
+            if n_thin
+            else "there are too few labels"
+        )
+        return undefined(why, n=n, n_failed=n_failed, unit="label")
+    found = fit_strata(y, f, of_item, n_strata)
+    if found is None:
+        return undefined("the labels do not vary, or are too large", n=n, n_failed=n_failed, unit="label")
+    return as_estimate(found, f"PPI++ mean over {n_strata} strata", "label", n_failed, limits, confidence)
+
+
+def ppi_published(
+    labels: Numbers, scores: Numbers, power: float | None = None, confidence: float = 0.95
+) -> Estimate:
+    """The mean and the large-sample interval as published, for comparison with other tools.
+
+    `power` is lambda: 1 is PPI, 0 the labels alone, none tunes it. Too narrow for few or skewed labels.
+    """
+    import numpy as np
+
+    same_length(labels, scores)
+    y, f = floats(labels), filled(floats(scores))
+    own = ~np.isnan(y)
+    y, mine, rest = y[own], f[own], f[~own]
+    n, n_rest = len(y), len(rest)
+    if n < 2 or n_rest < 1:
+        return undefined("it needs two labels and an item without", n=n, unit="label")
+    with np.errstate(all="ignore"):
+        if power is None:
+            covariance = ((y - y.mean()) * (mine - mine.mean())).mean()
+            spread = (1 + n / n_rest) * f.var(ddof=1)
+            power = min(1.0, max(0.0, float(covariance / spread))) if spread > 0 else 0.0
+        value = float(y.mean() + power * (rest.mean() - mine.mean()))
+        se = math.sqrt(power**2 * float(rest.var()) / n_rest + float((y - power * mine).var()) / n)
+    if not (math.isfinite(value) and math.isfinite(se)):
+        return undefined("the values are too large", n=n, unit="label")
+    half = NormalDist().inv_cdf((1 + confidence) / 2) * se
+    method = f"PPI++ mean as published, lambda = {power:.3g}, large-sample interval"
+    return Estimate(value, value - half, value + half, n, _n_missing(floats(scores)), 0, method, "label")
+
+
+def _n_missing(values: Floats) -> int:
+    import numpy as np
+
+    return int(np.isnan(values).sum())
+
+
+def _mean(
+    values: Floats, clusters: Sequence[Hashable] | None, confidence: float, limits: tuple[float, float] | None
+) -> Estimate:
+    """The mean of what is there; what is not counts as failed."""
+    import numpy as np
+
+    kept = np.flatnonzero(~np.isnan(values)).tolist()
+    of_kept = None if clusters is None else [clusters[i] for i in kept]
+    return mean_interval(values[kept].tolist(), of_kept, len(values) - len(kept), confidence, limits)
+
+
+def _apart(first: Estimate, second: Estimate, name: str) -> Estimate:
+    """The difference of two independent estimates, from the arms of their intervals (Zou and Donner 2008)."""
+    n, n_failed = first.n + second.n, first.n_failed + second.n_failed
+    if first.value is None or second.value is None:
+        return undefined("one side is undefined", n=n, n_failed=n_failed, unit="label")
+    value = first.value - second.value
+    if first.low is None or first.high is None or second.low is None or second.high is None:
+        method = without_interval(name, "one side has none")
+        return Estimate(value, None, None, n, n_failed, 0, method, "label")
+    low = value - math.hypot(first.value - first.low, second.high - second.value)
+    high = value + math.hypot(first.high - first.value, second.value - second.low)
+    return Estimate(value, low, high, n, n_failed, 0, name, "label")

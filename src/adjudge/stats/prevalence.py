@@ -1,0 +1,91 @@
+"""The share of items that people would pass, from a judge that passes some wrongly and fails some wrongly.
+
+Rogan and Gladen (1978): share = (judge's share + specificity - 1) / (sensitivity + specificity - 1).
+It is refused where the judge is not shown to be better than a coin: then the denominator may be 0.
+"""
+
+from __future__ import annotations
+
+import math
+from statistics import NormalDist
+
+from ..records import Estimate
+from .arrays import Numbers, floats, same_length
+from .undefined import undefined
+
+
+def rogan_gladen(
+    true_positive: int,
+    n_positive: int,
+    true_negative: int,
+    n_negative: int,
+    judge_positive: int,
+    n: int,
+    confidence: float = 0.95,
+) -> Estimate:
+    """The corrected share from counts: of the labelled positives and negatives those that the judge got
+    right, and of `n` other items those that it passed. Delta-method interval.
+
+    Where the judge was always right or always wrong on one side, half an item is added to each of the
+    two counts (Haldane 1956), since a variance of 0 would claim to know the rate exactly.
+    """
+    if n <= 0 or n_positive <= 0 or n_negative <= 0:
+        why = "no item was judged" if n <= 0 else "the labels need items that passed and items that failed"
+        return undefined(why, n=max(0, n), unit="item")
+    n_labelled = n_positive + n_negative
+    p, of_p = judge_positive / n, n
+    sensitivity, of_s = _rate(true_positive, n_positive)
+    specificity, of_t = _rate(true_negative, n_negative)
+    youden = sensitivity + specificity - 1
+    z = NormalDist().inv_cdf((1 + confidence) / 2)
+    noise = math.sqrt(sensitivity * (1 - sensitivity) / of_s + specificity * (1 - specificity) / of_t)
+    if youden - z * noise <= 0:
+        why = (
+            f"the judge is not shown to be better than chance (sensitivity {sensitivity:.2f} "
+            f"and specificity {specificity:.2f} on {n_labelled} labels)"
+        )
+        return undefined(why, n=n, unit="item")
+    share = (p + specificity - 1) / youden
+    variance = (
+        p * (1 - p) / of_p
+        + share**2 * sensitivity * (1 - sensitivity) / of_s
+        + (1 - share) ** 2 * specificity * (1 - specificity) / of_t
+    ) / youden**2
+    half = z * math.sqrt(variance)
+    inside = min(1.0, max(0.0, share))
+    low, high = min(inside, max(0.0, share - half)), max(inside, min(1.0, share + half))
+    method = f"Rogan-Gladen share from {n_labelled} labels, delta-method interval"
+    if inside != share:
+        method += ", cut to 0 to 1"
+    return Estimate(inside, low, high, n, 0, 0, method, "item")
+
+
+def _rate(right: int, n: int) -> tuple[float, float]:
+    return ((right + 0.5) / (n + 1), n + 1.0) if right in (0, n) else (right / n, float(n))
+
+
+def corrected_share(labels: Numbers, judged: Numbers, confidence: float = 0.95) -> Estimate:
+    """The same item by item: 1 is a pass, 0 a fail, none is no label or no answer of the judge.
+
+    The labelled items tell how the judge errs, the others how often it passes.
+    """
+    import numpy as np
+
+    same_length(labels, judged)
+    y, f = floats(labels), floats(judged)
+    is_known = ~np.isnan(f)
+    n_failed = int(len(f) - is_known.sum())
+    rest = is_known & np.isnan(y)
+    positive, negative = is_known & (y == 1), is_known & (y == 0)
+    found = rogan_gladen(
+        int((f[positive] == 1).sum()),
+        int(positive.sum()),
+        int((f[negative] == 0).sum()),
+        int(negative.sum()),
+        int((f[rest] == 1).sum()),
+        int(rest.sum()),
+        confidence,
+    )
+    return Estimate(
+        found.value, found.low, found.high, found.n, n_failed, found.n_undefined, found.method, found.unit
+    )
