@@ -276,7 +276,17 @@ def test_a_renaming_may_give_the_reserved_keys(write):
     path = write({"item_id": "a", "doc": "d", "model": "m", "output": "y"})
     renames = {"id": "item_id", "group": "doc", "system": "model", "response": "output"}
     (item,) = ItemFile(path, renames)
-    assert (item.id, item.group, item.system, item.fields) == ("a", "d", "m", {"response": "y"})
+    assert (item.id, item.group, item.system, item.fields["response"]) == ("a", "d", "m", "y")
+
+
+def test_a_field_that_names_the_group_may_be_an_input_too(write):
+    (item,) = ItemFile(write({"question": "Why?", "answer": "So."}), {"group": "question"})
+    assert (item.group, item.fields) == ("Why?", {"question": "Why?", "answer": "So."})
+
+
+def test_one_problem_of_many_lines_is_told_once(write):
+    text = problem_of(write(*[{"x": "1"}] * 9), check=lambda _item: ["field 'response' is missing. Add it."])
+    assert text.splitlines()[2:] == ["  lines 1, 2, 3, … (9 lines): field 'response' is missing. Add it."]
 
 
 def test_a_renaming_may_not_replace_a_field(write):

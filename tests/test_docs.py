@@ -47,7 +47,9 @@ def assert_comes_out(expected: list[str], printed: str) -> None:
         if line.strip() in ("", "…"):
             continue
         wanted = " ".join(line.rstrip("…").split())
-        assert any(" ".join(other.split()).startswith(wanted) for other in actual), f"missing: {line!r} in\n{printed}"
+        assert any(" ".join(other.split()).startswith(wanted) for other in actual), (
+            f"missing: {line!r} in\n{printed}"
+        )
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -63,7 +65,12 @@ def test_the_commands_of_a_page_print_what_it_says(page: Path, tmp_path: Path) -
                 assert re.search(rf"^{command.split()[1]}:", (ROOT / "Makefile").read_text(), re.M), command
                 continue
             done = subprocess.run(
-                ["bash", "-c", command], cwd=folder, env=environment, capture_output=True, encoding="utf-8", check=False
+                ["bash", "-c", command],
+                cwd=folder,
+                env=environment,
+                capture_output=True,
+                encoding="utf-8",
+                check=False,
             )
             printed = done.stdout + done.stderr
             assert "Traceback" not in printed, command
@@ -72,7 +79,9 @@ def test_the_commands_of_a_page_print_what_it_says(page: Path, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_the_python_of_a_page_gives_what_it_says(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_python_of_a_page_gives_what_it_says(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
@@ -106,9 +115,13 @@ def test_a_command_that_is_not_run_has_flags_that_exist(page: str, command: str)
         path.append(word)
     code = "from adjudge.cli import main; main()"
     for depth in range(len(path), -1, -1):
-        done = subprocess.run([sys.executable, "-c", code, *path[:depth], "--help"], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [sys.executable, "-c", code, *path[:depth], "--help"], capture_output=True, text=True, check=False
+        )
         if done.returncode == 0:
             break
     for word in words:
         if word.startswith("-") and len(word) > 1 and not word[1:2].isdigit():
-            assert re.search(rf"(?<![\w-]){re.escape(word.split('=')[0])}\b", done.stdout), f"{page}: {command}: no flag {word}"
+            assert re.search(rf"(?<![\w-]){re.escape(word.split('=')[0])}\b", done.stdout), (
+                f"{page}: {command}: no flag {word}"
+            )

@@ -41,7 +41,8 @@ def test_reading_ten_times_as_much_takes_no_more_memory(tmp_path: Path) -> None:
     large, large_run = store_with(tmp_path / "large.db", 10_000)
     with small, large:
         peak_of_reading(small, small_run)  # the first time, statements are prepared and kept
-        assert peak_of_reading(large, large_run) < 1.2 * peak_of_reading(small, small_run)
+        # Bytes, not a ratio: what Python keeps for itself differs from run to run by a few hundred KB.
+        assert peak_of_reading(large, large_run) < peak_of_reading(small, small_run) + 1_000_000
 
 
 WHOLE_RUN = """

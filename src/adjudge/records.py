@@ -216,7 +216,16 @@ class Call(Struct, frozen=True):
 
 
 ErrorKind = Literal[
-    "rate_limited", "quota", "auth", "too_long", "server", "transport", "timeout", "bad_reply", "filtered", "missing"
+    "rate_limited",
+    "quota",
+    "auth",
+    "too_long",
+    "server",
+    "transport",
+    "timeout",
+    "bad_reply",
+    "filtered",
+    "missing",
 ]
 
 

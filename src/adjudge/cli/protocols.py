@@ -82,7 +82,10 @@ def _scale_text(scale: Scale | None) -> str:
 def show_protocol(
     ref: str = typer.Argument(..., metavar="ID|DIR", help="A built-in id, or the folder of a protocol."),
     item: str = typer.Option(
-        None, "--item", metavar="FILE:N", help="Show exactly what would be sent for line N of FILE."
+        None,
+        "--item",
+        metavar="FILE:N",
+        help="Show exactly what would be sent for item N of FILE: line N of JSONL, record N of CSV or Parquet.",
     ),
     rubric: Path = typer.Option(
         None, "--rubric", help="A rubric (TOML or JSON), for protocols that take one."
@@ -142,6 +145,8 @@ def _show_template(protocol: Protocol, as_json: bool) -> None:
         )
         return
     print_text(f"{protocol.id}@{protocol.digest}: {protocol.title}")
+    optional = f" [{', '.join(protocol.optional)}]" if protocol.optional else ""
+    print_text(f"fields of an item: {', '.join(protocol.inputs)}{optional}")
     for role, text in texts.items():
         if text:
             print_text(f"--- {role} ---\n{text}")

@@ -152,6 +152,9 @@ def export_command(
     from ..engine import EXPORT_COLUMNS, export_row, results
     from ..store import open_store
 
+    if form is None:
+        suffix = output.suffix.lower().lstrip(".") if output is not None else ""
+        form = suffix if suffix in ("csv", "parquet") else "jsonl"
     if form not in ("jsonl", "csv", "parquet"):
         raise DataError(f"--format {form}: choose jsonl, csv or parquet.")
     if form == "parquet" and output is None:
@@ -162,7 +165,7 @@ def export_command(
             if form == "jsonl":
                 _write_jsonl(rows, file)
             elif form == "csv":
-                _write_csv(rows, EXPORT_COLUMNS, file)
+                _write_csv(rows, tuple(EXPORT_COLUMNS), file)
             else:
                 from ..data import write_parquet
 

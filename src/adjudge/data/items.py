@@ -228,7 +228,8 @@ class _UnseenFields:
 def _renamed(row: Row, renames: Mapping[str, str]) -> Row:
     """The row with its fields under the names of the inputs; all renames happen at once."""
     taken = {name: row[field] for name, field in renames.items() if field in row}
-    gone = set(renames.values())
+    # What names the item (`--map group=question`) may be shown to the judge as well: it stays.
+    gone = {field for name, field in renames.items() if name not in RESERVED}
     for name in taken:
         if name in row and name not in gone:
             raise BadRowError(

@@ -10,7 +10,7 @@ import datetime
 import decimal
 import io
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -92,13 +92,13 @@ def _plain(name: str, value: object) -> object:
     )
 
 
-def write_parquet(rows: Iterator[dict[str, Any]], columns: Sequence[str], file: IO[bytes]) -> None:
-    """Write rows as one Parquet file. Numbers stay numbers, lists become lists of texts."""
+def write_parquet(rows: Iterator[dict[str, Any]], columns: Mapping[str, type], file: IO[bytes]) -> None:
+    """Write rows as one Parquet file; `columns` are their names with the Python type of each."""
     try:
         import polars as pl
     except ModuleNotFoundError:
         raise DataError("Parquet needs polars. Install it: pip install 'adjudge[data]'") from None
-    frame = pl.DataFrame(list(rows), infer_schema_length=None)
-    if frame.is_empty():
-        frame = pl.DataFrame({column: [] for column in columns})
-    frame.select(list(columns)).write_parquet(file)
+    # The types are given, not guessed: two exports must fit together though a column of one is empty.
+    kinds: dict[type, Any] = {str: pl.String, float: pl.Float64, int: pl.Int64, list: pl.List(pl.String)}
+    schema = {name: kinds[kind] for name, kind in columns.items()}
+    pl.DataFrame(list(rows), schema=schema).write_parquet(file)

@@ -54,6 +54,17 @@ class Table:
         )
 
 
+_TOLD_APART = 3
+"""The same problem on more rows than this is told once."""
+
+
+def _where(unit: str, places: list[int]) -> str:
+    if len(places) == 1:
+        return f"{unit} {places[0]}"
+    first = ", ".join(str(place) for place in places[:3])
+    return f"{unit}s {first}, … ({len(places):,} {unit}s)"
+
+
 class Problems:
     """What is wrong with one file: gathered in any order, told in the file's order."""
 
@@ -82,8 +93,18 @@ class Problems:
     def texts(self) -> tuple[str, ...]:
         """Each problem with its place before it; those of the file as a whole first."""
         unit = self._table.unit
-        found = sorted(self._found, key=lambda found: found[0])
-        return tuple(f"{unit} {place}: {text}" if place else text for place, text in found)
+        places: dict[str, list[int]] = {}
+        for place, text in sorted(self._found, key=lambda found: found[0]):
+            places.setdefault(text, []).append(place)
+        told = [
+            (at, text)
+            for text, found in places.items()
+            for at in (
+                [found] if len(found) > _TOLD_APART and 0 not in found else [[place] for place in found]
+            )
+        ]
+        told.sort(key=lambda one: one[0][0])
+        return tuple(f"{_where(unit, at)}: {text}" if at != [0] else text for at, text in told)
 
     def error(self) -> DataError:
         """All of them as one error."""

@@ -73,9 +73,9 @@ class Loop:
         on_progress: Callable[[Progress], None] | None = None,
     ) -> None:
         self._plan, self._store, self._run = plan, store, run
-        # Twice as many: while one half is in flight, the other is read and stored.
+        # Twice as many: while one half is being asked, the other is ready to be.
         self._room = asyncio.Semaphore(2 * concurrency)
-        self._in_flight = {model.endpoint: asyncio.Semaphore(concurrency) for model in plan.models}
+        self._turns = {model.endpoint: asyncio.Semaphore(_turns(concurrency)) for model in plan.models}
         self._budget_usd = budget_usd
         self._tasks: set[asyncio.Task[None]] = set()
         self._waiting: list[Place] = []
@@ -202,29 +202,32 @@ class Loop:
     # -- one call
 
     async def _ask(self, place: Place) -> None:
-        self.progress.in_flight += 1
-        try:
-            reply = await self._ask_model(place.slot, place.call)
-        finally:
-            self.progress.in_flight -= 1
-            self._asking.discard(place.call.key)
-        if reply is None:
-            return
-        if reply.error is not None:
-            await self._store.put(self._run, place.seq, place.slot.number, place.call, reply, None)
-            self._count(None)
-            return
-        await self._read(place, reply, is_stored=False)
+        # A turn lasts until the reply is durable: a crash can cost no more calls than there are turns.
+        async with self._turns[place.slot.model.endpoint]:
+            try:
+                reply = await self._ask_model(place.slot, place.call)
+            finally:
+                self._asking.discard(place.call.key)
+            if reply is None:
+                return
+            if reply.error is not None:
+                await self._store.put(self._run, place.seq, place.slot.number, place.call, reply, None)
+                self._count(None)
+                return
+            await self._read(place, reply, is_stored=False)
 
     async def _ask_model(self, slot: Slot, call: Call) -> Reply | None:
         """The reply to a call that is ours to ask; none where the run was stopped before its turn came."""
-        async with self._in_flight[slot.model.endpoint]:
-            if self._is_stopping():
-                await self._store.release([call.key])
-                return None
+        if self._is_stopping():
+            await self._store.release([call.key])
+            return None
+        self.progress.in_flight += 1
+        try:
             reply = await self._reply_of(slot, call)
-            self.progress.cost_usd += reply.cost_usd or 0.0
-            return reply
+        finally:
+            self.progress.in_flight -= 1
+        self.progress.cost_usd += reply.cost_usd or 0.0
+        return reply
 
     async def _reply_of(self, slot: Slot, call: Call) -> Reply:
         try:
@@ -237,7 +240,8 @@ class Loop:
 
     async def _read_stored(self, place: Place, reply: Reply) -> None:
         self.progress.cached += 1
-        await self._read(place, reply, is_stored=True)
+        async with self._turns[place.slot.model.endpoint]:  # it may have to ask again
+            await self._read(place, reply, is_stored=True)
 
     async def _read(self, place: Place, reply: Reply, *, is_stored: bool) -> None:
         """Read a reply, ask once more where it holds no answer, and store what came of it."""
@@ -310,6 +314,14 @@ class Loop:
             task.cancel()
         if late:
             await asyncio.wait(late, timeout=0.5)
+
+
+def _turns(concurrency: int) -> int:
+    """How many calls may be asked and not yet durable: as many as may be in flight.
+
+    Beyond the usual number some more, or a host that answers at once would wait for the disk.
+    """
+    return concurrency + max(0, concurrency - 64)
 
 
 def _has_failed(judgment: Judgment) -> bool:

@@ -118,10 +118,12 @@ def _judgment(place: Asked, again: Asked | None, protocol: Protocol, params: Par
     return judgment
 
 
-EXPORT_COLUMNS = (
-    "item", "system", "group", "protocol", "criterion", "subject", "model", "score", "normalized", "status", "how",
-    "estimator", "samples", "n_failed", "choice", "confidence", "explanation", "system_a", "system_b", "flags",
-)  # fmt: skip
+EXPORT_COLUMNS: dict[str, type] = {
+    "item": str, "system": str, "group": str, "protocol": str, "criterion": str, "subject": str, "model": str,
+    "score": float, "normalized": float, "status": str, "how": str, "estimator": str, "samples": int, "n_failed": int,
+    "choice": str, "confidence": float, "explanation": str, "system_a": str, "system_b": str, "flags": list,
+}  # fmt: skip
+"""The columns of an export, in their order, each with its type."""
 
 
 def export_row(result: Result) -> dict[str, Any]:

@@ -23,14 +23,18 @@ _WORDS: dict[str, float] = (
 )
 
 _DIGITS = r"[0-9]++(?:\.[0-9]++)?+"
-_UNIT = r"(?:점|颗星|顆星|分|[点點](?![0-9零〇一二三四五六七八九])|星|점수|개|points?\b|pts?\b|stars?\b|marks?\b)"
+_UNIT = (
+    r"(?:점|颗星|顆星|分|[点點](?![0-9零〇一二三四五六七八九])|星|점수|개|points?\b|pts?\b|stars?\b|marks?\b)"
+)
 _WORD = r"(?:(?:zero|one|two|three|four|five|six|seven|eight|nine|ten)\b|[零〇一二两兩三四五六七八九十]|[영일이삼사오육칠팔구십]|하나|둘|셋|넷|다섯|여섯|일곱|여덟|아홉|열|[한두세네](?=\s?점))"
 
 _BLOB = re.compile(r"[0-9][0-9]*+(?:[.,:/_~–—−-][0-9]++)*+")
 _PLAIN = re.compile(r"([0-9]++(?:\.[0-9]++)?+)(?:/([0-9]++(?:\.[0-9]++)?+))?+")
 _THOUSANDS = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})++")
 _WORD_AT = re.compile(_WORD, re.I)
-_CJK_DECIMAL = re.compile(r"([零〇一二三四五六七八九十])[点點]([零〇一二三四五六七八九])(?![零〇一二三四五六七八九十])")
+_CJK_DECIMAL = re.compile(
+    r"([零〇一二三四五六七八九十])[点點]([零〇一二三四五六七八九])(?![零〇一二三四五六七八九十])"
+)
 _STARS = re.compile(r"((?:[★⭐🌟]\ufe0f?+){1,20})((?:☆\ufe0f?+){0,20})(?![★⭐🌟☆])")
 _HALF = re.compile(r"\s?½|\sand\sa\shalf\b|(?<=分)半", re.I)
 _NOT_A_NUMBER_AFTER = re.compile(r"[A-Za-z_+²³°℃]|-[A-Za-z]|\s?(?:percent\b|°)", re.I)

@@ -223,7 +223,9 @@ class _FolderReader:
                 key="scale",
             )
             return None
-        scale = Scale(given.low, given.high, best if best is not None else "unknown", given.step, levels, names)  # type: ignore[arg-type]
+        scale = Scale(
+            given.low, given.high, best if best is not None else "unknown", given.step, levels, names
+        )  # type: ignore[arg-type]
         for level in {*levels, *names}:
             if scale.status_of(level) != "ok":
                 message = f"criterion '{name}' describes level {level:g}, which is not on its scale."

@@ -17,7 +17,7 @@ from .arrays import Numbers, floats, same_length
 from .coefficients import NAMES, Kind, single
 from .crossed import Level, Pairs, pairs, replicates, stacked, value
 from .dependent import Test, williams
-from .levels import cannot_resample, cautions_of, correlation, unit_of, why_undefined
+from .levels import cannot_resample, cautions_of, correlate, unit_of, why_undefined
 from .resample import N_RESAMPLES, Resample, blocks, generator, interval_or_why
 from .undefined import cautioned, undefined, without_interval
 
@@ -39,7 +39,7 @@ class Versus(Struct, frozen=True):
     """at item level only; takes items as independent"""
 
 
-def versus(
+def compare_judges(
     first: Numbers,
     second: Numbers,
     human: Numbers,
@@ -63,7 +63,7 @@ def versus(
     people = np.where(is_missing, np.nan, people)
     sides = [pairs(side.tolist(), people.tolist(), groups, systems) for side in (a, b)]
     each = [
-        correlation(
+        correlate(
             side.tolist(), people.tolist(), kind, level, groups=groups, systems=systems,
             resample=resample, n_resamples=n_resamples, seed=seed, confidence=confidence,
         )
