@@ -86,17 +86,17 @@ def test_one_pass_gives_what_asking_the_server_token_by_token_gives(scorer: Scor
     server = Server(weights, n_ctx=256, places=1, threads=1)
     gaps = []
     try:
-        for n, token in enumerate(after):
-            # All of the vocabulary, so that an unlikely token is among the alternatives, too.
+        for n in (0, 1, len(after) - 1):
+            # Enough alternatives for a token that is not very likely to be among them.
             request = {
                 "prompt": before + after[:n],
                 "max_tokens": 1,
-                "n_probs": scorer.n_vocab,
+                "n_probs": 3000,
                 "temperature": 0.0,
             }
             (told,) = server.complete(request)["choices"][0]["logprobs"]["content"]
             slow = {entry["id"]: entry["logprob"] for entry in told["top_logprobs"]}
-            gaps.append(scored.logprobs[n] - slow[token])
+            gaps.append(scored.logprobs[n] - slow[after[n]])
     finally:
         server.close()
         library.listen()
@@ -360,6 +360,20 @@ def test_a_schema_holds_the_reply_and_the_run_says_what_the_model_is(weights: Pa
     assert len(one.logprobs[0].top) == 5
     assert "".join(token.token for token in one.logprobs).startswith(one.text)
     assert any("does not follow rubrics" in text for text in model.adjustments)
+
+
+def test_a_model_without_a_chat_template_gives_likelihoods_and_refuses_to_answer(
+    weights: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "bare.gguf"
+    content = weights.read_bytes()
+    assert content.count(b"tokenizer.chat_template") == 1
+    path.write_bytes(content.replace(b"tokenizer.chat_template", b"tokenizer.no_template__"))
+    with pytest.raises(ModelError, match="has no chat template"):
+        ask_all(LocalModel("local:bare.gguf", path, threads=1), [call("How are you?", None, "generate")])
+    (reply,) = ask_all(LocalModel("local:bare.gguf", path, threads=1), [call(SOURCE, "It rains.")])
+    assert reply.error is None
+    assert reply.logprobs
 
 
 def test_a_prompt_that_is_too_long_to_answer_is_an_error(weights: Path) -> None:

@@ -159,7 +159,9 @@ def test_a_run_in_which_all_failed_says_so_first() -> None:
 
 def test_an_unknown_direction_is_said() -> None:
     facts = RunFacts(scales={("p", "clarity"): Scale(1, 5, "unknown", 1)})
-    assert "contradicts itself" in said(summarise(results(VARIED), facts=facts), "direction_unknown")
+    assert "which end of the scale of clarity is good" in said(
+        summarise(results(VARIED), facts=facts), "direction_unknown"
+    )
 
 
 def test_log_probabilities_of_two_models_are_not_comparable() -> None:
@@ -188,3 +190,12 @@ def test_order_and_position_are_said_where_they_decide() -> None:
     fair = summarise(rows[:7], facts=RunFacts(first_shown={"overall": (7, 14)}))
     assert not said(fair, "order_conflict")
     assert not said(fair, "position")
+
+
+def test_what_was_never_judged_is_said_first() -> None:
+    facts = RunFacts(n_planned=140, n_left_out=7, call_errors={"timeout": 3, "rate_limited": 1})
+    summary = summarise(results(VARIED), facts=facts)
+    assert [caution.kind for caution in summary.warnings][:3] == ["incomplete", "left_out", "failed_calls"]
+    assert "Only 100 of 140 items are judged" in said(summary, "incomplete")
+    assert "7 bad lines" in said(summary, "left_out")
+    assert "4 calls brought no reply (rate limited 1, timeout 3)" in said(summary, "failed_calls")

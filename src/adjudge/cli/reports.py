@@ -17,6 +17,7 @@ import typer
 from ..errors import DataError
 from .options import AS_JSON, RUN, STORE
 from .output import print_json, print_table, print_text
+from .replies import show_replies
 
 
 def report_command(
@@ -45,7 +46,10 @@ def show_report(store: str, name: str, *, as_json: bool = False, as_markdown: bo
     return summary.n_scores - summary.n_failed
 
 
-runs_app = typer.Typer(help="The runs of a store: list, rename, delete.", rich_markup_mode=None)
+runs_app = typer.Typer(
+    help="The runs of a store: list, show the replies of one, rename, delete.", rich_markup_mode=None
+)
+runs_app.command("show")(show_replies)
 
 
 @runs_app.callback(invoke_without_command=True)

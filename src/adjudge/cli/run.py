@@ -97,7 +97,7 @@ def run_command(
 
     request = Request(
         items=str(items), protocols=tuple(protocols), models=tuple(models), store=str(store), run=name, rubric=rubric,
-        examples=examples, criterion=criterion, steps=_steps(steps), renames=parse_renames(renames), samples=samples,
+        examples=examples, criterion=criterion, steps=_steps(steps), map=parse_renames(renames), samples=samples,
         estimator=estimator, order=order, temperature=temperature, max_tokens=max_tokens, seed=seed, reask=reask,  # type: ignore[arg-type]
         limit=limit, concurrency=concurrency, rpm=rpm, tpm=tpm, budget=budget, price=_price(price), key_env=key_env,
         skip_bad=skip_bad, command=("adjudge", *sys.argv[1:]),

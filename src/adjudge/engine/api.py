@@ -6,6 +6,7 @@ The request path is written once, here; `thread` makes it available to code with
 from __future__ import annotations
 
 import asyncio
+import difflib
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -57,7 +58,8 @@ class Request(Struct, frozen=True, kw_only=True):
     examples: str | Path | None = None
     criterion: str = ""
     steps: Sequence[str] | Literal["generate"] = ()
-    renames: Mapping[str, str] = {}
+    map: Mapping[str, str] = {}
+    """input → field of the items, where they go by another name"""
     samples: int = 1
     estimator: Estimator | None = None
     order: OrderPolicy = "both"
@@ -135,9 +137,10 @@ def prepare(request: Request, network: Network, opened: list[Model], *, is_dry: 
     def problems(item: Item) -> list[str]:
         return [problem for protocol in protocols for problem in problems_of(protocol, item)]
 
-    items = open_items(request.items, request.renames, problems, request.limit)
+    items = open_items(request.items, request.map, problems, request.limit)
     n_items = items.check(skip_bad=request.skip_bad)
-    manifest = manifest_of(plan, items.described(), request.command, __version__)
+    told = {**items.described(), "n": n_items, "left_out": len(items.bad()) if request.skip_bad else 0}
+    manifest = manifest_of(plan, told, request.command, __version__)
     return Prepared(plan, items, n_items, manifest, items.bad() if request.skip_bad else ())
 
 
@@ -202,8 +205,9 @@ async def run_async(
 ) -> Run:
     """Judge items and store every call, reply and judgment; the same request again asks only what is missing.
 
-    `options` are the fields of `Request`: store, run, rubric, examples, criterion, samples, estimator, …
-    and `watcher`, who is told how it goes on.
+    Options, all by name: store, run, rubric, examples, criterion, steps, map (input → field), samples, estimator, order,
+    temperature, max_tokens, seed, reask, limit, concurrency, rpm, tpm, budget, price, key_env, skip_bad; each means what the
+    flag of `adjudge run` means. `watcher`, a `Watcher`, is told how it goes on.
     """
     request, watcher = requested(items, protocol, model, options)
     return await execute(request, watcher)
@@ -212,6 +216,12 @@ async def run_async(
 def requested(items: Any, protocol: Any, model: Any, options: dict[str, Any]) -> tuple[Request, Watcher]:
     """The request, and who watches it, that a call of `run` or `run_async` means."""
     watcher = options.pop("watcher", None) or Watcher()
+    known = set(Request.__struct_fields__) - {"items", "protocols", "models"}
+    for name in options:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, 1)
+            hint = f"Did you mean '{near[0]}'?" if near else f"The options are: {', '.join(sorted(known))}."
+            raise DataError(f"run has no option '{name}'. {hint}")
     return Request(items=items, protocols=_as_tuple(protocol), models=_as_tuple(model), **options), watcher
 
 

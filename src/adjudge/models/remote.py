@@ -219,7 +219,8 @@ class RemoteModel(Model):
             raise ModelError(self._gate.given_up)
         tries.attempts += 1
         tries.timeouts += fault.kind == "timeout"
-        if fault.is_unreached and not self._gate.was_reached and tries.attempts >= ATTEMPTS_UNREACHED:
+        is_hopeless = tries.attempts >= ATTEMPTS_UNREACHED or self._gate.is_broken
+        if fault.is_unreached and not self._gate.was_reached and is_hopeless:
             advice = "Check the address, and that the server is running."
             raise self._stop(replace(fault, message=f"{fault.message}. {advice}"), key)
         if tries.attempts >= ATTEMPTS or tries.timeouts >= TIMEOUTS:

@@ -31,6 +31,7 @@ _MOST_NAMED = 4
 def cautions(summary: Summary, spreads: Spreads) -> tuple[Caution, ...]:
     """All warnings, the gravest first."""
     return (
+        *_incomplete(summary),
         *_all_failed(summary),
         *_fake_models(summary),
         *_changed_models(summary),
@@ -46,11 +47,33 @@ def cautions(summary: Summary, spreads: Spreads) -> tuple[Caution, ...]:
     )
 
 
+def _incomplete(summary: Summary) -> Iterator[Caution]:
+    """What is not in the numbers because it was never judged."""
+    if summary.n_planned is not None and summary.n_items < summary.n_planned:
+        yield Caution(
+            "incomplete",
+            f"Only {summary.n_items} of {summary.n_planned} items are judged: the run was stopped. Give its command again to go on.",
+        )
+    if summary.n_left_out:
+        lines = (
+            "1 bad line of the items' file was"
+            if summary.n_left_out == 1
+            else f"{summary.n_left_out} bad lines of the items' file were"
+        )
+        yield Caution("left_out", f"{lines} left out, as asked for with --skip-bad.")
+    if summary.call_errors:
+        kinds = ", ".join(f"{kind.replace('_', ' ')} {n}" for kind, n in sorted(summary.call_errors.items()))
+        yield Caution(
+            "failed_calls",
+            f"{sum(summary.call_errors.values())} calls brought no reply ({kinds}). Give the command again: they are asked anew.",
+        )
+
+
 def _all_failed(summary: Summary) -> Iterator[Caution]:
     if summary.n_scores and summary.n_failed == summary.n_scores:
         yield Caution(
             "all_failed",
-            f"None of the {summary.n_scores} scores could be read. Look at a few replies before anything else.",
+            f"None of the {summary.n_scores} scores could be read. Look at the replies first: adjudge runs show {summary.run or 'last'}.",
         )
 
 
@@ -178,8 +201,8 @@ def _unknown_directions(summary: Summary) -> Iterator[Caution]:
     if unknown:
         yield Caution(
             "direction_unknown",
-            f"The prompt of {_listed(unknown)} contradicts itself on which end of the scale is good: only raw values "
-            "are shown, and systems are not put in order by them.",
+            f"Nothing says for sure which end of the scale of {_listed(unknown)} is good: only raw values are shown, "
+            "and systems are not put in order by them.",
         )
 
 

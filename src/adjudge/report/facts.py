@@ -52,6 +52,12 @@ class RunFacts(Struct, frozen=True):
     n_calls: int = 0
     n_cached: int = 0
     """calls that were answered from the store and cost nothing"""
+    n_planned: int | None = None
+    """items that the run was given; fewer are judged where it was stopped"""
+    n_left_out: int = 0
+    """bad lines of the items' file that were left out on request"""
+    call_errors: dict[str, int] = {}
+    """kind of error → calls that brought no reply"""
     adjustments: tuple[str, ...] = ()
     """what was asked of a model and is not sent, because the model refuses it"""
     flags: dict[str, int] = {}

@@ -44,6 +44,9 @@ def facts_of(store: Store, run: RunRow) -> RunFacts:
         seconds=run.seconds,
         n_calls=totals.places,
         n_cached=max(0, totals.replies - totals.paid_replies),
+        n_planned=run.manifest["items"].get("n"),
+        n_left_out=run.manifest["items"].get("left_out", 0),
+        call_errors={kind: n for kind, n in totals.failed.items() if n},
         first_shown=_first_shown(store.judgments(run), protocols),
     )
 

@@ -10,7 +10,10 @@ from ..records import Estimate, Estimator, Scale
 from ..stats import Bounds, Spread
 
 CautionKind = Literal[
-    "all_failed", "fake_model", "model_changed", "uneven_failures", "partial_panel", "no_information", "few_groups",
+    "incomplete",
+        "left_out",
+        "failed_calls",
+        "all_failed", "fake_model", "model_changed", "uneven_failures", "partial_panel", "no_information", "few_groups",
     "near_duplicates", "injection_suspected", "order_conflict", "position", "direction_unknown", "not_comparable",
 ]  # fmt: skip
 
@@ -156,3 +159,6 @@ class Summary(Struct, frozen=True):
     seconds: float
     n_calls: int
     n_cached: int
+    n_planned: int | None = None
+    n_left_out: int = 0
+    call_errors: dict[str, int] = {}

@@ -61,6 +61,9 @@ def summarise(results: Iterable[Result], *, facts: RunFacts | None = None) -> Su
         seconds=facts.seconds,
         n_calls=facts.n_calls,
         n_cached=facts.n_cached,
+        n_planned=facts.n_planned,
+        n_left_out=facts.n_left_out,
+        call_errors=facts.call_errors,
     )
     return structs.replace(summary, warnings=cautions(summary, _spreads(tally, labels, scales)))
 

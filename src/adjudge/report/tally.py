@@ -208,7 +208,9 @@ def _put(scores: Scores, result: Result, key: int, item: int, value: float | Non
     n_samples = max(1, result.n_samples)
     is_usable = value is not None and math.isfinite(value)
     scores.n_samples += n_samples
-    scores.n_samples_failed += min(n_samples, result.n_failed) if is_usable else n_samples
+    # Of a pair that came to nothing, one order may have been read all the same.
+    n_failed = result.n_failed or (0 if is_usable else n_samples)
+    scores.n_samples_failed += min(n_samples, n_failed)
     if value is not None and is_usable:
         scores.ok.add(key, value, group, is_grouped=is_grouped, is_marked=is_marked)
         return True

@@ -93,7 +93,10 @@ def check_installed() -> None:
     """`ModelError` where the extra is missing, or another version of it is there."""
     if not is_installed():
         raise ModelError(f"local models need the package xllamacpp, which is not installed. {_INSTALL}")
-    found = importlib.metadata.version("xllamacpp")
+    try:
+        found = importlib.metadata.version("xllamacpp")
+    except importlib.metadata.PackageNotFoundError:
+        found = "an unknown version"
     if found != VERSION:
         raise ModelError(
             f"local models need xllamacpp {VERSION}, and {found} is installed: its C interface may be laid out "
