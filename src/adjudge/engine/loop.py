@@ -205,22 +205,29 @@ class Loop:
         # A turn lasts until the reply is durable: a crash can cost no more calls than there are turns.
         async with self._turns[place.slot.model.endpoint]:
             try:
-                reply = await self._ask_model(place.slot, place.call)
+                await self._ask_in_turn(place)
+            except Exception as fault:
+                self.stop(fault)  # before whoever is next gets this turn
+                raise
             finally:
                 self._asking.discard(place.call.key)
-            if reply is None:
-                return
-            if reply.error is not None:
-                await self._store.put(self._run, place.seq, place.slot.number, place.call, reply, None)
-                self._count(None)
-                return
-            await self._read(place, reply, is_stored=False)
+
+    async def _ask_in_turn(self, place: Place) -> None:
+        reply = await self._ask_model(place.slot, place.call)
+        if reply is None:
+            return
+        if reply.error is not None:
+            await self._store.put(self._run, place.seq, place.slot.number, place.call, reply, None)
+            self._count(None)
+            return
+        await self._read(place, reply, is_stored=False)
 
     async def _ask_model(self, slot: Slot, call: Call) -> Reply | None:
         """The reply to a call that is ours to ask; none where the run was stopped before its turn came."""
         if self._is_stopping():
             await self._store.release([call.key])
             return None
+        self._store.check_room()
         self.progress.in_flight += 1
         try:
             reply = await self._reply_of(slot, call)

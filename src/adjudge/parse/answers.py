@@ -1,4 +1,5 @@
-"""The places where a judge marks its answer: [[x]], [RESULT] x, <score>x</score>, "Score: x", a JSON key.
+"""The places where a judge marks its answer: [[x]], [RESULT] x, <score>x</score>, "Score: x", a JSON key;
+and those where it takes an answer back: "Correction: x", "on second thought, x", "4 → 3", 更正, 수정.
 
 A mark says where an answer begins and how strongly it claims to be the answer; what stands there is read by
 others. The text must be narrow, folded and without emphasis, with everything repeated set aside.
@@ -7,6 +8,7 @@ others. The text must be narrow, folded and without emphasis, with everything re
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
@@ -34,12 +36,13 @@ ANSWER_WORDS = tuple(
 """Words that may also name something else: the judge's own answer to the task, a section."""
 
 _FINAL = re.compile(
-    r"\b(?:final|overall|total|my|average|mean|aggregate|combined|conclusion|verdict)\b|最终|最終|总|總|综合|綜合|整体|최종|종합|전체|총"
+    r"\b(?:final|overall|total|my|average|mean|aggregate|combined|conclusion|verdict|revised|corrected|adjusted|updated)\b|最终|最終|总|總|综合|綜合|整体|최종|종합|전체|총"
 )
 _NOT_AN_ANSWER = re.compile(
     r"\b(?:max(?:imum)?|min(?:imum)?|perfect|possible|highest|lowest|passing|confidence|certainty|probability|weight|reference|"
-    r"threshold|baseline|previous|expected|example|(?<!on\sa\s)scale|range|index|id|count|number|version|position|rank|year|date|page|"
-    r"line|step|length|words?|tokens?|human|f1|bleu|rouge|credit)\b|满分|滿分|最高|最低|만점|置信|信心|신뢰"
+    r"threshold|baseline|previous|prior|earlier|initial|tentative|provisional|preliminary|requested|suggested|claimed|desired|target|expected|"
+    r"deduct(?:ed|ions?)|penalt(?:y|ies)|errors|mistakes|example|(?<!on\sa\s)scale|range|index|id|count|number|version|position|rank|year|date|page|"
+    r"line|step|length|words?|tokens?|human|f1|bleu|rouge|credit)\b|满分|滿分|最高|最低|之前|扣分|만점|감점|이전|置信|信心|신뢰"
 )
 _PLAIN = frozenset(
     "the a an this that its your our so therefore thus hence and is given here here's i give it would assistant assistant's "
@@ -141,6 +144,8 @@ def _rank(text: str, start: int) -> int:
     if start and (text[start - 1].isalnum() and text[start - 1].isascii()):
         return 0
     before = text[max(0, start - 40) : start]
+    if "'s " in before:
+        before = before.replace("'s ", "s  ")
     cut = max(before.rfind(end) for end in _CLAUSE_ENDS)
     before = before[cut + 1 :].replace("_", " ")
     if _NOT_AN_ANSWER.search(before):
@@ -149,3 +154,122 @@ def _rank(text: str, start: int) -> int:
         return ANSWER
     words = _NOT_WORDS.sub(" ", before if before.isascii() else _PLAIN_CJK.sub(" ", before)).split()
     return LABEL if _PLAIN.issuperset(words) else PART
+
+
+class Correction(NamedTuple):
+    """Where a judge takes back what it said, and where the new answer would begin."""
+
+    start: int
+    at: int
+    announced: bool
+    """whether the words can mean nothing else; otherwise the new answer must stand close to them"""
+    is_tied: bool
+    """whether the words between make it an answer: "actually, I would give it"; or there are none"""
+
+
+_CORRECTING: dict[str, str] = {
+    "correction": r"\s?[:,–—-]",
+    "edit": r"(?:ed)?\s?:",
+    "update": r"d?\s?:",
+    "on second ": r"(?:thoughts?|reading|look)\b",
+    "on further ": r"(?:thought|reflection|consideration|reading|review)\b",
+    "on closer ": r"(?:reading|inspection|look|reflection)\b",
+    "on reflection": r"\b",
+    "wait": r"(?=[\s,.!:;–—-])",
+    "scratch that": r"\b",
+    "strike that": r"\b",
+    "changed my mind": r"\b",
+    "let me ": r"(?:revise|correct|change|reconsider|rethink|adjust)\b",
+    "reconsidering": r"\b",
+    "i meant": r"\b",
+    "i mean": r"\b(?=[\s,])",
+    "oops": r"\b",
+    "my mistake": r"\b",
+    "i misread": r"\b",
+    "no, ": r"",
+    "更正": r"",
+    "修正": r"",
+    "纠正": r"",
+    "정정": r"",
+    "수정": r"",
+}
+"""What announces a correction, each with what must follow it."""
+
+_CHANGING: dict[str, str] = {
+    "actually": r"\b",
+    "rather": r"\b(?!\sthan)",
+    "instead": r"\b(?!\sof)",
+    "revis": r"(?:ed?|ing)\b",
+    "lower": r"(?:ed|ing)?\b",
+    "raise": r"d?\b",
+    "reduc": r"(?:ed?|ing)\b",
+    "increas": r"(?:ed?|ing)\b",
+    "downgrad": r"(?:ed?|ing)\b",
+    "upgrad": r"(?:ed?|ing)\b",
+    "adjust": r"(?:ed|ing)?\b",
+    "chang": r"(?:ed?|ing)\b",
+    "make that": r"\b",
+    "->": r"",
+    "=>": r"",
+    "→": r"",
+    "⇒": r"",
+    "改为": r"",
+    "改成": r"",
+    "改到": r"",
+    "调整为": r"",
+    "降为": r"",
+    "降到": r"",
+    "升到": r"",
+    "提高到": r"",
+    "应为": r"",
+}
+"""What may change an answer, and may as well belong to the prose."""
+
+_CUES = [
+    (word, re.compile(tail), words is _CORRECTING)
+    for words in (_CORRECTING, _CHANGING)
+    for word, tail in words.items()
+]
+_ASCII_CUES = [cue for cue in _CUES if cue[0].isascii()]
+MOST_CORRECTIONS = 20
+"""How often one of these words is looked at."""
+
+_TO_NEW_ANSWER = re.compile(
+    r"((?:[\s:,;.!\"'(\[…–—-]|(?:i|i'd|i'll|i'm|it|it's|its|is|was|this|that|that's|would|will|should|must|be|the|my|to|as|of|at|say|think|feel|no|wait|so|now|"
+    r"again|after|upon|re-?reading|re-?considering|reflection|final|overall|correct|corrected|revised|revise|new|true|actual|right|more|like|fair|fairer|"
+    r"too|high|low|generous|harsh|strict|lenient|down|up|only|just|better|best|winner|which|and|but|or|rather|actually|instead|"
+    r"a(?=\s(?:[0-9]|zero|one|two|three|four|five|six|seven|eight|nine|ten|score|rating))"
+    r"|scor(?:e|ing)|rat(?:e|ing)|grade|answer|verdict|choice|choose|choosing|select|pick|prefer|go|with|giv(?:e|ing)|mak(?:e|ing)|mean|meant|"
+    r"lower(?:ing)?|rais(?:e|ing)|reduc(?:e|ing)|increas(?:e|ing)|chang(?:e|ed|ing)|set|assign|award|deserves|merits|response|summary|mind)(?![a-z])"
+    r"|最终|得分|评分|分数|应该|[应为给打到是我]|점수는|점수를|점수){0,40}+)"
+)
+_TYING = re.compile(
+    r"scor|rat(?:e|ing)|grade|answer|verdict|choice|choos|select|pick|prefer|go with|giv|mak(?:e|ing)|lower|rais|chang|assign|award|deserve|merit|\bto\b|"
+    r"i(?:'d|\swould)\ssay|分|给|打|점수"
+)
+_CHANGED_TO_KOREAN = re.compile(r"([0-9]++(?:\.[0-9]++)?+)\s?점?으?로\s?(?:최종\s?)?$")
+
+
+def corrections(text: str, start: int) -> Iterator[Correction]:
+    """Where the judge may replace an answer that ended at `start`, in order."""
+    found: list[Correction] = []
+    for word, tail, announced in _ASCII_CUES if text.isascii() else _CUES:
+        at = text.find(word, start)
+        for _ in range(MOST_CORRECTIONS):
+            if at < 0:
+                break
+            rest = tail.match(text, at + len(word))
+            if rest and not (word[0].isascii() and text[at - 1 : at].isalpha()):
+                found.append(_correction(text, start, at, rest.end(), announced))
+            at = text.find(word, at + len(word))
+    return iter(sorted(found))
+
+
+def _correction(text: str, start: int, cue: int, end: int, announced: bool) -> Correction:
+    before = _CHANGED_TO_KOREAN.search(text, max(start, cue - 16), cue)
+    if before:
+        return Correction(cue, before.start(1), announced, True)
+    filler = _TO_NEW_ANSWER.match(text, end)
+    at = filler.end() if filler else end
+    is_close = cue - start <= 12 and not text[start:cue].strip(" ,;:.!–—-점分(").removeprefix("or")
+    return Correction(cue, at, announced, is_close or _TYING.search(text, end, at) is not None)

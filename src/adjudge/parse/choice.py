@@ -2,7 +2,8 @@
 
 The ladder is that of `score.py`: the whole reply is the choice (strict); otherwise what is marked as the answer,
 the option that a reply opens with, the sentence that names a winner, and last what is marked in a code block.
-A judge that weighs and does not decide has chosen nothing; a tie that was not offered is no choice either.
+A judge that weighs and does not decide has chosen nothing; a tie that was not offered is no choice either. A
+judge that corrects itself behind its choice has the last word.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import re
 from collections.abc import Iterable
 
 from ..records import Reading
-from .answers import ANSWER_WORDS, VERDICT_WORDS, Mark, hard_marks, labels
+from .answers import ANSWER_WORDS, VERDICT_WORDS, Mark, corrections, hard_marks, labels
 from .options import Found, Options, options_for
 from .refusal import declines
 from .text import folded, narrow, set_aside, window, without_emphasis
@@ -28,7 +29,8 @@ _FILLER = re.compile(
 )
 _OPENING = re.compile(r"(?:\ufffc++\s++)*+(?:[-•·>\"'“:`]|\s){0,6}")
 _HEAD_ENDS = re.compile(r"\s{0,2}(?:$|[\n,;!.(\[=，；！。（\ufffc)]|:|[-–—]\s)")
-_LAST_LINE = re.compile(r"\n[ \t]*+([^\s][^\n]{0,40})$")
+_LAST_LINE = re.compile(r"(?:\n[ \t]*+|[^\W\d_]{2}[.!?。][ \t]{1,2})([^\s.!?。][^\n.!?。]{0,40}[.。]?)$")
+_REPLACED_ENDS = re.compile(r"\s?(?:$|[.!,;\n)\]。]|(?:is|as|wins|gives|because|since|for)\b)")
 _PLAIN_TIE = re.compile(r"(?:an?\s)?(?:tie|draw|平|동점|무승부|引)")
 _ABSTAINS = re.compile(r"[\s\"'`(\[:]{0,6}(?:n/a\b|not\sapplicable|unable|cannot)")
 
@@ -67,6 +69,24 @@ def _strict(reply: str, names: Options) -> Found | None:
 def _anchored(reply: str, names: Options) -> Found | Reading | None:
     cased = without_emphasis(set_aside(reply))
     own = folded(cased)
+    found = _spoken(reply, cased, own, names)
+    return _corrected(cased, own, found, names) if isinstance(found, Found) else found
+
+
+def _corrected(cased: str, own: str, found: Found, names: Options) -> Found:
+    """The choice, or the one that the judge replaces it by further on."""
+    for correction in corrections(own, found.end):
+        changed = names.value_at(own, correction.at) if correction.announced or correction.is_tied else None
+        if changed is None or not _REPLACED_ENDS.match(own, _closed(own, changed.end)):
+            continue
+        # A small letter on its own is an article: "wait, a good answer …".
+        is_letter = changed.end - changed.start == 1 and cased[changed.start].isalpha()
+        if not is_letter or cased[changed.start].isupper():
+            found = changed
+    return found
+
+
+def _spoken(reply: str, cased: str, own: str, names: Options) -> Found | Reading | None:
     marked = _marked(own, names)
     if marked is not None:
         return marked

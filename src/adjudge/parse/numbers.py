@@ -1,8 +1,9 @@
 """Numbers as judges write them, each with its place in the text.
 
 Digits, decimals, "4/5", "4 out of 5", "4점", "5점 만점에 4점", "8分", "满分10分，得8分", and the words for zero
-to ten in English, Korean and Chinese. What looks like a number and is none is passed over: versions, dates,
-ranges, ordinals, money, "1_0". This file does not know any scale: whether a number is a score is for others.
+to ten in English, Korean and Chinese. A sum is its result: "5 - 2 = 3" is a three. What looks like a number and
+is none is passed over: versions, dates, ranges, ordinals, money, "1_0", sums without a result, the name of a
+scale ("10分制"). This file does not know any scale: whether a number is a score is for others.
 
 The text must have gone through `text.narrow` first. All patterns are linear: none gives back what it took.
 """
@@ -53,11 +54,21 @@ _FULL_MARKS_AFTER = re.compile(
     re.I,
 )
 _TOP_FIRST = re.compile(
-    rf"({_DIGITS}|{_WORD})\s?(?:점\s?만점(?:에서?|\s?중)?|점\s?중(?:에서?)?|点満点中|分满分[,，]?|分中|分制[,，]?)"
+    rf"({_DIGITS}|{_WORD})\s?(?:점\s?만점(?:에서?|\s?중)?|점\s?중(?:에서?)?|点満点中|分满分[,，]?|分中|分之|分制(?:的?情况)?[下中里内]?[,，]?)"
     rf"(?:\s?(?:에서|중))?[:\s]{{0,3}}(?:得|给|给出|评)?(?={_DIGITS}|{_WORD})"
     rf"|(?:满分|滿分)(?:为|是)?\s?({_DIGITS}|{_WORD})\s?分?[,，、。:\s]{{0,3}}(?:得分?|给出?|评分?)?(?:为|是|:)?\s?(?={_DIGITS}|{_WORD})",
     re.I,
 )
+_EQUATION = re.compile(
+    # A single fraction is none: "4/5 = 80%" gives the four.
+    rf"(?!{_DIGITS}\s?/\s?{_DIGITS}\s?=){_DIGITS}\s?{_UNIT}?+"
+    rf"(?:\s?\)?\s?(?:[-+−–×*÷/]|x\b|plus\b|minus\b|times\b)\s?\(?{_DIGITS}\s?{_UNIT}?+){{1,12}}+"
+    r"\s?\)?\s?(?:=|equals\b|is\b|makes\b|gives\b|이므로|等于|得)\s?(?=[0-9])"
+)
+_UNFINISHED_SUM = re.compile(
+    rf"\s?{_UNIT}?+\s?(?:\+\s?[0-9]|(?:plus|minus)\s[0-9]|[-−–]\s?{_DIGITS}\s?{_UNIT})"
+)
+_SCALE_NAME = re.compile(r"\s?(?:分制|점\s?(?:만점|척도)|points?\s(?:scale|rating|likert|system))")
 _RANGE_AFTER = re.compile(
     rf"[ \t]{{0,2}}{_UNIT}?+[ \t]{{0,2}}(?:[-–—~−～]|to\b|or\b|and/or\b|through\b|到|至|或者?|에서|부터|이?나)\s{{0,2}}({_DIGITS}|{_WORD})",
     re.I,
@@ -84,6 +95,9 @@ class Number(NamedTuple):
 
 def number_at(text: str, at: int) -> Number | None:
     """The number that begins at `at`, in digits or in words; none where another thing begins there."""
+    equation = _EQUATION.match(text, at)
+    if equation:
+        return _digits_at(text, equation.end())
     top: float | None = None
     first = _TOP_FIRST.match(text, at)
     if first:
@@ -202,6 +216,8 @@ def _with_tail(text: str, number: Number) -> Number | None:
     if top:
         most = top[1] or top[2]
         return number._replace(top=_value(most), until=top.end(), unit=True)
+    if _UNFINISHED_SUM.match(text, end) or _SCALE_NAME.match(text, end):
+        return None
     upper = _RANGE_AFTER.match(text, end)
     if upper and (_value(upper[1]) > number.value or upper[0].strip()[0].isalpha()):
         return None

@@ -1,13 +1,15 @@
 """The names of two options as judges write them: A, (a), Response A, Output (b), #1, baseline, 回答A, 응답 B.
 
 One `Options` is built for a pair of names and kept, since its patterns are worth more than one reply. It finds
-names in text and knows nothing of verdicts. A Cyrillic А is not a Latin A, and the article "a" is no option.
+names in text and knows nothing of verdicts. Where no name stands, "the second response" and "the latter" are names
+too. A Cyrillic А is not a Latin A, and the article "a" is no option.
 """
 
 from __future__ import annotations
 
 import re
 from functools import lru_cache
+from itertools import islice
 from typing import Literal, NamedTuple
 
 Side = Literal["first", "second", "tie"]
@@ -28,8 +30,14 @@ _NOT_BEFORE = r"(?![0-9A-Za-z_\u00c0-\u058f’\-+]|\.\w)"
 _TIE_WORDS = r"tie[ds]?|draw|equal(?:ly)?|both|neither|same|no\sdifference|平局|平手|一样|相当|동점|무승부|비김|비슷|引き分け"
 
 
+_ORDINAL = re.compile(
+    rf"(?i)(?<=\bthe )(?:(first)|(second))[ ](?:{NOUNS}|one)\b|(?<=\bthe )(?:(former)|(latter))\b"
+)
+
+
 LONGEST_NAME = 200
 """No option has a longer name, in characters."""
+MOST_ORDINALS = 2_000
 
 
 class Found(NamedTuple):
@@ -102,7 +110,7 @@ class Options:
             if needs_noun and not self._is_named(text, start, end):
                 continue
             found.append(Found("first" if match[0].lower() == first else "second", start, end))
-        return found
+        return found or _ordinals(text)
 
     def _is_named(self, text: str, start: int, end: int) -> bool:
         if text[start - 1 : start] == "#" or (text[start - 1 : start] == "(" and text.startswith(")", end)):
@@ -111,7 +119,7 @@ class Options:
 
     def whole(self, text: str, key: Found) -> Found:
         """The mention with its noun and brackets, as the text has them."""
-        if not self.is_keyed:
+        if not self.is_keyed or key.end - key.start > len(self.keys[0]):
             return key
         opens = _opened(text, key.start)
         noun = self._noun_before(text, opens)
@@ -190,6 +198,16 @@ _AND_ANOTHER = re.compile(
 _ARTICLE_FOLLOWED = re.compile(
     r"[ ](?!(?:is|was|wins|because|since|as|provides|has|performs|does|gives|offers|better|due|for|with|and|but|than|over)\b)[a-z]"
 )
+
+
+def _ordinals(text: str) -> list[Found]:
+    """The options by their place. Beside names they could mean anything: a turn, the one named last."""
+    if not any(word in text for word in ("first ", "second ", "former", "latter")):
+        return []
+    return [
+        Found("first" if match[1] or match[3] else "second", *match.span())
+        for match in islice(_ORDINAL.finditer(text), MOST_ORDINALS)
+    ]
 
 
 def _opened(text: str, start: int) -> int:

@@ -2,7 +2,7 @@
 
 Judges also mention scores that they do not give ("to reach a perfect 5, it would need …") and numbers that
 are no scores ("gave 3 examples"). A number counts only where its sentence makes it a score, and a sentence
-about what might have been is passed over. Where sentences differ, the concluding one wins; where none
+about what might have been, or about what somebody else said or asked for, is passed over. Where sentences differ, the concluding one wins; where none
 concludes, they conflict. The text must be narrow, folded and without emphasis.
 """
 
@@ -26,7 +26,7 @@ _SENTENCE_END = re.compile(r"[.!?。！？\n](?:(?<=[。！？\n])|(?=\s|$))")
 _SCORING = re.compile(
     r"\b(?:scor(?:e|es|ed|ing)|rat(?:e|es|ed|ing)|grad(?:e|es|ed|ing)|assign(?:s|ed|ing)?|deserv(?:e|es|ed|ing)|earn(?:s|ed|ing)?|"
     r"merit(?:s|ed|ing)?|warrant(?:s|ed|ing)?|evaluat(?:e|ed|ing)|mak(?:es|ing)\sit\san?|(?:i|would|i'd)\s(?:say|choose)|going\swith|"
-    r"my\s(?:final\s)?(?:answer|verdict)\sis)\b|\bit(?:'s|\sis|\swould\sbe)\san?\s{0,2}$"
+    r"my\s(?:final\s)?(?:answer|verdict)\sis)\b|\bi(?:'d|'ll|\swould|\swill|\scan)?\s(?:only\s)?give\s{0,2}$|\bi\sdisagree[^.\n]{0,12}:\s?$|\bit(?:'s|\sis|\swould\sbe)\san?\s{0,2}$"
     r"|评|評|给|給|打|得|获得|分数|为|是|점수|평점|평가"
 )
 _GIVING = re.compile(
@@ -47,12 +47,30 @@ _HYPOTHETICAL = re.compile(
 _CONDITION = re.compile(r"\b(?:if|unless|had\sit|were\sit|would\shave)\b|如果|若|要是|려면|했다면")
 _MODAL = re.compile(r"\b(?:would|could|might)\b(?<!i would)|会|能|을\s?것")
 _IS_DESCRIBED = re.compile(
-    r"\s{0,2}[\"'”]?\s{0,2}(?:means|represents|indicates|denotes|requires|would\s(?!be\b)|if\b|in\sthe\s(?:rubric|scale|criteria)|is\s(?:given|reserved|for|defined|awarded\sto|when)|"
+    r"\s{0,2}[\"'”]?\s{0,2}(?:means|represents|indicates|denotes|requires|would\s(?!be\b)|would\sbe\s(?:for|given|reserved|only|needed|required|if)\b|if\b|in\sthe\s(?:rubric|scale|criteria)|is\s(?:given|reserved|for|defined|awarded\sto|when)|"
     r"代表|表示|意味|是指|的标准|标准|档|은\s|는\s|이려면)"
 )
 _KOREAN_NO = re.compile(
-    r"[가-힣]{0,3}\s?[가-힣]{0,6}(?:\s수\s?(?:는|가)?\s?없|려면|기\s?위해|지\s?않|지\s?못)"
+    r"[가-힣]{0,3}\s?[가-힣]{0,6}(?:\s수\s?(?:는|가)?\s?없|려면|기\s?위해|지\s?않|지\s?못|아니[라고며])"
 )
+_TAKEN_BACK = re.compile(
+    r"\s?\?|\s{0,2}(?:太[高低多]|[过過偏][高低]|(?:(?:is|was|would\sbe|seems|feels)\s)?(?:far\s|much\s|a\sbit\s)?too\s(?:high|low|generous|harsh|much|strict|lenient)\b|"
+    r"(?:은|는|이)?\s?너무\s?(?:높|낮|과)|(?:were\s|was\s|are\s|is\s|have\sbeen\s)?(?:deduct|subtract|dock)(?:ed|ion)|감점|차감|깎)"
+)
+"""What follows a number that is not given: a doubt, a verdict on the number itself, a deduction."""
+_TAKEN_OFF = re.compile(
+    r"(?:\b(?:deduct|subtract|dock)(?:s|ed|ing)?(?:\s\w{1,12}){0,2}|\b(?:los(?:es?|ing)|lost|minus)|扣[了掉除]?|减去?|감점\s?:?|차감)\s?$"
+)
+_ATTRIBUTED = re.compile(
+    r"\b(?:users?|authors?|writers?|students?|prompts?|instructions?|questions?|texts?|responses?|summary|answers?|essays?|assistants?|candidates?|others?|"
+    r"someone|somebody|people|everyone|he|she|they|judges?|raters?|reviewers?|evaluators?|graders?|annotators?|customers?|systems?|models?)\s(?:\w{1,12}\s){0,2}?"
+    r"(?:ask|request|demand|want|claim|insist|propos|instruct|urg|expect|sa(?:ys|id)\b|suggest(?:s|ed)\b|argu|stat(?:es|ed)\b|think|believ|tell|told)"
+    r"|\b(?:previous|prior|earlier|other|another|human|second|former)\s(?:judge|rater|reviewer|evaluator|grader|annotator|person|model)s?\b"
+    r"|\b(?:asked|told|instructed|urged|ordered|requested|tempted)\s(?:me\s|us\s|you\s|the\sjudge\s)?(?:to\s(?:give|award|assign|output|answer|say|write|respond)|for)\b"
+    r"|(?:用户|用戶|作者|读者|有人|别人|其他|上一位|前一位|之前)[^,。;]{0,10}(?:要求|认为|說|说|希望|给|打|声称)"
+    r"|(?:사용자|작성자|저자|이전|다른\s?(?:심사|평가))[^,.;]{0,10}(?:요청|요구|주장|말|원하|심사|평가)"
+)
+_OWN = re.compile(r"\bi\b|\b(?:i'd|i'll|so|but|therefore|thus|hence|we)\b|我|但|因此|所以|저는|나는|따라서")
 _COUNTS_THINGS = re.compile(
     r"\s(?!(?:for|in|on|because|as|and|but|with|since|due|to|at|overall|from|based|would|is|was|given|though|although|however|while|"
     r"indicating|reflecting|which|that|stars?|points?|here|this|out|or|rather|when|considering|considered|the|it|there|i|seems?|"
@@ -72,7 +90,7 @@ _BEFORE_WORD = re.compile(
 )
 _AFTER_WORD = (" out of", " star", " point", "/")
 _LEADS = frozenset(
-    "of a an is as at to be it this that them with score rating rated grade say choose perfect solid strong full just summary response answer "
+    "of a an is give only as at to be it this that them with score rating rated grade say choose perfect solid strong full just summary response answer "
     "output text it's around about approximately roughly".split()
 )
 _LEADS_CJK = (*"评評给給打得为是予出到分数应该它", *"점수 점수는 점수를 평점 평점은".split(), *":\"'(")
@@ -166,11 +184,33 @@ def _is_score(text: str, left: str, number: Number, high: float) -> bool:
 
 def _might_have_been(text: str, left: str, number: Number) -> bool:
     """Whether the clause of the number says what was not given, or the sentence states a condition."""
-    clause = left[max(left.rfind(", "), left.rfind("; "), left.rfind("，")) + 1 :]
+    clause = left[max(left.rfind(","), left.rfind("; ")) + 1 :]
     return (
         _HYPOTHETICAL.search(clause[-72:]) is not None
         or _CONDITION.search(clause) is not None
         or (_CONDITION.search(left) is not None and _MODAL.search(clause) is not None)
         or _IS_DESCRIBED.match(text, number.until) is not None
+        or _is_attributed(clause)
+        or is_taken_back(text, number)
         or _KOREAN_NO.match(text, number.until) is not None
+    )
+
+
+def _is_attributed(clause: str) -> bool:
+    """Whether somebody else says so, or asks for it, and the judge does not speak up behind that."""
+    others = _ATTRIBUTED.search(clause)
+    return others is not None and _OWN.search(clause, others.end()) is None
+
+
+def is_taken_back(text: str, number: Number) -> bool:
+    """Whether the words beside a number say that it is not given: "5?", "5分太高", "3 points deducted", "扣3分"."""
+    if _TAKEN_BACK.match(text, number.until):
+        return True
+    return _TAKEN_OFF.search(text, max(0, number.start - 32), number.start) is not None
+
+
+def counts_things(text: str, number: Number) -> bool:
+    """Whether the number counts what follows it, or is one that a condition follows, and so is no score."""
+    return any(
+        pattern.match(text, number.until) for pattern in (_COUNTS_THINGS, _SHARE_OF_THINGS, _IS_DESCRIBED)
     )

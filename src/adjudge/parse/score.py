@@ -3,7 +3,8 @@
 The ladder: the whole reply is the score (strict); otherwise, as judges really write (anchored), what is marked
 as the answer, the number that a reply opens with, the label of a criterion, a sentence that gives a score,
 and last what is marked inside a code block. Every rung gives a value, a reason why not, or nothing, and only
-nothing goes on to the next: a rung that is in doubt is never overruled by a weaker one.
+nothing goes on to the next: a rung that is in doubt is never overruled by a weaker one. A judge that corrects
+itself behind the value that was read has the last word.
 """
 
 from __future__ import annotations
@@ -20,13 +21,15 @@ from .answers import (
     PART,
     SCORE_WORDS,
     VERDICT_WORDS,
+    Correction,
     Mark,
+    corrections,
     hard_marks,
     labels,
     part_labels,
 )
 from .numbers import Number, number_at
-from .prose import concluding, scores_said
+from .prose import concluding, counts_things, is_taken_back, scores_said
 from .refusal import declines
 from .text import folded, narrow, set_aside, window, without_emphasis
 
@@ -45,6 +48,10 @@ _ABSTAINS = re.compile(
     r"[\s\"'`(\[:]{0,6}(?:n/a\b|not\s(?:applicable|available|given)|unable|cannot|无法|不适用|없음|불가)"
 )
 _ANOTHER = re.compile(r"\s?(?:,|;|and|&|vs\.?|or)\s?[0-9]++(?:\.[0-9]++)?+\s?(?:$|[\n.,;)\]<])")
+_SCALE_WRITTEN = re.compile(
+    r"(?:[ \t|/·,]{1,3}(?:[\[(<{][ \t]?[0-9]{1,2}[ \t]?[\])>}]|[0-9]{1,2}(?![0-9]|\.[0-9]))){2,20}+"
+)
+_RINGED = re.compile(r"[\[(<{][ \t]?([0-9]{1,2})[ \t]?[\])>}]")
 _OPENING = re.compile(r"(?:\ufffc++\s++)*+(?:-(?=\s)|[–—•·>(\[\"'“:`]|\s){0,6}")
 _LIST_DOT = re.compile(r"(?:[.)]|、)(?=\s)")
 _HEAD_ENDS = re.compile(
@@ -106,7 +113,33 @@ def _anchored(reply: str, scale: Scale, names: dict[str, float]) -> Reading | No
     if reading is None and ("```" in reply or "~~~" in reply):
         shown = folded(without_emphasis(set_aside(reply, fenced=False)))
         reading = _marked(shown, scale, names)
+    return _corrected(own, scale, reading) if reading is not None and reading.span else reading
+
+
+def _corrected(own: str, scale: Scale, reading: Reading) -> Reading:
+    """The reading, or what the judge replaces it by further on; a conflict where that is not plain."""
+    start = reading.span[1] if reading.span else 0
+    for correction in corrections(own, start):
+        number = _replacement(own, correction)
+        if number is not None:
+            changed = _judged(scale, [number])
+            reading = changed if changed.status == "ok" else Reading(status="conflicting")
+        elif correction.announced and reading.status == "ok":
+            later = (
+                one.number
+                for one in scores_said(own, scale.high or 0.0)
+                if one.number.start > correction.start
+            )
+            if any(number.value != reading.value for number in later):
+                reading = Reading(status="conflicting")
     return reading
+
+
+def _replacement(own: str, correction: Correction) -> Number | None:
+    number = number_at(own, correction.at) if correction.announced or correction.is_tied else None
+    if number is None or counts_things(own, number) or is_taken_back(own, number):
+        return None
+    return number
 
 
 def _spoken(own: str, scale: Scale, names: dict[str, float]) -> Reading | None:
@@ -166,10 +199,22 @@ def _value_after(own: str, at: int, names: dict[str, float]) -> list[Number]:
     for place in (at, filler.end() if filler else at):
         number = number_at(own, place) or _name_at(own, place, names)
         if number is not None:
+            if is_taken_back(own, number):
+                return []
+            written = _SCALE_WRITTEN.match(own, number.end)
+            if written:
+                return _ringed(own, number, written.end())
             another = _ANOTHER.match(own, number.until)
             doubt = [number._replace(value=float("nan"))] if another else []
             return [number, *doubt]
     return []
+
+
+def _ringed(own: str, number: Number, end: int) -> list[Number]:
+    """The one number in brackets where a scale is written out: "1 2 [3] 4 5"; otherwise which is left open."""
+    ringed = [ring.start(1) for ring in _RINGED.finditer(own, max(0, number.start - 2), end)]
+    chosen = number_at(own, ringed[0]) if len(ringed) == 1 else None
+    return [chosen] if chosen is not None else [number, number._replace(value=float("nan"))]
 
 
 def _name_at(own: str, at: int, names: dict[str, float]) -> Number | None:

@@ -1,7 +1,7 @@
 """A winner that is named in a sentence: "Therefore, Output (b) is better", "I would choose A", "A가 더 좋습니다".
 
 In each sentence that could decide, the options' names become two signs, and a few patterns look for a winner
-among them. What others are said to think, conditions and questions decide nothing. Where sentences differ, the
+among them. What others are said to think or ask for, conditions and questions decide nothing. Where sentences differ, the
 concluding one wins; where none concludes, they conflict.
 """
 
@@ -50,13 +50,15 @@ _ADVERB = (
     r"considered|deemed|judged|seen\sas|regarded\sas|found\sto\sbe|to\sbe|my|our|likely|probably|simply|just|even|as|output|overall,|clear|obvious|decisive|strong)){0,4}"
 )
 _NOUN = r"(?:'s|’s)?(?:\s(?:response|answer|output|summary|one|analysis|explanation|code|solution|reply|approach|translation))?"
+_KOREAN_NOT = r"(?![가-힣]{0,4}(?:지|진|다고|기)\s?(?:는\s|도\s)?(?:않|못|할\s?수|볼\s?수|보기|말|어렵)|할\s?수\s?(?:는\s)?없)"
+"""What may not follow a Korean verb, which carries its no behind itself."""
 _WINS = re.compile(
     rf"{_ANY}(?:{_NOUN}{_ADVERB}(?:,?\s(?:is|was|are|would\sbe|seems|appears|remains|stands\sout\sas|emerges\sas|comes\sout\sas|as|being|gets|should\sbe|can\sbe|could\sbe)"
     rf"{_ADVERB}\s(?:better(?!\s(?:written|structured|organi[sz]ed|formatted|phrased|worded|presented|explained))|best|superior|preferable|preferred|stronger|winner|favou?red|winning|chosen)\b"
     r"|\s(?:wins?|outperforms?|outshines|surpass(?:es)?|beats|edges\sout|comes\sout\s(?:ahead|on\stop)|has\s(?:the|an|a\sslight)\sedge|takes\sthe\slead)\b)"
     r"|\s?(?:的回答|的回复)?(?:明显|略|稍|显然|总体上?|整体上?|相对|会)?(?:更好|更优|更佳|更胜一筹|胜出|获胜|较好|较优|优于|胜过|更出色)"
-    r"|\s?(?:가|이|의\s답변이|의\s응답이|는|은|쪽이)?\s?(?:훨씬|조금|약간|좀)?\s?더\s?(?:좋|우수|나은|나|낫|뛰어|적절)"
-    r"|\s?(?:가|이)?\s?(?:승리|이겼|이긴)|\s?(?:을|를)\s?(?:선택|선호)|\s?の(?:ほう|方)が(?:良い|優れ))"
+    r"|\s?(?:가|이|의\s답변이|의\s응답이|는|은|쪽이)?\s?(?:훨씬|조금|약간|좀)?\s?더\s?(?:좋|우수|나은|나(?![쁘쁜쁩빠빴])|낫|뛰어|적절)"
+    rf"{_KOREAN_NOT}|\s?(?:가|이)?\s?(?:승리|이겼|이긴){_KOREAN_NOT}|\s?(?:을|를)\s?(?:선택|선호){_KOREAN_NOT}|\s?の(?:ほう|方)が(?:良い|優れ))"
 )
 """The option comes first in all these patterns, so that a search jumps from name to name."""
 _CHOOSES = re.compile(
@@ -73,6 +75,30 @@ _BEFORE_CHOSEN = frozenset(
 )
 _LOSES = re.compile(
     rf"{_ANY}{_NOUN}{_ADVERB}\s(?:is|was|seems|appears){_ADVERB}\s(?:worse|inferior|weaker)\b"
+    rf"|{_ANY}\s?(?:가|이|의\s답변이|의\s응답이|는|은|쪽이)?\s?(?:훨씬|조금|약간|좀)?\s?더\s?(?:나[쁘쁜쁩빠빴]|못하|못합|떨어){_KOREAN_NOT}"
+)
+_OTHER = rf"(?:\s?(?:the|{NOUNS}|assistant|response|output))?\s?{_ANY}"
+_CONTESTS = (
+    # Each names both options; the flag says whether the first that is named is the better one.
+    (
+        True,
+        re.compile(
+            rf"{_ANY}(?:的(?:回答|回复))?比{_OTHER}(?:的(?:回答|回复))?(?:更|要|还|明显|略|稍微?|显然|整体){{0,2}}(?:好|优|佳|强|出色|准确|完整)"
+            rf"|{_ANY}(?:가|이|의\s답변이|쪽이)\s?{_OTHER}보다\s?(?:훨씬\s?|조금\s?|약간\s?)?(?:더\s?)?(?:좋|우수|나(?![쁘쁜쁩빠빴])|낫|뛰어|적절){_KOREAN_NOT}"
+        ),
+    ),
+    (
+        False,
+        re.compile(
+            rf"{_ANY}{_NOUN}{_ADVERB}\s(?:(?:is|was){_ADVERB}\s(?:not\s(?:nearly\s|quite\s)?as\s(?:good|strong|helpful|accurate)\sas|outperformed\sby|beaten\sby|no\smatch\sfor)"
+            rf"|(?:loses|lost)\sto|falls\sshort\sof){_OTHER}"
+            rf"|{_ANY}(?:的(?:回答|回复))?(?:(?:明显|显然|远|稍|略)?(?:不如|不及|逊于|劣于){_OTHER}|没有{_OTHER}(?:的(?:回答|回复))?(?:那么|这么)?(?:好|优|强|出色|准确)"
+            rf"|比{_OTHER}(?:的(?:回答|回复))?(?:更|要|还|明显|略|稍微?){{0,2}}(?:差|弱|糟|逊))"
+            rf"|{_ANY}보다는?\s?{_OTHER}(?:가|이|의\s답변이|쪽이)\s?(?:훨씬\s?|조금\s?|약간\s?)?(?:더\s?)?(?:좋|우수|나(?![쁘쁜쁩빠빴])|낫|뛰어|적절){_KOREAN_NOT}"
+            rf"|{_ANY}(?:가|이)\s?{_OTHER}보다\s?(?:훨씬\s?|조금\s?|약간\s?)?(?:더\s?)?(?:나[쁘쁜쁩빠빴]|못하|못합|떨어)"
+            rf"|{_ANY}(?:가|이)?\s?아니라,?{_OTHER}(?:입니다|이다|이에요|가|를|을|\s?[.。]|$)"
+        ),
+    ),
 )
 _MORE = re.compile(
     rf"{_ANY}{_NOUN}{_ADVERB}(?:\s(?:is|was){_ADVERB}\s(?:more|most)\s"
@@ -95,7 +121,38 @@ _UNDECIDED = re.compile(
 )
 _NOT_THE_JUDGES = re.compile(
     r"\b(?:whether|if|unless|to\sdetermine|would\shave|might\sbe|may\sbe|could\sbe\sargued|some\s(?:may|might|people)|argu(?:es|ed|ing)|"
-    r"believ(?:es|ed)|claim(?:s|ed)|stat(?:es|ed)\sthat|suggests?|thinks|says|said|contends?|asserts?|according\sto)\b|如果|是否|若"
+    r"believ(?:es|ed)|claim(?:s|ed)|stat(?:es|ed)\sthat|suggests?|thinks|says|said|contends?|asserts?|according\sto|"
+    r"(?:one|you|someone|people|many|others|readers?|users?)\s(?:might|may|could|would|can)\s(?:\w{1,12}\s)?(?:think|say|argue|believe|prefer|choose|pick)|"
+    r"at\sfirst\s(?:glance|sight)|(?:previous|prior|earlier|other|another)\s(?:judge|rater|reviewer|evaluator|annotator)s?)\b|如果|是否|若|有人|用户认为|作者认为|难说"
+)
+_TOLD = re.compile(
+    r"\b(?:ask|tell|told|want|instruct|request|order|urge|tempt)(?:s|ed)?\s(?:(?:me|us|you|the\sjudge)\s)?(?:to|that|for)\s(?:the\s)?(?:\w{1,12}\s)?$"
+)
+"""What stands before a verdict that somebody asked for."""
+_DENIED_THAT = re.compile(
+    r"(?:\b(?:not|never|cannot)|n't)\s(?:\w{1,12}\s){0,2}?(?:true|clear|obvious|evident|certain|sure|convinced|correct|right|accurate|fair|case|mean|imply|say|think|"
+    r"believe|agree|claim|conclude|follow|accept|find)\s(?:\w{1,12}\s)?that\b(?:(?!\b(?:so|but|thus|hence)\b)[^,;:.]){0,60}$"
+    r"|\b(?:false|wrong|incorrect|untrue|doubt(?:ful)?|disagree|deny|dispute|reject)\b[^,;:.]{0,24}\bthat\b(?:(?!\b(?:so|but|thus|hence)\b)[^,;:.]){0,60}$"
+)
+"""A no to the whole of what follows: "it is not true that"."""
+_ON_CONDITION = re.compile(
+    r"[^.,;:\n]{0,60}?\s(?:if|unless|provided|were\sit|had\sit)\s(?!i\b|only\b|forced|pressed|anything|not\b)"
+)
+_TURNED = re.compile(
+    r"[^.;\n]{0,80}?\b(?:but|yet|however|though)\b[^.;\n\x01\x02]{0,24}\b(?:(?:loses?|lost|worse|weaker|inferior|falls|fails|lags)\b[^.;\n\x01\x02]{0,24}\b"
+    r"(?:overall|in\stotal|in\sthe\send|on\sbalance|in\sgeneral)|overall\b[^.;\n\x01\x02]{0,12}\b(?:loses|worse|weaker|inferior|falls|fails))\b"
+)
+"""What takes a partial win back: "on style, but loses overall"."""
+_COMPARED_TO = re.compile(rf"(?<!相)比\s?(?:{NOUNS})?\s?$")
+_CONTESTING = (
+    "not as ",
+    "not quite as ",
+    "not nearly as ",
+    "loses to",
+    "lost to",
+    "falls short of",
+    " by ",
+    "no match",
 )
 _DENIED = re.compile(
     r"\b(?:not|cannot|never|nor|neither|either|instead\sof|rather\sthan|than|over)\b|n't\b|不|并非|没有|않|아니|못"
@@ -221,7 +278,13 @@ def _weighty(said: list[Said], own: str) -> list[Said]:
 def _strong(part: _Signed) -> Iterator[Said]:
     """The options called the better one or chosen, and plain ties, from the last to the first."""
     text = part.text
-    claims = [(match.start(), match.start(), match.end()) for match in _WINS.finditer(text)]
+    claims = [
+        (match.start(), match.start(), match.end())
+        for match in _WINS.finditer(text)
+        if text.isascii() or not _COMPARED_TO.search(text, max(0, match.start() - 8), match.start())
+    ]
+    won = _contests(part)
+    claims += [(at, at, at) for at in won]
     for at in part.mentions:
         chooses = _CHOOSES.search(text, max(0, at - 80), at) if _may_be_chosen(text, at) else None
         if chooses:
@@ -230,11 +293,33 @@ def _strong(part: _Signed) -> Iterator[Said]:
         begin, finish = part.sentence(at)
         if text[begin:finish].rstrip().endswith(("?", "？")):
             continue
-        key = part.mentions.get(at)
+        key = won.get(at) if end == at else part.mentions.get(at)
         if key is None:
             yield part.tie(begin, finish)
         elif _is_said(text, begin, start, at, end):
             yield part.said(key, begin, finish)
+
+
+def _contests(part: _Signed) -> dict[int, Found]:
+    """Where a sentence sets one option against the other, with the one that wins: "A不如B", "A loses to B"."""
+    text = part.text
+    if text.isascii() and not any(word in text for word in _CONTESTING):
+        return {}
+    won: dict[int, Found] = {}
+    for is_first, pattern in _CONTESTS:
+        for match in pattern.finditer(text):
+            named = part.mentions[match.start()]
+            other = next(
+                (
+                    key
+                    for at, key in part.mentions.items()
+                    if named.end <= at < match.end() and key.side != named.side
+                ),
+                None,
+            )
+            if other is not None:
+                won[match.start()] = named if is_first else other
+    return won
 
 
 def _may_be_chosen(text: str, at: int) -> bool:
@@ -282,7 +367,13 @@ def _weak(part: _Signed) -> list[Said]:
 
 def _is_said(text: str, begin: int, start: int, at: int, end: int) -> bool:
     """Whether the judge itself says so, without a condition and without a no."""
-    if _NOT_THE_JUDGES.search(text, max(begin, at - 120), at):
+    if _NOT_THE_JUDGES.search(text, max(begin, at - 120), at) or _TOLD.search(
+        text, max(begin, start - 48), start
+    ):
+        return False
+    if _ON_CONDITION.match(text, end) or _TURNED.match(text, end):
+        return False
+    if _DENIED_THAT.search(text, max(begin, at - 120), at):
         return False
     before = text[begin:at].lstrip()
     if before.startswith(_CONCEDING) and "," not in before:

@@ -6,6 +6,7 @@ file runs the reader on each reply and says where it read something else. It jud
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -14,10 +15,12 @@ from typing import NamedTuple
 import msgspec
 
 from ..parse import parse
-from ..records import Choice, FieldValue, Item, Judgment, Protocol, Score, Status
-from .findings import Finding
+from ..records import Choice, FieldValue, How, Item, Judgment, Protocol, Score, Status
+from .findings import Finding, Mistake, key_meant, line_of, line_of_key, mistakes_in, toml_mistake
 
 FILE = "cases.toml"
+_KEY = "case"
+_HEADING = re.compile(r"^[ \t]*(\[\[[ \t]*case[ \t]*\]\])", re.MULTILINE)
 
 
 class Case(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -28,7 +31,7 @@ class Case(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     only: tuple[str, ...] | None = None
     status: Status | None = None
     value: float | None = None
-    how: str | None = None
+    how: How | None = None
     choice: Choice | None = None
     choice_status: Status | None = None
     scores: dict[str, float | Status] = {}
@@ -45,7 +48,9 @@ class Failure(NamedTuple):
     line: int
     message: str
     todo: str
-    protocol: str
+    protocol: str = ""
+    """nothing where the file itself is at fault, whoever shares it"""
+    case: str = ""
 
 
 def case_failures(folder: Path, protocol: Protocol, *, is_builtin: bool) -> list[Failure]:
@@ -61,14 +66,16 @@ def case_failures(folder: Path, protocol: Protocol, *, is_builtin: bool) -> list
     failures: list[Failure] = []
     cases = [
         (line, case)
-        for line, case in _read(path, protocol.id, failures)
+        for line, case in _read(path, failures)
         if case.only is None or protocol.id.rpartition("/")[2] in case.only
     ]
     for line, case in cases:
-        failures += (
-            Failure(path, line, f"'{case.name}': {difference}", "Mend the reader, or the case.", protocol.id)
-            for difference in _differences(case, _judgment(protocol, case))
-        )
+        # One reply that is read otherwise breaks several promises at once, and is one problem.
+        if differences := list(_differences(case, _judgment(protocol, case))):
+            message = "; ".join(differences) + "."
+            failures.append(
+                Failure(path, line, message, "Mend the reader, or the case.", protocol.id, case.name)
+            )
     has_unparsed = any("unparsed" in (case.status, case.choice_status) for _, case in cases)
     if is_builtin and not has_unparsed:
         todo = "Add a reply from which nothing can be read."
@@ -78,43 +85,55 @@ def case_failures(folder: Path, protocol: Protocol, *, is_builtin: bool) -> list
 
 def folded(failures: Iterable[Failure]) -> list[Finding]:
     """One finding for each case that fails in the same way under several protocols of a family."""
-    failing: dict[tuple[Path, int, str, str], list[str]] = {}
-    for path, line, message, todo, protocol in failures:
-        failing.setdefault((path, line, message, todo), []).append(protocol)
+    failing: dict[tuple[Path, int, str, str, str], list[str]] = {}
+    for path, line, message, todo, protocol, case in failures:
+        failing.setdefault((path, line, message, todo, case), []).append(protocol)
     return [
-        Finding(str(path), line, "case", f"{message} ({_names(protocols)})", todo)
-        for (path, line, message, todo), protocols in failing.items()
+        Finding(str(path), line, "case", f"{_whose(case, protocols)}{message}", todo)
+        for (path, line, message, todo, case), protocols in failing.items()
     ]
 
 
-def _names(protocols: Sequence[str]) -> str:
+def _whose(case: str, protocols: Sequence[str]) -> str:
+    """The case and the protocols, before what is wrong: behind it, a name could be taken for what was read."""
     more = len(protocols) - 1
-    return protocols[0] + (f" and {more} other{'s' if more > 1 else ''}" if more else "")
+    others = f" and {more} other{'s' if more > 1 else ''}" if more else ""
+    named = f"protocol '{protocols[0]}'{others}" if protocols[0] else ""
+    if case:
+        return f"'{case}' in {named}: "
+    return f"{named}: " if named else ""
 
 
-def _read(path: Path, protocol: str, failures: list[Failure]) -> Iterator[tuple[int, Case]]:
+def _read(path: Path, failures: list[Failure]) -> Iterator[tuple[int, Case]]:
     """The cases of a file with their lines; what cannot be read goes to the failures."""
-    todo = "Correct the key or its value."
+    text = ""
     try:
         text = path.read_bytes().decode("utf-8")
-        entries = tomllib.loads(text).get("case", [])
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
-        failures.append(
-            Failure(path, 1, f"{FILE} is not valid TOML: {error}.", "Mend it at that place.", protocol)
-        )
+        settings = tomllib.loads(text)
+    except (OSError, UnicodeDecodeError) as error:
+        message = f"{FILE} cannot be read as UTF-8 text ({error})."
+        failures.append(Failure(path, 1, message, "Save it as UTF-8."))
         return
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        failures.append(Failure(path, *toml_mistake(FILE, text, error, [_KEY])[:3]))
+        return
+    for key in settings:
+        if key != _KEY:
+            todo = key_meant(key, [_KEY])
+            failures.append(Failure(path, line_of_key(text, key), f"unknown key '{key}'.", todo))
+    entries = settings.get(_KEY, [])
     if not isinstance(entries, list):
-        failures.append(Failure(path, 1, "'case' is no list.", "Write each case under [[case]].", protocol))
+        found = mistakes_in(text, entries, list[Case], _KEY)
+        failures += [Failure(path, *mistake[:3]) for mistake in found]
         return
-    lines = [
-        number for number, line in enumerate(text.split("\n"), start=1) if line.strip().startswith("[[case]]")
-    ]
+    lines = [line_of(text, found.start(1)) for found in _HEADING.finditer(text)]
     for number, entry in enumerate(entries):
-        line = lines[number] if number < len(lines) else 1
         try:
-            yield line, msgspec.convert(entry, Case)
+            yield lines[number] if number < len(lines) else 1, msgspec.convert(entry, Case)
         except msgspec.ValidationError as error:
-            failures.append(Failure(path, line, f"case {number + 1}: {error}.", todo, protocol))
+            found = mistakes_in(text, entry, Case, _KEY, number)
+            found = found or [Mistake(1, f"case {number + 1}: {error}.", "Correct the value.")]
+            failures += [Failure(path, *mistake[:3]) for mistake in found]
 
 
 def _judgment(protocol: Protocol, case: Case) -> Judgment:
@@ -164,10 +183,13 @@ def _overall(case: Case, judgment: Judgment) -> Iterator[str]:
         if name in case.scores:
             continue
         of = f" of '{name}'" if len(scores) > 1 else ""
-        if case.status is not None:
+        is_other = case.status is not None and case.status != score.status
+        if is_other:
             yield from _unequal(f"status{of}", case.status, score.status)
         if case.value is not None:
-            yield from _unequal(f"value{of}", case.value, _found(score))
+            # The status is said once.
+            found = "none" if is_other and score.value is None else _found(score)
+            yield from _unequal(f"value{of}", case.value, found)
         if case.how is not None and score.status == "ok":
             yield from _unequal(f"how{of}", case.how, score.how)
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct
 
 from ..records import Estimate
-from .arrays import codes
+from .arrays import codes, sensible
 from .multiple import adjusted
 from .undefined import undefined, without_interval
 
@@ -120,8 +120,7 @@ def _as_numbers(judge: Sequence[Answer], ratings: Sequence[Sequence[Answer]]) ->
         flat = [
             None if answer is None else float(number) for answer, number in zip(flat, numbers, strict=True)
         ]
-    array = np.array(flat, dtype=np.float64)
-    array[~np.isfinite(array)] = np.nan
+    array = sensible(np.array(flat, dtype=np.float64))
     return array[len(judge) :].reshape(len(judge), width), array[: len(judge)]
 
 

@@ -1,6 +1,7 @@
 """What callers give, as arrays of numbers: a missing value (none, NaN, an infinity) is NaN in here.
 
-It never leaves: what is missing is dropped and counted by the function that was asked.
+It never leaves: what is missing is dropped and counted by the function that was asked. So is what
+no scale holds: beyond 1e60 a fourth power would overflow, and below 1e-60 a square is 0.
 """
 
 from __future__ import annotations
@@ -23,13 +24,24 @@ Ratings = Sequence[Numbers]
 """One row per item, one column per rater; none or NaN where a rater did not rate."""
 
 
+_HUGE = 1e60
+
+
+def sensible(array: Floats) -> Floats:
+    """The same array, with what is not a number, or beyond any scale, as NaN."""
+    import numpy as np
+
+    with np.errstate(invalid="ignore"):
+        array[~(np.abs(array) <= _HUGE)] = np.nan
+        array[np.abs(array) < 1 / _HUGE] = 0.0
+    return array
+
+
 def floats(values: Numbers) -> Floats:
     """The values as an array; what is not a number is NaN."""
     import numpy as np
 
-    array = np.array(values, dtype=np.float64).reshape(-1)
-    array[~np.isfinite(array)] = np.nan
-    return array
+    return sensible(np.array(values, dtype=np.float64).reshape(-1))
 
 
 def rated(ratings: Ratings) -> Floats:
@@ -42,9 +54,7 @@ def rated(ratings: Ratings) -> Floats:
         raise ValueError(
             f"rows of {min(widths)} to {max(widths)} ratings: give every item a place for every rater"
         )
-    table = np.array(rows, dtype=np.float64).reshape(len(rows), widths.pop() if widths else 0)
-    table[~np.isfinite(table)] = np.nan
-    return table
+    return sensible(np.array(rows, dtype=np.float64).reshape(len(rows), widths.pop() if widths else 0))
 
 
 def same_length(*columns: Sequence[Any] | Floats | None) -> None:

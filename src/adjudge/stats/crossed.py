@@ -68,6 +68,8 @@ def value(data: Pairs, kind: Kind, level: Level) -> tuple[float | None, int, int
         each = by_group(data, kind)
         used = each[~np.isnan(each)]
         return _number(used.mean()) if len(used) else None, len(used), len(each) - len(used)
+    if level == "system" and data.n_systems < 2:
+        return None, data.n_systems, data.n_missing
     if level == "system":
         x, y = _system_means(data, np.ones((data.n_inputs, 1)))
         return _number(rows(x[0], y[0], kind)), data.n_systems, data.n_missing

@@ -36,6 +36,8 @@ class Fit(Struct, frozen=True):
     """the part of the variance that more labels cannot take away"""
     skewness: float
     """of the estimator, not of the labels"""
+    is_exact: bool
+    """whether the labels lie on one line with the judge's scores"""
 
     @property
     def power(self) -> float:
@@ -80,7 +82,8 @@ def fit(
         skewness = float((influence**3).sum()) / variance**1.5 if variance > 0 else 0.0
         of_labels = float((weights * (y - mean_y) ** 2).sum()) / (n - 1)
         of_residuals = float((weights * residuals**2).sum()) / n_free
-    found = Fit(value, variance, df, slope, n, n_items, of_labels, of_residuals, floor, skewness)
+        is_exact = _on_a_line(float((covariance * n) ** 2), square * of_labels * (n - 1))
+    found = Fit(value, variance, df, slope, n, n_items, of_labels, of_residuals, floor, skewness, is_exact)
     return found if _is_sound(found) else None
 
 
@@ -129,7 +132,8 @@ def fit_strata(y: Floats, f: Floats, strata: Codes, n_strata: int) -> Fit | None
         value = float((share * (mean_y + slope * (everywhere - mean_f))).sum())
         skewness = float((influence**3).sum()) / variance**1.5 if variance > 0 else 0.0
         of_labels = float((dy**2).sum()) / (n - n_strata)
-    found = Fit(value, variance, df, slope, n, n_items, of_labels, of_residuals, floor, skewness)
+        is_exact = _on_a_line(float((dy * df_).sum() ** 2), float((df_**2).sum() * (dy**2).sum()))
+    found = Fit(value, variance, df, slope, n, n_items, of_labels, of_residuals, floor, skewness, is_exact)
     return found if _is_sound(found) else None
 
 
@@ -138,6 +142,11 @@ def _means(values: Floats, places: Codes, sizes: Codes) -> Floats:
 
     found: Floats = np.bincount(places, weights=values, minlength=len(sizes)) / sizes
     return found
+
+
+def _on_a_line(covariance: float, variances: float) -> bool:
+    """Whether a squared covariance is as large as it can be."""
+    return covariance >= (1 - 1e-10) * variances > 0
 
 
 def _is_sound(found: Fit) -> bool:
@@ -159,7 +168,7 @@ def as_estimate(
         low, high = max(low, min(limits[0], found.value)), min(high, max(limits[1], found.value))
         method += ", cut to the scale"
     cautions = []
-    if found.residual_variance <= 1e-12 * found.label_variance:
+    if found.is_exact:
         cautions.append(
             f"the judge predicts all {found.n} labels exactly, which the interval takes for granted"
         )

@@ -58,10 +58,9 @@ def icc(ratings: Ratings, form: IccForm = "C,1", confidence: float = 0.95) -> Es
         return undefined("the ratings do not vary enough", n=n, n_undefined=n_undefined, unit="item")
     value, low, high = found
     name = f"ICC({form})"
-    is_bounded = low is not None and high is not None and math.isfinite(low) and math.isfinite(high)
-    if not is_bounded or low == high:
-        method = without_interval(name, "the raters agree perfectly")
-        return Estimate(value, None, None, n, 0, n_undefined, method, "item")
+    if low is None or high is None or not 1e-12 < high - low < math.inf:
+        why = "the raters agree perfectly" if value > 1 - 1e-12 else "the variances leave none"
+        return Estimate(value, None, None, n, 0, n_undefined, without_interval(name, why), "item")
     return Estimate(value, low, high, n, 0, n_undefined, f"{name}, F interval", "item")
 
 

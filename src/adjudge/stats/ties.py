@@ -24,8 +24,8 @@ from .undefined import undefined, without_interval
 if TYPE_CHECKING:
     from .arrays import Codes, Flags, Floats
 
-_MOST_ITEMS = 3000
-"""Items without groups of which all pairs are looked at: four and a half million pairs."""
+_MOST_ITEMS = 2000
+"""Items without groups of which all pairs are looked at: two million pairs."""
 
 
 class TieCalibration(Struct, frozen=True):

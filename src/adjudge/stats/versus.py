@@ -152,10 +152,10 @@ def _standardised(data: Pairs) -> Pairs:
     """The judge's scores in standard deviations, so that two judges' can be swapped."""
     import numpy as np
 
-    x: Floats = data.x
+    if len(data.x) == 0:
+        return data
     with np.errstate(all="ignore"):
-        spread = x.std() if len(x) else 1.0
-        x = (x - x.mean()) / spread if spread > 0 else x * 0.0
+        x: Floats = (data.x - data.x.mean()) / data.x.std()
     return data._replace(x=np.nan_to_num(x))
 
 

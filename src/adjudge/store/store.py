@@ -126,13 +126,17 @@ class Store:
         return self._access.soon(lambda: self._claim(calls))
 
     def _claim(self, calls: Sequence[Call]) -> Claim:
+        self.check_room()
+        return self._access.calls.claim(calls)
+
+    def check_room(self) -> None:
+        """`StoreError` where the disk has no room to spare; to be asked before each call that costs money."""
         free = shutil.disk_usage(self.path.parent).free
         if free < RESERVE_BYTES:
             raise StoreError(
                 f"{self.path}: the disk is nearly full ({free >> 10} KB free), so nothing more is asked.\n"
                 "Free some space and give the same command again: it goes on from here."
             )
-        return self._access.calls.claim(calls)
 
     def release(self, keys: Sequence[str]) -> Awaitable[None]:
         """Give back claimed calls that will not be asked after all."""

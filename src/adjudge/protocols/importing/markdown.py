@@ -1,4 +1,4 @@
-"""Prompts in a Markdown text: in its fences, or else under its headings.
+"""Prompts in a Markdown text: in its fences, and under headings that have no such fence.
 
 Simple rules, not a Markdown parser: lines that open and close a fence, lines that are headings.
 Whether a fence holds a prompt is decided by its words and placeholders; what it means is not
@@ -15,8 +15,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from .found import MIN_PLAIN, Found, Search, has_judge_words, is_prompt_name, is_prose, length_of
-from .python_strings import parsed, prompts_in_python
-from .slots import templated
+from .python_strings import KEPT_BRACES, parsed, prompts_in_python
+from .slots import Template, templated, templated_by_braces
 
 _FENCE = re.compile(r"([ \t]*)(`{3,}|~{3,})(.*)")
 _HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*)")
@@ -31,6 +31,7 @@ _CODE = (
     "rust", "ruby", "sql", "diff", "dockerfile", "makefile", "ini", "r", "latex", "mermaid", "bibtex",
 )  # fmt: skip
 _LAYOUT_LINES = ("", "<br>", "<br/>", "<br />", "---", "***", "___", "</details>")
+_INLINE_CODE = re.compile(r"`[^`\n]+`")
 _ROLE_START = re.compile(
     r"\s*(?:you are|you're|act as|as an? |你是|您是|请你|我要你|당신은|너는|あなたは)", re.IGNORECASE
 )
@@ -56,14 +57,22 @@ class _Fence(Struct, frozen=True):
 
 
 def prompts_in_markdown(text: str) -> Search:
-    """The prompts of a Markdown text. Fences that hold prompts win over text under headings."""
+    """The prompts of a Markdown text.
+
+    A fence that holds a prompt wins over the text around it, but not over text under other headings.
+    """
     # Only "\n" ends a line here, so that no other character of a prompt is taken for layout.
     lines = text.split("\n")
     headings, fences = _scan(lines)
     search = Search([], [])
     in_fences = list(_from_fences(lines, headings, fences, search.notes))
     speaking = [found for found in in_fences if has_judge_words(found.template.literal)]
-    search.prompts = speaking or _from_sections(lines, headings, fences) or in_fences
+    if speaking:
+        beside = list(_beside(lines, headings, fences, speaking, search.notes))
+        search.prompts = sorted([*speaking, *beside], key=lambda found: found.first_line)
+    else:
+        whole = _Section(0, len(lines), ())
+        search.prompts = _from_sections(lines, headings, fences, whole) or in_fences
     return search
 
 
@@ -179,14 +188,25 @@ def _from_fence(lines: Sequence[str], fence: _Fence, names: tuple[str, ...]) -> 
         )
     if fence.language in _MARKDOWN:
         doubts.append("a Markdown prompt may hold fences of its own; check that it ends where it should")
+    template, braces_undone, braces_doubts = _braces(_content(lines, fence))
     return Found(
         names,
-        templated(_content(lines, fence)),
+        template,
         first_line=fence.first + (0 if fence.stuck else 1),
         last_line=fence.last,
-        undone=tuple(undone),
-        doubts=tuple(doubts),
+        undone=(*undone, *braces_undone),
+        doubts=(*doubts, *braces_doubts),
     )
+
+
+def _braces(text: str) -> tuple[Template, tuple[str, ...], tuple[str, ...]]:
+    """A text as a template, with what was undone of its braces and what is in doubt."""
+    template, is_doubtful = templated_by_braces(text)
+    if template.doubled_braces:
+        undone = "Doubled braces became single ones, as str.format would make them."
+        doubt = "doubled braces became single ones, since the placeholders have single ones; see that the prompt means it so"
+        return template, (undone,), (doubt,)
+    return template, (), (KEPT_BRACES,) if is_doubtful else ()
 
 
 def _content(lines: Sequence[str], fence: _Fence) -> str:
@@ -218,8 +238,41 @@ class _Section(Struct, frozen=True):
     names: tuple[str, ...]
 
 
+def _beside(
+    lines: Sequence[str],
+    headings: Sequence[_Heading],
+    fences: Sequence[_Fence],
+    fenced: Sequence[Found],
+    notes: list[str],
+) -> Iterator[Found]:
+    """The prompts under headings of their own, in a document whose other prompts stand in fences."""
+    taken = [found.first_line - 1 for found in fenced]
+    done = 0
+    for heading in headings:
+        section = _Section(heading.line + 1, _end_of(heading, headings, len(lines)), heading.names)
+        has_fence = bisect_left(taken, section.first) < bisect_left(taken, section.last)
+        if heading.line < done or has_fence:
+            continue
+        done = section.last
+        for found in _from_sections(lines, headings, fences, section):
+            under = f"line {found.first_line}: the text under '{found.name}' stands in no fence, unlike other prompts here"
+            if templated(_INLINE_CODE.sub("", found.template.text)).slots:
+                notes.append(f"{under}; it was imported too. Delete its folder if it is no prompt.")
+                yield found
+            else:
+                notes.append(
+                    f"{under}, and names placeholders only in backquotes; it was taken for an explanation and left "
+                    "out. Put it into a fence to import it."
+                )
+
+
+def _end_of(heading: _Heading, headings: Sequence[_Heading], end: int) -> int:
+    start = bisect_right(headings, heading.line, key=lambda other: other.line)
+    return next((other.line for other in headings[start:] if other.level <= heading.level), end)
+
+
 def _from_sections(
-    lines: Sequence[str], headings: Sequence[_Heading], fences: Sequence[_Fence]
+    lines: Sequence[str], headings: Sequence[_Heading], fences: Sequence[_Fence], whole: _Section
 ) -> list[Found]:
     """The prompts under headings, or the one prompt that the text as a whole is.
 
@@ -232,13 +285,14 @@ def _from_sections(
     for fence in fences:
         if fence.language in (*_CODE, *_PYTHON):
             prose[fence.first : fence.last] = [""] * (fence.last - fence.first)
-    best = _Section(0, len(lines), ())
+    inner = [heading for heading in headings if whole.first <= heading.line < whole.last]
+    best = whole
     slots = set(_found_in(prose, best).template.slots)
     if not slots:
         return []
     for level in range(1, 7):
         prompts = []
-        for section in _sections(headings, len(lines), level):
+        for section in _sections(inner, whole.last, level):
             found = _found_in(prose, section)
             if _is_section_prompt(found):
                 prompts.append((section, found))
@@ -269,13 +323,14 @@ def _found_in(lines: Sequence[str], section: _Section) -> Found:
     while last > first and lines[last - 1].strip().lower() in _LAYOUT_LINES:
         last -= 1
     undone = "The heading above the prompt, and blank or ruled lines around it, were taken for layout."
+    template, braces_undone, braces_doubts = _braces("\n".join(lines[first:last]).removesuffix("\r"))
     return Found(
         section.names,
-        templated("\n".join(lines[first:last]).removesuffix("\r")),
+        template,
         first_line=first + 1,
         last_line=last,
-        undone=(undone,),
-        doubts=("no fence marks where this prompt begins and ends; check both",),
+        undone=(undone, *braces_undone),
+        doubts=("no fence marks where this prompt begins and ends; check both", *braces_doubts),
     )
 
 

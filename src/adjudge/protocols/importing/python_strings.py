@@ -31,6 +31,10 @@ from .slots import Template, templated, templated_as_format
 MIN_UNNAMED = 120
 """Characters that a string needs where no name says what it is; messages of a program are shorter."""
 
+KEPT_BRACES = (
+    "doubled braces were kept; if str.format fills this prompt, write the literal ones as single braces"
+)
+
 _FORMAT_METHODS = ("format", "format_map")
 _ROLES = ("system", "user", "human", "assistant", "ai")
 _STRIPS: dict[str, Callable[[str], str]] = {"strip": str.strip, "lstrip": str.lstrip, "rstrip": str.rstrip}
@@ -144,8 +148,7 @@ def _template(
         return template, undone if template.doubled_braces else (), ()
     has_single = "{" in value.replace("{{", "") and bool(plain.slots)
     if is_formatted or (has_single and "{{" in value):
-        doubt = "doubled braces were kept; if str.format fills this prompt, write the literal ones as single braces"
-        return plain, (), (doubt,) if "{{" in value or "}}" in value else ()
+        return plain, (), (KEPT_BRACES,) if "{{" in value or "}}" in value else ()
     return plain, (), ()
 
 

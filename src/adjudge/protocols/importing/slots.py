@@ -81,6 +81,23 @@ def templated_as_format(text: str) -> Template | None:
     return template if list(slots_of(template.text)) == wanted else None
 
 
+def templated_by_braces(text: str) -> tuple[Template, bool]:
+    """The text as its own braces say that it is filled, and whether that is in doubt.
+
+    Where placeholders are written `{x}` and no name stands in double braces, doubled braces are what
+    `str.format` makes single ones of: `{{"score": 4}}` is meant as `{"score": 4}`.
+    """
+    plain = templated(text)
+    written = list(_PLACEHOLDER.finditer(text))
+    without = _PLACEHOLDER.sub("", text)
+    if not any(found[3] for found in written) or not ("{{" in without or "}}" in without):
+        return plain, False
+    if any(found[2] for found in written):
+        return plain, "{{" in without
+    undone = templated_as_format(text)
+    return (undone, True) if undone is not None else (plain, "{{" in without)
+
+
 def slotted(text: str, forms: Iterable[str], names: Iterable[str]) -> str:
     """The text with just these placeholders as slots, for a document whose slots are known.
 
