@@ -24,8 +24,14 @@ check: $(VENV)/installed ## format, lint, types, and the protocols' own check
 	$(BIN)/mypy
 	$(BIN)/adjudge protocols check $$($(BIN)/python -c "import adjudge.protocols as p; print(*p.builtin_ids())")
 
-proof: $(VENV)/installed ## the slow proofs
-	$(BIN)/python -m pytest -m slow -n 1
+# Independent statistics, and the embedded judge with its weights; the proofs that need them are skipped without.
+$(VENV)/oracles: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[oracles,local]"
+	$(BIN)/adjudge models pull smollm2-135m
+	touch $@
+
+proof: $(VENV)/oracles ## the slow proofs
+	$(BIN)/python -m pytest -m slow -n 2
 
 format: $(VENV)/installed
 	$(BIN)/ruff format .

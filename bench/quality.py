@@ -1,12 +1,12 @@
 """Does the embedded judge agree with people? Spearman with human ratings, beside two baselines that cost nothing.
 
-Judges the summaries of N documents of `summeval` (and N × 12 sentences of `sfres`) by likelihood, through a run like
+Judges the summaries of N documents of `summeval` (and M sentences of `sfres`) by likelihood, through a run like
 any user's, and prints for each rated criterion the correlation over all items and the mean of those within one
 document, with percentile intervals from resampling documents; the same for the length of the response and for its
 share of copied bigrams. Then how the criteria correlate with each other: on a small model they hardly differ.
 Needs `../shared/data`. A run that was stopped goes on where it was with the same --store.
 
-    python bench/quality.py [--limit 12] [--all-criteria] [--sfres] [--store FILE] [--data DIR] [--json]
+    python bench/quality.py [--limit 12] [--skip 0] [--all-criteria] [--sfres M] [--store FILE] [--data DIR] [--json]
 """
 
 from __future__ import annotations
@@ -48,9 +48,10 @@ def rows_of(path: Path) -> list[Row]:
         return [json.loads(line) for line in lines]
 
 
-def summeval(data: Path, limit: int) -> list[Row]:
-    """The summaries of the first documents, with their sources."""
-    texts = {row["doc_id"]: row["text"] for row in rows_of(data / "summeval.docs.jsonl.gz")[:limit]}
+def summeval(data: Path, limit: int, skip: int) -> list[Row]:
+    """The summaries of so many documents, with their sources."""
+    documents = rows_of(data / "summeval.docs.jsonl.gz")[skip : skip + limit]
+    texts = {row["doc_id"]: row["text"] for row in documents}
     items = [row for row in rows_of(data / "summeval.items.jsonl.gz") if row["group_id"] in texts]
     order = {name: n for n, name in enumerate(texts)}
     items.sort(key=lambda row: order[row["group_id"]])
@@ -59,7 +60,7 @@ def summeval(data: Path, limit: int) -> list[Row]:
 
 def sfres(data: Path, limit: int) -> list[Row]:
     """Sentences made from a dialogue act: short sources, one response each."""
-    return [_row(row, row["source"]) for row in rows_of(data / "sfres.items.jsonl.gz")[: 12 * limit]]
+    return [_row(row, row["source"]) for row in rows_of(data / "sfres.items.jsonl.gz")[:limit]]
 
 
 def _row(row: Row, source: str) -> Row:
@@ -185,7 +186,10 @@ def main() -> None:
     )
     parser.add_argument("--limit", type=int, default=12, help="documents of summeval")
     parser.add_argument("--all-criteria", action="store_true", help="also the five that nobody has rated")
-    parser.add_argument("--sfres", action="store_true", help="also sentences made from dialogue acts")
+    parser.add_argument("--skip", type=int, default=0, help="documents of summeval to leave out before those")
+    parser.add_argument(
+        "--sfres", type=int, default=0, metavar="N", help="also N sentences made from dialogue acts"
+    )
     parser.add_argument("--store", type=Path, default=None)
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--json", action="store_true")
@@ -194,7 +198,7 @@ def main() -> None:
         sys.exit(f"{arguments.data} is not there: the human ratings are not part of this repository.")
     with tempfile.TemporaryDirectory() as folder:
         store = arguments.store or Path(folder) / "quality.db"
-        rows = summeval(arguments.data, arguments.limit)
+        rows = summeval(arguments.data, arguments.limit, arguments.skip)
         criteria = [*SUMMEVAL.values(), *(OTHERS if arguments.all_criteria else ())]
         scores = judged(rows, criteria, store)
         told: dict[str, Any] = {
@@ -202,7 +206,7 @@ def main() -> None:
             "between_criteria": between(scores),
         }
         if arguments.sfres:
-            rows = sfres(arguments.data, arguments.limit)
+            rows = sfres(arguments.data, arguments.sfres)
             told["sfres"] = table(rows, SFRES, judged(rows, list(SFRES.values()), store))
     if arguments.json:
         print(json.dumps(told, indent=2))

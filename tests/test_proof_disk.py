@@ -53,11 +53,14 @@ adjudge export last --store disk/adjudge.db -o export.jsonl
 
 FILLED_BY_ANOTHER = """
 mount -t tmpfs -o size=40m tmpfs disk || exit 99
-(until [ "$(stat -c %s disk/adjudge.db-wal 2> /dev/null || echo 0)" -gt 1000000 ]; do sleep 0.01; done; cat /dev/zero > disk/ballast) 2> /dev/null &
+(
+  until [ "$(stat -c %s disk/adjudge.db-wal || echo 0)" -gt 1000000 ]; do sleep 0.01; done
+  cat /dev/zero > disk/ballast
+) > /dev/null 2>&1 &
 adjudge "$@" > first.txt 2> first.err; echo $? > first.code
-wait
+kill $! 2> /dev/null
 cp disk/adjudge.db* saved/
-rm disk/ballast
+rm -f disk/ballast
 adjudge "$@" > again.txt 2> again.err; echo $? > again.code
 adjudge export last --store disk/adjudge.db -o export.jsonl
 """
@@ -71,6 +74,7 @@ def n_replies(store: Path) -> int:
         return opened.totals(opened.run("last")).replies
 
 
+@pytest.mark.slow
 @needs_mount
 @pytest.mark.parametrize(("script", "n"), [(FILLS_UP, 400), (FILLED_BY_ANOTHER, 800)])
 def test_a_full_disk_stops_the_run_before_it_spends_more_and_the_run_goes_on(

@@ -71,7 +71,7 @@ def test_choices_that_differ_are_a_conflict(text: str) -> None:
     "text",
     [
         "", "A or B", "A and B", "A/B", "AB", "C", "[RESULT] А", "[RESULT] C", "[RESULT] A or B", "Result A or B, not results", "Response C is clearly superior.",
-        "The better response is obviously B... or is it A? It's hard to decide.", "A is not better than B.", "A不如B", "A并不比B更好", "A: 8/10\nB: 7/10", "A good answer would be short.",
+        "The better response is obviously B... or is it A? It's hard to decide.", "A is not better than B.", "A并不比B更好", "A: 8/10\nB: 7/10", "A good answer would be short.",
         "Which one is better?", "Neither is better.", "It's a tie.", "[[A=B]]", "Both are equally good.", "A: good point.\nB: bad point.",
         "Response A:\nIt is long.\n\nResponse B:\nIt is short.", "<think>[[A]]", "Assistant A argues that Response A is better.", '"[[A]]" is in the text.',
     ],

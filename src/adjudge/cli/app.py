@@ -9,6 +9,7 @@ from .models import models_app
 from .protocols import protocols_app
 from .reports import export_command, report_command, reread_command, runs_app
 from .run import run_command
+from .trust import sample_command, trust_command
 
 app = typer.Typer(
     name="adjudge",
@@ -22,6 +23,8 @@ app = typer.Typer(
 )
 app.command("run")(run_command)
 app.command("report")(report_command)
+app.command("trust")(trust_command)
+app.command("sample")(sample_command)
 app.add_typer(runs_app, name="runs")
 app.command("reread")(reread_command)
 app.command("export")(export_command)

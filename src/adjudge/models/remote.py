@@ -4,7 +4,8 @@ Asks until there is a reply or a fault that stands. Who is tried again, and when
 
     429                       after the wait that the host states; not counted as a failure
     5xx, broken connections   after a random wait that doubles; `ATTEMPTS` in all
-    timeouts                  the same, but `TIMEOUTS` in all, since each may have been charged
+    timeouts                  the same, but `TIMEOUTS` in all, since each may have been charged; the first comes
+                              sooner where the model's other replies show that this one is lost
     a parameter refused       at once without it, and so in all further calls; told in `adjustments`
     empty, cut off by length  once, with room for more
     401                       once, if the key in the environment has changed
@@ -38,6 +39,13 @@ ATTEMPTS = 6
 TIMEOUTS = 3
 ATTEMPTS_UNREACHED = 3
 """For a host that was never reached: its address is wrong, or nothing runs there."""
+
+KNOWN_REPLIES = 50
+"""After so many replies the slowest of them tells how long a model may take."""
+
+SHORTEST_PATIENCE_SECONDS = 20.0
+PATIENCE = 10.0
+"""How many times the slowest reply a first attempt waits for its own."""
 
 ADAPTATIONS = 8
 """How many parameters one call may shed before its refusals count as faults."""
@@ -108,6 +116,8 @@ class RemoteModel(Model):
         self._stopped: tuple[Secret | None, ModelError] | None = None
         self._tokens_per_byte = 0.0
         self._has_given_logprobs = False
+        self._n_replies = 0
+        self._slowest_seconds = 0.0
 
     @abstractmethod
     def _headers(self, key: Secret | None) -> dict[str, str]:
@@ -140,7 +150,7 @@ class RemoteModel(Model):
             if self._stopped is not None and self._stopped[0] == key:
                 raise type(self._stopped[1])(str(self._stopped[1]))
             body = self._encode(call, params, tries.max_tokens)
-            result = await self._send(call, params, key, body, tries.max_tokens)
+            result = await self._send(call, params, key, body, tries)
             if isinstance(result, Reply):
                 if self._wants_more_room(result, tries):
                     continue
@@ -153,11 +163,11 @@ class RemoteModel(Model):
                 await asyncio.sleep(wait)
 
     async def _send(
-        self, call: Call, params: Parameters, key: Secret | None, body: bytes, max_tokens: int | None
+        self, call: Call, params: Parameters, key: Secret | None, body: bytes, tries: _Tries
     ) -> Reply | Fault:
         """One request, when the gate lets it through."""
         gate = self._gate
-        tokens = self._tokens_of(body, max_tokens) if gate.counts_tokens else 0
+        tokens = self._tokens_of(body, tries.max_tokens) if gate.counts_tokens else 0
         transport = self._network.transport(self._host)
         await gate.enter(tokens)
         outcome: Outcome = "none"
@@ -165,10 +175,14 @@ class RemoteModel(Model):
         note = ""
         started = perf_counter()
         try:
-            answer = await transport.post(self._url, self._headers(key), body, params.timeout_seconds)
-            result = self._read(call, params, key, answer, perf_counter() - started)
+            patience = self._patience(params.timeout_seconds, tries)
+            answer = await transport.post(self._url, self._headers(key), body, patience)
+            seconds = perf_counter() - started
+            result = self._read(call, params, key, answer, seconds)
             if isinstance(result, Reply):
                 outcome = "ok"
+                self._n_replies += 1
+                self._slowest_seconds = max(self._slowest_seconds, seconds)
                 gate.was_reached = True
                 if tokens:
                     used = self._tokens_used(result, body)
@@ -178,6 +192,14 @@ class RemoteModel(Model):
         finally:
             gate.leave(outcome, tokens, used, note)
         return result
+
+    def _patience(self, longest: float, tries: _Tries) -> float:
+        """How long to wait for a reply. One that takes ten times as long as any before it is probably lost;
+        should it be no more than slow, the next attempt has all the time there is."""
+        if self._n_replies < KNOWN_REPLIES or tries.timeouts:
+            return longest
+        # Whole seconds, so that few different timeouts are ever made.
+        return min(longest, max(SHORTEST_PATIENCE_SECONDS, float(round(PATIENCE * self._slowest_seconds))))
 
     def _read(
         self, call: Call, params: Parameters, key: Secret | None, answer: Answer | Fault, seconds: float

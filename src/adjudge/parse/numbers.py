@@ -54,7 +54,7 @@ _FULL_MARKS_AFTER = re.compile(
     re.I,
 )
 _TOP_FIRST = re.compile(
-    rf"({_DIGITS}|{_WORD})\s?(?:점\s?만점(?:에서?|\s?중)?|점\s?중(?:에서?)?|点満点中|分满分[,，]?|分中|分之|分制(?:的?情况)?[下中里内]?[,，]?)"
+    rf"({_DIGITS}|{_WORD})\s?(?:점\s?만점(?:에서?|\s?중)?|점\s?중(?:에서?)?|点満点中|分满分[,，]?|分中|分之|分制(?:的?情况)?[下中里内]?\)?[,，]?)"
     rf"(?:\s?(?:에서|중))?[:\s]{{0,3}}(?:得|给|给出|评)?(?={_DIGITS}|{_WORD})"
     rf"|(?:满分|滿分)(?:为|是)?\s?({_DIGITS}|{_WORD})\s?分?[,，、。:\s]{{0,3}}(?:得分?|给出?|评分?)?(?:为|是|:)?\s?(?={_DIGITS}|{_WORD})",
     re.I,
@@ -62,7 +62,7 @@ _TOP_FIRST = re.compile(
 _EQUATION = re.compile(
     # A single fraction is none: "4/5 = 80%" gives the four.
     rf"(?!{_DIGITS}\s?/\s?{_DIGITS}\s?=){_DIGITS}\s?{_UNIT}?+"
-    rf"(?:\s?\)?\s?(?:[-+−–×*÷/]|x\b|plus\b|minus\b|times\b)\s?\(?{_DIGITS}\s?{_UNIT}?+){{1,12}}+"
+    rf"(?:\s?\)?\s?(?:[-+−–×*÷/]|x\b|[ ](?=[ ]?[0-9])|plus\b|minus\b|times\b)\s?\(?{_DIGITS}\s?{_UNIT}?+){{1,12}}+"
     r"\s?\)?\s?(?:=|equals\b|is\b|makes\b|gives\b|이므로|等于|得)\s?(?=[0-9])"
 )
 _UNFINISHED_SUM = re.compile(

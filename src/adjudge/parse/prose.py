@@ -51,11 +51,12 @@ _IS_DESCRIBED = re.compile(
     r"代表|表示|意味|是指|的标准|标准|档|은\s|는\s|이려면)"
 )
 _KOREAN_NO = re.compile(
-    r"[가-힣]{0,3}\s?[가-힣]{0,6}(?:\s수\s?(?:는|가)?\s?없|려면|기\s?위해|지\s?않|지\s?못|아니[라고며])"
+    r"[가-힣]{0,3}\s?[가-힣]{0,6}(?:\s수\s?(?:는|가)?\s?없|려면|기\s?위해|지\s?않|지\s?못|아니[라고며]|요청|요구|주장)"
 )
 _TAKEN_BACK = re.compile(
     r"\s?\?|\s{0,2}(?:太[高低多]|[过過偏][高低]|(?:(?:is|was|would\sbe|seems|feels)\s)?(?:far\s|much\s|a\sbit\s)?too\s(?:high|low|generous|harsh|much|strict|lenient)\b|"
     r"(?:은|는|이)?\s?너무\s?(?:높|낮|과)|(?:were\s|was\s|are\s|is\s|have\sbeen\s)?(?:deduct|subtract|dock)(?:ed|ion)|감점|차감|깎)"
+    r"|\s(?:with|had|were|once)\b(?=[^.\n]{0,40}\b(?:more|better|been|added|fewer|less)\b)"
 )
 """What follows a number that is not given: a doubt, a verdict on the number itself, a deduction."""
 _TAKEN_OFF = re.compile(
@@ -67,13 +68,14 @@ _ATTRIBUTED = re.compile(
     r"(?:ask|request|demand|want|claim|insist|propos|instruct|urg|expect|sa(?:ys|id)\b|suggest(?:s|ed)\b|argu|stat(?:es|ed)\b|think|believ|tell|told)"
     r"|\b(?:previous|prior|earlier|other|another|human|second|former)\s(?:judge|rater|reviewer|evaluator|grader|annotator|person|model)s?\b"
     r"|\b(?:asked|told|instructed|urged|ordered|requested|tempted)\s(?:me\s|us\s|you\s|the\sjudge\s)?(?:to\s(?:give|award|assign|output|answer|say|write|respond)|for)\b"
+    r"|\b(?:one|some|someone|people|others|many)\s(?:might|may|could|would)\b"
     r"|(?:用户|用戶|作者|读者|有人|别人|其他|上一位|前一位|之前)[^,。;]{0,10}(?:要求|认为|說|说|希望|给|打|声称)"
     r"|(?:사용자|작성자|저자|이전|다른\s?(?:심사|평가))[^,.;]{0,10}(?:요청|요구|주장|말|원하|심사|평가)"
 )
 _OWN = re.compile(r"\bi\b|\b(?:i'd|i'll|so|but|therefore|thus|hence|we)\b|我|但|因此|所以|저는|나는|따라서")
 _COUNTS_THINGS = re.compile(
     r"\s(?!(?:for|in|on|because|as|and|but|with|since|due|to|at|overall|from|based|would|is|was|given|though|although|however|while|"
-    r"indicating|reflecting|which|that|stars?|points?|here|this|out|or|rather|when|considering|considered|the|it|there|i|seems?|"
+    r"indicating|reflecting|which|that|stars?|points?|here|this|out|or|rather|instead|when|considering|considered|the|it|there|i|seems?|"
     r"if|by|per|under|according|perfect|excellent|good|fair|poor)\b)[a-z]{2,}"
     r"|(?:分|点|點)[钟之为别析数成支类部段布享明鐘為別數類]|\s?(?:个|個|条|条|项|種|种|篇|句|次|年|月|日|名|位|개|가지|번|명|年)"
 )

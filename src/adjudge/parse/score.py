@@ -118,19 +118,16 @@ def _anchored(reply: str, scale: Scale, names: dict[str, float]) -> Reading | No
 
 def _corrected(own: str, scale: Scale, reading: Reading) -> Reading:
     """The reading, or what the judge replaces it by further on; a conflict where that is not plain."""
-    start = reading.span[1] if reading.span else 0
-    for correction in corrections(own, start):
+    later: list[Number] | None = None
+    for correction in corrections(own, reading.span[1] if reading.span else 0):
         number = _replacement(own, correction)
         if number is not None:
             changed = _judged(scale, [number])
             reading = changed if changed.status == "ok" else Reading(status="conflicting")
         elif correction.announced and reading.status == "ok":
-            later = (
-                one.number
-                for one in scores_said(own, scale.high or 0.0)
-                if one.number.start > correction.start
-            )
-            if any(number.value != reading.value for number in later):
+            if later is None:
+                later = [one.number for one in scores_said(own, scale.high or 0.0)]
+            if any(one.start > correction.start and one.value != reading.value for one in later):
                 reading = Reading(status="conflicting")
     return reading
 
@@ -230,6 +227,9 @@ def _opening(own: str, names: dict[str, float]) -> tuple[list[Number], bool]:
     opening = _OPENING.match(own)
     at = opening.end() if opening else 0
     number = number_at(own, at) or _name_at(own, at, names)
+    if number is not None and number.top is None and any(char.isdigit() for char in own[at : number.start]):
+        # "2 + 2 = 4" at the beginning is a sum that the judge checks.
+        return [], False
     if number is None:
         inside = _WORD_THEN_NUMBER.match(own, at)
         number = number_at(own, inside.end()) if inside else None

@@ -52,13 +52,15 @@ _ADVERB = (
 _NOUN = r"(?:'s|’s)?(?:\s(?:response|answer|output|summary|one|analysis|explanation|code|solution|reply|approach|translation))?"
 _KOREAN_NOT = r"(?![가-힣]{0,4}(?:지|진|다고|기)\s?(?:는\s|도\s)?(?:않|못|할\s?수|볼\s?수|보기|말|어렵)|할\s?수\s?(?:는\s)?없)"
 """What may not follow a Korean verb, which carries its no behind itself."""
+_KOREAN_BETTER = rf"(?:좋|우수|나(?![쁘쁜쁩빠빴])|낫|뛰어|적절){_KOREAN_NOT}"
+_KOREAN_WORSE = rf"(?:나[쁘쁜쁩빠빴]|못하|못합|떨어){_KOREAN_NOT}"
 _WINS = re.compile(
     rf"{_ANY}(?:{_NOUN}{_ADVERB}(?:,?\s(?:is|was|are|would\sbe|seems|appears|remains|stands\sout\sas|emerges\sas|comes\sout\sas|as|being|gets|should\sbe|can\sbe|could\sbe)"
     rf"{_ADVERB}\s(?:better(?!\s(?:written|structured|organi[sz]ed|formatted|phrased|worded|presented|explained))|best|superior|preferable|preferred|stronger|winner|favou?red|winning|chosen)\b"
     r"|\s(?:wins?|outperforms?|outshines|surpass(?:es)?|beats|edges\sout|comes\sout\s(?:ahead|on\stop)|has\s(?:the|an|a\sslight)\sedge|takes\sthe\slead)\b)"
     r"|\s?(?:的回答|的回复)?(?:明显|略|稍|显然|总体上?|整体上?|相对|会)?(?:更好|更优|更佳|更胜一筹|胜出|获胜|较好|较优|优于|胜过|更出色)"
-    r"|\s?(?:가|이|의\s답변이|의\s응답이|는|은|쪽이)?\s?(?:훨씬|조금|약간|좀)?\s?더\s?(?:좋|우수|나은|나(?![쁘쁜쁩빠빴])|낫|뛰어|적절)"
-    rf"{_KOREAN_NOT}|\s?(?:가|이)?\s?(?:승리|이겼|이긴){_KOREAN_NOT}|\s?(?:을|를)\s?(?:선택|선호){_KOREAN_NOT}|\s?の(?:ほう|方)が(?:良い|優れ))"
+    r"|\s?(?:가|이|의\s답변이|의\s응답이|는|은|쪽이)?\s?(?:훨씬|조금|약간|좀)?\s?더\s?"
+    rf"{_KOREAN_BETTER}|\s?(?:가|이)?\s?(?:승리|이겼|이긴){_KOREAN_NOT}|\s?(?:을|를)\s?(?:선택|선호){_KOREAN_NOT}|\s?の(?:ほう|方)が(?:良い|優れ))"
 )
 """The option comes first in all these patterns, so that a search jumps from name to name."""
 _CHOOSES = re.compile(
@@ -74,32 +76,28 @@ _BEFORE_CHOSEN = frozenset(
     "definitely obviously overall certainly ultimately therefore thus still likely probably simply just also".split()
 )
 _LOSES = re.compile(
-    rf"{_ANY}{_NOUN}{_ADVERB}\s(?:is|was|seems|appears){_ADVERB}\s(?:worse|inferior|weaker)\b"
-    rf"|{_ANY}\s?(?:가|이|의\s답변이|의\s응답이|는|은|쪽이)?\s?(?:훨씬|조금|약간|좀)?\s?더\s?(?:나[쁘쁜쁩빠빴]|못하|못합|떨어){_KOREAN_NOT}"
+    rf"{_ANY}(?:{_NOUN}{_ADVERB}\s(?:is|was|seems|appears){_ADVERB}\s(?:worse|inferior|weaker)\b"
+    rf"|\s?(?:가|이|의\s답변이|의\s응답이|는|은|쪽이)?\s?(?:훨씬|조금|약간|좀)?\s?더\s?{_KOREAN_WORSE})"
 )
-_OTHER = rf"(?:\s?(?:the|{NOUNS}|assistant|response|output))?\s?{_ANY}"
-_CONTESTS = (
-    # Each names both options; the flag says whether the first that is named is the better one.
-    (
-        True,
-        re.compile(
-            rf"{_ANY}(?:的(?:回答|回复))?比{_OTHER}(?:的(?:回答|回复))?(?:更|要|还|明显|略|稍微?|显然|整体){{0,2}}(?:好|优|佳|强|出色|准确|完整)"
-            rf"|{_ANY}(?:가|이|의\s답변이|쪽이)\s?{_OTHER}보다\s?(?:훨씬\s?|조금\s?|약간\s?)?(?:더\s?)?(?:좋|우수|나(?![쁘쁜쁩빠빴])|낫|뛰어|적절){_KOREAN_NOT}"
-        ),
-    ),
-    (
-        False,
-        re.compile(
-            rf"{_ANY}{_NOUN}{_ADVERB}\s(?:(?:is|was){_ADVERB}\s(?:not\s(?:nearly\s|quite\s)?as\s(?:good|strong|helpful|accurate)\sas|outperformed\sby|beaten\sby|no\smatch\sfor)"
-            rf"|(?:loses|lost)\sto|falls\sshort\sof){_OTHER}"
-            rf"|{_ANY}(?:的(?:回答|回复))?(?:(?:明显|显然|远|稍|略)?(?:不如|不及|逊于|劣于){_OTHER}|没有{_OTHER}(?:的(?:回答|回复))?(?:那么|这么)?(?:好|优|强|出色|准确)"
-            rf"|比{_OTHER}(?:的(?:回答|回复))?(?:更|要|还|明显|略|稍微?){{0,2}}(?:差|弱|糟|逊))"
-            rf"|{_ANY}보다는?\s?{_OTHER}(?:가|이|의\s답변이|쪽이)\s?(?:훨씬\s?|조금\s?|약간\s?)?(?:더\s?)?(?:좋|우수|나(?![쁘쁜쁩빠빴])|낫|뛰어|적절){_KOREAN_NOT}"
-            rf"|{_ANY}(?:가|이)\s?{_OTHER}보다\s?(?:훨씬\s?|조금\s?|약간\s?)?(?:더\s?)?(?:나[쁘쁜쁩빠빴]|못하|못합|떨어)"
-            rf"|{_ANY}(?:가|이)?\s?아니라,?{_OTHER}(?:입니다|이다|이에요|가|를|을|\s?[.。]|$)"
-        ),
-    ),
+_OTHER = rf"(?:\s?(?:the|{NOUNS}))?\s?{_ANY}"
+_OWN_ANSWER = "(?:的(?:回答|回复))?"
+_BY_HOW_MUCH = r"(?:훨씬\s?|조금\s?|약간\s?)?(?:더\s?)?"
+_BEATS = re.compile(
+    rf"{_ANY}(?:{_OWN_ANSWER}比{_OTHER}{_OWN_ANSWER}(?:更|要|还|明显|略|稍微?|显然|整体){{0,2}}(?:好|优|佳|强|出色|准确|完整)"
+    rf"|(?:가|이|의\s답변이|쪽이)\s?{_OTHER}보다\s?{_BY_HOW_MUCH}{_KOREAN_BETTER})"
 )
+_YIELDS = re.compile(
+    rf"{_ANY}(?:{_OWN_ANSWER}(?:(?:明显|显然|远|稍|略)?(?:不如|不及|逊于|劣于){_OTHER}|没有{_OTHER}{_OWN_ANSWER}(?:那么|这么)?(?:好|优|强|出色|准确)"
+    rf"|比{_OTHER}{_OWN_ANSWER}(?:更|要|还|明显|略|稍微?){{0,2}}(?:差|弱|糟|逊))"
+    rf"|보다는?\s?{_OTHER}(?:가|이|의\s답변이|쪽이)\s?{_BY_HOW_MUCH}{_KOREAN_BETTER}"
+    rf"|(?:가|이)\s?{_OTHER}보다\s?{_BY_HOW_MUCH}{_KOREAN_WORSE}"
+    rf"|(?:가|이)?\s?아니라,?{_OTHER}(?:입니다|이다|이에요|가|를|을|\s?[.。]|$))"
+)
+_YIELDS_ENGLISH = re.compile(
+    rf"{_ANY}{_NOUN}{_ADVERB}\s(?:(?:is|was){_ADVERB}\s(?:not\s(?:nearly\s|quite\s)?as\s(?:good|strong|helpful|accurate)\sas|"
+    rf"outperformed\sby|beaten\sby|no\smatch\sfor)|(?:loses|lost)\sto|falls\sshort\sof){_OTHER}"
+)
+"""Sentences that set one option against the other: the one that is named first wins, or yields to the other."""
 _MORE = re.compile(
     rf"{_ANY}{_NOUN}{_ADVERB}(?:\s(?:is|was){_ADVERB}\s(?:more|most)\s"
     r"(?:accurate|helpful|relevant|correct|coherent|consistent|fluent|informative|comprehensive|precise|appropriate|effective|suitable|faithful|"
@@ -125,6 +123,7 @@ _NOT_THE_JUDGES = re.compile(
     r"(?:one|you|someone|people|many|others|readers?|users?)\s(?:might|may|could|would|can)\s(?:\w{1,12}\s)?(?:think|say|argue|believe|prefer|choose|pick)|"
     r"at\sfirst\s(?:glance|sight)|(?:previous|prior|earlier|other|another)\s(?:judge|rater|reviewer|evaluator|annotator)s?)\b|如果|是否|若|有人|用户认为|作者认为|难说"
 )
+_SPEAKS_UP = re.compile(r"\b(?:but|yet|however,?)\s(?:i|in\smy|overall|my)\b")
 _TOLD = re.compile(
     r"\b(?:ask|tell|told|want|instruct|request|order|urge|tempt)(?:s|ed)?\s(?:(?:me|us|you|the\sjudge)\s)?(?:to|that|for)\s(?:the\s)?(?:\w{1,12}\s)?$"
 )
@@ -144,14 +143,17 @@ _TURNED = re.compile(
 )
 """What takes a partial win back: "on style, but loses overall"."""
 _COMPARED_TO = re.compile(rf"(?<!相)比\s?(?:{NOUNS})?\s?$")
-_CONTESTING = (
-    "not as ",
-    "not quite as ",
-    "not nearly as ",
+_SET_AGAINST = ("比", "不如", "不及", "逊于", "劣于", "没有", "보다", "아니라")
+_SET_AGAINST_ENGLISH = (
+    " as good as",
+    " as strong as",
+    " as helpful as",
+    " as accurate as",
     "loses to",
     "lost to",
-    "falls short of",
-    " by ",
+    "short of",
+    "outperformed by",
+    "beaten by",
     "no match",
 )
 _DENIED = re.compile(
@@ -303,21 +305,19 @@ def _strong(part: _Signed) -> Iterator[Said]:
 def _contests(part: _Signed) -> dict[int, Found]:
     """Where a sentence sets one option against the other, with the one that wins: "A不如B", "A loses to B"."""
     text = part.text
-    if text.isascii() and not any(word in text for word in _CONTESTING):
-        return {}
+    patterns: list[tuple[bool, re.Pattern[str]]] = []
+    if not text.isascii() and any(word in text for word in _SET_AGAINST):
+        patterns = [(True, _BEATS), (False, _YIELDS)]
+    if any(word in text for word in _SET_AGAINST_ENGLISH):
+        patterns.append((False, _YIELDS_ENGLISH))
     won: dict[int, Found] = {}
-    for is_first, pattern in _CONTESTS:
+    for is_first, pattern in patterns:
         for match in pattern.finditer(text):
             named = part.mentions[match.start()]
             other = next(
-                (
-                    key
-                    for at, key in part.mentions.items()
-                    if named.end <= at < match.end() and key.side != named.side
-                ),
-                None,
+                (key for at in range(named.end, match.end()) if (key := part.mentions.get(at))), named
             )
-            if other is not None:
+            if other.side != named.side:
                 won[match.start()] = named if is_first else other
     return won
 
@@ -367,13 +367,14 @@ def _weak(part: _Signed) -> list[Said]:
 
 def _is_said(text: str, begin: int, start: int, at: int, end: int) -> bool:
     """Whether the judge itself says so, without a condition and without a no."""
-    if _NOT_THE_JUDGES.search(text, max(begin, at - 120), at) or _TOLD.search(
-        text, max(begin, start - 48), start
-    ):
+    own = max(begin, at - 120)
+    for turn in _SPEAKS_UP.finditer(text, own, at):
+        own = turn.start()
+    if _NOT_THE_JUDGES.search(text, own, at) or _DENIED_THAT.search(text, own, at):
+        return False
+    if _TOLD.search(text, max(begin, start - 48), start):
         return False
     if _ON_CONDITION.match(text, end) or _TURNED.match(text, end):
-        return False
-    if _DENIED_THAT.search(text, max(begin, at - 120), at):
         return False
     before = text[begin:at].lstrip()
     if before.startswith(_CONCEDING) and "," not in before:

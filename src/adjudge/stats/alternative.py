@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from ..records import Estimate
 from .arrays import codes, sensible
@@ -66,8 +66,8 @@ def alt_test(
 ) -> AltTest:
     """The test over items × raters. `near` compares squared distances, `equal` counts equal answers.
 
-    eps is .2 where the raters are experts, .15 where they are skilled, .1 where they are a crowd. A missing answer of the judge
-    takes its item out of the test and is counted as failed.
+    eps is .2 where the raters are experts, .15 where they are skilled, .1 where they are a crowd. A
+    missing answer of the judge takes its item out of the test and is counted as failed.
     """
     import numpy as np
 
@@ -78,12 +78,8 @@ def alt_test(
     kept = is_rated & ~np.isnan(scores)
     duels = [_duel(table[kept], scores[kept], rater, closeness) for rater in range(table.shape[1])]
     tests = [_tested(rater, duel, eps, min_items) for rater, duel in enumerate(duels)]
-    # A test without a p-value that was made all the same counts as one that found nothing.
     made = [place for place, test in enumerate(tests) if test.advantage is not None]
-    by = adjusted([1.0 if (p := tests[place].p) is None else p for place in made], "by")
-    for place, p in zip(made, by, strict=True):
-        if p is not None and p <= q:
-            tests[place] = _won(tests[place])
+    tests = _decided(tests, made, q)
     n = int(kept.sum())
     cautions = _cautions(tests, made, n_failed, n)
     unit = f"rater (n={len(made)})"
@@ -114,6 +110,8 @@ def _as_numbers(judge: Sequence[Answer], ratings: Sequence[Sequence[Answer]]) ->
     if len(judge) != len(ratings):
         raise ValueError(f"{len(judge)} judged items against {len(ratings)} rated ones")
     width = len(ratings[0]) if ratings else 0
+    if any(len(row) != width for row in ratings):
+        raise ValueError("rows of different lengths: give every item a place for every rater")
     flat = [*judge, *(answer for row in ratings for answer in row)]
     if any(isinstance(answer, str) for answer in flat):
         numbers, _ = codes(flat)
@@ -177,8 +175,12 @@ def _of_equal_items(rater: int, n: int, mean: float, advantage: float, eps: floa
     )
 
 
-def _won(test: RaterTest) -> RaterTest:
-    return RaterTest(test.rater, test.n, test.advantage, test.difference, test.p, True, test.why)
+def _decided(tests: list[RaterTest], made: list[int], q: float) -> list[RaterTest]:
+    """The tests with their winners, by Benjamini and Yekutieli over the raters."""
+    # A test that was made and has no p-value counts as one that found nothing.
+    found = adjusted([1.0 if (p := tests[place].p) is None else p for place in made], "by")
+    won = {place for place, p in zip(made, found, strict=True) if p is not None and p <= q}
+    return [structs.replace(test, wins=place in won) for place, test in enumerate(tests)]
 
 
 def _advantage(duels: list[_Duel], n_failed: int, confidence: float) -> Estimate:

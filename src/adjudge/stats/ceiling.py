@@ -63,45 +63,54 @@ def noise_ceiling(
     import numpy as np
 
     table = rated(ratings)
-    scores = np.full(len(table), np.nan) if judge is None else floats(judge)
-    same_length(scores, table)
-    has_judge = judge is not None
-    kept = (~np.isnan(table)).sum(axis=1) >= 2 if table.size else np.zeros(len(table), dtype=bool)
-    kept = kept & ~np.isnan(scores) if has_judge else kept
-    table, scores = table[kept], scores[kept]
-    n, n_undefined = len(table), int(len(kept) - kept.sum())
+    width, n_all = table.shape[1], len(table)
+    table, scores = _usable(table, None if judge is None else floats(judge))
+    n, n_undefined = len(table), n_all - len(table)
     if n < 2:
-        why = "there is one rater" if rated(ratings).shape[1] < 2 else "fewer than two items have two ratings"
+        why = "there is one rater" if width < 2 else "fewer than two items have two ratings"
         none = undefined(why, n=n, n_undefined=n_undefined, unit="item")
         return Ceiling(none, none, none, none, none, ())
-    examined = _Examination(table, scores if has_judge else None, kind)
+    examined = _Examination(table, scores, kind)
     once = examined(np.ones((n, 1)))
     rng = generator(seed)
     draws = [examined(draw(rng, n, size)) for size in blocks(n_resamples, n * 4)]
 
     def estimate(part: str, what: str, why: str) -> Estimate:
-        value = _over_raters(getattr(once, part))[0]
+        value = float(_over_raters(getattr(once, part))[0])
         if not math.isfinite(value):
             return undefined(why, n=n, n_undefined=n_undefined, unit="item")
         values = np.concatenate([_over_raters(getattr(each, part)) for each in draws])
-        return _with_interval(
-            float(value), values, n, n_undefined, f"{NAMES[kind]}, {what}", seed, confidence
-        )
+        name = f"{NAMES[kind]}, {what}"
+        return _with_interval(value, values, n, n_undefined, name, seed, confidence)
 
-    flat = "one side is constant for every rater"
-    no_judge = (
-        "no judge was given" if not has_judge else "the judge's scores or the raters' means are constant"
+    lower = estimate("lower", "each rater against the mean of the others", _FLAT)
+    upper = estimate("upper", "each rater against the mean of all", _FLAT)
+    by_judge = estimate(
+        "judge", "the judge against the mean of all raters but one", _NO_JUDGE if scores is None else _FLAT
     )
-    lower = estimate("lower", "each rater against the mean of the others", flat)
-    upper = estimate("upper", "each rater against the mean of all", flat)
-    by_judge = estimate("judge", "the judge against the mean of all raters but one", no_judge)
-    gaps = "it needs a judge, and items with all ratings, which agree to some degree"
     corrected = estimate(
-        "corrected", "the judge against the mean of all, corrected for their reliability", gaps
+        "corrected", "the judge against the mean of all, corrected for their reliability", _GAPS
     )
     share = _share(lower, by_judge, draws, seed, confidence)
     each = tuple(float(value) if math.isfinite(value) else None for value in once.lower[:, 0])
     return Ceiling(lower, upper, by_judge, share, corrected, each)
+
+
+_FLAT = "one side is constant for every rater"
+_NO_JUDGE = "no judge was given"
+_GAPS = "it needs a judge, and items with all ratings, which agree to some degree"
+
+
+def _usable(table: Floats, scores: Floats | None) -> tuple[Floats, Floats | None]:
+    """The items with two ratings, and with a score where there is a judge."""
+    import numpy as np
+
+    kept = (~np.isnan(table)).sum(axis=1) >= 2
+    if scores is None:
+        return table[kept], None
+    same_length(scores, table)
+    kept = kept & ~np.isnan(scores)
+    return table[kept], scores[kept]
 
 
 class _Examination:

@@ -231,6 +231,9 @@ def _item_replicates(
     x, y, sizes = data.x, data.y, None
     if is_alone and resample == "inputs" and not data.has_groups:
         cells, counted = np.unique(np.stack([x, y], axis=1), axis=0, return_counts=True)
+        # Items that stand alone may be drawn in any order, and a sorted side need not be gathered.
+        order = np.argsort(x, kind="stable")
+        x, y = x[order], y[order]
         if len(cells) * _FEW_CELLS <= len(x):
             x, y, sizes = cells[:, 0], cells[:, 1], counted.astype(np.float64)
     found = weighted(x, y, kind)

@@ -54,15 +54,11 @@ def correlate(
     low, high = None, None
     if not why:
         values = replicates(data, kind, level, resample, n_resamples, seed)
-        if values is None:
-            why = "too many distinct values to resample tau-b"
-        else:
-            low, high, why, more = interval_or_why(values, confidence)
-            cautions += more
-    method = (
-        without_interval(name, why) if why else f"{name}, bootstrap ({n_resamples} resamples, percentiles)"
-    )
-    return Estimate(found, low, high, n, n_failed, n_undefined, cautioned(method, cautions), unit, seed)
+        low, high, why, more = interval_or_why(values, confidence)
+        cautions += more
+    how = f"{name}, bootstrap ({n_resamples} resamples, percentiles)"
+    method = cautioned(without_interval(name, why) if why else how, cautions)
+    return Estimate(found, low, high, n, n_failed, n_undefined, method, unit, seed)
 
 
 def _over_groups(

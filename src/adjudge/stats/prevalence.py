@@ -33,30 +33,26 @@ def rogan_gladen(
         why = "no item was judged" if n <= 0 else "the labels need items that passed and items that failed"
         return undefined(why, n=max(0, n), unit="item")
     n_labelled = n_positive + n_negative
-    p, of_p = judge_positive / n, n
+    p = judge_positive / n
     sensitivity, of_s = _rate(true_positive, n_positive)
     specificity, of_t = _rate(true_negative, n_negative)
     youden = sensitivity + specificity - 1
     z = NormalDist().inv_cdf((1 + confidence) / 2)
     noise = math.sqrt(sensitivity * (1 - sensitivity) / of_s + specificity * (1 - specificity) / of_t)
     if youden - z * noise <= 0:
-        why = (
-            f"the judge is not shown to be better than chance (sensitivity {sensitivity:.2f} "
-            f"and specificity {specificity:.2f} on {n_labelled} labels)"
-        )
-        return undefined(why, n=n, unit="item")
+        rates = f"sensitivity {sensitivity:.2f} and specificity {specificity:.2f} on {n_labelled} labels"
+        return undefined(f"the judge is not shown to be better than chance ({rates})", n=n, unit="item")
     share = (p + specificity - 1) / youden
     variance = (
-        p * (1 - p) / of_p
+        p * (1 - p) / n
         + share**2 * sensitivity * (1 - sensitivity) / of_s
         + (1 - share) ** 2 * specificity * (1 - specificity) / of_t
     ) / youden**2
     half = z * math.sqrt(variance)
     inside = min(1.0, max(0.0, share))
     low, high = min(inside, max(0.0, share - half)), max(inside, min(1.0, share + half))
-    method = f"Rogan-Gladen share from {n_labelled} labels, delta-method interval"
-    if inside != share:
-        method += ", cut to 0 to 1"
+    cut = ", cut to 0 to 1" if inside != share else ""
+    method = f"Rogan-Gladen share from {n_labelled} labels, delta-method interval{cut}"
     return Estimate(inside, low, high, n, 0, 0, method, "item")
 
 

@@ -143,41 +143,39 @@ def retest(samples: Ratings, confidence: float = 0.95) -> Retest:
     (Donner 1986). The interval is the F interval at that k, exact where all items have as many.
     """
     import numpy as np
-    from scipy.special import fdtri
 
     table = rated(samples)
-    table = table[(~np.isnan(table)).sum(axis=1) >= 2] if table.size else table[:0]
-    sizes = (~np.isnan(table)).sum(axis=1)
-    n, total = len(table), int(sizes.sum())
+    table = table[(~np.isnan(table)).sum(axis=1) >= 2]
+    n = len(table)
     if n < 2:
         none = undefined("fewer than two items have two samples", n=n, unit="item")
         return Retest(n, None, None, none, none)
-    with np.errstate(all="ignore"):
-        means = np.nanmean(table, axis=1)
-        within = float(np.nansum((table - means[:, None]) ** 2)) / (total - n)
-        middle = float(np.nanmean(table))
-        items = float((sizes * (means - middle) ** 2).sum()) / (n - 1)
+    sizes, means = (~np.isnan(table)).sum(axis=1), np.nanmean(table, axis=1)
+    total = int(sizes.sum())
+    within = float(np.nansum((table - means[:, None]) ** 2)) / (total - n)
+    items = float((sizes * (means - np.nanmean(table)) ** 2).sum()) / (n - 1)
     k = (total - float((sizes**2).sum()) / total) / (n - 1)
-    if not (math.isfinite(within) and math.isfinite(items)):
-        none = undefined("the values are too large", n=n, unit="item")
-        return Retest(n, None, None, none, none)
     between = max(0.0, (items - within) / k)
     if within <= 0 and items <= 0:
         none = undefined("all samples are the same", n=n, unit="item")
         return Retest(n, within, between, none, none)
-    single = (items - within) / (items + (k - 1) * within)
     if within <= 1e-14 * items:
         method = without_interval("ICC(1,1)", "every item got the same score each time")
         one = Estimate(1.0, None, None, n, 0, 0, method, "item")
         return Retest(n, within, between, one, one)
-    upper, ratio = (1 + confidence) / 2, items / within
-    ends = ratio / float(fdtri(n - 1, total - n, upper)), ratio * float(fdtri(total - n, n - 1, upper))
-    low, high = ((end - 1) / (end + k - 1) for end in ends)
-    one = Estimate(single, low, high, n, 0, 0, "ICC(1,1), F interval", "item")
-    stepped = (
-        (1 - 1 / ratio, 1 - 1 / ends[0], 1 - 1 / ends[1]) if ratio > 0 and ends[0] > 0 else (None, None, None)
-    )
-    if stepped[0] is None:
-        return Retest(n, within, between, one, undefined("the items do not differ", n=n, unit="item"))
+    return Retest(n, within, between, *_one_way(items / within, n, total, k, confidence))
+
+
+def _one_way(ratio: float, n: int, total: int, k: float, confidence: float) -> tuple[Estimate, Estimate]:
+    """The reliability of one sample and of a mean of k, from the ratio of the mean squares."""
+    from scipy.special import fdtri
+
+    upper = (1 + confidence) / 2
+    low, high = ratio / float(fdtri(n - 1, total - n, upper)), ratio * float(fdtri(total - n, n - 1, upper))
+    single = [(end - 1) / (end + k - 1) for end in (ratio, low, high)]
+    one = Estimate(single[0], single[1], single[2], n, 0, 0, "ICC(1,1), F interval", "item")
+    if low <= 0:
+        return one, undefined("the items do not differ", n=n, unit="item")
+    mean = [1 - 1 / end for end in (ratio, low, high)]
     method = f"ICC(1,k), k = {k:.3g}, F interval"
-    return Retest(n, within, between, one, Estimate(*stepped, n, 0, 0, method, "item"))
+    return one, Estimate(mean[0], mean[1], mean[2], n, 0, 0, method, "item")

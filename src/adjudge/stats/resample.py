@@ -81,8 +81,15 @@ def percentiles(values: Floats, confidence: float = 0.95) -> tuple[float | None,
     return float(low), float(high), n_undefined
 
 
-def interval_or_why(values: Floats, confidence: float) -> tuple[float | None, float | None, str, list[str]]:
-    """The interval, or why there is none, and what to say about resamples without a value."""
+def interval_or_why(
+    values: Floats | None, confidence: float
+) -> tuple[float | None, float | None, str, list[str]]:
+    """The interval, or why there is none, and what to say about resamples without a value.
+
+    `values` is none where resampling would take more memory than it is worth.
+    """
+    if values is None:
+        return None, None, "too many distinct values to resample", []
     low, high, n_undefined = percentiles(values, confidence)
     if low is None or high is None:
         return None, None, "no resample has a value", []

@@ -98,11 +98,9 @@ def _difference(
             replicates(side, kind, level, resample, n_resamples, seed, is_alone=False)
             for side in (one, other)
         ]
-        if draws[0] is None or draws[1] is None:
-            why = "too many distinct values to resample tau-b"
-        else:
-            low, high, why, more = interval_or_why(draws[0] - draws[1], confidence)
-            cautions += more
+        apart = None if draws[0] is None or draws[1] is None else draws[0] - draws[1]
+        low, high, why, more = interval_or_why(apart, confidence)
+        cautions += more
     method = (
         without_interval(name, why)
         if why

@@ -72,7 +72,7 @@ def prompts_in_markdown(text: str) -> Search:
         search.prompts = sorted([*speaking, *beside], key=lambda found: found.first_line)
     else:
         whole = _Section(0, len(lines), ())
-        search.prompts = _from_sections(lines, headings, fences, whole) or in_fences
+        search.prompts = _from_sections(lines, _prose(lines, fences), headings, whole) or in_fences
     return search
 
 
@@ -246,15 +246,19 @@ def _beside(
     notes: list[str],
 ) -> Iterator[Found]:
     """The prompts under headings of their own, in a document whose other prompts stand in fences."""
+    prose = _prose(lines, fences)
     taken = [found.first_line - 1 for found in fenced]
     done = 0
-    for heading in headings:
-        section = _Section(heading.line + 1, _end_of(heading, headings, len(lines)), heading.names)
-        has_fence = bisect_left(taken, section.first) < bisect_left(taken, section.last)
+    for number, (heading, end) in enumerate(zip(headings, _ends(headings, len(lines)), strict=True)):
+        first = heading.line + 1
+        has_fence = bisect_left(taken, first) < bisect_left(taken, end)
         if heading.line < done or has_fence:
             continue
-        done = section.last
-        for found in _from_sections(lines, headings, fences, section):
+        # What stands below it is looked at as part of it.
+        done = end
+        behind = bisect_left(headings, end, key=lambda other: other.line)
+        section = _Section(first, end, heading.names)
+        for found in _from_sections(lines, prose, headings[number + 1 : behind], section):
             under = f"line {found.first_line}: the text under '{found.name}' stands in no fence, unlike other prompts here"
             if templated(_INLINE_CODE.sub("", found.template.text)).slots:
                 notes.append(f"{under}; it was imported too. Delete its folder if it is no prompt.")
@@ -266,33 +270,42 @@ def _beside(
                 )
 
 
-def _end_of(heading: _Heading, headings: Sequence[_Heading], end: int) -> int:
-    start = bisect_right(headings, heading.line, key=lambda other: other.line)
-    return next((other.line for other in headings[start:] if other.level <= heading.level), end)
+def _ends(headings: Sequence[_Heading], end: int) -> list[int]:
+    """Where the section of each heading ends: at the next one of its level or above."""
+    ends = [end] * len(headings)
+    opened: list[int] = []
+    for number, heading in enumerate(headings):
+        while opened and headings[opened[-1]].level >= heading.level:
+            ends[opened.pop()] = heading.line
+        opened.append(number)
+    return ends
+
+
+def _prose(lines: Sequence[str], fences: Sequence[_Fence]) -> list[str]:
+    """The lines without listings: one belongs to the prompt around it, but does not make a text a prompt."""
+    prose = list(lines)
+    for fence in fences:
+        if fence.language in (*_CODE, *_PYTHON):
+            prose[fence.first : fence.last] = [""] * (fence.last - fence.first)
+    return prose
 
 
 def _from_sections(
-    lines: Sequence[str], headings: Sequence[_Heading], fences: Sequence[_Fence], whole: _Section
+    lines: Sequence[str], prose: Sequence[str], headings: Sequence[_Heading], whole: _Section
 ) -> list[Found]:
-    """The prompts under headings, or the one prompt that the text as a whole is.
+    """The prompts under headings, or the one prompt that the section as a whole is.
 
     Headings may divide prompts or belong to one. They divide on the highest level on which two or
     more sections look like prompts; where there is none, the innermost section that holds all
     placeholders is the prompt.
     """
-    # A listing belongs to the prompt that it stands in, but does not make a text a prompt.
-    prose = list(lines)
-    for fence in fences:
-        if fence.language in (*_CODE, *_PYTHON):
-            prose[fence.first : fence.last] = [""] * (fence.last - fence.first)
-    inner = [heading for heading in headings if whole.first <= heading.line < whole.last]
     best = whole
     slots = set(_found_in(prose, best).template.slots)
     if not slots:
         return []
     for level in range(1, 7):
         prompts = []
-        for section in _sections(inner, whole.last, level):
+        for section in _sections(headings, whole.last, level):
             found = _found_in(prose, section)
             if _is_section_prompt(found):
                 prompts.append((section, found))

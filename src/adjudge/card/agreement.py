@@ -1,0 +1,253 @@
+"""How one judge's answers go with people's: correlations, agreement, the ceiling, the alternative annotator test.
+
+The judge is always compared with one label per item (the mean or majority of its raters), except in the ceiling and the
+alternative annotator test, which compare it with each rater.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from itertools import combinations
+from typing import get_args
+
+from msgspec import structs
+
+from ..records import Estimate, Scale
+from ..stats import (
+    AltTest,
+    Confidence,
+    Level,
+    Resample,
+    TieCalibration,
+    alt_test,
+    choice_agreement,
+    cohen_kappa,
+    confidence_quality,
+    correlate,
+    exact_agreement,
+    gwet,
+    krippendorff_alpha,
+    mean_interval,
+    nearest,
+    noise_ceiling,
+    tie_calibration,
+)
+from ..stats import (
+    Kind as Coefficient,
+)
+from ..stats.undefined import cautioned, undefined
+from .join import Joined, Row, choices, numbers
+from .shapes import PeopleCeiling
+
+COEFFICIENTS: tuple[Coefficient, ...] = get_args(Coefficient)
+FEW_SYSTEMS = 5
+"""Systems below which a correlation over their means comes out near 1 or -1 by chance."""
+MOST_LEVELS = 11
+"""Levels of a scale up to which Gwet's coefficient is given."""
+
+
+def without(why: str, n: int = 0, n_failed: int = 0) -> Estimate:
+    """An estimate that cannot be given, with the reason."""
+    return undefined(why, n=n, n_failed=n_failed, unit="item")
+
+
+def counted(found: Estimate, n_failed: int, *, by_item: bool = True) -> Estimate:
+    """The estimate with the judge's failures under their own name, and not once more among what was left out."""
+    left_out = max(0, found.n_undefined - n_failed) if by_item else found.n_undefined
+    return structs.replace(found, n_failed=n_failed, n_undefined=left_out)
+
+
+def levels_of(scale: Scale | None) -> list[float] | None:
+    """The declared levels, lowest first; none where the scale has no step or no ends."""
+    if scale is None or scale.low is None or scale.high is None or not scale.step:
+        return None
+    n = round((scale.high - scale.low) / scale.step)
+    return [scale.low + i * scale.step for i in range(n + 1)] if n < 1000 else None
+
+
+def correlations(joined: Joined, level: Level, resample: Resample, seed: int) -> dict[str, Estimate]:
+    """Pearson, Spearman and Kendall at one level, over the labelled items."""
+    rows = joined.labelled()
+    judge, human = numbers(row.answer for row in rows), numbers(row.label for row in rows)
+    n_failed = _n_failed(rows)
+    found = {}
+    for kind in COEFFICIENTS:
+        one = correlate(
+            judge,
+            human,
+            kind,
+            level,
+            groups=joined.groups(rows),
+            systems=[row.system for row in rows],
+            resample=resample,
+            seed=seed,
+        )
+        if level == "system" and one.value is not None and one.n < FEW_SYSTEMS:
+            method = cautioned(one.method, [f"a correlation over {one.n} systems says little"])
+            one = structs.replace(one, method=method)
+        found[str(kind)] = counted(one, n_failed, by_item=level != "group")
+    return found
+
+
+def agreement(joined: Joined, seed: int) -> dict[str, Estimate]:
+    """Equal answers, kappa, alpha and Gwet's coefficient of the judge and the label, on a known scale.
+
+    A mean of raters or samples is no level: for these four both sides count as the nearest level.
+    """
+    rows = joined.labelled()
+    n_failed = _n_failed(rows)
+    levels = levels_of(joined.scale)
+    names = ("exact", "kappa", "alpha", "gwet")
+    if not joined.is_same_scale or levels is None:
+        why = (
+            "the labels are on a scale of their own"
+            if not joined.is_same_scale
+            else "the levels of the scale are not known"
+        )
+        found = dict.fromkeys(names, without(why, len(rows), n_failed))
+        if levels is None and joined.is_same_scale:
+            found["exact"] = exact_agreement(
+                numbers(row.answer for row in rows), numbers(row.label for row in rows), joined.groups(rows),
+                n_failed=n_failed,
+            )  # fmt: skip
+        return found
+    both = [row for row in rows if row.answer is not None]
+    judge = nearest(numbers(row.answer for row in both), levels)
+    human = nearest(numbers(row.label for row in both), levels)
+    groups = joined.groups(both)
+    couples = [[one, other] for one, other in zip(judge, human, strict=True)]
+    found = {
+        "exact": exact_agreement(judge, human, groups),
+        "kappa": cohen_kappa(judge, human, levels, "quadratic", groups),
+        "alpha": krippendorff_alpha(couples, "interval", seed=seed),
+        "gwet": gwet(couples, levels, "quadratic")
+        if len(levels) <= MOST_LEVELS
+        else without(f"the scale has more than {MOST_LEVELS} levels", len(both)),
+    }
+    return {name: counted(one, n_failed) for name, one in found.items()}
+
+
+def pairwise(joined: Joined, seed: int) -> TieCalibration:
+    """How often the judge orders two items as people do, ties included."""
+    rows = joined.labelled()
+    n_failed = _n_failed(rows)
+    judge, human = numbers(row.answer for row in rows), numbers(row.label for row in rows)
+    found = tie_calibration(judge, human, joined.groups(rows), seed=seed)
+    plain, best, held_out = (counted(one, n_failed) for one in (found.plain, found.best, found.held_out))
+    return TieCalibration(plain, best, held_out, found.eps)
+
+
+def of_choices(joined: Joined) -> dict[str, Estimate]:
+    """How often the judge chooses as people do."""
+    rows = joined.labelled()
+    found = choice_agreement(
+        choices(row.answer for row in rows),
+        choices(row.label for row in rows),
+        joined.groups(rows),
+    )
+    n_failed = _n_failed(rows)
+    return {
+        "exact": counted(found.exact, n_failed),
+        "decided": counted(found.decided, n_failed),
+        "kappa": counted(found.kappa, n_failed),
+    }
+
+
+def ceiling(joined: Joined, seed: int) -> PeopleCeiling:
+    """What people reach among themselves, and the judge in the same examination (Spearman)."""
+    rows = joined.labelled()
+    judge = numbers(row.answer for row in rows)
+    found = noise_ceiling([numbers(row.ratings) for row in rows], judge, "spearman", seed=seed)
+    n_failed = _n_failed(rows)
+    return _ceiling(
+        counted(found.lower, n_failed),
+        upper=counted(found.upper, n_failed),
+        judge=counted(found.judge, n_failed),
+        share=counted(found.share, n_failed),
+        by_rater=dict(zip(joined.raters, found.by_rater, strict=False)),
+    )
+
+
+def ceiling_of_choices(joined: Joined) -> PeopleCeiling:
+    """How often two raters choose alike, and how often the judge and a rater do, on pairs with two ratings."""
+    rows = [row for row in joined.labelled() if sum(rating is not None for rating in row.ratings) >= 2]
+    if not rows:
+        none = without("no pair has two ratings")
+        return _ceiling(none, judge=none, share=none)
+    rows_judged = [row for row in rows if row.answer is not None]
+    among = [_share_alike(list(combinations(_given(row), 2))) for row in rows_judged]
+    with_judge = [_share_alike([(row.answer, rating) for rating in _given(row)]) for row in rows_judged]
+    groups = joined.groups(rows_judged)
+    people = _share(among, groups, len(rows) - len(rows_judged), "share of two raters who choose alike")
+    judge = _share(
+        with_judge, groups, len(rows) - len(rows_judged), "share of raters who choose as the judge"
+    )
+    if people.value and judge.value is not None:
+        method = "the judge as a share of the ceiling; no interval: it is a ratio of two shares"
+        ratio = Estimate(
+            judge.value / people.value, None, None, people.n, people.n_failed, 0, method, people.unit
+        )
+    else:
+        ratio = without("people never choose alike, or the judge failed on every pair", len(rows_judged))
+    return _ceiling(people, judge=judge, share=ratio)
+
+
+def _given(row: Row) -> list[float | str]:
+    return [rating for rating in row.ratings if rating is not None]
+
+
+def _share_alike(couples: Sequence[tuple[object, object]]) -> float:
+    return sum(one == other for one, other in couples) / len(couples)
+
+
+def _share(values: Sequence[float], groups: Sequence[Hashable] | None, n_failed: int, name: str) -> Estimate:
+    found = mean_interval(values, groups, n_failed, limits=(0.0, 1.0))
+    method = found.method.replace("mean", name, 1)
+    return Estimate(
+        found.value, found.low, found.high, found.n, n_failed, found.n_undefined, method, found.unit
+    )
+
+
+def _ceiling(
+    lower: Estimate,
+    *,
+    judge: Estimate,
+    share: Estimate,
+    upper: Estimate | None = None,
+    by_rater: dict[str, float | None] | None = None,
+) -> PeopleCeiling:
+    return PeopleCeiling(
+        lower.value, lower.low, lower.high, lower.n, lower.n_failed, lower.n_undefined, lower.method, lower.unit,
+        lower.seed, upper=upper, judge=judge, share=share, by_rater=by_rater or {},
+    )  # fmt: skip
+
+
+def replacement(joined: Joined) -> AltTest:
+    """May the judge take a person's place? The test needs two raters and thirty items of each."""
+    rows = joined.labelled()
+    if not joined.is_same_scale:
+        none = without("the labels are on a scale of their own", len(rows))
+        return AltTest(none, none, None, 0.2, ())
+    answers, ratings = [row.answer for row in rows], [row.ratings for row in rows]
+    return alt_test(answers, ratings, "near" if joined.kind == "scores" else "equal")
+
+
+def stated_confidence(joined: Joined, seed: int) -> Confidence | None:
+    """Whether stated confidence means anything; right is the nearest level, or the same choice."""
+    rows = [row for row in joined.labelled() if row.answer is not None]
+    levels = levels_of(joined.scale)
+    if not any(row.confidence is not None for row in rows) or not joined.is_same_scale:
+        return None
+    if joined.kind == "choices":
+        is_right = [row.answer == row.label for row in rows]
+    elif levels is None:
+        return None
+    else:
+        judge = nearest(numbers(row.answer for row in rows), levels)
+        human = nearest(numbers(row.label for row in rows), levels)
+        is_right = [one == other for one, other in zip(judge, human, strict=True)]
+    return confidence_quality([row.confidence for row in rows], is_right, seed=seed)
+
+
+def _n_failed(rows: Sequence[Row]) -> int:
+    return sum(row.answer is None for row in rows)

@@ -1,0 +1,148 @@
+"""What people would have said on average: each system's mean corrected by its labels, and differences of systems.
+
+The labels must be a random part of the items, or have the probability with which each item was drawn. Of a pair, the
+value of a system is 1 where it wins, one half for a tie, 0 where it loses.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from itertools import combinations
+
+from msgspec import Struct
+
+from ..records import Estimate
+from ..stats import Corrected, mean_interval, ppi_difference, ppi_mean
+from .agreement import without
+from .join import Answer, Joined, Row
+from .shapes import CorrectedMean
+
+MOST_SYSTEMS = 5
+"""Systems of which all differences are given; of more, only those from the best."""
+
+
+class Entry(Struct, frozen=True):
+    """One item as a number for one system."""
+
+    row: Row
+    judge: float | None
+    label: float | None
+
+
+def entries(joined: Joined) -> dict[str, list[Entry]]:
+    """The items of each system, in their order; a pair belongs to both."""
+    found: dict[str, list[Entry]] = defaultdict(list)
+    for row in joined.rows:
+        if joined.kind == "scores":
+            found[row.system].append(Entry(row, _number(row.answer), _number(row.label)))
+            continue
+        for system, side in zip(row.systems, ("a", "b"), strict=True):
+            found[system].append(Entry(row, _won(row.answer, side), _won(row.label, side)))
+    return dict(found)
+
+
+def _number(answer: Answer | None) -> float | None:
+    return None if answer is None or isinstance(answer, str) else float(answer)
+
+
+def _won(answer: Answer | None, side: str) -> float | None:
+    if not isinstance(answer, str):
+        return None
+    return 0.5 if answer == "tie" else float(answer == side)
+
+
+def bias(joined: Joined) -> Estimate:
+    """Judge - people over all labelled items. Above 0 the judge gives more."""
+    rows = joined.labelled()
+    if not joined.is_same_scale:
+        return without("the labels are on a scale of their own", len(rows))
+    if joined.kind == "choices":
+        return without("a choice has no size", len(rows))
+    both = [row for row in rows if row.answer is not None]
+    apart = [
+        row.answer - row.label
+        for row in both
+        if not isinstance(row.answer, str) and not isinstance(row.label, str)
+        and row.answer is not None and row.label is not None
+    ]  # fmt: skip
+    return mean_interval(apart, joined.groups(both), len(rows) - len(both))
+
+
+def corrected(joined: Joined) -> dict[str, CorrectedMean]:
+    """The mean of each system that has a label, three ways."""
+    limits = _limits(joined)
+    return {
+        system: _shown(_ppi(joined, own, limits), joined)
+        for system, own in entries(joined).items()
+        if any(entry.label is not None for entry in own)
+    }
+
+
+def _ppi(joined: Joined, own: Sequence[Entry], limits: tuple[float, float] | None) -> Corrected:
+    return ppi_mean(
+        [entry.label for entry in own],
+        [entry.judge for entry in own],
+        clusters=joined.groups([entry.row for entry in own]),
+        probabilities=_probabilities(own),
+        limits=limits,
+    )
+
+
+def _probabilities(own: Sequence[Entry]) -> list[float | None] | None:
+    """With which chance each item was drawn, where that differs between items; none where it does not."""
+    drawn = [entry.row.probability for entry in own if entry.label is not None]
+    if None in drawn or len(set(drawn)) < 2:
+        return None
+    return [entry.row.probability if entry.label is not None else None for entry in own]
+
+
+def _limits(joined: Joined) -> tuple[float, float] | None:
+    if joined.kind == "choices":
+        return 0.0, 1.0
+    scale = joined.scale
+    if scale is None or scale.low is None or scale.high is None or not joined.is_same_scale:
+        return None
+    return scale.low, scale.high
+
+
+def _shown(found: Corrected, joined: Joined) -> CorrectedMean:
+    own = found.corrected
+    other_unit = without("the labels are on a scale of their own", found.bias.n)
+    return CorrectedMean(
+        own.value, own.low, own.high, own.n, own.n_failed, own.n_undefined, own.method, own.unit, own.seed,
+        judge_only=found.judge_only, labels_only=found.labels_only,
+        bias=found.bias if joined.is_same_scale else other_unit,
+        power=found.power, effective_labels=found.effective_labels,
+    )  # fmt: skip
+
+
+def differences(joined: Joined, means: dict[str, CorrectedMean]) -> dict[str, CorrectedMean]:
+    """First - second for systems that answered the same inputs, one response each."""
+    if joined.kind == "choices" or not joined.has_groups():
+        return {}
+    own = {system: found for system, found in entries(joined).items() if system in means}
+    by_group = {system: {entry.row.group: entry for entry in found} for system, found in own.items()}
+    single = [system for system, found in own.items() if len(by_group[system]) == len(found)]
+    found = {}
+    for first, second in _couples(single, means):
+        shared = [group for group in by_group[first] if group is not None and group in by_group[second]]
+        if len(shared) < 3:
+            continue
+        a, b = ([by_group[system][group] for group in shared] for system in (first, second))
+        difference = ppi_difference(
+            [entry.label for entry in a], [entry.judge for entry in a],
+            [entry.label for entry in b], [entry.judge for entry in b],
+        )  # fmt: skip
+        found[f"{first} - {second}"] = _shown(difference, joined)
+    return found
+
+
+def _couples(systems: Sequence[str], means: dict[str, CorrectedMean]) -> list[tuple[str, str]]:
+    if len(systems) <= MOST_SYSTEMS:
+        return list(combinations(systems, 2))
+    known = [system for system in systems if means[system].value is not None]
+    if not known:
+        return []
+    best = max(known, key=lambda system: means[system].value or 0.0)
+    return [(best, system) for system in systems if system != best]

@@ -1,0 +1,125 @@
+"""What a judge card says, as values: agreement, ceiling, correction, failures, and the sentences in front.
+
+Nothing here computes. A number that cannot be given is an `Estimate` without a value whose `method` says why.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct, field
+
+from ..records import Estimate, Scale
+from ..stats import AltTest, Bounds, Confidence, Spread, TieCalibration
+
+Kind = Literal["scores", "choices"]
+
+
+class Sentence(Struct, frozen=True):
+    """A finding for someone who is not a statistician, and where it comes from."""
+
+    text: str
+    source: str
+
+
+class PeopleCeiling(Estimate, frozen=True, kw_only=True):
+    """One rater against the others, as an estimate; what the judge reaches of it is beside it."""
+
+    upper: Estimate | None = None
+    """one rater against the mean of all, the rater included"""
+    judge: Estimate
+    """the judge in the same examination"""
+    share: Estimate
+    """judge / ceiling; above 1 the judge is closer to the others than a rater is"""
+    by_rater: dict[str, float | None] = field(default_factory=dict)
+
+
+class CorrectedMean(Estimate, frozen=True, kw_only=True):
+    """The mean that people would have given, from a few labels and the judge's scores of all items."""
+
+    judge_only: Estimate
+    labels_only: Estimate
+    bias: Estimate
+    """judge - people on the labelled items"""
+    power: float | None = None
+    """how far the judge is believed; 0 is not at all"""
+    effective_labels: float | None = None
+    """how many labels without a judge would know the mean as well"""
+
+
+class SystemFailures(Struct, frozen=True):
+    """How often the judge gave nothing for a system, and what that leaves open."""
+
+    n: int
+    """items that were asked about"""
+    failed: Estimate
+    """the share without a score"""
+    by_status: dict[str, int]
+    n_samples: int
+    n_samples_failed: int
+    bounds: Bounds | None
+    """the least and the greatest mean that the failures leave possible"""
+
+
+class Quality(Struct, frozen=True):
+    """What the scores show without people."""
+
+    n: int
+    n_failed: int
+    spread: Spread | None
+    """none for choices"""
+    counts: dict[str, int]
+    """how often each answer was given, for choices"""
+    sample_sd: float | None
+    """the standard deviation of repeated samples of one item, pooled"""
+    minimum_detectable: float | None
+    """the smallest difference of two systems that as many items would show"""
+    failures: dict[str, SystemFailures]
+
+
+class CriterionCard(Struct, frozen=True):
+    """One judge on one criterion, held against people."""
+
+    criterion: str
+    protocol: str
+    model: str
+    kind: Kind
+    scale: Scale | None
+    raters: tuple[str, ...]
+    n_items: int
+    n_labelled: int
+    """items with a label"""
+    n_failed: int
+    """labelled items on which the judge failed"""
+    n_unknown: int
+    """labelled items that were not judged"""
+    sentences: tuple[Sentence, ...]
+    notes: tuple[str, ...]
+    """what a reader must know before using the numbers"""
+    item: dict[str, Estimate]
+    group: dict[str, Estimate]
+    system: dict[str, Estimate]
+    pairwise: TieCalibration | None
+    ceiling: PeopleCeiling | None
+    alt_test: AltTest | None
+    bias: Estimate
+    corrected: dict[str, CorrectedMean]
+    differences: dict[str, CorrectedMean]
+    """first - second, for systems that answered the same inputs"""
+    confidence: Confidence | None
+    """stated confidence against being right; none where none was stated"""
+    quality: Quality
+
+
+class Card(Struct, frozen=True):
+    """The judge card: whether scores can be trusted, and what they are really."""
+
+    summary: tuple[Sentence, ...]
+    criteria: dict[str, CriterionCard]
+    resample: str
+    seed: int
+    n_labels: int
+    n_labels_empty: int
+    """rows of the label file that nobody filled in yet"""
+    notes: tuple[str, ...]
+    run: str = ""

@@ -1,0 +1,175 @@
+"""A card as sections of text and cells, which a terminal and Markdown show alike.
+
+Names stand here as users wrote them: whoever prints a section makes them harmless first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from msgspec import Struct
+
+from ..records import Estimate
+from ..stats import caution, reason
+from .shapes import Card, CorrectedMean, CriterionCard, Sentence
+from .words import NO_VALUE, count, interval, number, percent, share
+
+MEANING = (
+    "[low, high] is a 95 % interval for the unit that is named. A label is the mean of an item's raters (of choices the "
+    "majority). n counts what the number rests on, failed where the judge gave nothing, left out what could not be used."
+)
+
+_NAMES = {
+    "pearson": "Pearson",
+    "spearman": "Spearman",
+    "kendall": "Kendall tau-b",
+    "exact": "equal answers",
+    "decided": "equal, both decided",
+    "kappa": "Cohen kappa",
+    "alpha": "Krippendorff alpha",
+    "gwet": "Gwet AC2",
+}
+
+
+class Section(Struct, frozen=True):
+    """A heading with lines of text and a table, either of which may be empty."""
+
+    title: str
+    lines: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+    depth: int = 2
+
+
+def sections(card: Card) -> Iterator[Section]:
+    """The card from its sentences to its last table."""
+    title = f"Judge card of {card.run}" if card.run else "Judge card"
+    yield Section(title, (*_told(card.summary), *(f"! {note}" for note in card.notes)), depth=1)
+    for name, one in card.criteria.items():
+        yield from _criterion(name, one, is_only=len(card.criteria) == 1)
+    yield Section("How to read this", (MEANING, f"resampled: {card.resample}; seed {card.seed}"))
+
+
+def _told(sentences: tuple[Sentence, ...]) -> Iterator[str]:
+    for sentence in sentences:
+        yield sentence.text
+        yield f"  from: {sentence.source}"
+
+
+def _criterion(name: str, card: CriterionCard, is_only: bool) -> Iterator[Section]:
+    raters = count(len(card.raters), "rater")
+    about = f"{card.n_labelled} of {count(card.n_items, 'item')} labelled by {raters}, judge {card.model}"
+    opening = () if is_only else tuple(_told(card.sentences))
+    yield Section(name, (about, *opening, *(f"! {note}" for note in card.notes)))
+    if card.n_labelled:
+        yield _agreement(card)
+        yield from _people(card)
+        yield _corrected("What is the score really?", card.corrected)
+        if card.differences:
+            yield _corrected("Differences of systems on the same inputs", card.differences)
+    yield _by_itself(card)
+
+
+def _agreement(card: CriterionCard) -> Section:
+    rows = [
+        _estimate_row((level, _NAMES[name]), estimate)
+        for level, found in (("item", card.item), ("group", card.group), ("system", card.system))
+        for name, estimate in found.items()
+    ]
+    if card.pairwise is not None:
+        where = "group" if card.group["pearson"].unit.startswith("group") else "item"
+        rows.append(_estimate_row((where, "pairs ordered alike"), card.pairwise.plain))
+        rows.append(_estimate_row((where, "… near ties as ties"), card.pairwise.held_out))
+    columns = ("level", "statistic", "value [95 %]", "n", "failed", "left out", "unit", "remark")
+    return Section("Agreement with people", (), columns, tuple(rows), 3)
+
+
+def _people(card: CriterionCard) -> Iterator[Section]:
+    columns = ("what", "value [95 %]", "n", "failed", "left out", "unit", "remark")
+    top = card.ceiling
+    if top is not None:
+        rows = [_estimate_row(("a rater with the others",), top)]
+        rows.append(_estimate_row(("the judge with the same",), top.judge))
+        rows.append(_estimate_row(("judge / rater",), top.share))
+        yield Section("People among themselves", (), columns, tuple(rows), 3)
+    test = card.alt_test
+    if test is None:
+        return
+    verdict = {True: "yes", False: "not shown", None: "cannot be said"}[test.passes]
+    lines = [
+        f"{verdict} (alternative annotator test, eps = {test.eps:g}: it passes where the judge wins against half of the raters)"
+    ]
+    rows = [
+        _estimate_row(("winning rate",), test.winning_rate),
+        _estimate_row(("advantage",), test.advantage),
+    ]
+    lines += [f"! {text}" for text in test.cautions]
+    yield Section("May it replace a person?", tuple(lines), columns, tuple(rows), 3)
+
+
+def _estimate_row(names: tuple[str, ...], found: Estimate) -> tuple[str, ...]:
+    remark = "; ".join(text for text in (reason(found), caution(found)) if text)
+    return (
+        *names,
+        interval(found),
+        str(found.n),
+        str(found.n_failed),
+        str(found.n_undefined),
+        found.unit or NO_VALUE,
+        remark,
+    )
+
+
+def _corrected(title: str, means: Mapping[str, CorrectedMean]) -> Section:
+    """Each mean three ways, and how many labels without a judge would have known it as well."""
+    columns = ("system", "corrected [95 %]", "judge alone", "labels alone", "judge - people", "labels", "failed",
+               "worth", "unit", "remark")  # fmt: skip
+    rows = tuple(
+        (
+            name,
+            interval(mean),
+            interval(mean.judge_only),
+            interval(mean.labels_only),
+            interval(mean.bias),
+            str(mean.n),
+            str(mean.n_failed),
+            NO_VALUE if mean.effective_labels is None else f"{mean.effective_labels:.0f} labels",
+            mean.unit or NO_VALUE,
+            reason(mean),
+        )
+        for name, mean in means.items()
+    )
+    lines = () if rows else ("No judged item has a label.",)
+    return Section(title, lines, columns if rows else (), rows, 3)
+
+
+def _by_itself(card: CriterionCard) -> Section:
+    """Failures by system with what they leave open, and the spread of the answers."""
+    quality = card.quality
+    rows = []
+    for system, own in quality.failures.items():
+        limits = own.bounds
+        span = NO_VALUE if limits is None else f"{number(limits.low)} to {number(limits.high)}"
+        statuses = ", ".join(f"{n} {status.replace('_', ' ')}" for status, n in own.by_status.items())
+        samples = f"{own.n_samples_failed} of {own.n_samples}"
+        rows.append((system, str(own.n), percent(own.failed), span, samples, statuses))
+    columns = ("system", "items", "failed [95 %]", "mean, whatever the failed were", "samples failed", "why")
+    return Section("Without people", tuple(_spread_lines(card)), columns, tuple(rows), 3)
+
+
+def _spread_lines(card: CriterionCard) -> Iterator[str]:
+    quality = card.quality
+    spread = quality.spread
+    if spread is not None and spread.mode is not None and spread.mode_share is not None:
+        text = f"most frequent score {spread.mode:g} ({share(spread.mode_share)} of {spread.n})"
+        if spread.relative_entropy is not None:
+            text += f"; the levels are used to {share(spread.relative_entropy)} of what even use would be"
+        yield text
+    if quality.counts:
+        yield "chosen: " + ", ".join(f"{choice} {n}" for choice, n in quality.counts.items())
+    if quality.sample_sd is not None:
+        yield f"asked again, a score varies by {number(quality.sample_sd)} (standard deviation within items)"
+    if quality.minimum_detectable is not None and len(quality.failures) > 1:
+        yield f"as many items show a difference of {number(quality.minimum_detectable)} between two systems (power 80 %)"
+    if card.confidence is not None:
+        yield f"stated confidence is off by {interval(card.confidence.error)} on average (calibration error)"

@@ -1,0 +1,205 @@
+"""`adjudge trust` and `adjudge sample`: the judge card, and what people are asked to label for it."""
+
+from __future__ import annotations
+
+import csv
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, cast, get_args
+
+import typer
+
+from ..errors import DataError
+from .options import AS_JSON, RUN, STORE
+from .output import print_json, print_table, print_text
+
+if TYPE_CHECKING:
+    from ..card import Card
+    from ..card.draw import Drawn
+    from ..card.tables import Section
+    from ..records import Scale
+    from ..stats import Resample
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "'")
+_OWN_COLUMNS = ("item", "criterion", "subject", "rater", "value", "probability")
+
+
+def trust_command(
+    run: str = typer.Argument(None, metavar="[RUN]", help="The name of a run, or 'last'."),
+    labels: Path = typer.Option(
+        None, "--labels", metavar="FILE", help="What people said; default: the labels in the store."
+    ),
+    scores: Path = typer.Option(
+        None, "--scores", metavar="FILE", help="Scores that were made elsewhere, in place of a run."
+    ),
+    resample: str = typer.Option(
+        "inputs", "--resample", metavar="inputs|systems|both", help="What the intervals speak for."
+    ),
+    seed: int = typer.Option(0, "--seed", metavar="N", help="The same seed gives the same digits."),
+    markdown: bool = typer.Option(False, "--markdown", help="Markdown, for a paper or a pull request."),
+    store: Path = STORE,
+    as_json: bool = AS_JSON,
+) -> None:
+    """Does this judge agree with people, and what are the scores really? The judge card."""
+    from ..card.tables import sections
+    from ..stats import Resample
+
+    if (run is None) == (scores is None):
+        what = "both a run and --scores" if run is not None else "neither a run nor scores"
+        raise DataError(
+            f"There is {what} to hold against labels. Use: adjudge trust RUN --labels FILE\n"
+            "or, for scores made with another tool: adjudge trust --scores FILE --labels FILE"
+        )
+    if resample not in get_args(Resample):
+        raise DataError(f"--resample {resample}: choose inputs, systems or both.")
+    unit = cast("Resample", resample)
+    card = _of_scores(scores, labels, unit, seed) if run is None else _of_run(store, run, labels, unit, seed)
+    if as_json:
+        print_json(card)
+    elif markdown:
+        print_text(_markdown(sections(card)))
+    else:
+        _print(sections(card))
+
+
+def _of_scores(scores: Path, labels: Path | None, resample: Resample, seed: int) -> Card:
+    from ..card import judge_card
+    from ..data import read_labels, read_scores
+
+    if labels is None:
+        raise DataError("--scores needs labels to hold them against. Say where they are with --labels FILE.")
+    said = read_labels(labels)
+    return judge_card(
+        read_scores(scores), said.labels, resample=resample, seed=seed, n_empty=said.n_empty, run=scores.name
+    )
+
+
+def _of_run(store: Path, name: str, labels: Path | None, resample: Resample, seed: int) -> Card:
+    from ..card import judge_card
+    from ..data import read_labels
+    from ..data.labels import LabelFile
+    from ..engine import protocols_of, results
+    from ..store import open_store
+
+    said = read_labels(labels) if labels is not None else None
+    with open_store(store, write=False) as opened:
+        found = opened.run(name)
+        if said is None:
+            said = LabelFile(tuple(opened.labels(found)))
+        if not said.labels:
+            raise DataError(
+                f"{found.name} has no labels in {store}. Give a file with --labels FILE, or make one to fill in:\n"
+                f"adjudge sample {found.name} -n 50 -o labels.csv"
+            )
+        scales: dict[str | tuple[str, str], Scale | None] = {
+            (key, criterion): scale
+            for key, protocol in protocols_of(opened, found).items()
+            for criterion, scale in protocol.criteria.items()
+        }
+        return judge_card(
+            results(opened, found), said.labels, resample=resample, seed=seed, scales=scales,
+            n_empty=said.n_empty, run=found.name,
+        )  # fmt: skip
+
+
+def _print(parts: Iterable[Section]) -> None:
+    """On a terminal: names made harmless, tables as wide as it is."""
+    from ..report.terminal import safe
+
+    for part in parts:
+        print_text(f"{'' if part.depth == 1 else chr(10)}{safe(part.title)}")
+        for line in part.lines:
+            print_text(f"  {safe(line)}")
+        sys.stdout.flush()
+        if part.rows:
+            columns, rows = _without_empty(part.columns, part.rows)
+            print_table(columns, [[safe(cell) for cell in row] for row in rows])
+
+
+def _without_empty(
+    columns: Sequence[str], rows: Sequence[Sequence[str]]
+) -> tuple[list[str], list[list[str]]]:
+    """The table without remarks that no row has."""
+    kept = [i for i in range(len(columns)) if any(row[i] for row in rows)]
+    return [columns[i] for i in kept], [[row[i] for i in kept] for row in rows]
+
+
+def _markdown(parts: Iterable[Section]) -> str:
+    from ..report.markdown import escaped
+
+    blocks = []
+    for part in parts:
+        blocks.append(f"{'#' * part.depth} {escaped(part.title)}")
+        blocks += [escaped(line.strip()) for line in part.lines]
+        if part.rows:
+            columns, rows = _without_empty(part.columns, part.rows)
+            lines = [columns, ["---"] * len(columns), *([escaped(cell) for cell in row] for row in rows)]
+            blocks.append("\n".join(f"| {' | '.join(line)} |" for line in lines))
+    return "\n\n".join(blocks)
+
+
+def sample_command(
+    run: str = RUN,
+    n: int = typer.Option(50, "-n", metavar="N", min=1, help="How many items, or replies."),
+    by: str = typer.Option(None, "--by", metavar="system", help="As many of each system."),
+    replies: bool = typer.Option(
+        False, "--replies", help="Replies with what was read from them, to check the reader by hand."
+    ),
+    rater: str = typer.Option("rater", "--rater", metavar="NAME", help="Who will fill it in."),
+    seed: int = typer.Option(0, "--seed", metavar="N", help="The same seed draws the same."),
+    output: Path = typer.Option(
+        None, "-o", "--output", metavar="FILE", help="Where to; default: the terminal."
+    ),
+    store: Path = STORE,
+) -> None:
+    """Items to label, drawn at random, as a CSV file to fill in; or replies to check by hand."""
+    from ..card.draw import items_to_label, replies_to_check
+    from ..store import open_store
+
+    if by not in (None, "system"):
+        raise DataError(f"--by {by}: only 'system' is known. Leave it out to draw from all items alike.")
+    if by is not None and replies:
+        raise DataError("--by system is for items to label; replies are drawn from all alike. Leave it out.")
+    with open_store(store, write=False) as opened:
+        found = opened.run(run)
+        if replies:
+            drawn = replies_to_check(opened, found, n, seed=seed)
+        else:
+            drawn = items_to_label(opened, found, n, by_system=by is not None, seed=seed, rater=rater)
+        name = found.name
+    _write(drawn, output)
+    noun = "replies" if replies else "items"
+    typer.echo(f"{drawn.n} of {drawn.n_all} {noun} of {name}, {len(drawn.rows)} rows", err=True)
+    if output is not None and not replies:
+        typer.echo(f"Fill in the column value, then: adjudge trust {name} --labels {output}", err=True)
+
+
+def _write(drawn: Drawn, output: Path | None) -> None:
+    """To the terminal, or to a new file: one that exists may hold somebody's labels."""
+    if output is None:
+        _write_csv(drawn, sys.stdout)
+        return
+    try:
+        with output.open("x", encoding="utf-8", newline="") as file:
+            _write_csv(drawn, file)
+    except FileExistsError:
+        raise DataError(
+            f"{output} is there already and may hold labels. Choose another name with -o."
+        ) from None
+    except OSError as error:
+        raise DataError(
+            f"{output} cannot be written: {error.strerror}. Choose another place with -o."
+        ) from error
+
+
+def _write_csv(drawn: Drawn, file: IO[str]) -> None:
+    """A text that a spreadsheet could take for a formula begins with an apostrophe; ids stay as they are."""
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(drawn.columns)
+    for row in drawn.rows:
+        writer.writerow([_cell(name, row.get(name, "")) for name in drawn.columns])
+
+
+def _cell(column: str, text: str) -> str:
+    return f"'{text}" if column not in _OWN_COLUMNS and text.startswith(_FORMULA) else text
