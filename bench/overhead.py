@@ -182,14 +182,13 @@ class Bench:
     def adjudge(self, url: str, n: int, concurrency: int, *, fresh: bool = True) -> Cost:
         """`adjudge run` on a store of its own, or once more on the one before."""
         self._stores += fresh
-        cost = measured(
+        return measured(
             [
                 ADJUDGE, "run", f"items-{n}.jsonl", "-p", PROTOCOL, "--rubric", "rubric.toml",
                 "-m", f"{url}/v1#judge", "--concurrency", str(concurrency), "--store", f"store-{self._stores}.db", "--json",
             ],
             self.folder,
         )  # fmt: skip
-        return cost
 
     def bare(self, url: str, n: int, concurrency: int) -> Cost:
         return measured(

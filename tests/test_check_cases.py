@@ -113,9 +113,11 @@ def test_scores_of_pairs_choices_and_grounded_evidence_are_held_to_their_promise
         grounded="{ 'depth/a' = 0.5 }",
         **(promises | {"choice": "'tie'"}),
     )
-    found = messages(own(tmp_path / "own", right + wrong, PAIRED))
-    assert all(message.startswith("'wrong'") for message in found)
-    assert len(found) == 4
+    [message] = messages(own(tmp_path / "own", right + wrong, PAIRED))
+    assert message == (
+        "'wrong' in protocol 'own': choice should be tie and is a; 'depth/a' should be 3 and is 4; "
+        "'depth/b' should be 2 and is out_of_range; grounded share of 'depth/a' should be 0.5 and is 1."
+    )
 
 
 def test_a_status_without_scores_is_that_of_the_choice(tmp_path: Path) -> None:
@@ -152,7 +154,24 @@ def test_siblings_share_the_cases_of_their_family_and_fail_in_one_line(tmp_path:
     [finding] = check_protocols([tmp_path])
     assert finding.line == 3
     assert finding.file == str(tmp_path / "cases.toml")
-    assert "and 2 others" in finding.message
+    assert finding.message == "'shared' in protocol 'one' and 2 others: value should be 3 and is 4."
+
+
+def test_the_name_of_a_protocol_cannot_be_taken_for_what_was_read(tmp_path: Path) -> None:
+    [message] = messages(own(tmp_path / "ok", case(name="'none'", reply="''", status="'ok'", value="4")))
+    assert (
+        message
+        == "'none' in protocol 'ok': status should be ok and is unparsed; value should be 4 and is none."
+    )
+
+
+def test_a_shared_file_that_cannot_be_read_is_one_finding(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (own(tmp_path / name, "") / "cases.toml").unlink()
+    (tmp_path / "cases.toml").write_text("[[case]]\nname = 'n'\nreply = 4\n", encoding="utf-8")
+    [finding] = check_protocols([tmp_path])
+    assert finding.message == "reply in case 'n' must be a text, not the number 4."
+    assert finding.line == 3
 
 
 @pytest.mark.parametrize(

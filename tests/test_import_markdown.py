@@ -69,6 +69,79 @@ def test_headings_inside_one_prompt_do_not_cut_it(tmp_path: Path) -> None:
     )
 
 
+FENCED = "# Judges\n\n## Wit\n\n```\nScore the wit of {x}, 1-5.\n```\n\n"
+
+
+def test_a_prompt_without_a_fence_is_imported_beside_those_in_fences(tmp_path: Path) -> None:
+    warmth = "Score the warmth of {x}, 1-5.\n\n### Format\n\nWrite <score>N</score>."
+    found = imported(tmp_path, f"{FENCED}## Warmth\n\n{warmth}\n\n## Licence\n\nFree for all to use.\n")
+    assert found.ids == ("wit", "warmth")
+    assert load_protocol(found.folders[1]).user_text == warmth.replace("{x}", "{{x}}")
+    [note] = [note for note in found.notes if "'Warmth'" in note]
+    assert note.startswith("line 11: ")
+    assert "imported too" in note
+
+
+def test_prompts_keep_the_order_of_the_document_with_and_without_fences(tmp_path: Path) -> None:
+    plain = "## {}\n\nScore the {} of {{x}}, 1-5.\n\n"
+    text = plain.format("Rhyme", "rhyme") + FENCED + "# More\n\n" + plain.format("Metre", "metre")
+    text += plain.format("Tone", "tone")
+    assert imported(tmp_path, text).ids == ("rhyme", "wit", "metre", "tone")
+
+
+def test_a_section_that_only_names_placeholders_is_left_out_and_the_user_is_told(tmp_path: Path) -> None:
+    text = f"{FENCED}## Use\n\nPut the poem to be judged into `{{x}}`, and read the score at the end.\n"
+    found = imported(tmp_path, text)
+    assert found.ids == ("wit",)
+    [note] = [note for note in found.notes if "'Use'" in note]
+    assert "left out" in note
+    assert "fence" in note
+
+
+def test_text_around_a_fenced_prompt_is_no_prompt_of_its_own(tmp_path: Path) -> None:
+    text = FENCED + "This judges the wit of {x}; its score is from 1 to 5.\n"
+    found = imported(tmp_path, text)
+    assert found.ids == ("wit",)
+    assert not any("stands in no fence" in note for note in found.notes)
+
+
+def test_doubled_braces_are_undone_where_the_placeholders_have_single_ones(tmp_path: Path) -> None:
+    body = 'Rate {answer} to {question}, 1-5. Reply {{"score": N, "why": {{}}}} only.'
+    for fenced in (True, False):
+        folder = tmp_path / str(fenced)
+        folder.mkdir()
+        found = imported(folder, f"# Wit\n\n```\n{body}\n```\n" if fenced else f"# Wit\n\n{body}\n")
+        protocol = load_protocol(found.folders[0])
+        item = Item(id="1", fields={"answer": "Yes.", "question": "{{answer}}?"})
+        assert render(protocol, item).messages[0].content == body.format(
+            answer="Yes.", question="{{answer}}?"
+        )
+        assert "# REVIEW: doubled braces became single ones" in settings_text(found.folders[0])
+        notes = (Path(found.folders[0]) / "NOTES.md").read_text(encoding="utf-8")
+        assert "Doubled braces became single ones" in notes
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        'Rate {answer} by {{reference}}, 1-5. Reply {{"score": N}}.',
+        'Rate {answer} and keep {"a": 1} as it is, 1-5. Reply {{"score": N}}.',
+    ],
+)
+def test_doubled_braces_stay_where_the_prompt_is_no_format_string_and_are_marked(
+    tmp_path: Path, body: str
+) -> None:
+    found = imported(tmp_path, f"```\n{body}\n```\n")
+    assert '{{"score": N}}' in load_protocol(found.folders[0]).user_text
+    assert "# REVIEW: doubled braces were kept" in settings_text(found.folders[0])
+
+
+def test_nested_json_is_not_taken_for_doubled_braces(tmp_path: Path) -> None:
+    found = imported(tmp_path, '```\nRate {x}, 1-5. Reply {"a": {"score": N}}.\n```\n')
+    assert load_protocol(found.folders[0]).user_text == 'Rate {{x}}, 1-5. Reply {"a": {"score": N}}.'
+    assert "braces" not in settings_text(found.folders[0])
+
+
 def test_all_forms_of_placeholders_become_slots(tmp_path: Path) -> None:
     text = "```\nGrade {one}, {{two}}, {{ three }}, *{**四**}* and **{five}** now.\n```\n"
     assert prompt(tmp_path, text) == "Grade {{one}}, {{two}}, {{three}}, {{四}} and **{{five}}** now."
@@ -269,6 +342,54 @@ def test_two_responses_make_a_comparison_that_can_be_shown_in_both_orders(tmp_pa
     assert [*protocol.criteria.values()] == [None]
     item = Item(id="1", fields={"question": "Q", "response_a": "one", "response_b": "two"})
     assert "A: two\nB: one" in render(protocol, item, "ba").messages[0].content
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("responseA", "responseB"),
+        ("answer1", "answer2"),
+        ("model_a_output", "model_b_output"),
+        ("first_reply", "second_reply"),
+        ("candidate_1", "candidate_2"),
+        ("essay_1", "essay_2"),
+        ("chosen", "rejected"),
+        ("baseline_response", "enhanced_response"),
+        ("a", "b"),
+    ],
+)
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Reply with A or B.",
+        "Which of the two is better?",
+        "Judge both and write [[A]] or [[B]].",
+        "评价一下，哪个回答更好？",
+    ],
+)
+def test_a_prompt_that_shows_two_texts_and_asks_for_the_better_one_is_a_comparison(
+    tmp_path: Path, first: str, second: str, question: str
+) -> None:
+    body = f"Evaluate these.\nQuestion: {{question}}\nA: {{{first}}}\nB: {{{second}}}\n{question}"
+    protocol = load_protocol(imported(tmp_path, f"```\n{body}\n```\n").folders[0])
+    assert protocol.task == "compare"
+    item = Item(id="1", fields={"question": "Q", "response_a": "one", "response_b": "two"})
+    assert "A: one\nB: two" in render(protocol, item).messages[0].content
+    assert "A: two\nB: one" in render(protocol, item, "ba").messages[0].content
+
+
+@pytest.mark.parametrize("slots", ["{poem_1} {poem_2}", "{a} {b}", "{chosen} {rejected}"])
+def test_two_texts_of_which_none_is_to_be_chosen_are_no_comparison(tmp_path: Path, slots: str) -> None:
+    found = imported(tmp_path, f"```\nRate the likeness from 1 to 5: {slots}\n```\n")
+    assert load_protocol(found.folders[0]).task == "score"
+    assert "compare" not in settings_text(found.folders[0])
+
+
+def test_a_comparison_whose_two_sides_are_not_found_is_pointed_out(tmp_path: Path) -> None:
+    body = "Which assistant is better?\n{question_1}\n{answer_a_1}\n{answer_b_1}\n{question_2}\n{answer_a_2}\n{answer_b_2}"
+    found = imported(tmp_path, f"```\n{body}\n```\n")
+    assert load_protocol(found.folders[0]).task == "score"
+    assert "# REVIEW: the prompt says 'Which assistant is better'" in settings_text(found.folders[0])
 
 
 def test_turns_of_a_conversation_are_no_comparison(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from ..stats import (
     Resample,
     TieCalibration,
     alt_test,
+    caution,
     choice_agreement,
     cohen_kappa,
     confidence_quality,
@@ -83,7 +84,8 @@ def correlations(joined: Joined, level: Level, resample: Resample, seed: int) ->
             seed=seed,
         )
         if level == "system" and one.value is not None and one.n < FEW_SYSTEMS:
-            method = cautioned(one.method, [f"a correlation over {one.n} systems says little"])
+            told = f"a correlation over {one.n} systems says little"
+            method = f"{one.method}; {told}" if caution(one) else cautioned(one.method, [told])
             one = structs.replace(one, method=method)
         found[str(kind)] = counted(one, n_failed, by_item=level != "group")
     return found

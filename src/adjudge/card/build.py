@@ -18,11 +18,13 @@ from .agreement import (
     replacement,
     stated_confidence,
 )
-from .correction import bias, corrected, differences
+from .correction import bias, calibration, corrected, differences, pass_shares, plans
 from .join import Joined, Scales, join
 from .quality import quality
 from .sentences import opening, sentences
 from .shapes import Card, CriterionCard
+from .versus import judges_apart
+from .words import count
 
 
 def judge_card(
@@ -32,20 +34,22 @@ def judge_card(
     resample: Resample = "inputs",
     seed: int = 0,
     scales: Scales | None = None,
+    plan_width: float | None = None,
     n_empty: int = 0,
     run: str = "",
 ) -> Card:
     """Hold results against labels, criterion by criterion.
 
     `scales` has the criteria's scales by (protocol, criterion) or by criterion; without one, kappa and its like are not
-    given. `resample` says what a claim is about: new inputs, new systems, or both.
+    given. `plan_width` asks how many labels it takes to know each mean to that width. `resample` says what a claim is about: new inputs, new systems, or both.
     """
     tables = join(results, labels, scales or {})
-    cards = {name: _criterion(joined, resample, seed) for name, joined in tables.items()}
+    cards = {name: _criterion(joined, resample, seed, plan_width) for name, joined in tables.items()}
     judged = {card.criterion for card in cards.values()}
     return Card(
         summary=opening(cards),
         criteria=cards,
+        judges=judges_apart(tables, resample, seed),
         resample=resample,
         seed=seed,
         n_labels=len(labels),
@@ -65,11 +69,11 @@ def _notes(labels: Sequence[Label], judged: set[str], n_empty: int) -> tuple[str
             "Rename them in the label file, if they mean the same."
         )
     if n_empty:
-        notes.append(f"{n_empty} rows of the label file have no value yet.")
+        notes.append(f"{count(n_empty, 'row')} of the label file without a value yet.")
     return tuple(notes)
 
 
-def _criterion(joined: Joined, resample: Resample, seed: int) -> CriterionCard:
+def _criterion(joined: Joined, resample: Resample, seed: int, plan_width: float | None) -> CriterionCard:
     labelled = joined.labelled()
     is_scores = joined.kind == "scores"
     means = corrected(joined)
@@ -97,6 +101,9 @@ def _criterion(joined: Joined, resample: Resample, seed: int) -> CriterionCard:
         bias=bias(joined),
         corrected=means,
         differences=differences(joined, means),
+        pass_share=pass_shares(joined),
+        calibration=calibration(joined, seed),
+        plan=plans(joined, plan_width),
         confidence=stated_confidence(joined, seed),
         quality=quality(joined),
     )

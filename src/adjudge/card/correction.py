@@ -13,8 +13,18 @@ from itertools import combinations
 from msgspec import Struct
 
 from ..records import Estimate
-from ..stats import Corrected, mean_interval, ppi_difference, ppi_mean
-from .agreement import without
+from ..stats import (
+    Corrected,
+    Plan,
+    calibrate,
+    corrected_share,
+    labels_needed,
+    mean_interval,
+    nearest,
+    ppi_difference,
+    ppi_mean,
+)
+from .agreement import levels_of, without
 from .join import Answer, Joined, Row
 from .shapes import CorrectedMean
 
@@ -146,3 +156,40 @@ def _couples(systems: Sequence[str], means: dict[str, CorrectedMean]) -> list[tu
         return []
     best = max(known, key=lambda system: means[system].value or 0.0)
     return [(best, system) for system in systems if system != best]
+
+
+def pass_shares(joined: Joined) -> dict[str, Estimate]:
+    """Where a criterion has two levels: the share at the good end that people would give, by Rogan and Gladen."""
+    levels = levels_of(joined.scale)
+    if joined.kind != "scores" or levels is None or len(levels) != 2 or not joined.is_same_scale:
+        return {}
+    scale = joined.scale
+    good = levels[0] if scale is not None and scale.best in (levels[0], "low") else levels[1]
+
+    def passed(values: Sequence[float | None]) -> list[float | None]:
+        return [None if level is None else float(level == good) for level in nearest(values, levels)]
+
+    return {
+        system: corrected_share(passed([one.label for one in own]), passed([one.judge for one in own]))
+        for system, own in entries(joined).items()
+        if any(one.label is not None for one in own)
+    }
+
+
+def calibration(joined: Joined, seed: int) -> dict[str, Estimate]:
+    """How far the scores are from people's on items that the calibration has not seen, before it and after."""
+    if joined.kind != "scores" or not joined.is_same_scale or not joined.labelled():
+        return {}
+    rows = joined.labelled()
+    found = calibrate([_number(row.label) for row in rows], [_number(row.answer) for row in rows], seed=seed)
+    return {"before": found.mae_before, "after": found.mae_after}
+
+
+def plans(joined: Joined, width: float | None) -> dict[str, Plan]:
+    """For each system the labels at which its corrected mean is known to `width`; none where none was asked for."""
+    if width is None:
+        return {}
+    return {
+        system: labels_needed([one.label for one in own], [one.judge for one in own], width)
+        for system, own in entries(joined).items()
+    }

@@ -10,7 +10,7 @@ from typing import Literal
 from msgspec import Struct, field
 
 from ..records import Estimate, Scale
-from ..stats import AltTest, Bounds, Confidence, Spread, TieCalibration
+from ..stats import AltTest, Bounds, Confidence, Plan, Spread, TieCalibration, Versus
 
 Kind = Literal["scores", "choices"]
 
@@ -106,9 +106,24 @@ class CriterionCard(Struct, frozen=True):
     corrected: dict[str, CorrectedMean]
     differences: dict[str, CorrectedMean]
     """first - second, for systems that answered the same inputs"""
+    pass_share: dict[str, Estimate]
+    """by system the share that people would pass (Rogan-Gladen), on a scale of two levels"""
+    calibration: dict[str, Estimate]
+    """the mean distance from people on held-out items: `before` and `after` an isotonic calibration"""
+    plan: dict[str, Plan]
+    """by system the labels needed for the width that was asked for"""
     confidence: Confidence | None
     """stated confidence against being right; none where none was stated"""
     quality: Quality
+
+
+class JudgesApart(Struct, frozen=True):
+    """Two judges of one criterion on the same labelled items: which one goes with people better (Spearman)."""
+
+    criterion: str
+    first: str
+    second: str
+    result: Versus
 
 
 class Card(Struct, frozen=True):
@@ -116,6 +131,7 @@ class Card(Struct, frozen=True):
 
     summary: tuple[Sentence, ...]
     criteria: dict[str, CriterionCard]
+    judges: tuple[JudgesApart, ...]
     resample: str
     seed: int
     n_labels: int

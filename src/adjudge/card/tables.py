@@ -47,6 +47,8 @@ def sections(card: Card) -> Iterator[Section]:
     yield Section(title, (*_told(card.summary), *(f"! {note}" for note in card.notes)), depth=1)
     for name, one in card.criteria.items():
         yield from _criterion(name, one, is_only=len(card.criteria) == 1)
+    if card.judges:
+        yield _judges(card)
     yield Section("How to read this", (MEANING, f"resampled: {card.resample}; seed {card.seed}"))
 
 
@@ -67,7 +69,65 @@ def _criterion(name: str, card: CriterionCard, is_only: bool) -> Iterator[Sectio
         yield _corrected("What is the score really?", card.corrected)
         if card.differences:
             yield _corrected("Differences of systems on the same inputs", card.differences)
+        yield from _more(card)
     yield _by_itself(card)
+
+
+def _more(card: CriterionCard) -> Iterator[Section]:
+    """What only some cards have: shares of passes, calibration, a plan."""
+    columns = ("what", "value [95 %]", "n", "failed", "left out", "unit", "remark")
+    rows = [
+        _estimate_row((f"{name} passes (Rogan-Gladen)",), found) for name, found in card.pass_share.items()
+    ]
+    names = {"before": "distance from people, as it stands", "after": "… calibrated, on held-out items"}
+    rows += [_estimate_row((names[name],), found) for name, found in card.calibration.items()]
+    if rows:
+        yield Section("Correcting single scores", (), columns, tuple(rows), 3)
+    if card.plan:
+        planned = tuple(
+            (
+                name,
+                f"{plan.width:g}",
+                str(plan.n_labels),
+                _labels(plan.with_judge),
+                _labels(plan.without_judge),
+                plan.why,
+            )
+            for name, plan in card.plan.items()
+        )
+        heads = ("system", "width", "labels so far", "labels needed", "without the judge", "remark")
+        yield Section("How many labels?", (), heads, planned, 3)
+
+
+def _labels(n: int | None) -> str:
+    return NO_VALUE if n is None else f"{n:,}"
+
+
+def _judges(card: Card) -> Section:
+    """Two judges on the same labelled items."""
+    columns = (
+        "criterion",
+        "first",
+        "second",
+        "Spearman, first",
+        "second",
+        "difference [95 %]",
+        "p",
+        "n",
+        "remark",
+    )
+    rows = tuple(
+        (
+            apart.criterion, apart.first, apart.second, interval(apart.result.first), interval(apart.result.second),
+            interval(apart.result.difference),
+            NO_VALUE if apart.result.permutation.p is None else f"{apart.result.permutation.p:.3f}",
+            str(apart.result.difference.n),
+            reason(apart.result.difference) or caution(apart.result.difference) or apart.result.permutation.why,
+        )
+        for apart in card.judges
+    )  # fmt: skip
+    line = "On the items that both scored; p by permuting the two judges' scores."
+    return Section("Which judge goes with people better?", (line,), columns, rows)
 
 
 def _agreement(card: CriterionCard) -> Section:

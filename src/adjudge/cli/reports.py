@@ -212,22 +212,17 @@ def _write_jsonl(rows: Iterator[dict[str, Any]], file: IO[bytes]) -> None:
         file.write(msgspec.json.encode(row) + b"\n")
 
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "'")
-
-
 def _write_csv(rows: Iterator[dict[str, Any]], columns: tuple[str, ...], file: IO[bytes]) -> None:
     """CSV that a spreadsheet shows as text: a cell that could be a formula begins with an apostrophe."""
+    from ..data import guarded
+
+    def cell(value: Any) -> Any:
+        text = " ".join(value) if isinstance(value, list) else value
+        return guarded(text) if isinstance(text, str) else text
+
     text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
     writer = csv.writer(text)
     writer.writerow(columns)
     for row in rows:
-        writer.writerow([_csv_cell(row[column]) for column in columns])
+        writer.writerow([cell(row[column]) for column in columns])
     text.detach()
-
-
-def _csv_cell(value: Any) -> Any:
-    if isinstance(value, list):
-        value = " ".join(value)
-    if isinstance(value, str) and value.startswith(_FORMULA):
-        return f"'{value}"
-    return value

@@ -15,10 +15,12 @@ from .options import AS_JSON, RUN, STORE
 from .output import print_json, print_table, print_text
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
     from ..card import Card
     from ..card.draw import Drawn
+    from ..card.of_run import CardSettings
     from ..card.tables import Section
-    from ..records import Scale
     from ..stats import Resample
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "'")
@@ -37,6 +39,9 @@ def trust_command(
         "inputs", "--resample", metavar="inputs|systems|both", help="What the intervals speak for."
     ),
     seed: int = typer.Option(0, "--seed", metavar="N", help="The same seed gives the same digits."),
+    plan: float = typer.Option(
+        None, "--plan", metavar="WIDTH", help="How many labels make each interval as narrow as this?"
+    ),
     markdown: bool = typer.Option(False, "--markdown", help="Markdown, for a paper or a pull request."),
     store: Path = STORE,
     as_json: bool = AS_JSON,
@@ -53,8 +58,7 @@ def trust_command(
         )
     if resample not in get_args(Resample):
         raise DataError(f"--resample {resample}: choose inputs, systems or both.")
-    unit = cast("Resample", resample)
-    card = _of_scores(scores, labels, unit, seed) if run is None else _of_run(store, run, labels, unit, seed)
+    card = _card(run, scores, labels, store, resample=cast("Resample", resample), seed=seed, plan_width=plan)
     if as_json:
         print_json(card)
     elif markdown:
@@ -63,44 +67,21 @@ def trust_command(
         _print(sections(card))
 
 
-def _of_scores(scores: Path, labels: Path | None, resample: Resample, seed: int) -> Card:
-    from ..card import judge_card
+def _card(
+    run: str | None, scores: Path | None, labels: Path | None, store: Path, **settings: Unpack[CardSettings]
+) -> Card:
+    """The card of a run, or of scores that were made elsewhere."""
+    from ..card import card_of_run, judge_card
     from ..data import read_labels, read_scores
-
-    if labels is None:
-        raise DataError("--scores needs labels to hold them against. Say where they are with --labels FILE.")
-    said = read_labels(labels)
-    return judge_card(
-        read_scores(scores), said.labels, resample=resample, seed=seed, n_empty=said.n_empty, run=scores.name
-    )
-
-
-def _of_run(store: Path, name: str, labels: Path | None, resample: Resample, seed: int) -> Card:
-    from ..card import judge_card
-    from ..data import read_labels
-    from ..data.labels import LabelFile
-    from ..engine import protocols_of, results
     from ..store import open_store
 
     said = read_labels(labels) if labels is not None else None
-    with open_store(store, write=False) as opened:
-        found = opened.run(name)
-        if said is None:
-            said = LabelFile(tuple(opened.labels(found)))
-        if not said.labels:
-            raise DataError(
-                f"{found.name} has no labels in {store}. Give a file with --labels FILE, or make one to fill in:\n"
-                f"adjudge sample {found.name} -n 50 -o labels.csv"
-            )
-        scales: dict[str | tuple[str, str], Scale | None] = {
-            (key, criterion): scale
-            for key, protocol in protocols_of(opened, found).items()
-            for criterion, scale in protocol.criteria.items()
-        }
-        return judge_card(
-            results(opened, found), said.labels, resample=resample, seed=seed, scales=scales,
-            n_empty=said.n_empty, run=found.name,
-        )  # fmt: skip
+    if scores is None:
+        with open_store(store, write=False) as opened:
+            return card_of_run(opened, opened.run(run or "last"), said, **settings)
+    if said is None:
+        raise DataError("--scores needs labels to hold them against. Say where they are with --labels FILE.")
+    return judge_card(read_scores(scores), said.labels, n_empty=said.n_empty, run=scores.name, **settings)
 
 
 def _print(parts: Iterable[Section]) -> None:

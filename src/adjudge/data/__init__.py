@@ -12,9 +12,11 @@ from .labels import LabelFile, read_labels, read_scores
 from .lines import BadRowError, BrokenFileError
 from .parquet_rows import write_parquet
 from .rubrics import read_rubric
+from .spreadsheet import EXPORT_HEADER, guarded
 from .tables import SUFFIXES, Problems, Table
 
 __all__ = [
+    "EXPORT_HEADER",
     "FIELD_LIMIT",
     "RESERVED",
     "SUFFIXES",
@@ -28,6 +30,7 @@ __all__ = [
     "Table",
     "field_value",
     "fields_of",
+    "guarded",
     "read_examples",
     "read_labels",
     "read_rubric",

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .limits import Gate
+from .patience import SHORTEST_SECONDS
 
 if TYPE_CHECKING:
     from .transport import Transport
@@ -30,12 +31,15 @@ class Network:
         idle_seconds: float = 30.0,
         outage_seconds: float = 120.0,
         patience_seconds: float = 3600.0,
+        reply_floor_seconds: float = SHORTEST_SECONDS,
     ) -> None:
         self.concurrency = concurrency
         self.backoff_seconds = backoff_seconds
         """the longest first wait before a call is tried again; doubled with each attempt"""
         self.patience_seconds = patience_seconds
         """how long one call waits in all for a host that turns it away"""
+        self.reply_floor_seconds = reply_floor_seconds
+        """no reply is taken for lost sooner, however quick the others were"""
         self._idle_seconds = idle_seconds
         self._outage_seconds = outage_seconds
         self._rpm, self._tpm, self._window_seconds = rpm, tpm, window_seconds

@@ -20,7 +20,7 @@ from abc import abstractmethod
 from collections.abc import Collection
 from random import uniform
 from time import perf_counter
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 from urllib.parse import urlsplit
 
 import msgspec
@@ -33,19 +33,16 @@ from .faults import Answer, Fault, Said, fault_of, no_reply_in, shown
 from .keys import KeySource, Secret
 from .limits import Outcome
 from .network import Network
+from .patience import Patience
 from .refusals import refused_parameter
+
+if TYPE_CHECKING:
+    from .transport import Transport
 
 ATTEMPTS = 6
 TIMEOUTS = 3
 ATTEMPTS_UNREACHED = 3
 """For a host that was never reached: its address is wrong, or nothing runs there."""
-
-KNOWN_REPLIES = 50
-"""After so many replies the slowest of them tells how long a model may take."""
-
-SHORTEST_PATIENCE_SECONDS = 20.0
-PATIENCE = 10.0
-"""How many times the slowest reply a first attempt waits for its own."""
 
 ADAPTATIONS = 8
 """How many parameters one call may shed before its refusals count as faults."""
@@ -116,8 +113,7 @@ class RemoteModel(Model):
         self._stopped: tuple[Secret | None, ModelError] | None = None
         self._tokens_per_byte = 0.0
         self._has_given_logprobs = False
-        self._n_replies = 0
-        self._slowest_seconds = 0.0
+        self._patience = Patience(self._network.reply_floor_seconds)
 
     @abstractmethod
     def _headers(self, key: Secret | None) -> dict[str, str]:
@@ -175,14 +171,12 @@ class RemoteModel(Model):
         note = ""
         started = perf_counter()
         try:
-            patience = self._patience(params.timeout_seconds, tries)
-            answer = await transport.post(self._url, self._headers(key), body, patience)
+            answer = await self._post(transport, self._headers(key), body, params.timeout_seconds, tries)
             seconds = perf_counter() - started
             result = self._read(call, params, key, answer, seconds)
             if isinstance(result, Reply):
                 outcome = "ok"
-                self._n_replies += 1
-                self._slowest_seconds = max(self._slowest_seconds, seconds)
+                self._patience.note(seconds)
                 gate.was_reached = True
                 if tokens:
                     used = self._tokens_used(result, body)
@@ -193,13 +187,20 @@ class RemoteModel(Model):
             gate.leave(outcome, tokens, used, note)
         return result
 
-    def _patience(self, longest: float, tries: _Tries) -> float:
-        """How long to wait for a reply. One that takes ten times as long as any before it is probably lost;
-        should it be no more than slow, the next attempt has all the time there is."""
-        if self._n_replies < KNOWN_REPLIES or tries.timeouts:
-            return longest
-        # Whole seconds, so that few different timeouts are ever made.
-        return min(longest, max(SHORTEST_PATIENCE_SECONDS, float(round(PATIENCE * self._slowest_seconds))))
+    async def _post(
+        self, transport: Transport, headers: dict[str, str], body: bytes, longest: float, tries: _Tries
+    ) -> Answer | Fault:
+        """One request, for as long as is reasonable."""
+        patience = self._patience
+        if tries.timeouts:
+            return await transport.post(self._url, headers, body, longest)
+        sent = transport.post(self._url, headers, body, patience.seconds(longest))
+        if patience.is_learned:
+            return await sent
+        try:
+            return await patience.early(sent)
+        except TimeoutError:
+            return Fault("timeout", f"{self._host} had not answered when others long had", True)
 
     def _read(
         self, call: Call, params: Parameters, key: Secret | None, answer: Answer | Fault, seconds: float

@@ -75,6 +75,8 @@ def _anchored(reply: str, names: Options) -> Found | Reading | None:
 
 def _corrected(cased: str, own: str, found: Found, names: Options) -> Found:
     """The choice, or the one that the judge replaces it by further on."""
+    if not names.may_name_other(found, cased, own):
+        return found
     for correction in corrections(own, found.end):
         changed = names.value_at(own, correction.at) if correction.announced or correction.is_tied else None
         if changed is None or not _REPLACED_ENDS.match(own, _closed(own, changed.end)):

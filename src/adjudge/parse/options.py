@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from itertools import islice
 from typing import Literal, NamedTuple
+
+from .text import places
 
 Side = Literal["first", "second", "tie"]
 
@@ -30,9 +31,8 @@ _NOT_BEFORE = r"(?![0-9A-Za-z_\u00c0-\u058f’\-+]|\.\w)"
 _TIE_WORDS = r"tie[ds]?|draw|equal(?:ly)?|both|neither|same|no\sdifference|平局|平手|一样|相当|동점|무승부|비김|비슷|引き分け"
 
 
-_ORDINAL = re.compile(
-    rf"(?i)(?<=\bthe )(?:(first)|(second))[ ](?:{NOUNS}|one)\b|(?<=\bthe )(?:(former)|(latter))\b"
-)
+_ORDINALS: dict[str, Side] = {"first ": "first", "second ": "second", "former": "first", "latter": "second"}
+_ORDERED = re.compile(rf"(?i)(?:{NOUNS}|one)\b")
 
 
 LONGEST_NAME = 200
@@ -144,6 +144,15 @@ class Options:
             return max((len(noun) for noun in self._noun_names if before.endswith(noun)), default=0)
         return 0
 
+    def may_name_other(self, found: Found, cased: str, own: str) -> bool:
+        """Whether another option may be named behind this one; a cheap look that is never wrong when it says no."""
+        if self.tie or found.side == "tie":
+            return True
+        other = self.keys[1] if found.side == "first" else self.keys[0]
+        if len(other) > 1 or not other.isalpha():
+            return own.find(other, found.end) >= 0
+        return cased.find(other.upper(), found.end) >= 0 or cased.find("(" + other, found.end) >= 0
+
     def exactly(self, text: str) -> Side | None:
         """The option whose name the text is, and nothing else."""
         if len(text) > LONGEST_NAME:
@@ -202,12 +211,15 @@ _ARTICLE_FOLLOWED = re.compile(
 
 def _ordinals(text: str) -> list[Found]:
     """The options by their place. Beside names they could mean anything: a turn, the one named last."""
-    if not any(word in text for word in ("first ", "second ", "former", "latter")):
-        return []
-    return [
-        Found("first" if match[1] or match[3] else "second", *match.span())
-        for match in islice(_ORDINAL.finditer(text), MOST_ORDINALS)
-    ]
+    found: list[Found] = []
+    for word, side in _ORDINALS.items():
+        if word not in text:
+            continue
+        for start, end in places(text, (word,), MOST_ORDINALS):
+            noun = _ORDERED.match(text, end) if word[-1] == " " else None
+            if text[max(0, start - 4) : start].lower() == "the " and (noun or word[-1] != " "):
+                found.append(Found(side, start, noun.end() if noun else end))
+    return sorted(found, key=lambda one: one.start)
 
 
 def _opened(text: str, start: int) -> int:

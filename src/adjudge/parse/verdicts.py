@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 from ..records import Reading
@@ -142,20 +143,12 @@ _TURNED = re.compile(
     r"(?:overall|in\stotal|in\sthe\send|on\sbalance|in\sgeneral)|overall\b[^.;\n\x01\x02]{0,12}\b(?:loses|worse|weaker|inferior|falls|fails))\b"
 )
 """What takes a partial win back: "on style, but loses overall"."""
+_TURNING = ("but ", "yet ", "however", "though")
 _COMPARED_TO = re.compile(rf"(?<!相)比\s?(?:{NOUNS})?\s?$")
-_SET_AGAINST = ("比", "不如", "不及", "逊于", "劣于", "没有", "보다", "아니라")
-_SET_AGAINST_ENGLISH = (
-    " as good as",
-    " as strong as",
-    " as helpful as",
-    " as accurate as",
-    "loses to",
-    "lost to",
-    "short of",
-    "outperformed by",
-    "beaten by",
-    "no match",
+_SET_AGAINST = re.compile(
+    r"as (?:good|strong|helpful|accurate) as|los(?:es|t) to|short of|(?:formed|beaten) by|no match"
 )
+_SET_AGAINST_ASIAN = re.compile("[比如及于]|没有|보다|아니라")
 _DENIED = re.compile(
     r"\b(?:not|cannot|never|nor|neither|either|instead\sof|rather\sthan|than|over)\b|n't\b|不|并非|没有|않|아니|못"
 )
@@ -305,11 +298,17 @@ def _strong(part: _Signed) -> Iterator[Said]:
 def _contests(part: _Signed) -> dict[int, Found]:
     """Where a sentence sets one option against the other, with the one that wins: "A不如B", "A loses to B"."""
     text = part.text
+    # A look at what stands between two names spares most texts the search.
+    between = [
+        text[one.end : two.end + 3]
+        for one, two in pairwise(part.mentions.values())
+        if two.start - one.end < 64 and two.side != one.side
+    ]
     patterns: list[tuple[bool, re.Pattern[str]]] = []
-    if not text.isascii() and any(word in text for word in _SET_AGAINST):
-        patterns = [(True, _BEATS), (False, _YIELDS)]
-    if any(word in text for word in _SET_AGAINST_ENGLISH):
+    if any(map(_SET_AGAINST.search, between)):
         patterns.append((False, _YIELDS_ENGLISH))
+    if not text.isascii() and any(map(_SET_AGAINST_ASIAN.search, between)):
+        patterns += ((True, _BEATS), (False, _YIELDS))
     won: dict[int, Found] = {}
     for is_first, pattern in patterns:
         for match in pattern.finditer(text):
@@ -367,14 +366,7 @@ def _weak(part: _Signed) -> list[Said]:
 
 def _is_said(text: str, begin: int, start: int, at: int, end: int) -> bool:
     """Whether the judge itself says so, without a condition and without a no."""
-    own = max(begin, at - 120)
-    for turn in _SPEAKS_UP.finditer(text, own, at):
-        own = turn.start()
-    if _NOT_THE_JUDGES.search(text, own, at) or _DENIED_THAT.search(text, own, at):
-        return False
-    if _TOLD.search(text, max(begin, start - 48), start):
-        return False
-    if _ON_CONDITION.match(text, end) or _TURNED.match(text, end):
+    if _is_not_the_judges(text, max(begin, at - 120), start, at) or _is_limited(text, end):
         return False
     before = text[begin:at].lstrip()
     if before.startswith(_CONCEDING) and "," not in before:
@@ -383,3 +375,27 @@ def _is_said(text: str, begin: int, start: int, at: int, end: int) -> bool:
     for stop in _CLAUSE_END.finditer(text, clause, at):
         clause = stop.end()
     return _DENIED.search(text, clause, end) is None
+
+
+def _is_not_the_judges(text: str, begin: int, start: int, at: int) -> bool:
+    """Whether what stands before the verdict gives it to somebody else, or denies the whole of it."""
+    if _NOT_THE_JUDGES.search(text, begin, at):
+        own = begin
+        for turn in _SPEAKS_UP.finditer(text, begin, at):
+            own = turn.start()
+        if own == begin or _NOT_THE_JUDGES.search(text, own, at):
+            return True
+        begin = own
+    if " that" in text[begin:at] and _DENIED_THAT.search(text, begin, at):
+        return True
+    return _TOLD.search(text, max(begin, start - 48), start) is not None
+
+
+def _is_limited(text: str, end: int) -> bool:
+    """Whether what stands behind the verdict makes it a condition's, or takes it back."""
+    after = text[end : end + 160]
+    if (
+        " if " in after or " unless " in after or "provided" in after or "d it " in after
+    ) and _ON_CONDITION.match(after):
+        return True
+    return any(word in after for word in _TURNING) and _TURNED.match(after) is not None

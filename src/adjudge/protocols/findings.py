@@ -154,7 +154,7 @@ class _Place(NamedTuple):
 
 _Problem = tuple[Steps, str, str, str]
 _ENTRIES = {"criteria": "criterion"}
-"""What one entry of a list is called, where that is not the list's own key."""
+"""What one entry of a list is called, where that is not the list's own key; its name then says enough."""
 
 
 def _entry_place(place: _Place, number: int, value: object) -> _Place:
@@ -163,7 +163,8 @@ def _entry_place(place: _Place, number: int, value: object) -> _Place:
     name = f"'{given}'" if isinstance(given, str) and given else ""
     words = f"{noun} {name or number + 1}"
     key = f"entry {number + 1} of {place.key}"
-    return _Place((*place.steps, number), key, place.inside, words, name or words)
+    owner = name if name and place.key in _ENTRIES else words
+    return _Place((*place.steps, number), key, place.inside, words, owner)
 
 
 def _mistakes(value: object, kind: inspect.Type, place: _Place) -> Iterator[_Problem]:
@@ -241,7 +242,9 @@ def _unfit(value: object, options: Sequence[inspect.Type], place: _Place) -> Ite
         None,
     )
     if words and isinstance(value, str):
-        todo = f"{_meant(value, words)} It can be: {', '.join(words)}.".lstrip()
+        others = [option for option in options if not isinstance(option, inspect.LiteralType)]
+        allowed = ", ".join([*words, *([_either(others)] if others else [])])
+        todo = f"{_meant(value, words)} It can be: {allowed}.".lstrip()
         yield place.steps, f"{place.words()} cannot be '{_short(value)}'.", todo, "bad-value"
     elif isinstance(value, dict) and isinstance(table, inspect.StructType):
         message = f"{place.words()} is a single table, and must be a list of tables."

@@ -176,7 +176,12 @@ def as_estimate(
 
 
 def unskewed(t: float, skewness: float) -> float:
-    """The quantile of a skewed estimator that belongs to the one of t, by Hall's cubic (1992)."""
+    """The quantile of a skewed estimator that belongs to the one of t, by Hall's cubic (1992).
+
+    A skewness beyond 1 rests on one or two labels, and taking it at its word would leave the
+    estimate outside of its interval.
+    """
+    skewness = max(-1.0, min(1.0, skewness))
     if abs(skewness) < 1e-6:
         return t
     inner = 1 + skewness * (t - skewness / 6)

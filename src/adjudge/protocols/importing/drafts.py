@@ -15,7 +15,7 @@ from msgspec import Struct
 from ...render import GIVEN_SLOTS, OWN_SLOTS
 from .document import Document
 from .found import Found, is_system
-from .hints import AnswerGuess, guess_answer, guess_best, guess_languages, guess_pair, guess_scale
+from .hints import AnswerGuess, chooses, guess_answer, guess_best, guess_languages, guess_pair, guess_scale
 from .settings import REVIEW, Remark, Setting, Table, written
 from .slots import foreign_placeholders
 from .write import NewFolder, file_text
@@ -134,7 +134,7 @@ class _Settings:
         self.slots = list(dict.fromkeys(slot for part in parts for slot in part.slots))
         if draft.system is not None and "system_message" in draft.user.template.slots:
             self.slots.remove("system_message")
-        self.pair = guess_pair(self.slots)
+        self.pair = guess_pair(self.slots, self.words)
         self.fields = _fields(self.slots, self.pair)
         self.answer: AnswerGuess = guess_answer(self.words, is_compare=self.pair is not None)
 
@@ -175,6 +175,13 @@ class _Settings:
             )
         doubts = (*user.doubts, *(draft.system.doubts if draft.system else ()))
         lines += [Remark(doubt) for doubt in dict.fromkeys(doubts)]
+        if self.pair is None and (asked := chooses(self.words)):
+            lines.append(
+                Remark(
+                    f"the prompt says '{asked}'; if it compares two responses, write task = \"compare\" and show them as "
+                    "{{response_a}} and {{response_b}}"
+                )
+            )
         if foreign := foreign_placeholders(self.words):
             lines.append(
                 Remark(

@@ -261,32 +261,62 @@ def guess_languages(text: str) -> tuple[str, str]:
     return prompt, reply
 
 
-_SIDES = {"a": 0, "b": 1, "1": 0, "2": 1, "one": 0, "two": 1, "first": 0, "second": 1, "left": 0, "right": 1}
-_SIDE_BEHIND = re.compile(
-    r"(.+?)[_.-]?(?<![a-z])(A|B)|(.+?)[_.-](a|b|one|two|first|second|left|right)|(.+?)[_.-]?(1|2)"
-)
-_SIDE_BEFORE = re.compile(r"(a|b|A|B|first|second|left|right)[_.-](.+)")
+_SIDES = {
+    "a": 0, "b": 1, "1": 0, "2": 1, "one": 0, "two": 1, "first": 0, "second": 1, "left": 0, "right": 1,
+}  # fmt: skip
+_ROLES = {"chosen": 0, "rejected": 1, "baseline": 0, "enhanced": 1, "candidate": 1}
+"""Words that name a side where no letter or number does."""
+
+_PARTS = re.compile(r"[^\W\d_]*[^\W\d_A-Z](?=[A-Z12](?:[_.-]|\Z))|[^\W_.-]+")
+"""The words of a slot's name; a side may stick to the word before it, as in responseA and answer2."""
+
 _JUDGED = re.compile(
     r"response|answer|output|completion|summary|candidate|assistant|model|text|reply|generation|translation"
     r"|回答|答案|输出|응답|답변|回復",
     re.IGNORECASE,
 )
+_GIVEN = re.compile(
+    r"question|prompt|instruction|query|turn|example|context|source|reference|criteri", re.IGNORECASE
+)
+"""What two responses answer to, or are held against; it may come in pairs and is never what is compared."""
+
+_CHOOSES = re.compile(
+    r"\[\[(?:A|B)\]\]|\b(?:A or B|A, B,? or|A/B|(?:response|answer|output|assistant|option) 1 or 2)\b"
+    r"|\bwhich\b[^.?!\n]{0,80}\b(?:better|best|prefer\w{0,4}|superior|stronger|wins?|higher[- ]quality)\b"
+    r"|\b(?:choose|pick|select|name|indicate|output|decide)\b[^.?!\n]{0,40}\b(?:better|winner|preferred)\b"
+    r"|\bthe (?:better|preferred) (?:response|answer|output|one|completion|summary|assistant)\b"
+    r"|哪[一个]?[^。？\n]{0,30}(?:更好|更优|较好)|(?:어느|어떤)[^.?\n]{0,40}(?:더|나은|우수)|どちら[^。？\n]{0,30}(?:良|優)",
+    re.IGNORECASE,
+)
 
 
-def guess_pair(slots: Sequence[str]) -> tuple[str, str] | None:
-    """Two slots that hold the two things compared; none where questions come in pairs as well."""
+def chooses(text: str) -> str:
+    """The words by which a prompt asks for the better of two, or nothing."""
+    found = _CHOOSES.search(text[:LOOKED_AT])
+    return found[0] if found else ""
+
+
+def guess_pair(slots: Sequence[str], text: str) -> tuple[str, str] | None:
+    """Two slots that hold the two things compared; none where questions come in pairs as well.
+
+    Names that do not say that they hold responses are taken for a pair only where the words ask for the better one.
+    """
     sides: dict[str, dict[int, str]] = {}
     for slot in slots:
-        behind, before = _SIDE_BEHIND.fullmatch(slot), _SIDE_BEFORE.fullmatch(slot)
-        if behind:
-            base, side = next((behind[i], behind[i + 1]) for i in (1, 3, 5) if behind[i])
-        elif before:
-            base, side = before[2], before[1]
-        else:
-            continue
-        sides.setdefault(base, {})[_SIDES[side.lower()]] = slot
+        parts = _PARTS.findall(slot)
+        marks = [part for part in parts if part.lower() in _SIDES]
+        marks = marks or [part for part in parts if part.lower() in _ROLES]
+        if len(marks) > 1:
+            # answer_a_1 is one turn of one side: more than two texts are shown.
+            return None
+        if marks:
+            base = "_".join(part for part in parts if part != marks[0])
+            side = marks[0].lower()
+            sides.setdefault(base, {})[_SIDES[side] if side in _SIDES else _ROLES[side]] = slot
     pairs = [(base, found) for base, found in sides.items() if len(found) == 2]
     # Turns of one conversation are numbered too, questions and answers alike.
-    if len(pairs) != 1 or not _JUDGED.search(pairs[0][0]):
+    if len(pairs) != 1:
         return None
-    return pairs[0][1][0], pairs[0][1][1]
+    [(base, found)] = pairs
+    is_judged = _JUDGED.search(base) or (chooses(text) and not _GIVEN.search(base))
+    return (found[0], found[1]) if is_judged else None

@@ -1,0 +1,233 @@
+"""`adjudge trust` and `adjudge sample` as a user calls them."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from running import DIRECT, adjudge, write_rows
+
+N = 40
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of forty items by two systems, of which the judge could not be read on four of system `odd`."""
+    path = tmp_path_factory.mktemp("trust")
+    items = [
+        {
+            "id": f"i{k}", "group": f"g{k // 2}", "system": "odd" if k % 2 else "even",
+            "instruction": "Say a number.", "response": f"=answer {k}",
+        }
+        for k in range(N)
+    ]  # fmt: skip
+    replies = [
+        {"item": f"i{k}", "text": "I would rather not put a number on it." if k % 10 == 1 else f"Well. [RESULT] {score(k)}"}
+        for k in range(N)
+    ]  # fmt: skip
+    write_rows(path / "items.jsonl", items)
+    write_rows(path / "replies.jsonl", replies)
+    done = adjudge(
+        "run", path / "items.jsonl", *DIRECT, "-m", f"replay:{path / 'replies.jsonl'}", "--run", "one",
+        "--store", path / "s.db",
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    rows = [
+        f"i{k},tact,{rater},{min(5, max(1, score(k) + (k + place) % 3 - 1))}"
+        for k in range(N)
+        for place, rater in enumerate(("ann", "ben"))
+    ]
+    (path / "labels.csv").write_text(
+        "\n".join(["item,criterion,rater,value", *rows]) + "\n", encoding="utf-8"
+    )
+    return path
+
+
+def score(k: int) -> int:
+    return (k * 7) % 5 + 1
+
+
+def trust(folder: Path, *arguments: str | Path) -> Any:
+    return adjudge("trust", *arguments, "--store", folder / "s.db")
+
+
+def table(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_the_card_opens_with_three_sentences_and_their_sources(folder: Path) -> None:
+    done = trust(folder, "one", "--labels", folder / "labels.csv")
+    assert done.code == 0, done.err
+    lines = done.out.splitlines()
+    assert lines[0] == "Judge card of one"
+    assert lines[1].startswith("  On 36 labelled items this judge agrees with people")
+    assert "corrected mean of" in lines[3]
+    assert "no answer on 4 of 40 items" in lines[5]
+    assert all(line.startswith("    from: ") for line in lines[2:7:2])
+    for title in ("Agreement with people", "People among themselves", "May it replace a person?"):
+        assert title in lines
+
+
+def test_the_json_has_the_documented_paths(folder: Path) -> None:
+    card = trust(folder, "last", "--labels", folder / "labels.csv", "--json", "--seed", "3").json
+    tact = card["criteria"]["tact"]
+    for level in ("item", "group", "system"):
+        for statistic in ("pearson", "spearman", "kendall"):
+            assert {"value", "low", "high", "n", "n_failed", "n_undefined", "method", "unit", "seed"} <= set(
+                tact[level][statistic]
+            )
+    assert tact["item"]["spearman"]["n"] == 36
+    assert tact["item"]["spearman"]["n_failed"] == 4
+    assert tact["item"]["spearman"]["seed"] == 3
+    assert set(tact["corrected"]) == {"even", "odd"}
+    assert tact["corrected"]["odd"]["judge_only"]["n_failed"] == 4
+    assert tact["ceiling"]["value"] is not None
+    assert tact["alt_test"]["winning_rate"]["value"] is not None
+    assert tact["scale"]["high"] == 5
+
+
+def test_scores_made_elsewhere_give_the_same_card(folder: Path) -> None:
+    rows = adjudge("export", "one", "--store", folder / "s.db").rows
+    columns = ("item", "system", "group", "criterion")
+    scores = [{**{name: row[name] for name in columns}, "value": row["score"]} for row in rows]
+    write_rows(folder / "scores.jsonl", scores)
+    own = trust(folder, "one", "--labels", folder / "labels.csv", "--json").json["criteria"]["tact"]
+    theirs = adjudge(
+        "trust", "--scores", folder / "scores.jsonl", "--labels", folder / "labels.csv", "--json"
+    ).json["criteria"]["tact"]
+    for level in ("item", "group", "system"):
+        assert theirs[level]["spearman"] == own[level]["spearman"]
+    assert theirs["corrected"]["odd"]["value"] == pytest.approx(own["corrected"]["odd"]["value"])
+    assert theirs["item"]["kappa"]["value"] is None
+    assert "not known" in theirs["item"]["kappa"]["method"]
+
+
+def test_markdown_has_tables_that_names_cannot_break(folder: Path, tmp_path: Path) -> None:
+    write_rows(
+        tmp_path / "scores.jsonl",
+        [{"item": f"i{k}", "system": "<b>|x", "criterion": "tact", "value": score(k)} for k in range(N)],
+    )
+    done = adjudge(
+        "trust", "--scores", tmp_path / "scores.jsonl", "--labels", folder / "labels.csv", "--markdown"
+    )
+    assert done.code == 0
+    assert done.out.startswith("# Judge card of scores.jsonl\n")
+    assert "| level | statistic | value [95 %] |" in done.out
+    assert "<b>" not in done.out
+    assert "&#60;b&#62;&#124;x" in done.out
+
+
+def test_a_name_cannot_act_on_the_terminal(folder: Path, tmp_path: Path) -> None:
+    write_rows(
+        tmp_path / "scores.jsonl",
+        [{"item": f"i{k}", "system": "\x1b[2Jx", "criterion": "tact", "value": score(k)} for k in range(N)],
+    )
+    done = adjudge("trust", "--scores", tmp_path / "scores.jsonl", "--labels", folder / "labels.csv")
+    assert "\x1b[2J" not in done.out
+    assert "\\u001b[2Jx" in done.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "neither a run nor scores"),
+        (("one", "--scores", "s.csv"), "both a run and --scores"),
+        (("--scores", "s.csv"), "--scores needs labels"),
+        (("one",), "has no labels"),
+        (("one", "--labels", "missing.csv"), "missing.csv"),
+        (("one", "--resample", "people"), "choose inputs, systems or both"),
+    ],
+)
+def test_a_mistake_is_told_and_exits_with_2(folder: Path, arguments: tuple[str, ...], said: str) -> None:
+    done = trust(folder, *arguments)
+    assert done.code == 2
+    assert said in done.err
+    assert "Traceback" not in done.err
+
+
+def test_ids_that_do_not_meet_are_explained_on_the_card(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "labels.csv").write_text("item,criterion,rater,value\nx9,tact,ann,3\n", encoding="utf-8")
+    done = trust(folder, "one", "--labels", tmp_path / "labels.csv")
+    assert done.code == 0
+    assert "Use the same ids in both" in done.out
+    assert "nan" not in done.out.lower().split()
+
+
+def test_a_sample_can_be_filled_in_and_read_back(folder: Path, tmp_path: Path) -> None:
+    target = tmp_path / "to-label.csv"
+    done = adjudge("sample", "one", "-n", "20", "-o", target, "--store", folder / "s.db")
+    assert done.code == 0, done.err
+    rows = table(target.read_text(encoding="utf-8"))
+    assert len({row["item"] for row in rows}) == 20
+    assert list(rows[0])[:5] == ["item", "criterion", "rater", "value", "probability"]
+    assert {row["value"] for row in rows} == {""}
+    assert {float(row["probability"]) for row in rows} == {0.5}
+    assert "system" not in rows[0]
+    with target.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(
+            {**row, "value": "" if place == 0 else score(int(row["item"][1:]))}
+            for place, row in enumerate(rows)
+        )
+    card = trust(folder, "one", "--labels", target, "--json").json
+    assert card["n_labels_empty"] == 1
+    assert card["criteria"]["tact"]["n_labelled"] == 19
+    assert not any("random part" in note for note in card["criteria"]["tact"]["notes"])
+
+
+def test_a_file_of_labels_is_never_overwritten(folder: Path, tmp_path: Path) -> None:
+    target = tmp_path / "labels.csv"
+    target.write_text("precious", encoding="utf-8")
+    done = adjudge("sample", "one", "-o", target, "--store", folder / "s.db")
+    assert done.code == 2
+    assert "may hold labels" in done.err
+    assert target.read_text(encoding="utf-8") == "precious"
+
+
+def test_a_sample_is_reproducible_random_and_shows_no_score(folder: Path) -> None:
+    def drawn(*more: str) -> str:
+        return adjudge("sample", "one", "-n", "10", *more, "--store", folder / "s.db").out
+
+    assert drawn() == drawn()
+    assert drawn() != drawn("--seed", "1")
+    rows = table(drawn())
+    order = [int(row["item"][1:]) for row in rows]
+    assert order != sorted(order)
+    assert "RESULT" not in drawn()
+    # A response that begins like a formula is shown as text by a spreadsheet.
+    assert all(row["response"].startswith("'=answer") for row in rows)
+
+
+def test_a_sample_by_system_draws_as_many_of_each(folder: Path) -> None:
+    rows = table(adjudge("sample", "one", "-n", "10", "--by", "system", "--store", folder / "s.db").out)
+    assert sum(int(row["item"][1:]) % 2 for row in rows) == 5
+    assert {float(row["probability"]) for row in rows} == {0.25}
+
+
+def test_more_than_there_is_draws_everything(folder: Path) -> None:
+    rows = table(adjudge("sample", "one", "-n", "500", "--store", folder / "s.db").out)
+    assert len(rows) == N
+    assert {row["probability"] for row in rows} == {"1"}
+
+
+def test_replies_to_check_show_what_was_read(folder: Path) -> None:
+    rows = table(adjudge("sample", "one", "--replies", "-n", "40", "--store", folder / "s.db").out)
+    assert len(rows) == N
+    assert list(rows[0]) == ["item", "criterion", "reply", "read", "status", "right"]
+    for row in rows:
+        k = int(row["item"][1:])
+        wanted = ("", "unparsed") if k % 10 == 1 else (str(score(k)), "ok")
+        assert (row["read"], row["status"], row["right"]) == (*wanted, "")
+        assert k % 10 == 1 or row["reply"].endswith(f"[RESULT] {score(k)}")
+
+
+@pytest.mark.parametrize("arguments", [("--by", "group"), ("--by", "system", "--replies")])
+def test_what_cannot_be_drawn_by_is_told(folder: Path, arguments: tuple[str, ...]) -> None:
+    done = adjudge("sample", "one", *arguments, "--store", folder / "s.db")
+    assert done.code == 2
+    assert "--by" in done.err
