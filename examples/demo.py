@@ -18,7 +18,11 @@ SYSTEMS = (
     ("GPTScore's criteria, Korean replies", "news", ["-p", "gptscore-ko/factuality"]),
     ("G-Eval comparison, both orders", "advice", ["-p", "geval/compare"]),
     ("Product opinion summaries", "products", ["-p", "opinion-summary/faithfulness"]),
-    ("Chinese commentary", "commentary", ["-p", "commentary-zh/structure", "--examples", "commentary.examples.jsonl"]),
+    (
+        "Chinese commentary",
+        "commentary",
+        ["-p", "commentary-zh/structure", "--examples", "commentary.examples.jsonl"],
+    ),
     ("Prometheus with a rubric", "answers", ["-p", "prometheus/direct", "--rubric", "tact.toml"]),
 )
 
@@ -35,7 +39,9 @@ def main() -> None:
              "--run", name, "--store", str(store), "--quiet"],
             cwd=HERE, env=environment, check=True,
         )  # fmt: skip
-    print(f"\nFive runs are in {store}. The judge was a recording that ships with the examples; no model was asked.")
+    print(
+        f"\nFive runs are in {store}. The judge was a recording that ships with the examples; no model was asked."
+    )
     print("Look further:")
     print(f"  .venv/bin/adjudge runs --store {store}")
     print(f"  .venv/bin/adjudge export advice --store {store} --format csv")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -12,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adjudge.card import Card, CriterionCard, judge_card
+from adjudge.card import Card, CriterionCard, judge_card, trust
 from adjudge.card.tables import sections
 from adjudge.errors import DataError
 from adjudge.records import Estimate, Label, Result, Scale, Status
@@ -288,6 +289,73 @@ def test_the_unit_of_resampling_is_named_and_too_few_are_warned_about(resample: 
     found = judge_card(results, labels, resample=resample).criteria["tact"].item["spearman"]
     assert found.unit == unit
     assert "2 systems are too few" in found.method
+
+
+def test_of_two_judges_the_one_that_follows_people_is_shown_to_be_better() -> None:
+    results, labels = people(120)
+    rng = random.Random(9)
+    worse = [
+        msgspec.structs.replace(one, model="coin", value=float(rng.randint(1, 5)) if k else None)
+        for k, one in enumerate(results)
+    ]
+    card = judge_card([*results, *worse], labels)
+    assert list(card.criteria) == ["tact · judge", "tact · coin"]
+    (apart,) = card.judges
+    assert (apart.first, apart.second) == ("tact · judge", "tact · coin")
+    assert apart.result.difference.low is not None
+    assert apart.result.difference.low > 0
+    assert apart.result.difference.n == 119
+    assert (apart.result.permutation.p or 1) < 0.01
+    assert_explained(card)
+
+
+def test_a_plan_asks_for_fewer_labels_with_a_judge_that_follows_people() -> None:
+    results, labels = people(1000)
+    drawn = [one for one in labels if int(one.item[1:]) < 100]
+    plan = judge_card(results, drawn, plan_width=0.3).criteria["tact"].plan["A"]
+    assert plan.with_judge is not None
+    assert plan.without_judge is not None
+    assert plan.n_labels == 50
+    assert plan.with_judge < plan.without_judge
+    assert judge_card(results, drawn).criteria["tact"].plan == {}
+
+
+def test_two_levels_give_the_share_that_people_would_pass() -> None:
+    """Sensitivity 0.9, specificity 0.8, and the judge passes 0.55 of the rest: (0.55 - 0.2) / 0.7 = 0.5."""
+    two = Scale(low=0, high=1, best=1, step=1)
+    results, labels = [], []
+    for k in range(200):
+        is_good = k < 100
+        is_right = k % 10 != 0 if is_good else k % 5 != 0
+        results.append(scored(f"i{k}", float(is_good == is_right)))
+        labels.append(label(f"i{k}", float(is_good)))
+    results += [scored(f"rest{k}", float(k < 55)) for k in range(100)]
+    card = judge_card(results, labels, scales={"tact": two}).criteria["tact"]
+    assert card.pass_share["all"].value == pytest.approx(0.5)
+    assert judge_card(results, labels).criteria["tact"].pass_share == {}
+
+
+def test_calibration_takes_a_constant_kindness_away() -> None:
+    results, labels = people(300)
+    kinder = [msgspec.structs.replace(one, value=(one.value or 0) + 1) for one in results]
+    before, after = (judge_card(given, labels).criteria["tact"].calibration for given in (results, kinder))
+    # A rising curve can undo any shift: what is left is the judge's noise, the same with the kindness and without.
+    assert after["after"].value == pytest.approx(before["after"].value)
+    assert after["before"].low is not None
+    assert after["after"].high is not None
+    assert after["after"].high < after["before"].low
+
+
+def test_trust_takes_results_with_a_list_or_a_file_of_labels(tmp_path: Path) -> None:
+    results, labels = people(30)
+    rows = [f"{one.item},{one.criterion},{one.rater},{one.value}" for one in labels]
+    path = tmp_path / "labels.csv"
+    path.write_text("\n".join(["item,criterion,rater,value", *rows]), encoding="utf-8")
+    by_list = trust(results, labels, scales={"tact": FIVE}, seed=2)
+    assert by_list == trust(results, path, scales={"tact": FIVE}, seed=2)
+    assert by_list.criteria["tact"].scale == FIVE
+    with pytest.raises(DataError, match="give labels"):
+        trust(results)
 
 
 def estimates(value: Any) -> Iterator[Estimate]:

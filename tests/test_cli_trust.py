@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from running import DIRECT, adjudge, write_rows
+from adjudge.errors import DataError
+from running import DIRECT, EXAMPLES, adjudge, write_rows
 
 N = 40
 
@@ -104,6 +106,29 @@ def test_scores_made_elsewhere_give_the_same_card(folder: Path) -> None:
     assert theirs["corrected"]["odd"]["value"] == pytest.approx(own["corrected"]["odd"]["value"])
     assert theirs["item"]["kappa"]["value"] is None
     assert "not known" in theirs["item"]["kappa"]["method"]
+
+
+def test_a_plan_is_printed_where_it_is_asked_for(folder: Path) -> None:
+    asked = trust(folder, "one", "--labels", folder / "labels.csv", "--plan", "0.8")
+    assert "How many labels?" in asked.out
+    assert "How many labels?" not in trust(folder, "one", "--labels", folder / "labels.csv").out
+
+
+def test_a_run_is_trusted_from_python_by_the_labels_in_its_store(folder: Path) -> None:
+    from adjudge.card import trust as trust_run
+    from adjudge.data import read_labels
+    from adjudge.engine import Progress, Run
+    from adjudge.store import open_store
+
+    store = folder / "copy.db"
+    store.write_bytes((folder / "s.db").read_bytes())
+    run = Run(name="one", store=str(store), status="done", progress=Progress())
+    with pytest.raises(DataError, match="has no labels"):
+        trust_run(run)
+    labels = read_labels(folder / "labels.csv").labels
+    with open_store(store) as opened:
+        opened.put_labels(labels, opened.run("one"))
+    assert trust_run(run) == trust_run(run, folder / "labels.csv") == trust_run(run, labels)
 
 
 def test_markdown_has_tables_that_names_cannot_break(folder: Path, tmp_path: Path) -> None:
@@ -224,6 +249,52 @@ def test_replies_to_check_show_what_was_read(folder: Path) -> None:
         wanted = ("", "unparsed") if k % 10 == 1 else (str(score(k)), "ok")
         assert (row["read"], row["status"], row["right"]) == (*wanted, "")
         assert k % 10 == 1 or row["reply"].endswith(f"[RESULT] {score(k)}")
+
+
+def test_a_pair_is_drawn_with_its_subjects_and_its_reply_with_the_order_shown(tmp_path: Path) -> None:
+    store = tmp_path / "pairs.db"
+    replies = f"replay:{EXAMPLES / 'advice.replies.jsonl'}"
+    done = adjudge("run", EXAMPLES / "advice.jsonl", "-p", "geval/compare", "-m", replies, "--store", store)
+    assert done.code == 0, done.err
+    rows = table(adjudge("sample", "last", "-n", "1", "--store", store).out)
+    assert {row["subject"] for row in rows if row["criterion"] == "accuracy"} == {"a", "b"}
+    assert {row["subject"] for row in rows if row["criterion"] == "overall"} == {"a", "b", ""}
+    checked = table(adjudge("sample", "last", "--replies", "-n", "9", "--store", store).out)
+    assert {row["order"] for row in checked} == {"ab", "ba"}
+    for row in checked:
+        # What is read is in the item's frame: response_a of a reply to the order ba is the item's b.
+        if row["criterion"] == "accuracy":
+            shown = row["subject"] if row["order"] == "ab" else {"a": "b", "b": "a"}[row["subject"]]
+            said = json.loads(row["reply"])["accuracy"][f"response_{shown}"]["score"]
+            assert float(row["read"]) == said
+
+
+def test_replies_checked_by_hand_go_onto_the_card(folder: Path, tmp_path: Path) -> None:
+    target = tmp_path / "check.csv"
+    assert (
+        adjudge("sample", "one", "--replies", "-n", "20", "-o", target, "--store", folder / "s.db").code == 0
+    )
+    rows = table(target.read_text(encoding="utf-8"))
+    for right, code in (("maybe", 2), ("", 2), ("yes", 0)):
+        with target.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, list(rows[0]))
+            writer.writeheader()
+            writer.writerows(
+                {**row, "right": "no" if right and k < 2 else right} for k, row in enumerate(rows)
+            )
+        done = trust(folder, "one", "--labels", folder / "labels.csv", "--checked", target, "--json")
+        assert done.code == code, done.err
+    assert done.json["misread"]["value"] == pytest.approx(0.1)
+    assert done.json["misread"]["n"] == 20
+    assert any("2 were wrong" in note for note in done.json["notes"])
+
+
+def test_a_fake_judge_is_called_one(folder: Path, tmp_path: Path) -> None:
+    store = tmp_path / "fake.db"
+    adjudge("run", folder / "items.jsonl", *DIRECT, "-m", "fake:text=Fine. [RESULT] 4", "--store", store)
+    done = adjudge("trust", "last", "--labels", folder / "labels.csv", "--store", store)
+    assert "is a fake judge" in done.out
+    assert "cannot be said: one side is constant" in done.out
 
 
 @pytest.mark.parametrize("arguments", [("--by", "group"), ("--by", "system", "--replies")])

@@ -24,7 +24,7 @@ from ..stats import (
     ppi_difference,
     ppi_mean,
 )
-from .agreement import levels_of, without
+from .agreement import counted, levels_of, without
 from .join import Answer, Joined, Row
 from .shapes import CorrectedMean
 
@@ -182,7 +182,8 @@ def calibration(joined: Joined, seed: int) -> dict[str, Estimate]:
         return {}
     rows = joined.labelled()
     found = calibrate([_number(row.label) for row in rows], [_number(row.answer) for row in rows], seed=seed)
-    return {"before": found.mae_before, "after": found.mae_after}
+    n_failed = sum(row.answer is None for row in rows)
+    return {"before": counted(found.mae_before, n_failed), "after": counted(found.mae_after, n_failed)}
 
 
 def plans(joined: Joined, width: float | None) -> dict[str, Plan]:

@@ -19,7 +19,8 @@ from ..records import FieldValue, Item, Judgment, Subject
 from ..store import Asked, RunRow, Store
 
 LABEL_COLUMNS = ("item", "criterion", "subject", "rater", "value", "probability")
-REPLY_COLUMNS = ("item", "criterion", "subject", "reply", "read", "status", "right")
+REPLY_COLUMNS = ("item", "criterion", "subject", "order", "reply", "read", "status", "right")
+"""`order` is ba where the response that the reply calls the first is the item's b, which `read` speaks of as b."""
 
 
 class Drawn(Struct, frozen=True):
@@ -152,8 +153,9 @@ def replies_to_check(store: Store, run: RunRow, n: int, *, seed: int = 0) -> Dra
         if second is not None:
             text += f"\n\n[asked again:]\n{second}"
         rows += _readings(place, judgment, text)
-    has_subjects = any(row["subject"] for row in rows)
-    columns = tuple(name for name in REPLY_COLUMNS if name != "subject" or has_subjects)
+    # What is the same for every reply of single responses is left out.
+    is_pair = any(row["subject"] or row["order"] == "ba" for row in rows)
+    columns = tuple(name for name in REPLY_COLUMNS if name not in ("subject", "order") or is_pair)
     return Drawn(columns, tuple(rows), len(asked), len(places))
 
 
@@ -169,4 +171,10 @@ def _readings(place: Asked, judgment: Judgment, text: str) -> Iterable[dict[str,
         found.append((criterion, "", judgment.choice, judgment.choice_status))
     for criterion, subject, value, status in found:
         read = "" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
-        yield dict(zip(REPLY_COLUMNS, (item, criterion, subject, text, read, status, ""), strict=True))
+        yield dict(
+            zip(
+                REPLY_COLUMNS,
+                (item, criterion, subject, place.call.order, text, read, status, ""),
+                strict=True,
+            )
+        )

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TypedDict, Unpack
 
+from msgspec import structs
+
 from ..data import read_labels
 from ..data.labels import LabelFile
 from ..engine import Run, protocols_of, results
@@ -14,7 +16,9 @@ from ..records import Label, Result, Scale
 from ..stats import Resample
 from ..store import RunRow, Store, open_store
 from .build import judge_card
+from .checked import misread_share
 from .shapes import Card
+from .words import percent
 
 
 class CardSettings(TypedDict, total=False):
@@ -44,8 +48,8 @@ def trust(
             return card_of_run(store, store.run(source.name), said, **settings)
     if said is None:
         raise DataError("Results alone cannot be trusted: give labels, a file or a list of Label.")
-    known: dict[str | tuple[str, str], Scale | None] = {**scales} if scales else {}
-    return judge_card(source, said.labels, scales=known, n_empty=said.n_empty, **settings)
+    by_criterion: dict[str | tuple[str, str], Scale | None] = dict((scales or {}).items())
+    return judge_card(source, said.labels, scales=by_criterion, n_empty=said.n_empty, **settings)
 
 
 def card_of_run(store: Store, run: RunRow, said: LabelFile | None, **settings: Unpack[CardSettings]) -> Card:
@@ -62,6 +66,28 @@ def card_of_run(store: Store, run: RunRow, said: LabelFile | None, **settings: U
         for key, protocol in protocols_of(store, run).items()
         for criterion, scale in protocol.criteria.items()
     }
-    return judge_card(
+    card = judge_card(
         results(store, run), said.labels, scales=scales, n_empty=said.n_empty, run=run.name, **settings
     )
+    return structs.replace(card, notes=(*_about_run(run), *card.notes))
+
+
+def _about_run(run: RunRow) -> list[str]:
+    """What the store knows and the numbers do not show."""
+    fake = [told["spec"] for told in run.manifest["models"] if told["is_fake"]]
+    notes = [f"{spec} is a fake judge for tests: these numbers say nothing about any judge." for spec in fake]
+    if run.status != "done":
+        notes.append(
+            f"The run is {run.status}, not done: items that were not judged yet are not on this card."
+        )
+    return notes
+
+
+def with_checked(card: Card, path: str | Path) -> Card:
+    """The card with what a check of replies by hand found."""
+    found = misread_share(path)
+    note = (
+        f"Of {found.n} readings checked by hand {round((found.value or 0) * found.n)} were wrong ({percent(found)}): "
+        "no number here is surer than that."
+    )
+    return structs.replace(card, misread=found, notes=(*card.notes, note))

@@ -24,6 +24,8 @@ def opening(cards: Mapping[str, CriterionCard]) -> tuple[Sentence, ...]:
             Sentence("No criterion could be held against people; see below why.", "labels of all criteria"),
             *next(iter(cards.values())).sentences[2:],
         )
+    # A correlation and a share of equal choices are not to be ranked against each other.
+    measured = {name: card for name, card in measured.items() if card.kind == "scores"} or measured
     best, worst = (pick(measured, key=lambda name: _main(measured[name]).value or 0.0) for pick in (max, min))
     texts = []
     for name in dict.fromkeys((best, worst)):

@@ -139,3 +139,5 @@ class Card(Struct, frozen=True):
     """rows of the label file that nobody filled in yet"""
     notes: tuple[str, ...]
     run: str = ""
+    misread: Estimate | None = None
+    """the share of readings that a person found wrong; none where nobody checked"""

@@ -39,6 +39,9 @@ def trust_command(
         "inputs", "--resample", metavar="inputs|systems|both", help="What the intervals speak for."
     ),
     seed: int = typer.Option(0, "--seed", metavar="N", help="The same seed gives the same digits."),
+    checked: Path = typer.Option(
+        None, "--checked", metavar="FILE", help="Replies checked by hand, of sample --replies."
+    ),
     plan: float = typer.Option(
         None, "--plan", metavar="WIDTH", help="How many labels make each interval as narrow as this?"
     ),
@@ -47,6 +50,7 @@ def trust_command(
     as_json: bool = AS_JSON,
 ) -> None:
     """Does this judge agree with people, and what are the scores really? The judge card."""
+    from ..card import with_checked
     from ..card.tables import sections
     from ..stats import Resample
 
@@ -59,6 +63,8 @@ def trust_command(
     if resample not in get_args(Resample):
         raise DataError(f"--resample {resample}: choose inputs, systems or both.")
     card = _card(run, scores, labels, store, resample=cast("Resample", resample), seed=seed, plan_width=plan)
+    if checked is not None:
+        card = with_checked(card, checked)
     if as_json:
         print_json(card)
     elif markdown:

@@ -13,6 +13,8 @@ from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
 
+from .text import places
+
 ANSWER = 3
 """A bracket, a tag, a marker, or a label that says final or overall."""
 LABEL = 2
@@ -77,11 +79,11 @@ _SEPARATORS = (":", "=", "->", "→", "|", "- ", "– ", "— ")
 
 
 @lru_cache(maxsize=8)
-def _labels(words: tuple[str, ...]) -> re.Pattern[str]:
-    return re.compile(f"(?:{'|'.join(words)})" + _AFTER_LABEL)
+def _ascii(words: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(word for word in words if word.isascii())
 
 
-_AFTER_LABEL = (
+_AFTER_LABEL = re.compile(
     r"s?(?:[\s_](?:response|answer|output|option|summary))?"
     r"(?:\s{1,2}(?:for|on|in\sterms\sof)\s[^\n:.;,0-9=]{1,40})?(?:\s{0,2}\([^()\n]{0,48}\))?[\s\"'”’`\]]{0,4}"
     r"(?::|=|->|→|\||\s[-–—]\s|[-–—]\s{1,2})"
@@ -107,10 +109,15 @@ def labels(text: str, words: tuple[str, ...]) -> list[Mark]:
     found: list[Mark] = []
     if not any(sign in text for sign in _SEPARATORS):
         return found
-    for match in _labels(words).finditer(text):
-        rank = _rank(text, match.start())
+    until = 0
+    for start, end in places(text, _ascii(words) if text.isascii() else words, len(text)):
+        match = _AFTER_LABEL.match(text, end) if start >= until else None
+        if match is None:
+            continue
+        until = match.end()
+        rank = _rank(text, start)
         if rank:
-            found.append(Mark(match.start(), match.end(), rank))
+            found.append(Mark(start, until, rank))
             if len(found) >= MOST_MARKS:
                 break
     return found
