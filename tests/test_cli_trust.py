@@ -265,7 +265,9 @@ def test_a_pair_is_drawn_with_its_subjects_and_its_reply_with_the_order_shown(tm
         # What is read is in the item's frame: response_a of a reply to the order ba is the item's b.
         if row["criterion"] == "accuracy":
             shown = row["subject"] if row["order"] == "ab" else {"a": "b", "b": "a"}[row["subject"]]
-            said = json.loads(row["reply"])["accuracy"][f"response_{shown}"]["score"]
+            text = row["reply"]
+            reply = json.loads(text[text.index("{") : text.rindex("}") + 1])
+            said = float(reply["accuracy"][f"response_{shown}"]["score"])
             assert float(row["read"]) == said
 
 

@@ -67,3 +67,8 @@ def test_any_file_gives_labels_or_an_error_that_says_why(
     for read in (read_labels, read_scores):
         with suppress(AdjudgeError):
             assert read(path)
+
+
+def test_an_empty_cell_in_the_first_row_is_no_missing_column(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="line 2: 'rater' is empty"):
+        read_labels(write(tmp_path, "item,criterion,rater,value\n1,tact,,4\n2,tact,ann,4\n"))

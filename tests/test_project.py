@@ -91,6 +91,7 @@ def test_the_public_names_are_these() -> None:
         "AdjudgeError", "Call", "Estimate", "Item", "Judgment", "Label", "Message", "Protocol", "Reading", "Reply",
         "Result", "Rubric", "Run", "Scale", "Score", "__version__", "load_protocol", "read_choice", "read_json",
         "read_score", "run", "run_async",
+        "trust",
     ]  # fmt: skip
     for name in adjudge.__all__:
         assert getattr(adjudge, name) is not None

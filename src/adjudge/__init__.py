@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from .version import __version__
 
 if TYPE_CHECKING:
+    from .card import trust
     from .engine import Run, run, run_async
     from .errors import AdjudgeError
     from .parse import read_choice, read_json, read_score
@@ -51,6 +52,7 @@ __all__ = [
     "read_score",
     "run",
     "run_async",
+    "trust",
 ]
 
 _HOMES = {
@@ -58,6 +60,7 @@ _HOMES = {
     "Run": "engine",
     "run": "engine",
     "run_async": "engine",
+    "trust": "card",
     "load_protocol": "protocols",
     "read_choice": "parse",
     "read_json": "parse",

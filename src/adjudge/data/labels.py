@@ -10,6 +10,7 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -96,26 +97,27 @@ def read_scores(path: str | Path) -> tuple[Result, ...]:
     return tuple(results)
 
 
+_LOOKED_AT = 200
+"""Rows after which a column that was empty in all of them counts as missing."""
+
+
 def _rows(table: Table, problems: Problems, needed: Sequence[str]) -> Iterator[tuple[int, Row]]:
-    """The rows; a missing column is said once, for the file as a whole."""
-    is_first = True
+    """The rows; a missing column is said once, for the file as a whole.
+
+    An empty cell of CSV is no key of its row, so one row alone does not tell.
+    """
     try:
-        for place, row in table.rows(problems.add):
-            if is_first:
-                is_first = False
-                missing = [name for name in needed if name not in row and name != "value"]
-                # An empty cell of CSV is no key: only a file without any value lacks the column.
-                for name in missing:
-                    near = difflib.get_close_matches(name, row, 1)
-                    hint = (
-                        f"Rename '{near[0]}', if that is it."
-                        if near
-                        else f"The columns are {', '.join(row)}."
-                    )
-                    problems.add(0, f"column '{name}' is missing. {hint}")
-                if missing:
-                    return
-            yield place, row
+        rows = table.rows(problems.add)
+        first = list(islice(rows, _LOOKED_AT))
+        columns = dict.fromkeys(key for _, row in first for key in row)
+        missing = [name for name in needed if name not in columns and name != "value" and first]
+        for name in missing:
+            near = difflib.get_close_matches(name, columns, 1)
+            hint = f"Rename '{near[0]}', if that is it." if near else f"The columns are {', '.join(columns)}."
+            problems.add(0, f"column '{name}' is missing. {hint}")
+        if not missing:
+            yield from first
+            yield from rows
     except BrokenFileError as broken:
         if not problems:
             raise
