@@ -247,15 +247,21 @@ def cpu_line(bench: Bench, n_small: int, n_large: int, rounds: int, concurrency:
     ]  # fmt: skip
 
 
-def rate_line(bench: Bench, n: int, rounds: int, latency: float, concurrency: int) -> Line:
-    """Judgments a second while the run goes on, start-up left out on both sides."""
-    ours, theirs = [], []
+def rate_line(
+    bench: Bench, n_small: int, n_large: int, rounds: int, latency: float, concurrency: int
+) -> Line:
+    """Judgments a second once a run is under way: the difference of two sizes leaves the start out on both sides."""
+    ours: dict[int, list[float]] = {n_small: [], n_large: []}
+    theirs: dict[int, list[float]] = {n_small: [], n_large: []}
     with server(latency) as url:
         for _ in range(rounds):
-            theirs.append(n / float(bench.bare(url, n, concurrency).out))
-            bench.adjudge(url, n, concurrency)
-            ours.append(n / bench.run_seconds())
-    mine, base = max(ours), max(theirs)
+            for n in (n_small, n_large):
+                theirs[n].append(float(bench.bare(url, n, concurrency).out))
+                bench.adjudge(url, n, concurrency)
+                ours[n].append(bench.run_seconds())
+    mine, base = (
+        (n_large - n_small) / (min(found[n_large]) - min(found[n_small])) for found in (ours, theirs)
+    )
     return Line(
         f"rate at {latency * 1000:.0f} ms, {concurrency} in flight",
         f"{mine:.0f}/s",
@@ -327,9 +333,9 @@ def compare(given: Any) -> int:
     small, large, rounds = (200, 1200, 1) if given.quick else (given.small, given.large, given.rounds)
     with tempfile.TemporaryDirectory(prefix="adjudge-bench-") as name:
         bench = Bench(Path(name))
-        bench.prepare(small, large, *(() if given.quick else (1000, 3000, 9000)))
+        bench.prepare(small, large, 3 * large, *(() if given.quick else (1000, 3000, 9000)))
         lines = cpu_line(bench, small, large, rounds, given.concurrency)
-        lines.append(rate_line(bench, large, rounds, 0.05, 256))
+        lines.append(rate_line(bench, large, 3 * large, rounds, 0.05, 256))
         if not given.quick:
             lines.append(linear_line(bench, 1000, given.concurrency))
         lines.append(help_line(bench, rounds))

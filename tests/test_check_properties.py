@@ -65,7 +65,7 @@ def protocol(system: str, user: str, answer: Answer, scale: Scale | None, task: 
     st.sampled_from(SCALES),
     st.sampled_from(["score", "compare"]),
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 def test_any_prompt_gives_suspicions_that_point_into_it(
     users: list[str], system: str, answer: Answer, scale: Scale | None, task: str
 ) -> None:

@@ -82,6 +82,7 @@ def test_a_file_of_50_mb_is_refused_before_it_is_searched(tmp_path: Path) -> Non
     assert "52.8 MB is more than the 5 MB" in message
 
 
+@pytest.mark.slow
 def test_a_file_at_the_limit_is_imported(tmp_path: Path) -> None:
     path = tmp_path / "large.md"
     prompt = b"```\nRate {x} from 1 to 5.\n```\n"

@@ -102,6 +102,7 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> str:
     return told.export
 
 
+@pytest.mark.slow
 def test_three_kills_cost_at_most_the_calls_in_flight(tmp_path: Path, expected: str) -> None:
     check(story(tmp_path / "run", 1, n_kills=3), expected)
 

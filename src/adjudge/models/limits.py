@@ -21,7 +21,8 @@ Outcome = Literal["ok", "limited", "overloaded", "failed", "none"]
 me", which is a failure too; `none` says nothing about the host."""
 
 FIRST_LIMIT = 32
-"""Calls in flight at the beginning; doubled each round until the host says that it is too much."""
+"""Calls in flight at the beginning, or a quarter of what the user allows where that is more; doubled each round
+until the host says that it is too much."""
 
 TOLERATED_SHARE = 0.1
 """Of a round's calls turned away: up to here the host may as well roll dice, and the climb goes on."""
@@ -96,7 +97,7 @@ class Gate:
     ) -> None:
         self.host = host
         self.ceiling = max(1, ceiling)
-        self.limit = float(min(self.ceiling, FIRST_LIMIT))
+        self.limit = float(min(self.ceiling, max(FIRST_LIMIT, self.ceiling // 4)))
         self.in_flight = 0
         self.was_reached = False
         self.given_up = ""

@@ -13,8 +13,6 @@ from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
 
-from .text import places
-
 ANSWER = 3
 """A bracket, a tag, a marker, or a label that says final or overall."""
 LABEL = 2
@@ -52,7 +50,7 @@ _PLAIN = frozenset(
 )
 _PLAIN_CJK = re.compile(r"助手|的|回答|该|这|本|文章|给|응답|답변|의")
 _NOT_WORDS = re.compile(r"[-–—•·#>0-9.)(\]\[{}\"`*/\\]++")
-_CLAUSE_ENDS = "\n.;!?|:,({[\"'“”。，；：！？、>\ufffc"
+_CLAUSE_ENDS = frozenset("\n.;!?|:,({[\"'“”。，；：！？、>\ufffc")
 
 
 class Mark(NamedTuple):
@@ -75,15 +73,15 @@ def _hard(words: tuple[str, ...]) -> re.Pattern[str]:
     )
 
 
-_SEPARATORS = (":", "=", "->", "→", "|", "- ", "– ", "— ")
+_SEPARATORS = ("=", "->", "→", "|", "- ", "– ", "— ")
 
 
 @lru_cache(maxsize=8)
-def _ascii(words: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(word for word in words if word.isascii())
+def _labels(words: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile(f"(?:{'|'.join(words)})" + _AFTER_LABEL)
 
 
-_AFTER_LABEL = re.compile(
+_AFTER_LABEL = (
     r"s?(?:[\s_](?:response|answer|output|option|summary))?"
     r"(?:\s{1,2}(?:for|on|in\sterms\sof)\s[^\n:.;,0-9=]{1,40})?(?:\s{0,2}\([^()\n]{0,48}\))?[\s\"'”’`\]]{0,4}"
     r"(?::|=|->|→|\||\s[-–—]\s|[-–—]\s{1,2})"
@@ -107,17 +105,12 @@ def hard_marks(text: str, words: tuple[str, ...]) -> list[Mark]:
 def labels(text: str, words: tuple[str, ...]) -> list[Mark]:
     """Labels that name an answer, in order; the words before a label tell its rank."""
     found: list[Mark] = []
-    if not any(sign in text for sign in _SEPARATORS):
+    if ":" not in text and not any(sign in text for sign in _SEPARATORS):
         return found
-    until = 0
-    for start, end in places(text, _ascii(words) if text.isascii() else words, len(text)):
-        match = _AFTER_LABEL.match(text, end) if start >= until else None
-        if match is None:
-            continue
-        until = match.end()
-        rank = _rank(text, start)
+    for match in _labels(words).finditer(text):
+        rank = _rank(text, match.start())
         if rank:
-            found.append(Mark(start, until, rank))
+            found.append(Mark(match.start(), match.end(), rank))
             if len(found) >= MOST_MARKS:
                 break
     return found
@@ -153,8 +146,10 @@ def _rank(text: str, start: int) -> int:
     before = text[max(0, start - 40) : start]
     if "'s " in before:
         before = before.replace("'s ", "s  ")
-    cut = max(before.rfind(end) for end in _CLAUSE_ENDS)
-    before = before[cut + 1 :].replace("_", " ")
+    cut = len(before)
+    while cut and before[cut - 1] not in _CLAUSE_ENDS:
+        cut -= 1
+    before = before[cut:].replace("_", " ")
     if _NOT_AN_ANSWER.search(before):
         return 0
     if _FINAL.search(before):

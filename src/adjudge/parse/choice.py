@@ -29,7 +29,8 @@ _FILLER = re.compile(
 )
 _OPENING = re.compile(r"(?:\ufffc++\s++)*+(?:[-•·>\"'“:`]|\s){0,6}")
 _HEAD_ENDS = re.compile(r"\s{0,2}(?:$|[\n,;!.(\[=，；！。（\ufffc)]|:|[-–—]\s)")
-_LAST_LINE = re.compile(r"(?:\n[ \t]*+|[^\W\d_]{2}[.!?。][ \t]{1,2})([^\s.!?。][^\n.!?。]{0,40}[.。]?)$")
+_LAST_LINE = re.compile(r"\n[ \t]*+([^\s][^\n]{0,40})$")
+_LAST_SENTENCE = re.compile(r"[.!?。][ \t]{1,2}([^\s.!?。][^\n.!?。]{0,20}[.。]?)$")
 _REPLACED_ENDS = re.compile(r"\s?(?:$|[.!,;\n)\]。]|(?:is|as|wins|gives|because|since|for)\b)")
 _PLAIN_TIE = re.compile(r"(?:an?\s)?(?:tie|draw|平|동점|무승부|引)")
 _ABSTAINS = re.compile(r"[\s\"'`(\[:]{0,6}(?:n/a\b|not\sapplicable|unable|cannot)")
@@ -161,10 +162,15 @@ def _opening(cased: str, own: str, names: Options) -> Found | None:
 
 
 def _closing(own: str, names: Options) -> Found | None:
-    """The option that has the last line to itself."""
+    """The option that has the last line or the last sentence to itself."""
     end = len(own.rstrip())
-    line = _LAST_LINE.search(own, max(0, end - 60), end)
-    found = names.value_at(own, line.start(1)) if line else None
+    last = _LAST_LINE.search(own, max(0, end - 60), end) or _LAST_SENTENCE.search(own, max(0, end - 26), end)
+    # "No. B" and "e.g. B" end no sentence.
+    if last is None or (
+        own[last.start()] == "." and not own[max(0, last.start() - 3) : last.start()].isalpha()
+    ):
+        return None
+    found = names.value_at(own, last.start(1))
     return found if found is not None and not own[_closed(own, found.end) : end].strip(" .。") else None
 
 

@@ -38,6 +38,7 @@ _ORDERED = re.compile(rf"(?i)(?:{NOUNS}|one)\b")
 LONGEST_NAME = 200
 """No option has a longer name, in characters."""
 MOST_ORDINALS = 2_000
+_TYING = ("tie", "draw", "equal", "平", "동점", "무승부", "[c]")
 
 
 class Found(NamedTuple):
@@ -146,12 +147,14 @@ class Options:
 
     def may_name_other(self, found: Found, cased: str, own: str) -> bool:
         """Whether another option may be named behind this one; a cheap look that is never wrong when it says no."""
-        if self.tie or found.side == "tie":
+        if found.side == "tie":
             return True
         other = self.keys[1] if found.side == "first" else self.keys[0]
         if len(other) > 1 or not other.isalpha():
-            return own.find(other, found.end) >= 0
-        return cased.find(other.upper(), found.end) >= 0 or cased.find("(" + other, found.end) >= 0
+            is_named = own.find(other, found.end) >= 0
+        else:
+            is_named = cased.find(other.upper(), found.end) >= 0 or cased.find("(" + other, found.end) >= 0
+        return is_named or (self.tie and any(own.find(word, found.end) >= 0 for word in _TYING))
 
     def exactly(self, text: str) -> Side | None:
         """The option whose name the text is, and nothing else."""

@@ -118,11 +118,19 @@ _UNDECIDED = re.compile(
     r"\b(?:hard|difficult|impossible|tough)\sto\s(?:decide|say|choose|tell|determine|pick|judge)|\bor\sis\sit\b|\bit\sdepends\b|\bdepend(?:s|ing)\son\b|"
     r"\bcannot\s(?:decide|determine|choose|select|say|tell)|can't\s(?:decide|determine|choose|say)|\beither\s(?:one|of)|难以(?:判断|决定)|판단하기\s어렵"
 )
+# Written out, since alternatives that begin with a letter are passed by at its first glance.
+_OTHERS_MIGHT = "|".join(
+    rf"{who}\s(?:might|may|could|would|can)\s(?:\w{{1,12}}\s)?(?:think|say|argue|believe|prefer|choose|pick)"
+    for who in ("one", "you", "someone", "people", "many", "others", "readers?", "users?")
+)
+_OTHER_JUDGES = "|".join(
+    rf"{which}\s(?:judge|rater|reviewer|evaluator|annotator)s?"
+    for which in ("previous", "prior", "earlier", "other", "another")
+)
 _NOT_THE_JUDGES = re.compile(
     r"\b(?:whether|if|unless|to\sdetermine|would\shave|might\sbe|may\sbe|could\sbe\sargued|some\s(?:may|might|people)|argu(?:es|ed|ing)|"
     r"believ(?:es|ed)|claim(?:s|ed)|stat(?:es|ed)\sthat|suggests?|thinks|says|said|contends?|asserts?|according\sto|"
-    r"(?:one|you|someone|people|many|others|readers?|users?)\s(?:might|may|could|would|can)\s(?:\w{1,12}\s)?(?:think|say|argue|believe|prefer|choose|pick)|"
-    r"at\sfirst\s(?:glance|sight)|(?:previous|prior|earlier|other|another)\s(?:judge|rater|reviewer|evaluator|annotator)s?)\b|如果|是否|若|有人|用户认为|作者认为|难说"
+    rf"{_OTHERS_MIGHT}|{_OTHER_JUDGES}|at\sfirst\s(?:glance|sight))\b|如果|是否|若|有人|用户认为|作者认为|难说"
 )
 _SPEAKS_UP = re.compile(r"\b(?:but|yet|however,?)\s(?:i|in\smy|overall|my)\b")
 _TOLD = re.compile(
@@ -146,7 +154,7 @@ _TURNED = re.compile(
 _TURNING = ("but ", "yet ", "however", "though")
 _COMPARED_TO = re.compile(rf"(?<!相)比\s?(?:{NOUNS})?\s?$")
 _SET_AGAINST = re.compile(
-    r"as (?:good|strong|helpful|accurate) as|los(?:es|t) to|short of|(?:formed|beaten) by|no match"
+    "as (?:good|strong|helpful|accurate) as|los(?:es|t) to|short of|(?:formed|beaten) by|no match"
 )
 _SET_AGAINST_ASIAN = re.compile("[比如及于]|没有|보다|아니라")
 _DENIED = re.compile(
@@ -299,15 +307,17 @@ def _contests(part: _Signed) -> dict[int, Found]:
     """Where a sentence sets one option against the other, with the one that wins: "A不如B", "A loses to B"."""
     text = part.text
     # A look at what stands between two names spares most texts the search.
-    between = [
-        text[one.end : two.end + 3]
-        for one, two in pairwise(part.mentions.values())
-        if two.start - one.end < 64 and two.side != one.side
-    ]
+    between = "\n".join(
+        [
+            text[one.end : two.end + 3]
+            for one, two in pairwise(part.mentions.values())
+            if two.side != one.side and two.start - one.end < 64
+        ]
+    )
     patterns: list[tuple[bool, re.Pattern[str]]] = []
-    if any(map(_SET_AGAINST.search, between)):
+    if between and _SET_AGAINST.search(between):
         patterns.append((False, _YIELDS_ENGLISH))
-    if not text.isascii() and any(map(_SET_AGAINST_ASIAN.search, between)):
+    if not between.isascii() and _SET_AGAINST_ASIAN.search(between):
         patterns += ((True, _BEATS), (False, _YIELDS))
     won: dict[int, Found] = {}
     for is_first, pattern in patterns:
@@ -388,7 +398,9 @@ def _is_not_the_judges(text: str, begin: int, start: int, at: int) -> bool:
         begin = own
     if " that" in text[begin:at] and _DENIED_THAT.search(text, begin, at):
         return True
-    return _TOLD.search(text, max(begin, start - 48), start) is not None
+    before = text[max(begin, start - 48) : start]
+    is_led = " to " in before or " that " in before or " for " in before
+    return is_led and _TOLD.search(before) is not None
 
 
 def _is_limited(text: str, end: int) -> bool:

@@ -20,6 +20,7 @@ import asyncio
 import itertools
 import shutil
 import sqlite3
+import time
 from collections.abc import Awaitable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -39,6 +40,9 @@ T = TypeVar("T")
 
 RESERVE_BYTES = 4 << 20
 """With less free than this no new call is claimed, so that there is room for the replies to those in flight."""
+
+ROOM_SECONDS = 0.02
+"""How long a look at the free space holds. Nothing that comes in meanwhile fills the reserve."""
 
 _BATCH = 1000
 
@@ -65,6 +69,7 @@ class Store:
 
     def __init__(self, access: Access) -> None:
         self._access = access
+        self._has_room_until = 0.0
 
     @property
     def path(self) -> Path:
@@ -131,8 +136,13 @@ class Store:
 
     def check_room(self) -> None:
         """`StoreError` where the disk has no room to spare; to be asked before each call that costs money."""
+        now = time.monotonic()
+        if now < self._has_room_until:
+            return
+        self._has_room_until = now + ROOM_SECONDS
         free = shutil.disk_usage(self.path.parent).free
         if free < RESERVE_BYTES:
+            self._has_room_until = 0.0
             raise StoreError(
                 f"{self.path}: the disk is nearly full ({free >> 10} KB free), so nothing more is asked.\n"
                 "Free some space and give the same command again: it goes on from here."
