@@ -14,6 +14,8 @@ from .text import masked, narrow, thoughts, window
 
 _LOOSE = re.compile(r"[\s_\-]+")
 _MISSING: Any = object()
+_LONGEST_PROSE = 200_000
+"""No judge answers in more words than this; JSON may be longer."""
 
 
 class JsonAnswer:
@@ -153,7 +155,7 @@ class JsonAnswer:
 
     def _without_json(self, scale: Scale) -> Reading:
         """No JSON at all: one lone criterion may still have been answered in words."""
-        if len(self.protocol.criteria) > 1:
+        if len(self.protocol.criteria) > 1 or len(self.text) > _LONGEST_PROSE:
             return unread(self.text)
         free = read_free_score(self.text, scale)
         return free if free.status in ("ok", "refused") else unread(self.text)

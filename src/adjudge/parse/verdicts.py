@@ -281,6 +281,8 @@ def _weighty(said: list[Said], own: str) -> list[Said]:
 def _strong(part: _Signed) -> Iterator[Said]:
     """The options called the better one or chosen, and plain ties, from the last to the first."""
     text = part.text
+    if not part.mentions and not part.tie_words:
+        return
     claims = [
         (match.start(), match.start(), match.end())
         for match in _WINS.finditer(text)
@@ -357,6 +359,8 @@ def _weak(part: _Signed) -> list[Said]:
     """Options called more accurate or worse, and answers called equally good, in order."""
     text = part.text
     found: list[Said] = []
+    if not part.mentions and not part.tie_words:
+        return found
     for pattern, wins in ((_LOSES, False), (_MORE, True)):
         for match in pattern.finditer(text):
             at = match.start()
