@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check format proof bench clean
+.PHONY: demo test check format proof proof-local bench clean
 
 # The stamp is newer than pyproject.toml once all it names is installed.
 $(VENV)/installed: pyproject.toml
@@ -16,7 +16,7 @@ demo: $(VENV)/installed ## the main job on the shipped examples
 	$(BIN)/python examples/demo.py
 
 test: $(VENV)/installed ## the default suite: no key, no network
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest -m "not slow and not embedded"
 
 check: $(VENV)/installed ## format, lint, types, and the protocols' own check
 	$(BIN)/ruff format --check .
@@ -24,14 +24,18 @@ check: $(VENV)/installed ## format, lint, types, and the protocols' own check
 	$(BIN)/mypy
 	$(BIN)/adjudge protocols check $$($(BIN)/python -c "import adjudge.protocols as p; print(*p.builtin_ids())")
 
-# Independent statistics, and the embedded judge with its weights; the proofs that need them are skipped without.
+# Independent statistics; the proofs that need them are skipped without.
 $(VENV)/oracles: $(VENV)/installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[oracles,local]"
-	$(BIN)/adjudge models pull smollm2-135m
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[oracles]"
 	touch $@
 
-proof: $(VENV)/oracles ## the slow proofs
-	$(BIN)/python -m pytest -m slow -n 2
+proof: $(VENV)/oracles ## the slow proofs: kills, large replays, coverage of intervals
+	$(BIN)/python -m pytest -m "slow and not embedded" -n 2
+
+proof-local: $(VENV)/installed ## the proofs of the embedded judge: some twenty minutes
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[local]"
+	$(BIN)/adjudge models pull smollm2-135m
+	$(BIN)/python -m pytest -m embedded -n 1
 
 format: $(VENV)/installed
 	$(BIN)/ruff format .

@@ -76,7 +76,7 @@ def ask_all(model: LocalModel, asked: Sequence[Call], params: Parameters | None 
 # -- likelihoods
 
 
-@pytest.mark.slow
+@pytest.mark.embedded
 def test_one_pass_gives_what_asking_the_server_token_by_token_gives(scorer: Scorer, weights: Path) -> None:
     prompt, target = f"{SOURCE}\n\nIn short:\n", "The council will build a bridge."
     scored = scorer.score(prompt, target)
@@ -121,7 +121,7 @@ def test_a_response_of_one_token_scores_the_same_alone_and_after_others(scorer: 
         assert scorer.score(SOURCE, target).logprobs[:1] == (fresh if target.startswith("The") else scorer.score(SOURCE, "A").logprobs)  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.embedded
 def test_no_length_leaves_a_batch_of_a_single_token(scorer: Scorer) -> None:
     for n_words in (126, 127, 128):
         prompt = "word " * n_words
@@ -146,7 +146,7 @@ def test_a_score_is_the_same_to_the_last_bit_whatever_was_asked_before(scorer: S
         assert again.logprobs == fresh[one.key]
 
 
-@pytest.mark.slow
+@pytest.mark.embedded
 def test_a_larger_context_and_more_threads_give_the_same_bits(weights: Path) -> None:
     one, other = Scorer(weights, 1), Scorer(weights, 2)
     expected = one.score(SOURCE, RESPONSES[0]).logprobs
@@ -364,7 +364,7 @@ def test_a_schema_holds_the_reply_and_the_run_says_what_the_model_is(weights: Pa
     assert any("does not follow rubrics" in text for text in model.adjustments)
 
 
-@pytest.mark.slow
+@pytest.mark.embedded
 def test_a_model_without_a_chat_template_gives_likelihoods_and_refuses_to_answer(
     weights: Path, tmp_path: Path
 ) -> None:

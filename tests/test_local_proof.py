@@ -1,4 +1,4 @@
-"""The figures of the embedded judge, measured again: minutes of work, for `make proof`."""
+"""The figures of the embedded judge, measured again: minutes of work, for `make proof-local`."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def run(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.slow
+@pytest.mark.embedded
 def test_shared_beginnings_loading_and_memory_are_as_promised() -> None:
     done = run("local.py")
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.embedded
 def test_likelihoods_agree_with_people_as_far_as_was_measured(shared: Path, tmp_path: Path) -> None:
     done = run(
         "quality.py", "--limit", "12", "--data", str(shared / "data"), "--store", str(tmp_path / "q.db")
