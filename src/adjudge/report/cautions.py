@@ -62,10 +62,12 @@ def _incomplete(summary: Summary) -> Iterator[Caution]:
         )
         yield Caution("left_out", f"{lines} left out, as asked for with --skip-bad.")
     if summary.call_errors:
+        n_failed = sum(summary.call_errors.values())
         kinds = ", ".join(f"{kind.replace('_', ' ')} {n}" for kind, n in sorted(summary.call_errors.items()))
         yield Caution(
             "failed_calls",
-            f"{sum(summary.call_errors.values())} calls brought no reply ({kinds}). Give the command again: they are asked anew.",
+            f"{n_failed} {'call' if n_failed == 1 else 'calls'} brought no reply ({kinds}). "
+            "Give the command again: what failed is asked anew.",
         )
 
 
