@@ -61,9 +61,16 @@ def _by_mark(rules: tuple[_Rule, ...]) -> tuple[tuple[str, tuple[str, ...]], ...
 _SIGNS = _by_mark(_RULES)
 _ASCII_SIGNS = _by_mark(_ASCII_RULES)
 _SPACED = str.maketrans(dict.fromkeys("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~\u2019\u201c\u201d", " "))
+# Most texts are ASCII, and a table of bytes is applied several times as fast as one of characters.
+_ASCII_SPACED = bytes(
+    32 if chr(code).isspace() else ord(chr(code).translate(_SPACED)) for code in range(128)
+) + bytes(128)
+_ASCII_WORDS = frozenset(word.encode() for word in _WORDS)
 
 _SHORTEST_CODE = 28
 _BASE64 = re.compile(r"[A-Za-z0-9+/]{28,400}+={0,2}")
+_CODE_BYTES = bytes(120 if re.match(r"[A-Za-z0-9+/]", chr(code), re.ASCII) else 32 for code in range(256))
+_CODE = b"x" * _SHORTEST_CODE
 
 # Characters that change how a text looks but not what a model reads: overrides of the writing
 # direction, and the tag block, which spells invisible ASCII.
@@ -91,7 +98,7 @@ def suspicions(text: str) -> tuple[str, ...]:
 
 def _speaks_to_the_judge(text: str) -> bool:
     rules, signs = (_ASCII_RULES, _ASCII_SIGNS) if text.isascii() else (_RULES, _SIGNS)
-    words = _WORDS.intersection(text.translate(_SPACED).split())
+    words = _words_in(text)
     seen = {sign for mark, with_mark in signs if mark in text for sign in with_mark if sign in text}
     if not words and not seen:
         return False
@@ -112,11 +119,18 @@ def _places(text: str, word: str) -> Iterator[int]:
         at = text.find(word, at + _BEHIND // 2)
 
 
-def _long_words(text: str) -> list[str]:
-    words = text.split()
-    if max(map(len, words), default=0) < _SHORTEST_CODE:
-        return []
-    return [word for word in words if len(word) >= _SHORTEST_CODE]
+def _words_in(text: str) -> frozenset[str]:
+    """The words of the text that some rule waits for."""
+    if not text.isascii():
+        return _WORDS.intersection(text.translate(_SPACED).split())
+    found = _ASCII_WORDS.intersection(text.encode().translate(_ASCII_SPACED).split())
+    return frozenset(word.decode() for word in found) if found else frozenset()
+
+
+def _codes_in(text: str) -> Iterator[str]:
+    """The words that may be base64. One look over the bytes settles that most texts have none."""
+    if _CODE in text.encode("utf-8", "replace").translate(_CODE_BYTES):
+        yield from filter(_BASE64.fullmatch, text.split())
 
 
 def _forms(text: str) -> list[str]:
@@ -129,7 +143,7 @@ def _forms(text: str) -> list[str]:
         latin = plain.translate(_LATIN_LOOKALIKES)
         if latin != plain:
             forms.append(latin)
-    for word in filter(_BASE64.fullmatch, _long_words(text)):
+    for word in _codes_in(text):
         body = word.rstrip("=")
         try:
             decoded = base64.b64decode(body + "=" * (-len(body) % 4)).decode("ascii")
