@@ -21,14 +21,14 @@ LAYERS = (
     {"protocols", "models", "store"},
     {"combine"},
     {"engine"},
-    {"card", "rank"},
+    {"card", "ranking", "contrast"},
     {"report", "gate"},
     {"web", "pytest_plugin"},
     {"cli", "__init__"},
 )
 LAYER_OF = {name: number for number, names in enumerate(LAYERS) for name in names}
 
-ONLY_IN = {"aiohttp": "models", "scipy": "stats", "numpy": "stats", "starlette": "web", "polars": "data"}
+ONLY_IN = {"aiohttp": "models", "scipy": "stats", "numpy": "stats", "starlette": "web", "uvicorn": "web", "jinja2": "web", "polars": "data"}
 
 
 def modules() -> list[Path]:
