@@ -1,7 +1,7 @@
 """All that one run sends over the network: connections, and one gate per host and key.
 
 Models that are given the same `Network` share both, so that two judges on one host keep its limits
-together. Belongs to one event loop. Loads aiohttp when the first request is sent, not before.
+together. Belongs to one event loop. Loads the HTTP client when the first request is sent, not before.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Network:
         if found is None:
             from .transport import Transport
 
-            found = self._transports[host] = Transport(self.concurrency, self._idle_seconds)
+            found = self._transports[host] = Transport(self._idle_seconds)
         return found
 
     async def close(self) -> None:

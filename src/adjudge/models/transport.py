@@ -1,142 +1,206 @@
 """One request over HTTP: bytes out, an answer or a fault back; nothing is raised and nothing tried again.
 
-The only module that knows aiohttp. Redirects are not followed, proxies and cookies of the environment
-are not used, and what a host sends is bounded in size and time. No exception of aiohttp leaves this file:
-some of them hold the headers of the request, and with them the key.
+Connections are kept and used again. Redirects are not followed, proxies and cookies of the environment are not
+used, and what a host sends is bounded in size and time. The client is our own (`wire.py`): beside the work of a
+judgment, a general one costs half of all CPU.
 """
 
 from __future__ import annotations
 
 import asyncio
-import io
+import socket
+import ssl
 from collections.abc import Mapping
 from time import perf_counter
+from urllib.parse import quote, urlsplit
 
-import aiohttp
-from yarl import URL
+from msgspec import Struct
 
 from ..version import __version__
 from .faults import Answer, Fault
+from .wire import Connection, Malformed, TooLarge
 
 LARGEST_ANSWER = 32_000_000
 """Bytes, unpacked."""
 
 CONNECT_SECONDS = 20.0
 
-LARGE_BODY = 500_000
-"""From this size on a body is sent in pieces, so that other calls get their turn."""
+KEPT_SECONDS = 30.0
+"""How long a connection is kept without being used."""
+
+_ALWAYS = {
+    "User-Agent": f"adjudge/{__version__}",
+    "Content-Type": "application/json",
+    "Accept": "application/json",
+    # Replies are small; unpacking them would cost more than it saves.
+    "Accept-Encoding": "identity",
+}
 
 
-class _TooLargeError(Exception):
-    pass
+class _Target(Struct, frozen=True):
+    """Where an address leads."""
 
-
-class _StalledError(Exception):
-    pass
+    host: str
+    port: int
+    is_secure: bool
+    shown: str
+    """host and port as the address has them, for the Host header and for messages"""
+    path: str
 
 
 class Transport:
     """The connections to one host."""
 
-    def __init__(self, connections: int, idle_seconds: float) -> None:
+    def __init__(self, idle_seconds: float) -> None:
         self._idle_seconds = idle_seconds
-        self._timeouts: dict[float, aiohttp.ClientTimeout] = {}
-        self._urls: dict[str, URL] = {}
-        self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=connections, ttl_dns_cache=300, keepalive_timeout=30),
-            cookie_jar=aiohttp.DummyCookieJar(),
-            # Replies are small; unpacking them would cost more than it saves.
-            headers={
-                "User-Agent": f"adjudge/{__version__}",
-                "Content-Type": "application/json",
-                "Accept": "application/json",
-                "Accept-Encoding": "identity",
-            },
-            trust_env=False,
-        )
+        self._targets: dict[str, _Target] = {}
+        self._heads: dict[tuple[str, tuple[tuple[str, str], ...]], bytes] = {}
+        self._kept: dict[tuple[str, int, bool], list[Connection]] = {}
+        self._open: set[Connection] = set()
+        self._tls: ssl.SSLContext | None = None
 
     async def post(
         self, address: str, headers: Mapping[str, str], body: bytes, seconds: float
     ) -> Answer | Fault:
         """The answer to one request, read to its end within `seconds`."""
-        url = self._urls.get(address) or self._urls.setdefault(address, URL(address))
-        host = url.authority
-        timeout = self._timeouts.get(seconds)
-        if timeout is None:
-            timeout = aiohttp.ClientTimeout(total=seconds, sock_connect=min(seconds, CONNECT_SECONDS))
-            self._timeouts[seconds] = timeout
-        started = perf_counter()
         try:
-            response = await self._session.post(
-                url,
-                data=body if len(body) < LARGE_BODY else io.BytesIO(body),
-                headers=headers,
-                timeout=timeout,
-                allow_redirects=False,
-            )
-            try:
-                return Answer(response.status, response.headers, await self._read(response))
-            finally:
-                # Without effect where the body was read to its end; elsewhere the connection must go.
-                response.close()
-        except _TooLargeError:
-            return Fault("bad_reply", f"{host} sent more than {LARGEST_ANSWER // 1_000_000} MB")
-        except _StalledError:
-            return Fault("timeout", f"{host} stopped in the middle of an answer", True)
-        except aiohttp.ConnectionTimeoutError:
-            return Fault(
-                "timeout", f"{host}: no connection within {CONNECT_SECONDS:.0f} s", True, is_unreached=True
-            )
-        except TimeoutError:
-            return Fault("timeout", f"{host} had not answered after {perf_counter() - started:.0f} s", True)
-        except aiohttp.ClientConnectorCertificateError as error:
-            return Fault("transport", f"{host}: {_words(error)}", is_final=True, is_unreached=True)
-        except (aiohttp.ClientConnectorError, aiohttp.InvalidURL) as error:
-            return Fault("transport", f"{host}: {_words(error)}", True, is_unreached=True)
-        except (aiohttp.ClientPayloadError, aiohttp.ServerDisconnectedError) as error:
-            return Fault("transport", f"{host} broke off: {_words(error)}", True)
-        except (aiohttp.ClientError, OSError, ValueError) as error:
-            return Fault("transport", f"{host}: {_words(error)}", True)
+            target = self._targets.get(address) or self._targets.setdefault(address, _target(address))
+            request = self._request(address, target, headers, body)
+        except ValueError as error:
+            return Fault("transport", f"{address[:200]}: {error}", is_final=True, is_unreached=True)
+        ends_at = asyncio.get_running_loop().time() + seconds
+        connection = self._kept_connection(target) or await self._connected(target, seconds)
+        if isinstance(connection, Fault):
+            return connection
+        return await self._exchange(connection, target, request, ends_at)
 
-    async def _read(self, response: aiohttp.ClientResponse) -> bytes:
-        """The whole body. Most are here with their headers already and cost no further wait."""
-        content = response.content
-        if content.is_eof():
-            body = content.read_nowait()
-            if len(body) > LARGEST_ANSWER:
-                raise _TooLargeError
-            return body
-        if (response.content_length or 0) > LARGEST_ANSWER:
-            raise _TooLargeError
-        pieces: list[bytes] = []
-        size = 0
-        while True:
-            try:
-                async with asyncio.timeout(self._idle_seconds) as idle:
-                    piece = await content.readany()
-            except TimeoutError:
-                if idle.expired():
-                    raise _StalledError from None
-                raise
-            if not piece:
-                return b"".join(pieces)
-            size += len(piece)
-            if size > LARGEST_ANSWER:
-                raise _TooLargeError
-            pieces.append(piece)
+    async def _exchange(
+        self, connection: Connection, target: _Target, request: bytes, ends_at: float
+    ) -> Answer | Fault:
+        loop = asyncio.get_running_loop()
+        started = perf_counter()
+        deadline = loop.call_at(ends_at, connection.abort)
+        keeps = False
+        try:
+            incoming = await connection.ask(request, LARGEST_ANSWER, self._idle_seconds)
+            answer = Answer(incoming.status, incoming.headers, incoming.body())
+            keeps = incoming.keeps and connection.is_open
+            return answer
+        except TooLarge:
+            return Fault("bad_reply", f"{target.shown} sent more than {LARGEST_ANSWER // 1_000_000} MB")
+        except TimeoutError:
+            return Fault("timeout", f"{target.shown} stopped in the middle of an answer", True)
+        except (Malformed, OSError) as error:
+            if loop.time() >= ends_at:
+                taken = f"{perf_counter() - started:.0f} s"
+                return Fault("timeout", f"{target.shown} had not answered after {taken}", True)
+            return Fault("transport", f"{target.shown} broke off: {_words(error)}", True)
+        finally:
+            deadline.cancel()
+            if keeps:
+                connection.idle_since = loop.time()
+                self._kept.setdefault((target.host, target.port, target.is_secure), []).append(connection)
+            else:
+                self._drop(connection)
+
+    def _request(self, address: str, target: _Target, headers: Mapping[str, str], body: bytes) -> bytes:
+        known = (address, tuple(headers.items()))
+        head = self._heads.get(known)
+        if head is None:
+            if len(self._heads) > 100:  # a key that is renewed again and again
+                self._heads.clear()
+            head = self._heads[known] = _head(target, headers)
+        return b"%b%d\r\n\r\n%b" % (head, len(body), body)
+
+    # -- connections
+
+    def _kept_connection(self, target: _Target) -> Connection | None:
+        kept = self._kept.get((target.host, target.port, target.is_secure))
+        oldest = asyncio.get_running_loop().time() - KEPT_SECONDS
+        while kept:
+            connection = kept.pop()
+            if connection.is_open and connection.idle_since > oldest:
+                return connection
+            self._drop(connection)
+        return None
+
+    async def _connected(self, target: _Target, seconds: float) -> Connection | Fault:
+        loop = asyncio.get_running_loop()
+        seconds = min(seconds, CONNECT_SECONDS)
+        try:
+            async with asyncio.timeout(seconds):
+                _, connection = await loop.create_connection(
+                    lambda: Connection(loop),
+                    target.host,
+                    target.port,
+                    ssl=self._tls_context() if target.is_secure else None,
+                )
+        except TimeoutError:
+            return Fault(
+                "timeout", f"{target.shown}: no connection within {seconds:.0f} s", True, is_unreached=True
+            )
+        except ssl.SSLCertVerificationError as error:
+            words = f"{target.shown}: its certificate is not valid ({error.verify_message})"
+            return Fault("transport", words, is_final=True, is_unreached=True)
+        except (OSError, UnicodeError) as error:
+            return Fault("transport", f"{target.shown}: {_words(error)}", True, is_unreached=True)
+        self._open.add(connection)
+        return connection
+
+    def _tls_context(self) -> ssl.SSLContext:
+        if self._tls is None:
+            self._tls = ssl.create_default_context()
+            self._tls.set_alpn_protocols(["http/1.1"])
+        return self._tls
+
+    def _drop(self, connection: Connection) -> None:
+        self._open.discard(connection)
+        connection.abort()
 
     async def close(self) -> None:
-        await self._session.close()
+        """Close all connections, and wait until they are."""
+        connections, self._open = list(self._open), set()
+        self._kept.clear()
+        for connection in connections:
+            connection.abort()
+        if connections:
+            await asyncio.wait([connection.is_lost for connection in connections], timeout=1.0)
+
+
+def _target(address: str) -> _Target:
+    """`ValueError` where an address leads nowhere."""
+    parts = urlsplit(address)
+    if parts.scheme not in ("http", "https"):
+        raise ValueError("it must begin with http:// or https://")
+    if not parts.hostname:
+        raise ValueError("it names no host")
+    is_secure = parts.scheme == "https"
+    host = parts.hostname.encode("idna").decode() if not parts.hostname.isascii() else parts.hostname
+    shown = f"[{host}]" if ":" in host else host
+    if parts.port is not None:
+        shown = f"{shown}:{parts.port}"
+    path = quote(parts.path or "/", safe="/%:@!$&'()*+,;=~")
+    if parts.query:
+        path = f"{path}?{quote(parts.query, safe='/%:@!$&()*+,;=~?')}"
+    return _Target(host, parts.port or (443 if is_secure else 80), is_secure, shown, path)
+
+
+def _head(target: _Target, headers: Mapping[str, str]) -> bytes:
+    """All of a request's head but the length of its body."""
+    lines = [f"POST {target.path} HTTP/1.1", f"Host: {target.shown}"]
+    lines += [f"{name}: {value}" for name, value in (_ALWAYS | dict(headers)).items()]
+    if any(letter in line for line in lines for letter in "\r\n\0"):
+        # A key with a line break would begin a header of its own.
+        raise ValueError("a header holds a line break. Check the key for a stray line end.")
+    return ("\r\n".join(lines) + "\r\nContent-Length: ").encode("latin-1")
 
 
 def _words(error: BaseException) -> str:
-    """What an exception says, in short. Never its repr: that of a response error shows the headers."""
-    if isinstance(error, aiohttp.ClientResponseError):
-        return f"{type(error).__name__} {error.message}"[:200]
-    if isinstance(error, ConnectionRefusedError) or isinstance(
-        getattr(error, "os_error", None), ConnectionRefusedError
-    ):
+    """What an exception says, in short; nothing of a request is in it."""
+    if isinstance(error, ConnectionRefusedError):
         return "connection refused"
-    if isinstance(error, aiohttp.ClientConnectorError):
-        return str(error.os_error)[:200]
+    if isinstance(error, socket.gaierror):
+        return f"the name is not known ({error.strerror})"
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror[:200]
     return (str(error) or type(error).__name__)[:200]
