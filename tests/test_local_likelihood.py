@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 import adjudge
 from adjudge import load_protocol
-from adjudge.errors import ModelError
+from adjudge.errors import DataError, ModelError, ProtocolError
 from adjudge.models import FakeModel, Line
+from adjudge.models.passages import Passage, passages_of
 from adjudge.parse.likelihood import copied_bigrams, mean_logprob, read_likelihood, words_of
 from adjudge.protocols import builtin_ids
 from adjudge.records import Call, Item, Message, Reply, Scale, TokenLogprob
@@ -148,4 +149,103 @@ def test_a_run_by_likelihood_scores_each_item_and_counts_what_failed(tmp_path: P
 def test_a_model_that_cannot_tell_likelihoods_is_refused_before_anything_is_asked(tmp_path: Path) -> None:
     items = items_file(tmp_path, "x")
     with pytest.raises(ModelError, match="cannot tell the likelihood"):
-        adjudge.run(items, "gptscore/fluency", "http://127.0.0.1:9/v1#m", store=tmp_path / "a.db")
+        adjudge.run(items, "gptscore/fluency", "anthropic:m", store=tmp_path / "a.db")
+
+
+# -- the other direction, both, and demonstrations
+
+
+def as_call(name: str, item: Item = ITEM, examples: Path | None = None) -> Call:
+    rendered = render(load_protocol(f"gptscore/{name}", examples=examples or ()), item)
+    return Call("k", "1", "p@1", ("c",), "m", rendered.messages, kind="likelihood", target=rendered.target)
+
+
+def test_backward_the_source_is_asked_after_the_response_and_the_response_is_what_is_judged() -> None:
+    ((prompt, target),) = passages_of(as_call("relevance-backward"))
+    assert target == SOURCE
+    assert prompt.startswith("The council voted to build a boat.")
+    assert SOURCE not in prompt
+    judgment = read_likelihood(
+        load_protocol("gptscore/relevance-backward"), ITEM, Reply("k", logprobs=tokens(-2.0))
+    )
+    assert judgment.scores[0].criterion == "relevance"
+    assert (judgment.notes["words"], judgment.notes["copied_bigrams"]) == ("7", f"{4 / 6:.6f}")
+
+
+@pytest.mark.parametrize("name", ["accuracy-both", "semantic-appropriateness-both"])
+def test_in_both_directions_each_text_is_asked_after_the_other_with_the_same_words(name: str) -> None:
+    there, back = passages_of(as_call(name))
+    response = "The council voted to build a boat."
+    assert (there.target, back.target) == (response, SOURCE)
+    assert there.prompt.startswith(SOURCE)
+    assert back.prompt == there.prompt.replace(SOURCE, response)
+
+
+def test_the_score_of_both_directions_is_the_mean_of_the_two_means() -> None:
+    protocol = load_protocol("gptscore/accuracy-both")
+    told = tokens(-1.0, -3.0, -6.0)
+    both = read_likelihood(protocol, ITEM, Reply("k", '{"parts": [2, 1]}', logprobs=told))
+    assert both.scores[0].value == -4.0
+    for text in ("", '{"parts": [3]}', '{"parts": [1, 1]}', '{"parts": [3, 0]}'):
+        one = read_likelihood(protocol, ITEM, Reply("k", text, logprobs=told))
+        assert (one.scores[0].value, one.scores[0].status) == (None, "no_reply")
+
+
+def demonstrations(folder: Path, *kinds: str) -> Path:
+    rows = [
+        {"source_text": f"Source {n}.", "generated_response": f"Response {n}.", "judgment": "5", "kind": kind}
+        for n, kind in enumerate(kinds)
+    ]
+    path = folder / "examples.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def test_demonstrations_stand_before_the_source_as_the_item_itself_does(tmp_path: Path) -> None:
+    ((plain, _),) = passages_of(as_call("fluency"))
+    ((shown, target),) = passages_of(as_call("fluency", examples=demonstrations(tmp_path, "positive", "positive")))
+    first = plain.replace(SOURCE, "Source 0.") + "Response 0."
+    second = plain.replace(SOURCE, "Source 1.") + "Response 1."
+    assert shown == f"{first}\n\n{second}\n\n{plain}"
+    assert target == "The council voted to build a boat."
+
+
+def test_demonstrations_go_the_same_way_as_what_is_asked(tmp_path: Path) -> None:
+    there, back = passages_of(as_call("accuracy-both", examples=demonstrations(tmp_path, "positive")))
+    assert there.prompt.startswith("Source 0.")
+    assert back.prompt.startswith("Response 0.")
+    assert there.prompt.index("Response 0.") < there.prompt.index(SOURCE)
+    assert back.prompt.index("Source 0.") < back.prompt.index("boat")
+    ((prompt, _),) = passages_of(as_call("relevance-backward", examples=demonstrations(tmp_path, "positive")))
+    assert prompt.index("Response 0.") < prompt.index("Source 0.") < prompt.index("boat")
+
+
+def test_a_bad_response_is_no_demonstration(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="would make bad responses likelier"):
+        as_call("fluency", examples=demonstrations(tmp_path, "positive", "negative"))
+
+
+def test_a_call_without_an_answer_in_it_asks_for_its_target_alone() -> None:
+    messages = (Message("system", "A"), Message("user", "B"))
+    call = Call("k", "1", "p", ("c",), "m", messages, kind="likelihood", target="T")
+    assert passages_of(call) == [Passage("A\n\nB", "T")]
+
+
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [
+        ("elsewhere", "target 'elsewhere' is not in inputs"),
+        ("generated_response, elsewhere", "target 'elsewhere' is not in inputs"),
+        ("generated_response, generated_response", "Name one, or two different ones"),
+    ],
+)
+def test_a_target_that_is_no_input_is_a_problem_of_the_folder(tmp_path: Path, target: str, words: str) -> None:
+    folder = tmp_path / "own"
+    folder.mkdir()
+    builtin = Path(load_protocol("gptscore/accuracy-both").folder)
+    settings = (builtin / "protocol.toml").read_text(encoding="utf-8")
+    settings = settings.replace("generated_response, source_text", target)
+    (folder / "protocol.toml").write_text(settings, encoding="utf-8")
+    (folder / "user.md").write_text("{{source_text}} {{generated_response}}\n", encoding="utf-8")
+    with pytest.raises(ProtocolError, match=words):
+        load_protocol(folder)

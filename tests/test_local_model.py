@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 import adjudge
 from adjudge.errors import ModelError
@@ -439,3 +440,41 @@ def test_threads_stay_below_the_number_of_processors(monkeypatch: pytest.MonkeyP
     assert 1 <= default_threads() <= max(1, (os.cpu_count() or 1) - 1)
     monkeypatch.setenv("ADJUDGE_THREADS", "3")
     assert default_threads() == 3
+
+
+def test_a_target_that_begins_like_the_last_one_is_evaluated_from_where_they_part(scorer: Scorer) -> None:
+    prompt = f"{SOURCE}\n\nIn short:\n"
+    begun, longer = "The council voted to build", "The council voted to build a bridge over the river."
+    scorer.score("Something else.\n", "Nothing shared.")
+    fresh = scorer.score(prompt, longer)
+    shorter = scorer.score(prompt, begun)
+    assert shorter.logprobs == fresh.logprobs[: len(shorter.logprobs)]
+    assert shorter.evaluated == 0
+    again = scorer.score(prompt, longer)
+    assert again.logprobs == fresh.logprobs
+    other = scorer.score(prompt, longer.replace("river", "road"))
+    assert 0 < other.evaluated < 4
+    scorer.score("Something else.\n", "Nothing shared.")
+    assert scorer.score(prompt, longer.replace("river", "road")).logprobs == other.logprobs
+
+
+def test_both_directions_are_scored_as_two_calls_would_score_them(weights: Path) -> None:
+    there, back = f"{SOURCE}\n\nIn short:\n", f"{RESPONSES[0]}\n\nAt length:\n"
+    both = Call(
+        "both", "1", "p@1", ("c",), "local",
+        (Message("user", there), Message("assistant", RESPONSES[0]), Message("user", back)),
+        kind="likelihood", target=SOURCE,
+    )  # fmt: skip
+    reply, one, other, empty = ask_all(
+        LocalModel("local", weights, threads=1),
+        [both, call(there, RESPONSES[0]), call(back, SOURCE), structs.replace(both, target=" ")],
+    )
+    assert one.logprobs
+    assert other.logprobs
+    assert reply.logprobs == one.logprobs + other.logprobs
+    told = json.loads(reply.text)
+    assert told["parts"] == [len(one.logprobs), len(other.logprobs)]
+    alone = [json.loads(single.text)["unconditional"] for single in (one, other)]
+    assert told["unconditional"] == pytest.approx(sum(alone) / 2)
+    assert empty.error is not None
+    assert "empty" in empty.error.message

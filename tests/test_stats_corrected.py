@@ -186,18 +186,24 @@ def test_two_systems_are_compared_on_the_inputs_that_they_share() -> None:
 
 def test_one_stratum_is_the_plain_estimate_and_unequal_draws_are_put_right() -> None:
     labels, scores = judged()
-    plain, one = ppi_mean(labels, scores).corrected, ppi_stratified(labels, scores, ["x"] * len(labels))
+    plain, one = (
+        ppi_mean(labels, scores).corrected,
+        ppi_stratified(labels, scores, ["x"] * len(labels)).corrected,
+    )
     assert one.value == pytest.approx(plain.value, abs=1e-3)
     rng = np.random.default_rng(6)
     values = np.concatenate([rng.normal(2, 0.5, 900), rng.normal(4, 0.5, 100)])
     strata = ["a"] * 900 + ["b"] * 100
     drawn = set(rng.choice(900, 30, replace=False).tolist()) | set(range(900, 950))
     some = [float(v) if i in drawn else None for i, v in enumerate(values)]
-    found = ppi_stratified(some, (values + rng.normal(0, 0.5, 1000)).tolist(), strata, limits=(1, 5))
-    assert found.low is not None
-    assert found.high is not None
-    assert found.low < 2.2 < found.high
-    refused = ppi_stratified([1.0, 2.0, 3.0, None], [1, 2, 3, 4], ["a", "a", "a", "b"])
+    three_ways = ppi_stratified(some, (values + rng.normal(0, 0.5, 1000)).tolist(), strata, limits=(1, 5))
+    # The labels alone count each stratum by its items, too: their plain mean would be near 3.
+    for found in (three_ways.corrected, three_ways.labels_only):
+        assert found.low is not None
+        assert found.high is not None
+        assert found.low < 2.2 < found.high
+    assert three_ways.bias.value == pytest.approx(0, abs=0.2)
+    refused = ppi_stratified([1.0, 2.0, 3.0, None], [1, 2, 3, 4], ["a", "a", "a", "b"]).corrected
     assert reason(refused) == "1 of 2 strata have fewer than two labels"
 
 

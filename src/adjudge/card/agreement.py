@@ -17,7 +17,6 @@ from ..stats import (
     AltTest,
     Confidence,
     Level,
-    Resample,
     TieCalibration,
     alt_test,
     caution,
@@ -31,6 +30,7 @@ from ..stats import (
     mean_interval,
     nearest,
     noise_ceiling,
+    soft_pairwise_accuracy,
     tie_calibration,
 )
 from ..stats import (
@@ -38,7 +38,7 @@ from ..stats import (
 )
 from ..stats.undefined import cautioned, undefined
 from .join import Joined, Row, choices, numbers
-from .shapes import PeopleCeiling
+from .shapes import Draws, PeopleCeiling
 
 COEFFICIENTS: tuple[Coefficient, ...] = get_args(Coefficient)
 FEW_SYSTEMS = 5
@@ -66,7 +66,7 @@ def levels_of(scale: Scale | None) -> list[float] | None:
     return [scale.low + i * scale.step for i in range(n + 1)] if n < 1000 else None
 
 
-def correlations(joined: Joined, level: Level, resample: Resample, seed: int) -> dict[str, Estimate]:
+def correlations(joined: Joined, level: Level, draws: Draws) -> dict[str, Estimate]:
     """Pearson, Spearman and Kendall at one level, over the labelled items."""
     rows = joined.labelled()
     judge, human = numbers(row.answer for row in rows), numbers(row.label for row in rows)
@@ -80,15 +80,28 @@ def correlations(joined: Joined, level: Level, resample: Resample, seed: int) ->
             level,
             groups=joined.groups(rows),
             systems=[row.system for row in rows],
-            resample=resample,
-            seed=seed,
+            resample=draws.unit,
+            n_resamples=draws.n,
+            seed=draws.seed,
         )
         if level == "system" and one.value is not None and one.n < FEW_SYSTEMS:
             told = f"a correlation over {one.n} systems says little"
             method = f"{one.method}; {told}" if caution(one) else cautioned(one.method, [told])
             one = structs.replace(one, method=method)
         found[str(kind)] = counted(one, n_failed, by_item=level != "group")
+    if level == "system":
+        found["soft_pairwise"] = counted(_soft_pairwise(joined, draws), n_failed, by_item=False)
     return found
+
+
+def _soft_pairwise(joined: Joined, draws: Draws) -> Estimate:
+    """Whether the judge is as sure as people are of which of two systems is better, on the inputs both answered."""
+    rows = joined.labelled()
+    groups = joined.groups(rows)
+    if groups is None:
+        return without("the systems answered no common inputs (group)", len({row.system for row in rows}))
+    judge, human = numbers(row.answer for row in rows), numbers(row.label for row in rows)
+    return soft_pairwise_accuracy(judge, human, groups, [row.system for row in rows], resample=draws.unit)
 
 
 def agreement(joined: Joined, seed: int) -> dict[str, Estimate]:
@@ -155,11 +168,12 @@ def of_choices(joined: Joined) -> dict[str, Estimate]:
     }
 
 
-def ceiling(joined: Joined, seed: int) -> PeopleCeiling:
+def ceiling(joined: Joined, draws: Draws) -> PeopleCeiling:
     """What people reach among themselves, and the judge in the same examination (Spearman)."""
     rows = joined.labelled()
     judge = numbers(row.answer for row in rows)
-    found = noise_ceiling([numbers(row.ratings) for row in rows], judge, "spearman", seed=seed)
+    ratings = [numbers(row.ratings) for row in rows]
+    found = noise_ceiling(ratings, judge, "spearman", n_resamples=max(1, draws.n // 2), seed=draws.seed)
     n_failed = _n_failed(rows)
     return _ceiling(
         counted(found.lower, n_failed),

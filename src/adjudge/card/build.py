@@ -8,6 +8,7 @@ from msgspec import structs
 
 from ..records import Label, Result
 from ..stats import Resample
+from ..stats.resample import N_RESAMPLES
 from .agreement import (
     agreement,
     ceiling,
@@ -18,11 +19,11 @@ from .agreement import (
     replacement,
     stated_confidence,
 )
-from .correction import bias, calibration, corrected, differences, pass_shares, plans
-from .join import Joined, Scales, join
+from .correction import bias, calibration, corrected, differences, pass_shares, plans, pooled
+from .join import Joined, Samples, Scales, join
 from .quality import quality
 from .sentences import opening, sentences
-from .shapes import Card, CriterionCard
+from .shapes import Card, CriterionCard, Draws
 from .versus import judges_apart
 from .words import count
 
@@ -32,8 +33,10 @@ def judge_card(
     labels: Sequence[Label],
     *,
     resample: Resample = "inputs",
+    n_resamples: int = N_RESAMPLES,
     seed: int = 0,
     scales: Scales | None = None,
+    samples: Samples | None = None,
     plan_width: float | None = None,
     n_empty: int = 0,
     run: str = "",
@@ -41,15 +44,18 @@ def judge_card(
     """Hold results against labels, criterion by criterion.
 
     `scales` has the criteria's scales by (protocol, criterion) or by criterion; without one, kappa and its like are not
-    given. `plan_width` asks how many labels it takes to know each mean to that width. `resample` says what a claim is about: new inputs, new systems, or both.
+    given. `samples` has the single values of items that were judged several times. `plan_width` asks how many labels it
+    takes to know each mean to that width. `resample` says what a claim is about: new inputs, new systems, or both.
     """
-    tables = join(results, labels, scales or {})
-    cards = {name: _criterion(joined, resample, seed, plan_width) for name, joined in tables.items()}
+    tables = join(results, labels, scales or {}, samples)
+    draws = Draws(resample, n_resamples, seed)
+    cards = {name: _criterion(joined, draws, plan_width) for name, joined in tables.items()}
     judged = {card.criterion for card in cards.values()}
+    judges = judges_apart(tables, draws)
     return Card(
-        summary=opening(cards),
+        summary=opening(cards, judges),
         criteria=cards,
-        judges=judges_apart(tables, resample, seed),
+        judges=judges,
         resample=resample,
         seed=seed,
         n_labels=len(labels),
@@ -73,7 +79,7 @@ def _notes(labels: Sequence[Label], judged: set[str], n_empty: int) -> tuple[str
     return tuple(notes)
 
 
-def _criterion(joined: Joined, resample: Resample, seed: int, plan_width: float | None) -> CriterionCard:
+def _criterion(joined: Joined, draws: Draws, plan_width: float | None) -> CriterionCard:
     labelled = joined.labelled()
     is_scores = joined.kind == "scores"
     means = corrected(joined)
@@ -90,21 +96,22 @@ def _criterion(joined: Joined, resample: Resample, seed: int, plan_width: float 
         n_unknown=joined.n_unknown,
         sentences=(),
         notes=_criterion_notes(joined),
-        item={**correlations(joined, "item", resample, seed), **agreement(joined, seed)}
+        item={**correlations(joined, "item", draws), **agreement(joined, draws.seed)}
         if is_scores
         else of_choices(joined),
-        group=correlations(joined, "group", resample, seed) if is_scores else {},
-        system=correlations(joined, "system", resample, seed) if is_scores else {},
-        pairwise=pairwise(joined, seed) if is_scores else None,
-        ceiling=ceiling(joined, seed) if is_scores else ceiling_of_choices(joined),
+        group=correlations(joined, "group", draws) if is_scores else {},
+        system=correlations(joined, "system", draws) if is_scores else {},
+        pairwise=pairwise(joined, draws.seed) if is_scores else None,
+        ceiling=ceiling(joined, draws) if is_scores else ceiling_of_choices(joined),
         alt_test=replacement(joined),
         bias=bias(joined),
         corrected=means,
+        pooled=pooled(joined),
         differences=differences(joined, means),
         pass_share=pass_shares(joined),
-        calibration=calibration(joined, seed),
+        calibration=calibration(joined, draws.seed),
         plan=plans(joined, plan_width),
-        confidence=stated_confidence(joined, seed),
+        confidence=stated_confidence(joined, draws.seed),
         quality=quality(joined),
     )
     return structs.replace(card, sentences=sentences(card))
@@ -124,7 +131,7 @@ def _criterion_notes(joined: Joined) -> tuple[str, ...]:
     is_part = 0 < len(labelled) < len(joined.rows)
     if is_part and any(row.probability is None for row in labelled):
         notes.append(
-            f"{len(labelled)} of {len(joined.rows)} items have labels: corrected means hold if those are a random part "
+            f"Of {len(joined.rows)} items {len(labelled)} have labels: corrected means hold if those are a random part "
             "(adjudge sample draws one)."
         )
     return tuple(notes)

@@ -18,11 +18,13 @@ from ..stats import (
     Plan,
     calibrate,
     corrected_share,
+    difference_of,
     labels_needed,
     mean_interval,
     nearest,
     ppi_difference,
     ppi_mean,
+    ppi_stratified,
 )
 from .agreement import counted, levels_of, without
 from .join import Answer, Joined, Row
@@ -89,6 +91,30 @@ def corrected(joined: Joined) -> dict[str, CorrectedMean]:
     }
 
 
+def pooled(joined: Joined) -> CorrectedMean | None:
+    """The mean over the items of all systems; none for choices, where it would be one half, or a single system.
+
+    Labels drawn by system are more frequent where a system has few items, so each system counts by its items. Where
+    a system has fewer than two labels, or its own items had different chances, each label counts by its chance.
+    """
+    by_system = entries(joined)
+    own = [entry for found in by_system.values() for entry in found]
+    if joined.kind == "choices" or len(by_system) < 2 or not any(entry.label is not None for entry in own):
+        return None
+    n_labels = [sum(entry.label is not None for entry in found) for found in by_system.values()]
+    is_even = all(_probabilities(found) is None for found in by_system.values())
+    if not (is_even and min(n_labels) >= 2 and sum(n_labels) >= len(n_labels) + 2):
+        return _shown(_ppi(joined, own, _limits(joined)), joined)
+    found = ppi_stratified(
+        [entry.label for entry in own],
+        [entry.judge for entry in own],
+        [entry.row.system for entry in own],
+        clusters=joined.groups([entry.row for entry in own]),
+        limits=_limits(joined),
+    )
+    return _shown(found, joined)
+
+
 def _ppi(joined: Joined, own: Sequence[Entry], limits: tuple[float, float] | None) -> Corrected:
     return ppi_mean(
         [entry.label for entry in own],
@@ -128,24 +154,46 @@ def _shown(found: Corrected, joined: Joined) -> CorrectedMean:
 
 
 def differences(joined: Joined, means: dict[str, CorrectedMean]) -> dict[str, CorrectedMean]:
-    """First - second for systems that answered the same inputs, one response each."""
-    if joined.kind == "choices" or not joined.has_groups():
+    """First - second: on the inputs that both answered, one response each; of independent items otherwise.
+
+    Win rates of pairs are not independent and have no difference here: `rank` compares systems by pairs.
+    """
+    if joined.kind == "choices":
         return {}
     own = {system: found for system, found in entries(joined).items() if system in means}
-    by_group = {system: {entry.row.group: entry for entry in found} for system, found in own.items()}
-    single = [system for system, found in own.items() if len(by_group[system]) == len(found)]
+    by_group = {
+        system: {entry.row.group: entry for entry in found if entry.row.group is not None}
+        for system, found in own.items()
+    }
     found = {}
-    for first, second in _couples(single, means):
-        shared = [group for group in by_group[first] if group is not None and group in by_group[second]]
-        if len(shared) < 3:
-            continue
-        a, b = ([by_group[system][group] for group in shared] for system in (first, second))
-        difference = ppi_difference(
-            [entry.label for entry in a], [entry.judge for entry in a],
-            [entry.label for entry in b], [entry.judge for entry in b],
-        )  # fmt: skip
-        found[f"{first} - {second}"] = _shown(difference, joined)
+    for first, second in _couples(list(own), means):
+        shared = [group for group in by_group[first] if group in by_group[second]]
+        is_single = all(len(by_group[system]) == len(own[system]) for system in (first, second))
+        if not shared:
+            found[f"{first} - {second}"] = _independent(means[first], means[second])
+        elif is_single and len(shared) >= 3:
+            a, b = ([by_group[system][group] for group in shared] for system in (first, second))
+            difference = ppi_difference(
+                [entry.label for entry in a], [entry.judge for entry in a],
+                [entry.label for entry in b], [entry.judge for entry in b],
+            )  # fmt: skip
+            found[f"{first} - {second}"] = _shown(difference, joined)
     return found
+
+
+def _independent(first: CorrectedMean, second: CorrectedMean) -> CorrectedMean:
+    """The difference of two systems that answered inputs of their own."""
+
+    def apart(one: Estimate, other: Estimate) -> Estimate:
+        return difference_of(one, other, "difference of independent means")
+
+    own = apart(first, second)
+    return CorrectedMean(
+        own.value, own.low, own.high, own.n, own.n_failed, own.n_undefined, own.method, own.unit, own.seed,
+        judge_only=apart(first.judge_only, second.judge_only),
+        labels_only=apart(first.labels_only, second.labels_only),
+        bias=apart(first.bias, second.bias),
+    )  # fmt: skip
 
 
 def _couples(systems: Sequence[str], means: dict[str, CorrectedMean]) -> list[tuple[str, str]]:

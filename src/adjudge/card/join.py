@@ -20,6 +20,9 @@ Answer = float | str
 Scales = Mapping[str | tuple[str, str], Scale | None]
 """The scales by (protocol, criterion), or by the criterion alone."""
 
+Samples = Mapping[tuple[str, str, str, str, Subject | None, Kind], tuple[float, ...]]
+"""Single values by protocol, criterion, model, item, subject and kind."""
+
 FEW_OFF_SCALE = 0.05
 """Up to this share, labels off the scale are taken for slips; beyond it, for labels on another scale."""
 
@@ -42,6 +45,8 @@ class Row(Struct, frozen=True):
     probability: float | None = None
     confidence: float | None = None
     spread: float | None = None
+    samples: tuple[float, ...] = ()
+    """the single values behind `answer`, where the item was judged several times; a choice of a is 1, of b 0"""
     n_samples: int = 0
     n_samples_failed: int = 0
 
@@ -85,7 +90,9 @@ def choices(answers: Iterable[Answer | None]) -> list[str | None]:
     return [answer if isinstance(answer, str) else None for answer in answers]
 
 
-def join(results: Iterable[Result], labels: Sequence[Label], scales: Scales) -> dict[str, Joined]:
+def join(
+    results: Iterable[Result], labels: Sequence[Label], scales: Scales, samples: Samples | None = None
+) -> dict[str, Joined]:
     """One table for each judge and criterion, by the name under which the card shows it."""
     cells: dict[tuple[str, str, str, Kind], list[Result]] = defaultdict(list)
     everything = list(results)
@@ -110,7 +117,7 @@ def join(results: Iterable[Result], labels: Sequence[Label], scales: Scales) -> 
             name += f" · {model}"
         scale = scales.get((protocol, criterion), scales.get(criterion)) if kind == "scores" else None
         own = [label for label in labels if label.criterion == criterion]
-        found[name] = _joined(rows, own, kind, scale)
+        found[name] = _joined(rows, own, kind, scale, samples or {})
     return found
 
 
@@ -118,7 +125,9 @@ def _cell(result: Result) -> tuple[str, str, str, Subject | None]:
     return result.protocol, result.criterion, result.model, result.subject
 
 
-def _joined(results: Sequence[Result], labels: Sequence[Label], kind: Kind, scale: Scale | None) -> Joined:
+def _joined(
+    results: Sequence[Result], labels: Sequence[Label], kind: Kind, scale: Scale | None, samples: Samples
+) -> Joined:
     first = results[0]
     usable = [label for label in labels if isinstance(label.value, str) == (kind == "choices")]
     notes = []
@@ -127,11 +136,19 @@ def _joined(results: Sequence[Result], labels: Sequence[Label], kind: Kind, scal
         notes.append(f"The labels are {given}, the judge gave {kind}: they cannot be compared.")
     usable, is_same_scale, more = _on_scale(usable, scale)
     raters = tuple(sorted({label.rater for label in usable}))
-    judged, merged = _merged(results)
+    judged, repeated, merged = _merged(results)
     said: dict[tuple[str, str | None], dict[str, Label]] = defaultdict(dict)
     for label in usable:
         said[label.item, label.subject][label.rater] = label
-    rows = tuple(_row(result, said.get((result.item, result.subject), {}), raters) for result in judged)
+    rows = tuple(
+        _row(
+            result,
+            said.get((result.item, result.subject), {}),
+            raters,
+            repeated.get((result.item, result.subject)) or samples.get((*_place(result), kind), ()),
+        )
+        for result in judged
+    )
     known = {(row.item, row.subject) for row in rows}
     n_unknown = len(said.keys() - known)
     notes += [*more, *merged, *_about_ids(rows, said, n_unknown)]
@@ -145,8 +162,14 @@ def _joined(results: Sequence[Result], labels: Sequence[Label], kind: Kind, scal
 
 def _on_scale(labels: list[Label], scale: Scale | None) -> tuple[list[Label], bool, list[str]]:
     """The labels that can be used, whether they share the judge's scale, and what to say of the others."""
-    if scale is None or scale.low is None or scale.high is None or not labels:
+    if scale is None or not labels:
         return labels, True, []
+    if scale.low is None or scale.high is None:
+        note = (
+            "The judge's scores have no ends (a likelihood), the labels are on a scale of their own: correlations and "
+            "corrected means stand, in the labels' own unit; agreement, kappa and bias have no meaning."
+        )
+        return labels, False, [note]
     low, high = scale.low, scale.high
     off = [label for label in labels if not isinstance(label.value, str) and not low <= label.value <= high]
     if not off:
@@ -163,14 +186,26 @@ def _on_scale(labels: list[Label], scale: Scale | None) -> tuple[list[Label], bo
     return labels, False, [note]
 
 
-def _merged(results: Sequence[Result]) -> tuple[list[Result], list[str]]:
-    """One result per item and subject; the mean where scores made elsewhere have several."""
+def _place(result: Result) -> tuple[str, str, str, str, Subject | None]:
+    return result.protocol, result.criterion, result.model, result.item, result.subject
+
+
+def as_sample(answer: Answer) -> float:
+    """One of several answers as a number, so that their noise can be measured."""
+    return {"a": 1.0, "b": 0.0}.get(answer, 0.5) if isinstance(answer, str) else float(answer)
+
+
+Repeated = dict[tuple[str, str | None], tuple[float, ...]]
+
+
+def _merged(results: Sequence[Result]) -> tuple[list[Result], Repeated, list[str]]:
+    """One result per item and subject; where scores made elsewhere have several, their mean and the single ones."""
     found: dict[tuple[str, str | None], list[Result]] = defaultdict(list)
     for result in results:
         found[result.item, result.subject].append(result)
     twice = {key: rows for key, rows in found.items() if len(rows) > 1}
     if not twice:
-        return list(results), []
+        return list(results), {}, []
     problems = [
         f"item '{item}' belongs to systems {', '.join(sorted({row.system for row in rows}))}: a label of it could "
         "mean either. Give each output an id of its own."
@@ -180,7 +215,16 @@ def _merged(results: Sequence[Result]) -> tuple[list[Result], list[str]]:
     if problems:
         raise DataError(listed("scores", problems))
     merged = [_mean_of(rows) if len(rows) > 1 else rows[0] for rows in found.values()]
-    return merged, [f"{len(twice)} items have several scores of one judge: their mean (or majority) counts."]
+    repeated = {
+        key: tuple(
+            as_sample(answer)
+            for row in rows
+            if (answer := row.choice if row.choice is not None else row.value) is not None
+        )
+        for key, rows in twice.items()
+    }
+    told = f"{len(twice)} items have several scores of one judge: their mean (or majority) counts."
+    return merged, repeated, [told]
 
 
 def _mean_of(rows: Sequence[Result]) -> Result:
@@ -205,7 +249,7 @@ def majority(answers: Sequence[str]) -> str:
     return "tie" if len(counts) == 2 and counts[0][1] == counts[1][1] else counts[0][0]
 
 
-def _row(result: Result, said: Mapping[str, Label], raters: Sequence[str]) -> Row:
+def _row(result: Result, said: Mapping[str, Label], raters: Sequence[str], samples: tuple[float, ...]) -> Row:
     ratings = tuple(said[rater].value if rater in said else None for rater in raters)
     chances = {label.probability for label in said.values()}
     # Two responses of one pair are not two independent items.
@@ -223,6 +267,7 @@ def _row(result: Result, said: Mapping[str, Label], raters: Sequence[str]) -> Ro
         probability=chances.pop() if len(chances) == 1 else None,
         confidence=result.confidence,
         spread=result.spread,
+        samples=samples,
         n_samples=result.n_samples,
         n_samples_failed=result.n_failed,
     )
@@ -254,7 +299,8 @@ def _about_ids(
             f"No label fits a judged item: the judge's scores have {place}, the labels do not agree with that."
         ]
     mine = f"'{item}'" + (f" ({subject})" if subject else "")
+    none = f"None of the {len(said)} labelled items" if len(said) > 1 else "The only labelled item"
+    verb = "was judged" if len(said) > 1 else "was not judged"
     return [
-        f"None of the {len(said)} labelled items was judged: the labels name items like {mine}, the judge items like "
-        f"'{row.item}'. Use the same ids in both."
+        f"{none} {verb}: the labels name items like {mine}, the judge items like '{row.item}'. Use the same ids in both."
     ]

@@ -17,14 +17,17 @@ from ..stats import Resample
 from ..store import RunRow, Store, open_store
 from .build import judge_card
 from .checked import misread_share
+from .misread import with_misread
+from .samples import single_values
 from .shapes import Card
-from .words import percent
+from .words import count
 
 
 class CardSettings(TypedDict, total=False):
     """What a user may ask of a card."""
 
     resample: Resample
+    n_resamples: int
     seed: int
     plan_width: float | None
 
@@ -52,10 +55,30 @@ def trust(
     return judge_card(source, said.labels, scales=by_criterion, n_empty=said.n_empty, **settings)
 
 
-def card_of_run(store: Store, run: RunRow, said: LabelFile | None, **settings: Unpack[CardSettings]) -> Card:
-    """The card of a run by the labels that are given, or by those in the store."""
+def card_of_run(
+    store: Store,
+    run: RunRow,
+    said: LabelFile | None,
+    versus: RunRow | None = None,
+    **settings: Unpack[CardSettings],
+) -> Card:
+    """The card of a run by the labels that are given, or by those in the store; `versus` is a second judge.
+
+    Labels that are given take the place of those in the store: the two may be the same ones, and counting them twice
+    would make two raters of one.
+    """
+    runs = [run] if versus is None else [run, versus]
+    kept = [label for one in runs for label in store.labels(one)]
+    notes = []
     if said is None:
-        said = LabelFile(tuple(store.labels(run)))
+        said = LabelFile(tuple(kept))
+    else:
+        given = {_said(label) for label in said.labels}
+        n_other = sum(_said(label) not in given for label in kept)
+        if n_other:
+            notes.append(
+                f"The store has {count(n_other, 'other label')}, not used: the labels that were given take their place."
+            )
     if not said.labels:
         raise DataError(
             f"{run.name} has no labels in {store.path}. Give a file with --labels FILE, or make one to fill in:\n"
@@ -63,13 +86,44 @@ def card_of_run(store: Store, run: RunRow, said: LabelFile | None, **settings: U
         )
     scales: dict[str | tuple[str, str], Scale | None] = {
         (key, criterion): scale
-        for key, protocol in protocols_of(store, run).items()
+        for one in runs
+        for key, protocol in protocols_of(store, one).items()
         for criterion, scale in protocol.criteria.items()
     }
+    judged = [(one, list(results(store, one))) for one in runs]
+    named = _told_apart(judged)
     card = judge_card(
-        results(store, run), said.labels, scales=scales, n_empty=said.n_empty, run=run.name, **settings
+        (_named(row, named[one.name, row.model]) for one, rows in judged for row in rows),
+        said.labels,
+        scales=scales,
+        samples={key: own for one in runs for key, own in single_values(store, one, named).items()},
+        n_empty=said.n_empty,
+        run=" and ".join(one.name for one in runs),
+        **settings,
     )
-    return structs.replace(card, notes=(*_about_run(run), *card.notes))
+    about = [note for one in runs for note in _about_run(one)]
+    return structs.replace(card, notes=(*about, *notes, *card.notes))
+
+
+def _said(label: Label) -> tuple[object, ...]:
+    return label.item, label.criterion, label.subject, label.rater, label.value
+
+
+def _named(row: Result, model: str) -> Result:
+    return row if row.model == model else structs.replace(row, model=model)
+
+
+def _told_apart(judged: Sequence[tuple[RunRow, Sequence[Result]]]) -> dict[tuple[str, str], str]:
+    """What to call each run's models: by the run, too, where one model judged one criterion in both."""
+    cells = [
+        {(row.protocol.partition("@")[0], row.criterion, row.model) for row in rows} for _, rows in judged
+    ]
+    is_same = len(cells) > 1 and bool(set.intersection(*cells))
+    return {
+        (run.name, row.model): f"{row.model} in {run.name}" if is_same else row.model
+        for run, rows in judged
+        for row in rows
+    }
 
 
 def _about_run(run: RunRow) -> list[str]:
@@ -84,10 +138,5 @@ def _about_run(run: RunRow) -> list[str]:
 
 
 def with_checked(card: Card, path: str | Path) -> Card:
-    """The card with what a check of replies by hand found."""
-    found = misread_share(path)
-    note = (
-        f"Of {found.n} readings checked by hand {round((found.value or 0) * found.n)} were wrong ({percent(found)}): "
-        "no number here is surer than that."
-    )
-    return structs.replace(card, misread=found, notes=(*card.notes, note))
+    """The card with what a check of replies by hand found, and every interval as wide as that makes it."""
+    return with_misread(card, misread_share(path))

@@ -9,7 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
-from ..stats import bounds, minimum_detectable, nearest, spread, wilson
+from ..stats import Retest, bounds, minimum_detectable, nearest, retest, spread, wilson
 from .agreement import levels_of
 from .correction import Entry, entries
 from .join import Joined, Row, choices, numbers
@@ -31,6 +31,7 @@ def quality(joined: Joined) -> Quality:
         spread=spread(counts, len(levels) if levels else None) if joined.kind == "scores" else None,
         counts={choice: given.get(choice, 0) for choice in ("a", "b", "tie")} if given else {},
         sample_sd=_sample_sd(joined.rows),
+        retest=_retest(joined.rows),
         minimum_detectable=_detectable(by_system) if joined.kind == "scores" else None,
         failures={system: _failures(own, joined) for system, own in by_system.items()},
     )
@@ -57,6 +58,15 @@ def _sample_sd(rows: Sequence[Row]) -> float | None:
     """The noise of asking again, over items that were asked several times."""
     squares = [row.spread**2 for row in rows if row.spread is not None]
     return math.sqrt(math.fsum(squares) / len(squares)) if squares else None
+
+
+def _retest(rows: Sequence[Row]) -> Retest | None:
+    """How much of what the scores show would come out again: samples of one item against different items."""
+    repeated = [row.samples for row in rows if len(row.samples) > 1]
+    if not repeated:
+        return None
+    width = max(map(len, repeated))
+    return retest([[*samples, *[None] * (width - len(samples))] for samples in repeated])
 
 
 def _detectable(by_system: dict[str, list[Entry]]) -> float | None:

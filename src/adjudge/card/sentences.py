@@ -6,37 +6,71 @@ Each is made from the card's numbers alone and says where it comes from. What is
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from ..records import Estimate, Scale
 from ..stats import difference_of_shares, reason
-from .shapes import CorrectedMean, CriterionCard, PeopleCeiling, Quality, Sentence, SystemFailures
+from .shapes import (
+    CorrectedMean,
+    CriterionCard,
+    JudgesApart,
+    PeopleCeiling,
+    Quality,
+    Sentence,
+    SystemFailures,
+)
 from .words import count, interval, number, share
 
 
-def opening(cards: Mapping[str, CriterionCard]) -> tuple[Sentence, ...]:
-    """The sentences of the only criterion, or of several the best and the worst."""
+FEW_ITEMS = 10
+"""Items below which a missing interval means that there are too few of them."""
+
+
+def opening(cards: Mapping[str, CriterionCard], judges: Sequence[JudgesApart] = ()) -> tuple[Sentence, ...]:
+    """The sentences of the only criterion, or of several the best and the worst; of two judges also the better."""
     if len(cards) == 1:
         return next(iter(cards.values())).sentences
+    return (*_of_several(cards), *(apart.sentence for apart in judges if len(judges) == 1))
+
+
+def _of_several(cards: Mapping[str, CriterionCard]) -> tuple[Sentence, ...]:
+    noun, nouns = _noun(cards)
     measured = {name: card for name, card in cards.items() if _main(card).value is not None}
     if not measured:
         return (
-            Sentence("No criterion could be held against people; see below why.", "labels of all criteria"),
-            *next(iter(cards.values())).sentences[2:],
+            Sentence(f"No {noun} could be held against people; see below why.", "labels of all criteria"),
+            _biases(cards, noun),
+            _most_failures(cards, noun),
         )
     # A correlation and a share of equal choices are not to be ranked against each other.
     measured = {name: card for name, card in measured.items() if card.kind == "scores"} or measured
     best, worst = (pick(measured, key=lambda name: _main(measured[name]).value or 0.0) for pick in (max, min))
-    texts = []
-    for name in dict.fromkeys((best, worst)):
-        card = measured[name]
-        texts.append(f"on '{name}' ({_statistic(card)} {interval(_main(card))}, n={_main(card).n})")
-    first = (
-        f"Of {count(len(cards), 'criterion', 'criteria')} the judge agrees best with people {texts[0]}"
-        + (f", worst {texts[1]}." if len(texts) > 1 else ".")
-    )
-    source = f"{_statistic(measured[best])} with the mean of the raters, criterion by criterion"
-    return Sentence(first, source), _biases(measured), _most_failures(cards)
+    told = [
+        f"{_which(measured[name], name, noun)} ({_statistic(measured[name])} {interval(_main(measured[name]))}, "
+        f"n={_main(measured[name]).n})"
+        for name in dict.fromkeys((best, worst))
+    ]
+    of = f"Of {count(len(cards), noun, nouns)}"
+    if noun == "judge":
+        first = (
+            f"{of}, {told[0]} agrees best with people{', ' + told[1] + ' worst' if len(told) > 1 else ''}."
+        )
+    else:
+        first = f"{of} the judge agrees best with people on {told[0]}{', worst on ' + told[1] if len(told) > 1 else ''}."
+    source = f"{_statistic(measured[best])} with the mean of the raters, {noun} by {noun}"
+    return Sentence(first, source), _biases(measured, noun), _most_failures(cards, noun)
+
+
+def _noun(cards: Mapping[str, CriterionCard]) -> tuple[str, str]:
+    """What the card has several of: judges of one criterion, or criteria."""
+    is_one = len({card.criterion for card in cards.values()}) == 1
+    has_judges = len({(card.protocol, card.model) for card in cards.values()}) == len(cards)
+    return ("judge", "judges") if is_one and has_judges else ("criterion", "criteria")
+
+
+def _which(card: CriterionCard, name: str, noun: str) -> str:
+    """The name that the card has for it, of judges without the criterion that they share."""
+    return f"'{name.removeprefix(f'{card.criterion} · ') if noun == 'judge' else name}'"
 
 
 def sentences(card: CriterionCard) -> tuple[Sentence, ...]:
@@ -54,30 +88,43 @@ def _statistic(card: CriterionCard) -> str:
 
 def agreement_sentence(card: CriterionCard) -> Sentence:
     """How well the judge agrees with people, against what people reach among themselves."""
-    main = _main(card)
+    main, top = _main(card), card.ceiling
     source = f"{main.method}; unit: {main.unit or 'item'}"
     if main.value is None:
-        why = reason(main)
-        if card.n_labelled == 0 and card.notes:
-            why = card.notes[0].rstrip(".")
-        elif card.n_labelled == card.n_failed:
-            why = "it failed on every labelled item"
-        return Sentence(f"Whether this judge agrees with people cannot be said: {why}.", source)
-    on = f"On {count(main.n, 'labelled item')} this judge"
+        return Sentence(f"Whether this judge agrees with people cannot be said: {_why_none(card)}.", source)
+    noun = "labelled item" if card.kind == "scores" else "labelled pair"
+    on = f"On {count(main.n, noun)} this judge"
     numbers = f"{_statistic(card)} {interval(main)}"
-    top = card.ceiling
+    # Equal choices by chance are many; only kappa says whether there is more than chance.
+    test = main if card.kind == "scores" else card.item["kappa"]
+    is_shown = test.low is not None and test.low > 0
+    if test.low is None and main.n < FEW_ITEMS:
+        text = f"Whether this judge agrees with people cannot be said from {count(main.n, noun)} ({numbers}): label more."
+        return Sentence(text, source)
     if top is None or top.value is None or top.judge.value is None:
-        # Equal choices by chance are many; only kappa says whether there is more than chance.
-        test = main if card.kind == "scores" else card.item["kappa"]
-        if test.low is None or test.low <= 0:
+        if not is_shown:
             return Sentence(
                 f"{on} is not shown to agree with people ({numbers}): do not decide by it yet.", source
             )
         why = reason(top) if top is not None else "there is one rater"
         text = f"{on} agrees with people to some degree ({numbers}); how well people agree among themselves is not known: {why}."
         return Sentence(text, source)
-    text = f"{on} agrees with people {_against(top)} ({numbers}; in the same examination the judge {interval(top.judge)}, a person {interval(top)})."
-    return Sentence(text, f"{source}. Ceiling: {top.method}")
+    numbers += f"; in the same examination the judge {interval(top.judge)}, a person {interval(top)}"
+    source = f"{source}. Ceiling: {top.method}"
+    if not is_shown:
+        text = f"{on} is not shown to agree with people: it does so {_against(top)} ({numbers}). Do not decide by it yet."
+        return Sentence(text, source)
+    return Sentence(f"{on} agrees with people {_against(top)} ({numbers}).", source)
+
+
+def _why_none(card: CriterionCard) -> str:
+    """Why there is no agreement to speak of."""
+    if card.n_labelled == 0 and card.notes:
+        note = card.notes[0].rstrip(".")
+        return note[0].lower() + note[1:]
+    if card.n_labelled == card.n_failed:
+        return "it failed on every labelled item"
+    return reason(_main(card))
 
 
 def _against(top: PeopleCeiling) -> str:
@@ -138,10 +185,15 @@ def _means(known: Mapping[str, CorrectedMean], card: CriterionCard) -> str:
 def _kindness(bias: Estimate, scale: Scale | None) -> str:
     """It is 0.3 points too kind; or higher, where nobody said which end is good."""
     if bias.value is None:
-        return f"whether the judge is too kind cannot be said: {reason(bias)}"
+        why = (
+            reason(bias) if bias.n or not reason(bias).startswith("there is no") else "no item has both sides"
+        )
+        return f"whether the judge is too kind cannot be said: {why}"
     size = number(abs(bias.value))
     range_ = interval(bias)
-    if bias.low is None or bias.high is None or bias.low <= 0 <= bias.high:
+    if bias.low is None or bias.high is None:
+        return f"whether the judge is too kind cannot be said: {reason(bias)} (judge - people {number(bias.value)})"
+    if bias.low <= 0 <= bias.high:
         return f"the judge is not shown to be too kind or too harsh (judge - people {range_})"
     best = None if scale is None else {scale.low: -1, scale.high: 1, "low": -1, "high": 1}.get(scale.best)
     if best is None:
@@ -181,8 +233,12 @@ def _count(own: SystemFailures) -> int:
     return round((own.failed.value or 0.0) * own.n)
 
 
-def _biases(cards: Mapping[str, CriterionCard]) -> Sentence:
-    """The criterion on which the judge is furthest from people."""
+def _biases(cards: Mapping[str, CriterionCard], noun: str) -> Sentence:
+    """The criterion, or the judge, that is furthest from people; of choices the corrected win rates."""
+    if all(card.kind == "choices" for card in cards.values()):
+        name, card = next(iter(cards.items()))
+        own = correction_sentence(card)
+        return Sentence(f"With {_which(card, name, noun)}: {own.text[0].lower()}{own.text[1:]}", own.source)
     shown = {
         name: card
         for name, card in cards.items()
@@ -192,21 +248,25 @@ def _biases(cards: Mapping[str, CriterionCard]) -> Sentence:
     }  # fmt: skip
     if not shown:
         known = {name: card for name, card in cards.items() if card.bias.value is not None}
-        text = (
-            "On no criterion is the judge shown to be too kind or too harsh."
-            if known
-            else "Whether the judge is too kind cannot be said: "
-            + reason(next(iter(cards.values())).bias)
-            + "."
-        )
-        return Sentence(text, "judge - people on the labelled items, criterion by criterion")
+        why = reason(next(iter(cards.values())).bias)
+        text = f"Whether the judge is too kind cannot be said: {why}."
+        if known:
+            who = "No judge is" if noun == "judge" else "On no criterion is the judge"
+            text = f"{who} shown to be too kind or too harsh."
+        return Sentence(text, f"judge - people on the labelled items, {noun} by {noun}")
     name = max(shown, key=lambda key: abs(shown[key].bias.value or 0.0))
     own = correction_sentence(shown[name])
-    return Sentence(f"Furthest from people on '{name}': {own.text}", own.source)
+    where = "is" if noun == "judge" else "on"
+    return Sentence(f"Furthest from people {where} {_which(shown[name], name, noun)}: {own.text}", own.source)
 
 
-def _most_failures(cards: Mapping[str, CriterionCard]) -> Sentence:
-    """The failures of the criterion that has most of them."""
+def _most_failures(cards: Mapping[str, CriterionCard], noun: str) -> Sentence:
+    """The failures of the criterion, or the judge, that has most of them."""
     name = max(cards, key=lambda key: cards[key].quality.n_failed)
     own = failures_sentence(cards[name].quality)
-    return Sentence(f"On '{name}': {own.text}", own.source) if cards[name].quality.n_failed else own
+    if not cards[name].quality.n_failed:
+        return own
+    named = _which(cards[name], name, noun)
+    if noun == "judge":
+        return Sentence(own.text.replace("The judge", named, 1), own.source)
+    return Sentence(f"On {named}: {own.text}", own.source)

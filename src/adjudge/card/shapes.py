@@ -10,9 +10,19 @@ from typing import Literal
 from msgspec import Struct, field
 
 from ..records import Estimate, Scale
-from ..stats import AltTest, Bounds, Confidence, Plan, Spread, TieCalibration, Versus
+from ..stats import AltTest, Bounds, Confidence, Plan, Resample, Retest, Spread, Test, TieCalibration, Versus
+from ..stats.resample import N_RESAMPLES
 
 Kind = Literal["scores", "choices"]
+
+
+class Draws(Struct, frozen=True):
+    """How intervals are resampled: what a claim is about, how often, and from which seed."""
+
+    unit: Resample = "inputs"
+    n: int = N_RESAMPLES
+    """where a resample is costly (the ceiling, permutations), half as many"""
+    seed: int = 0
 
 
 class Sentence(Struct, frozen=True):
@@ -72,6 +82,8 @@ class Quality(Struct, frozen=True):
     """how often each answer was given, for choices"""
     sample_sd: float | None
     """the standard deviation of repeated samples of one item, pooled"""
+    retest: Retest | None
+    """within- and between-item variance and reliability of repeated samples; none where none was repeated"""
     minimum_detectable: float | None
     """the smallest difference of two systems that as many items would show"""
     failures: dict[str, SystemFailures]
@@ -104,8 +116,10 @@ class CriterionCard(Struct, frozen=True):
     alt_test: AltTest | None
     bias: Estimate
     corrected: dict[str, CorrectedMean]
+    pooled: CorrectedMean | None
+    """the corrected mean over all systems; none for choices or a single system"""
     differences: dict[str, CorrectedMean]
-    """first - second, for systems that answered the same inputs"""
+    """first - second: on the inputs that both answered, or of independent items where they share none"""
     pass_share: dict[str, Estimate]
     """by system the share that people would pass (Rogan-Gladen), on a scale of two levels"""
     calibration: dict[str, Estimate]
@@ -118,12 +132,16 @@ class CriterionCard(Struct, frozen=True):
 
 
 class JudgesApart(Struct, frozen=True):
-    """Two judges of one criterion on the same labelled items: which one goes with people better (Spearman)."""
+    """Two judges of one criterion on the same labelled items: which one goes with people better."""
 
     criterion: str
     first: str
     second: str
+    sentence: Sentence
     result: Versus
+    """of scores the Spearman correlations with people, of choices the shares of equal choices"""
+    mcnemar: Test | None = None
+    """for choices: of the items that one judge alone got right, how many were the first's"""
 
 
 class Card(Struct, frozen=True):

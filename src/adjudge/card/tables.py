@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from msgspec import Struct
 
 from ..records import Estimate
-from ..stats import caution, reason
+from ..stats import Retest, Test, caution, reason
 from .shapes import Card, CorrectedMean, CriterionCard, Sentence
 from .words import NO_VALUE, count, interval, number, percent, share
 
@@ -28,6 +28,7 @@ _NAMES = {
     "kappa": "Cohen kappa",
     "alpha": "Krippendorff alpha",
     "gwet": "Gwet AC2",
+    "soft_pairwise": "soft pairwise accuracy",
 }
 
 
@@ -66,9 +67,10 @@ def _criterion(name: str, card: CriterionCard, is_only: bool) -> Iterator[Sectio
     if card.n_labelled:
         yield _agreement(card)
         yield from _people(card)
-        yield _corrected("What is the score really?", card.corrected)
+        everywhere = {} if card.pooled is None else {"(all systems)": card.pooled}
+        yield _corrected("What is the score really?", {**card.corrected, **everywhere})
         if card.differences:
-            yield _corrected("Differences of systems on the same inputs", card.differences)
+            yield _corrected("Differences of systems", card.differences)
         yield from _more(card)
     yield _by_itself(card)
 
@@ -105,29 +107,27 @@ def _labels(n: int | None) -> str:
 
 def _judges(card: Card) -> Section:
     """Two judges on the same labelled items."""
-    columns = (
-        "criterion",
-        "first",
-        "second",
-        "Spearman, first",
-        "second",
-        "difference [95 %]",
-        "p",
-        "n",
-        "remark",
-    )
+    columns = ("criterion", "first", "second", "first [95 %]", "second [95 %]", "first - second [95 %]", "p",
+               "p, Williams", "n", "remark")  # fmt: skip
     rows = tuple(
         (
             apart.criterion, apart.first, apart.second, interval(apart.result.first), interval(apart.result.second),
-            interval(apart.result.difference),
-            NO_VALUE if apart.result.permutation.p is None else f"{apart.result.permutation.p:.3f}",
-            str(apart.result.difference.n),
+            interval(apart.result.difference), _p(apart.mcnemar or apart.result.permutation),
+            _p(apart.result.williams), str(apart.result.difference.n),
             reason(apart.result.difference) or caution(apart.result.difference) or apart.result.permutation.why,
         )
         for apart in card.judges
     )  # fmt: skip
-    line = "On the items that both scored; p by permuting the two judges' scores."
-    return Section("Which judge goes with people better?", (line,), columns, rows)
+    lines = tuple(_told(tuple(apart.sentence for apart in card.judges)))
+    means = (
+        "Scores: Spearman with people, p by permuting the two judges' scores. Choices: the share of equal choices, "
+        "p by McNemar's exact test."
+    )
+    return Section("Which judge goes with people better?", (*lines, means), columns, rows)
+
+
+def _p(test: Test) -> str:
+    return NO_VALUE if test.p is None else f"{test.p:.3f}"
 
 
 def _agreement(card: CriterionCard) -> Section:
@@ -229,7 +229,22 @@ def _spread_lines(card: CriterionCard) -> Iterator[str]:
         yield "chosen: " + ", ".join(f"{choice} {n}" for choice, n in quality.counts.items())
     if quality.sample_sd is not None:
         yield f"asked again, a score varies by {number(quality.sample_sd)} (standard deviation within items)"
+    if quality.retest is not None:
+        yield from _retest_lines(quality.retest)
     if quality.minimum_detectable is not None and len(quality.failures) > 1:
         yield f"as many items show a difference of {number(quality.minimum_detectable)} between two systems (power 80 %)"
     if card.confidence is not None:
         yield f"stated confidence is off by {interval(card.confidence.error)} on average (calibration error)"
+
+
+def _retest_lines(found: Retest) -> Iterator[str]:
+    """How much of the scores would come out again."""
+    if found.within is None or found.between is None:
+        yield f"reliability of asking again: {NO_VALUE} ({reason(found.single)})"
+        return
+    why = reason(found.single)
+    yield (
+        f"variance within items {number(found.within)}, between items {number(found.between)}; reliability of one sample "
+        f"{interval(found.single)}, of the mean of all {interval(found.mean)} (ICC, {count(found.n_items, 'item')})"
+        + (f": {why}" if why else "")
+    )

@@ -34,6 +34,11 @@ def percent(estimate: Estimate) -> str:
     return f"{share(estimate.value)} [{share(estimate.low)}, {share(estimate.high)}]"
 
 
+def p_value(p: float) -> str:
+    """p = 0.031, or p < 0.001."""
+    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
+
+
 def count(n: int, noun: str, nouns: str | None = None) -> str:
     """1 item, 1,200 items."""
     return f"{n:,} {noun}" if n == 1 else f"{n:,} {nouns or noun + 's'}"

@@ -5,11 +5,14 @@ from __future__ import annotations
 import typer
 
 from ..version import __version__
+from .compare import compare_command
+from .demo import demo_command
 from .models import models_app
 from .protocols import protocols_app
 from .reports import export_command, report_command, reread_command, runs_app
 from .run import run_command
 from .trust import sample_command, trust_command
+from .web import annotate_command, view_command
 
 app = typer.Typer(
     name="adjudge",
@@ -21,10 +24,14 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command("demo")(demo_command)
 app.command("run")(run_command)
 app.command("report")(report_command)
+app.command("compare")(compare_command)
 app.command("trust")(trust_command)
 app.command("sample")(sample_command)
+app.command("view")(view_command)
+app.command("annotate")(annotate_command)
 app.add_typer(runs_app, name="runs")
 app.command("reread")(reread_command)
 app.command("export")(export_command)

@@ -22,12 +22,39 @@ from .replies import show_replies
 
 def report_command(
     run: str = RUN,
+    html: Path = typer.Option(
+        None, "--html", metavar="FILE", help="One HTML file that opens offline, to send to somebody."
+    ),
+    labels: Path = typer.Option(
+        None,
+        "--labels",
+        metavar="FILE",
+        help="With --html: what people said, for the judge card; default: the labels in the store.",
+    ),
     markdown: bool = typer.Option(False, "--markdown", help="Markdown, for a pull request."),
     store: Path = STORE,
     as_json: bool = AS_JSON,
 ) -> None:
     """Scores per system and criterion, with intervals, failures and what to beware of."""
+    if html is not None:
+        _write_html(store, run, html, labels)
+        if not as_json and not markdown:
+            return
+    elif labels is not None:
+        raise DataError(
+            f"--labels goes with --html FILE. For the judge card here: adjudge trust {run} --labels {labels}"
+        )
     show_report(str(store), run, as_json=as_json, as_markdown=markdown)
+
+
+def _write_html(store: Path, run: str, html: Path, labels: Path | None) -> None:
+    """Write the report as a page, and say so where it does not mix with what is printed."""
+    from ..store import open_store
+    from ..web.report import write_report
+
+    with open_store(store, write=False) as opened:
+        summary, n_bytes = write_report(opened, opened.run(run), html, labels)
+    typer.echo(f"{html} is the report of {summary.run} ({max(1, n_bytes // 1000):,} kB)", err=True)
 
 
 def show_report(store: str, name: str, *, as_json: bool = False, as_markdown: bool = False) -> int:

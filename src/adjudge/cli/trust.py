@@ -35,6 +35,9 @@ def trust_command(
     scores: Path = typer.Option(
         None, "--scores", metavar="FILE", help="Scores that were made elsewhere, in place of a run."
     ),
+    versus: str = typer.Option(
+        None, "--versus", metavar="RUN", help="A second run of the same items: which judge is better?"
+    ),
     resample: str = typer.Option(
         "inputs", "--resample", metavar="inputs|systems|both", help="What the intervals speak for."
     ),
@@ -62,7 +65,13 @@ def trust_command(
         )
     if resample not in get_args(Resample):
         raise DataError(f"--resample {resample}: choose inputs, systems or both.")
-    card = _card(run, scores, labels, store, resample=cast("Resample", resample), seed=seed, plan_width=plan)
+    if versus is not None and run is None:
+        raise DataError(
+            "--versus compares two runs. Give a run in place of --scores; one file of scores may hold several models."
+        )
+    card = _card(
+        run, scores, labels, store, versus, resample=cast("Resample", resample), seed=seed, plan_width=plan
+    )
     if checked is not None:
         card = with_checked(card, checked)
     if as_json:
@@ -74,7 +83,12 @@ def trust_command(
 
 
 def _card(
-    run: str | None, scores: Path | None, labels: Path | None, store: Path, **settings: Unpack[CardSettings]
+    run: str | None,
+    scores: Path | None,
+    labels: Path | None,
+    store: Path,
+    versus: str | None,
+    **settings: Unpack[CardSettings],
 ) -> Card:
     """The card of a run, or of scores that were made elsewhere."""
     from ..card import card_of_run, judge_card
@@ -84,7 +98,13 @@ def _card(
     said = read_labels(labels) if labels is not None else None
     if scores is None:
         with open_store(store, write=False) as opened:
-            return card_of_run(opened, opened.run(run or "last"), said, **settings)
+            own = opened.run(run or "last")
+            other = None if versus is None else opened.run(versus)
+            if other is not None and other.name == own.name:
+                raise DataError(
+                    f"--versus {versus} is the same run as {run}. Name another one; adjudge runs lists them."
+                )
+            return card_of_run(opened, own, said, other, **settings)
     if said is None:
         raise DataError("--scores needs labels to hold them against. Say where they are with --labels FILE.")
     return judge_card(read_scores(scores), said.labels, n_empty=said.n_empty, run=scores.name, **settings)

@@ -1,7 +1,7 @@
 """GPTScore: from the log-probabilities of a given text to a score, and to what must be seen beside it.
 
 The score is the mean log-probability of the target's tokens after the prompt (Fu et al. 2023, with equal
-weights). It is partly a signal of copying and of length, so the judgment carries both, and the likelihood that
+weights); of two targets that are each asked given the other, the mean of the two. It is partly a signal of copying and of length, so the judgment carries both, and the likelihood that
 the text has without any prompt: whoever reads the score can see when a baseline does as well. Nothing is
 generated here and nothing is searched for in a text.
 """
@@ -24,6 +24,8 @@ class _Beside(msgspec.Struct):
     """What a model that computes likelihoods may say in the text of its reply."""
 
     unconditional: float | None = None
+    parts: tuple[int, ...] = ()
+    """how many of the tokens belong to each target, where there are two"""
 
 
 _decode = msgspec.json.Decoder(_Beside).decode
@@ -31,7 +33,8 @@ _decode = msgspec.json.Decoder(_Beside).decode
 
 def read_likelihood(protocol: Protocol, item: Item | None, reply: Reply) -> Judgment:
     """The mean log-probability as the score of every criterion, with its baselines as notes."""
-    value = mean_logprob(reply.logprobs or ())
+    beside = _said_beside(reply)
+    value = _mean_of_targets(protocol, beside, reply.logprobs or ())
     # Not `unparsed`: there is no reply that could be asked for once more.
     status: Status = "no_reply" if value is None else "ok"
     scores = tuple(
@@ -44,7 +47,7 @@ def read_likelihood(protocol: Protocol, item: Item | None, reply: Reply) -> Judg
         )
         for name in protocol.criteria
     )
-    notes = _beside(reply)
+    notes = _notes(beside, reply)
     if item is not None and protocol.answer.target is not None:
         notes |= baselines(protocol, item)
     return Judgment(scores=scores, call=reply.call, notes=notes)
@@ -57,20 +60,42 @@ def mean_logprob(tokens: tuple[TokenLogprob, ...]) -> float | None:
     return math.fsum(token.logprob for token in tokens) / len(tokens)
 
 
-def _beside(reply: Reply) -> dict[str, str]:
-    notes = {"tokens": str(len(reply.logprobs or ()))}
+def _mean_of_targets(protocol: Protocol, beside: _Beside, tokens: tuple[TokenLogprob, ...]) -> float | None:
+    """The mean of the targets' means: a long source must not drown the response that it is asked with."""
+    n_targets = (protocol.answer.target or "").count(",") + 1
+    if n_targets == 1:
+        return mean_logprob(tokens)
+    if len(beside.parts) != n_targets or sum(beside.parts) != len(tokens):
+        return None
+    means, start = [], 0
+    for count in beside.parts:
+        means.append(mean_logprob(tokens[start : start + count]))
+        start += count
+    told = [mean for mean in means if mean is not None]
+    return math.fsum(told) / n_targets if len(told) == n_targets else None
+
+
+def _said_beside(reply: Reply) -> _Beside:
     try:
-        alone = _decode(reply.text).unconditional if reply.text else None
+        return _decode(reply.text) if reply.text else _Beside()
     except (msgspec.DecodeError, UnicodeEncodeError):
-        alone = None
+        return _Beside()
+
+
+def _notes(beside: _Beside, reply: Reply) -> dict[str, str]:
+    notes = {"tokens": str(len(reply.logprobs or ()))}
+    alone = beside.unconditional
     if alone is not None and math.isfinite(alone):
         notes["unconditional_logprob"] = f"{alone:.6f}"
     return notes
 
 
 def baselines(protocol: Protocol, item: Item) -> dict[str, str]:
-    """What costs nothing and must be beaten: the target's length, and how much of it is copied."""
-    target = protocol.answer.target or ""
+    """What costs nothing and must be beaten: the judged text's length, and how much of it is copied.
+
+    Where the source is asked given the response, it is the response that is judged.
+    """
+    target = _judged_input(protocol)
     words = words_of(_text(item.fields.get(target, "")))
     others = [
         name for name in (*protocol.inputs, *protocol.optional) if name != target and name in item.fields
@@ -81,6 +106,13 @@ def baselines(protocol: Protocol, item: Item) -> dict[str, str]:
     if share is not None:
         notes["copied_bigrams"] = f"{share:.6f}"
     return notes
+
+
+def _judged_input(protocol: Protocol) -> str:
+    """The input that is judged: the first target, or the one that stands before a source that is asked."""
+    first = (protocol.answer.target or "").partition(",")[0].strip()
+    shown = [name for name in protocol.inputs if name != first]
+    return shown[0] if first.startswith("source") and len(shown) == 1 else first
 
 
 def copied_bigrams(words: list[str], source: list[str]) -> float | None:

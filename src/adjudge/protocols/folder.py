@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from ..records import Accepted, Answer, ExampleWords, Given, Language, Protocol, Scale, Task
-from ..render import GIVEN_SLOTS, OWN_SLOTS, slots_of
+from ..render import GIVEN_SLOTS, OWN_SLOTS, slots_of, targets_of
 from .findings import (
     Finding,
     Mistake,
@@ -182,7 +182,7 @@ class _FolderReader:
             fence=self._convert("fence", bool, False),
             not_given=self._convert("not_given", str, "(not given)"),
             criteria=self._criteria(),
-            example_words=self._convert("examples", ExampleWords, None),
+            example_words=self._example_words(user_text),
             system_text=system_text,
             user_text=user_text,
             answer=self._convert("answer", Answer, Answer(reader="free")),
@@ -191,6 +191,13 @@ class _FolderReader:
             imported=self._convert("imported", str, ""),
             folder=str(self.folder),
         )
+
+    def _example_words(self, user_text: str) -> ExampleWords | None:
+        """How examples are introduced. By likelihood they are shown as the item is, and need no words."""
+        answer = self.settings.get("answer")
+        if isinstance(answer, dict) and answer.get("reader") == "likelihood":
+            return ExampleWords("", "", "", "") if "examples" in slots_of(user_text) else None
+        return self._convert("examples", ExampleWords, None)
 
     def _criteria(self) -> dict[str, Scale | None]:
         criteria: dict[str, Scale | None] = {}
@@ -294,9 +301,15 @@ class _FolderReader:
 
     def _check_inputs(self, protocol: Protocol) -> None:
         answer, declared = protocol.answer, {*protocol.inputs, *protocol.optional}
-        if answer.target is not None and answer.target not in protocol.inputs:
-            message = f"target '{answer.target}' is not in inputs {list(protocol.inputs)}."
-            self._problem("bad-answer", message, "Name one of the inputs.", steps=("answer", "target"))
+        targets = targets_of(protocol)
+        for name in targets:
+            if name not in protocol.inputs:
+                message = f"target '{name}' is not in inputs {list(protocol.inputs)}."
+                self._problem("bad-answer", message, "Name one of the inputs.", steps=("answer", "target"))
+        if len(targets) > 2 or len(set(targets)) < len(targets):
+            message = f"target '{answer.target}' names {len(targets)} inputs."
+            todo = "Name one, or two different ones that are each asked given the other."
+            self._problem("bad-answer", message, todo, steps=("answer", "target"))
         if answer.evidence is not None and not declared & _QUOTED:
             message = "evidence is looked for in the input 'response' (or response_a, response_b), and there is none."
             todo = "Give the judged text that name, or take evidence out of [answer]."
@@ -330,8 +343,9 @@ class _FolderReader:
         # From the settings as they stand: a mistake elsewhere in [answer] does not make the target unused.
         answer = self.settings.get("answer")
         target = answer.get("target") if isinstance(answer, dict) else None
+        targets = [name.strip() for name in target.split(",")] if isinstance(target, str) else []
         for name in (*protocol.inputs, *protocol.optional, *protocol.takes):
-            if name not in shown and name != target and not self._is_in_single_braces(protocol, name):
+            if name not in shown and name not in targets and not self._is_in_single_braces(protocol, name):
                 message = f"'{name}' is declared and no slot {{{{{name}}}}} shows it to the judge."
                 self._problem("unused-input", message, "Show it in user.md, or take it out.", key="inputs")
         if protocol.example_words is not None and "examples" not in shown:

@@ -2,7 +2,16 @@
 
 from .fence import fenced
 from .injection import HIDDEN, INJECTION, suspicions
-from .prompt import GIVEN_SLOTS, OWN_SLOTS, field_text, number_text, problems_of, render, slots_of
+from .prompt import (
+    GIVEN_SLOTS,
+    OWN_SLOTS,
+    field_text,
+    number_text,
+    problems_of,
+    render,
+    slots_of,
+    targets_of,
+)
 
 __all__ = [
     "GIVEN_SLOTS",
@@ -16,4 +25,5 @@ __all__ = [
     "render",
     "slots_of",
     "suspicions",
+    "targets_of",
 ]

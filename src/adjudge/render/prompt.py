@@ -9,8 +9,11 @@ empty takes its line and the blank line after it along.
 from __future__ import annotations
 
 import re
+from copy import copy
 from functools import lru_cache
 from typing import NamedTuple
+
+from msgspec import structs
 
 from ..errors import DataError, ProtocolError
 from ..records import Example, FieldValue, Item, Message, Order, Protocol, Rendered, Rubric, Scale
@@ -110,19 +113,32 @@ def render(protocol: Protocol, item: Item, order: Order = "ab") -> Rendered:
         where = f"item {item.id!r}" + (f" (line {item.line})" if item.line is not None else "")
         raise DataError("\n".join(f"{where}: {problem}" for problem in problems))
     filler = _Filler(protocol, item, order)
-    user = filler.fill(protocol.user_text)
-    messages = [Message("user", user)]
-    # A prompt that pastes the system text into the user text sends it there only.
-    if protocol.system_text and "system_message" not in slots_of(protocol.user_text):
-        messages.insert(0, Message("system", filler.fill(protocol.system_text)))
+    messages = _messages(protocol, filler)
     flags = ["input_missing"] if filler.missing else []
     found = {flag for text in filler.texts.values() for flag in suspicions(text)}
-    target = protocol.answer.target
+    targets = targets_of(protocol)
+    if len(targets) == 2:
+        # Each given the other: what is asked first stands as an answer between the two prompts.
+        messages.append(Message("assistant", filler.texts[targets[0]]))
+        messages += _messages(protocol, filler.exchanged(*targets))
     return Rendered(
         messages=tuple(messages),
         flags=(*flags, *sorted(found)),
-        target=filler.texts[target] if target is not None else None,
+        target=filler.texts[targets[-1]] if targets else None,
     )
+
+
+def _messages(protocol: Protocol, filler: _Filler) -> list[Message]:
+    messages = [Message("user", filler.fill(protocol.user_text))]
+    # A prompt that pastes the system text into the user text sends it there only.
+    if protocol.system_text and "system_message" not in slots_of(protocol.user_text):
+        messages.insert(0, Message("system", filler.fill(protocol.system_text)))
+    return messages
+
+
+def targets_of(protocol: Protocol) -> tuple[str, ...]:
+    """The inputs whose likelihood is asked: none, one, or two that are each asked given the other."""
+    return tuple(name.strip() for name in (protocol.answer.target or "").split(",") if name.strip())
 
 
 class _Filler:
@@ -135,6 +151,14 @@ class _Filler:
         self.texts = {name: field_text(item.fields[name]) for name in shown if name in item.fields}
         if order == "ba":
             self.texts = {_swapped(name, shown): text for name, text in self.texts.items()}
+        self._is_exchanged = False
+
+    def exchanged(self, one: str, other: str) -> _Filler:
+        """The same, with two inputs in each other's place; in the examples, too."""
+        twin = copy(self)
+        twin.texts = {**self.texts, one: self.texts[other], other: self.texts[one]}
+        twin._is_exchanged = not self._is_exchanged
+        return twin
 
     def fill(self, template: str) -> str:
         filled: list[str] = []
@@ -161,9 +185,10 @@ class _Filler:
             self.missing.append(name)
             return protocol.not_given
         known = _constants_of(protocol)
-        if name not in known:
-            known[name] = self._examples() if name == "examples" else _own_value(protocol, name)
-        return known[name]
+        key = f"{name}, exchanged" if self._is_exchanged else name
+        if key not in known:
+            known[key] = self._examples() if name == "examples" else _own_value(protocol, name)
+        return known[key]
 
     def _fenced(self, name: str, text: str, texts: list[str]) -> str:
         return fenced(name, text, texts) if self.protocol.fence else text
@@ -172,6 +197,8 @@ class _Filler:
         words, examples = self.protocol.example_words, self.protocol.examples
         if words is None or not examples:
             return ""
+        if self.protocol.answer.reader == "likelihood":
+            return "\n\n".join(self._demonstration(example) for example in examples)
         blocks = [words.intro]
         counts = {"positive": 0, "negative": 0}
         for example in examples:
@@ -185,6 +212,16 @@ class _Filler:
             lines += [f"{words.judgment}:", self._fenced("judgment", example.judgment, every)]
             blocks.append("\n".join(lines))
         return "\n\n".join(blocks)
+
+    def _demonstration(self, example: Example) -> str:
+        """An example as what is asked of an item: its prompt, and the text that goes on from it."""
+        alone = structs.replace(self.protocol, examples=())
+        shown = _Filler(alone, Item("", example.fields), "ab")
+        targets = targets_of(self.protocol)
+        if self._is_exchanged:
+            shown = shown.exchanged(*targets)
+        # The two filled in turn: the input that is asked first stands where the prompt ends.
+        return shown.fill(alone.user_text) + shown.texts[targets[0]]
 
 
 _MOST_PROTOCOLS = 64
@@ -258,6 +295,11 @@ def _example_part(example: Example, part: str) -> str:
 
 def _example_problems(protocol: Protocol) -> list[str]:
     """Prompts with slots for one example need exactly one; the others take any number."""
+    if protocol.answer.reader == "likelihood" and any(one.kind == "negative" for one in protocol.examples):
+        return [
+            f"protocol {protocol.id} asks how likely a response is after the examples: a negative one would make "
+            "bad responses likelier. Leave negative examples out of the file."
+        ]
     if not any(name.startswith("example.") for name in protocol.alias.values()):
         return []
     if len(protocol.examples) == 1:

@@ -132,7 +132,7 @@ def _rows(cells: Mapping[str, Cell], scale: Scale | None, digits: int, width: in
         for cell in cells.values()
     ]
     names = [safe(system) for system in cells]
-    if width - 4 - max(map(_width, _aligned(rows))) < min(_LEAST_ROOM, max(map(_width, names))):
+    if width - 4 - max(map(n_columns, aligned(rows))) < min(_LEAST_ROOM, max(map(n_columns, names))):
         rows = [row[:-1] for row in rows]
     yield from _named(names, rows, [words.remarks(cell, digits) for cell in cells.values()], width)
 
@@ -141,17 +141,17 @@ def _named(
     names: Sequence[str], rows: Sequence[Sequence[str]], remarks: Sequence[str], width: int
 ) -> Iterable[Line]:
     """Names, numbers in columns, and remarks: on one line where the width allows it, else on several."""
-    numbers = _aligned(rows)
-    room = width - 4 - max(map(_width, numbers))
-    longest = min(_LONGEST_NAME, max(map(_width, names)))
+    numbers = aligned(rows)
+    room = width - 4 - max(map(n_columns, numbers))
+    longest = min(_LONGEST_NAME, max(map(n_columns, names)))
     has_room = room >= min(_LEAST_ROOM, longest)
     for name, text, remark in zip(names, numbers, remarks, strict=True):
         if has_room:
-            line = f"  {_fitted(name, min(room, longest))}  {text}"
+            line = f"  {fitted(name, min(room, longest))}  {text}"
         else:
-            yield f"  {_fitted(name, min(width - 2, longest))}", ""
+            yield f"  {fitted(name, min(width - 2, longest))}", ""
             line = f"    {text}"
-        if remark and _width(line) + 2 + _width(safe(remark)) <= width:
+        if remark and n_columns(line) + 2 + n_columns(safe(remark)) <= width:
             yield f"{line}  {safe(remark)}", ""
             continue
         yield line, ""
@@ -241,15 +241,15 @@ def _foot(summary: Summary, width: int) -> Iterable[Line]:
 
 def _prose(lead: str, text: str, width: int, style: str = "") -> Iterable[Line]:
     """A text broken into lines, those after the first indented under it."""
-    indent = " " * min(_width(lead), 12)
+    indent = " " * min(n_columns(lead), 12)
     line, is_empty = lead, True
     for word in safe(text).split(" "):
-        if not is_empty and _width(line) + 1 + _width(word) > width:
+        if not is_empty and n_columns(line) + 1 + n_columns(word) > width:
             yield line, style
             line, is_empty = indent, True
         line = f"{line}{word}" if is_empty else f"{line} {word}"
         is_empty = False
-        while _width(line) > width:
+        while n_columns(line) > width:
             n = _n_fitting(line, width)
             yield line[:n], style
             line = indent + line[n:]
@@ -259,35 +259,37 @@ def _prose(lead: str, text: str, width: int, style: str = "") -> Iterable[Line]:
 def _n_fitting(text: str, width: int) -> int:
     """How many characters of a text fit into so many columns."""
     n, used = 0, 0
-    while n < len(text) and (used := used + _width(text[n])) <= width:
+    while n < len(text) and (used := used + n_columns(text[n])) <= width:
         n += 1
     return n
 
 
-def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     """Columns of one width each, two spaces apart."""
-    widths = [max(map(_width, column)) for column in zip(*rows, strict=True)]
+    widths = [max(map(n_columns, column)) for column in zip(*rows, strict=True)]
     return [
-        "  ".join(cell + " " * (wide - _width(cell)) for cell, wide in zip(row, widths, strict=True)).rstrip()
+        "  ".join(
+            cell + " " * (wide - n_columns(cell)) for cell, wide in zip(row, widths, strict=True)
+        ).rstrip()
         for row in rows
     ]
 
 
-def _width(text: str) -> int:
+def n_columns(text: str) -> int:
     """How many columns a text takes; Chinese and Korean characters take two."""
     from rich.cells import cell_len
 
     return cell_len(text)
 
 
-def _fitted(text: str, width: int) -> str:
+def fitted(text: str, width: int) -> str:
     """A name in exactly so many columns. A longer one is cut in its middle: ends tell versions apart."""
     from rich.cells import set_cell_size
 
-    if _width(text) <= width:
+    if n_columns(text) <= width:
         return set_cell_size(text, width)
     head = set_cell_size(text, width // 2)
     tail = text
-    while _width(tail) > width - _width(head) - 1:
+    while n_columns(tail) > width - n_columns(head) - 1:
         tail = tail[1:]
     return set_cell_size(f"{head}…{tail}", width)

@@ -87,10 +87,10 @@ def by_group(data: Pairs, kind: Kind) -> Floats:
 
     if not data.has_groups:
         return np.empty(0)
-    return rows(*_tables(data), kind)
+    return rows(*tables(data), kind)
 
 
-def _tables(data: Pairs) -> tuple[Floats, Floats]:
+def tables(data: Pairs) -> tuple[Floats, Floats]:
     """Both sides as inputs × systems, or × places where there are no systems; NaN where there is no item."""
     import numpy as np
 
@@ -124,8 +124,8 @@ def stacked(data: Pairs, columns: Floats, kind: Kind, level: Level) -> Floats:
         x = np.stack([np.round(columns[:, own].mean(axis=1), 12) for own in of_system], axis=1)
         y = np.array([np.round(data.y[own].mean(), 12) for own in of_system])
         return rows(x, np.broadcast_to(y, x.shape), kind)
-    tables = [_tables(data._replace(x=column)) for column in columns]
-    each = rows(np.stack([x for x, _ in tables]), np.stack([y for _, y in tables]), kind)
+    both = [tables(data._replace(x=column)) for column in columns]
+    each = rows(np.stack([x for x, _ in both]), np.stack([y for _, y in both]), kind)
     return _mean_by_counts(each, np.ones(each.shape))
 
 
@@ -189,7 +189,7 @@ def _group_replicates(
         for size in blocks(n_resamples, len(each)):
             yield _mean_by_counts(each[None, :], draw(rng, len(each), size).T)
         return
-    x, y = _tables(data)
+    x, y = tables(data)
     for size in blocks(n_resamples, x.size):
         picked = rng.integers(0, data.n_systems, size=(size, data.n_systems))
         counts = draw(rng, data.n_inputs, size).T if resample == "both" else np.ones((size, data.n_inputs))

@@ -21,7 +21,7 @@ from msgspec import Struct, structs
 from ..records import Estimate
 from .arrays import Numbers, codes, floats, is_constant, same_length
 from .means import mean_interval
-from .regression import as_estimate, filled, fit, fit_strata
+from .regression import Fit, as_estimate, filled, fit, fit_strata
 from .undefined import undefined, without_interval
 
 if TYPE_CHECKING:
@@ -122,10 +122,10 @@ def ppi_difference(
     first = ppi_mean(labels_first, scores_first, clusters=clusters, confidence=confidence)
     second = ppi_mean(labels_second, scores_second, clusters=clusters, confidence=confidence)
     return Corrected(
-        _apart(first.corrected, second.corrected, "PPI++ difference, independent labels"),
+        difference_of(first.corrected, second.corrected, "PPI++ difference, independent labels"),
         _mean(scores, clusters, confidence, None),
-        _apart(first.labels_only, second.labels_only, "difference of means, independent labels"),
-        _apart(first.bias, second.bias, "difference of biases"),
+        difference_of(first.labels_only, second.labels_only, "difference of means, independent labels"),
+        difference_of(first.bias, second.bias, "difference of biases"),
         None,
         None,
     )
@@ -136,19 +136,46 @@ def ppi_stratified(
     scores: Numbers,
     strata: Sequence[Hashable],
     *,
+    clusters: Sequence[Hashable] | None = None,
     limits: tuple[float, float] | None = None,
     confidence: float = 0.95,
-) -> Estimate:
+) -> Corrected:
     """The corrected mean over all items where labels were drawn stratum by stratum, in any proportion.
 
-    Each stratum counts by its share of the items (Fisch et al. 2024, with one slope for all strata).
+    Each stratum counts by its share of the items (Fisch et al. 2024, with one slope for all strata), also in the
+    mean of the labels alone and in the bias. `clusters` says which items share a group, across strata.
     """
     import numpy as np
 
-    same_length(labels, scores, strata)
+    same_length(labels, scores, strata, clusters)
     y, f = floats(labels), floats(scores)
     n_failed = _n_missing(f)
+    flat = np.zeros(len(y))
+    settings = strata, clusters, confidence
+    corrected, fitted = _by_strata(y, f, "PPI++ mean over {} strata", n_failed, limits, *settings)
+    labels_only, _ = _by_strata(y, flat, "mean of the labels over {} strata", 0, limits, *settings)
+    bias, _ = _by_strata(f - y, flat, "mean over {} strata", 0, None, *settings)
+    judge_only = _mean(f, clusters, confidence, limits)
+    if fitted is None:
+        return Corrected(corrected, judge_only, labels_only, bias, None, None)
+    return Corrected(corrected, judge_only, labels_only, bias, fitted.power, fitted.effective_labels)
+
+
+def _by_strata(
+    y: Floats,
+    f: Floats,
+    name: str,
+    n_failed: int,
+    limits: tuple[float, float] | None,
+    strata: Sequence[Hashable],
+    clusters: Sequence[Hashable] | None,
+    confidence: float,
+) -> tuple[Estimate, Fit | None]:
+    """One mean over strata, and the fit behind it."""
+    import numpy as np
+
     of_item, n_strata = codes(strata)
+    groups, n_groups = (None, 0) if clusters is None else codes(clusters)
     counts = np.bincount(of_item[~np.isnan(y)], minlength=n_strata)
     n, n_thin = int(counts.sum()), int((counts < 2).sum())
     if n_strata == 0 or n_thin or n < n_strata + 2:
@@ -157,11 +184,13 @@ def ppi_stratified(
             if n_thin
             else "there are too few labels"
         )
-        return undefined(why, n=n, n_failed=n_failed, unit="label")
-    found = fit_strata(y, f, of_item, n_strata)
+        return undefined(why, n=n, n_failed=n_failed, unit="label"), None
+    found = fit_strata(y, f, of_item, n_strata, groups)
     if found is None:
-        return undefined("the labels do not vary, or are too large", n=n, n_failed=n_failed, unit="label")
-    return as_estimate(found, f"PPI++ mean over {n_strata} strata", "label", n_failed, limits, confidence)
+        why = "the labels do not vary, are too large, or lie in too few groups"
+        return undefined(why, n=n, n_failed=n_failed, unit="label"), None
+    unit = "label" if groups is None else f"group (n={n_groups})"
+    return as_estimate(found, name.format(n_strata), unit, n_failed, limits, confidence), found
 
 
 def ppi_published(
@@ -211,7 +240,7 @@ def _mean(
     return mean_interval(values[kept].tolist(), of_kept, len(values) - len(kept), confidence, limits)
 
 
-def _apart(first: Estimate, second: Estimate, name: str) -> Estimate:
+def difference_of(first: Estimate, second: Estimate, name: str) -> Estimate:
     """The difference of two independent estimates, from the arms of their intervals (Zou and Donner 2008)."""
     n, n_failed = first.n + second.n, first.n_failed + second.n_failed
     if first.value is None or second.value is None:

@@ -101,7 +101,9 @@ def _clustered(
     return (float((sums**2).sum()) * n_groups / df, float(df)) if df > 0 else (math.nan, 0.0)
 
 
-def fit_strata(y: Floats, f: Floats, strata: Codes, n_strata: int) -> Fit | None:
+def fit_strata(
+    y: Floats, f: Floats, strata: Codes, n_strata: int, clusters: Codes | None = None
+) -> Fit | None:
     """The same with labels drawn stratum by stratum: one slope, and each stratum by its share of the items."""
     import numpy as np
 
@@ -129,12 +131,31 @@ def fit_strata(y: Floats, f: Floats, strata: Codes, n_strata: int) -> Fit | None
         # Satterthwaite over the strata, each with its own degrees of freedom.
         parts = float((each**2 / (counts - 1)).sum())
         df = min(float(n_free), float(each.sum()) ** 2 / parts) if parts > 0 else float(n_free)
+        if clusters is not None:
+            # A stratum's residuals are too small by the mean that was fitted to them.
+            inflated = influence * np.sqrt(counts / (counts - 1))[mine] * math.sqrt((n - n_strata) / n_free)
+            by_judge = slope * (f - everywhere[strata]) / n_items
+            together, df = _over_strata(inflated, own, by_judge, clusters, 2 if slope > 0 else 1, df)
+            variance = together + leverage
         value = float((share * (mean_y + slope * (everywhere - mean_f))).sum())
         skewness = float((influence**3).sum()) / variance**1.5 if variance > 0 else 0.0
         of_labels = float((dy**2).sum()) / (n - n_strata)
         is_exact = _on_a_line(float((dy * df_).sum() ** 2), float((df_**2).sum() * (dy**2).sum()))
     found = Fit(value, variance, df, slope, n, n_items, of_labels, of_residuals, floor, skewness, is_exact)
     return found if _is_sound(found) else None
+
+
+def _over_strata(
+    influence: Floats, own: Codes, by_judge: Floats, clusters: Codes, n_fitted: int, df: float
+) -> tuple[float, float]:
+    """The variance from sums of influence per group, where a group has items of several strata."""
+    import numpy as np
+
+    whole = by_judge.copy()
+    whole[own] += influence
+    sums = np.bincount(clusters, weights=whole)
+    of_groups = len(np.unique(clusters[own])) - n_fitted
+    return (float((sums**2).sum()), min(df, float(of_groups))) if of_groups > 0 else (math.nan, 0.0)
 
 
 def _means(values: Floats, places: Codes, sizes: Codes) -> Floats:

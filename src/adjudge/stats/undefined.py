@@ -27,6 +27,15 @@ def cautioned(method: str, cautions: list[str]) -> str:
     return f"{method}{_CAUTION}{'; '.join(cautions)}" if cautions else method
 
 
+def remarked(method: str, remark: str) -> str:
+    """The method with a remark on how it was made, before the caution or the reason that it ends with."""
+    for sign in (_NO_INTERVAL, _CAUTION):
+        name, found, rest = method.partition(sign)
+        if found:
+            return f"{name}, {remark}{found}{rest}"
+    return f"{method}, {remark}"
+
+
 def reason(estimate: Estimate) -> str:
     """Why an estimate lacks its value or its interval; empty where it lacks nothing."""
     method = estimate.method.partition(_CAUTION)[0]

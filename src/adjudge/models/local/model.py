@@ -17,11 +17,10 @@ from pathlib import Path
 from time import perf_counter
 from typing import NamedTuple, TypeVar
 
-import msgspec
-
 from ...errors import ModelError
-from ...records import Call, Message, Reply, TokenLogprob
+from ...records import Call, Reply, TokenLogprob
 from ..base import Model, Parameters, Price, failed
+from ..passages import Passage, passages_of, said_beside
 from .generating import CONTEXT, PLACES, reply_of, request_for
 from .library import VERSION, check_installed
 from .scorer import Scored, Scorer, TooLong, Unscored
@@ -38,7 +37,7 @@ DOES_NOT_FOLLOW = (
 
 class _Waiting(NamedTuple):
     call: Call
-    prompt: str
+    first: Passage
     answer: asyncio.Future[Reply]
 
 
@@ -71,7 +70,7 @@ class LocalModel(Model):
         self._some = ThreadPoolExecutor(PLACES, "adjudge-generate")
         self._waiting: list[_Waiting] = []
         self._worker: asyncio.Task[None] | None = None
-        self._last_prompt = ""
+        self._last = Passage("", "")
         self._alone: dict[str, float] = {}
         self._fault: ModelError | None = None
         self._is_closed = False
@@ -97,10 +96,11 @@ class LocalModel(Model):
             raise ModelError(f"{self.name} was closed. Make another object for further calls.")
         if call.kind != "likelihood":
             return await self._in(self._some, lambda: self._generate(call, params))
-        if not (call.target or "").strip():
+        asked = passages_of(call)
+        if not all(passage.target.strip() for passage in asked):
             return failed(call, "bad_reply", "the text to be scored is empty: it has no likelihood")
         answer: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
-        self._waiting.append(_Waiting(call, prompt_of(call.messages), answer))
+        self._waiting.append(_Waiting(call, asked[0], answer))
         if self._worker is None or self._worker.done():
             self._worker = asyncio.create_task(self._work())
         return await answer
@@ -133,37 +133,41 @@ class LocalModel(Model):
                     waiting.answer.set_result(reply)
 
     def _next(self) -> _Waiting | None:
-        """Of those that still wait, the one whose prompt shares most with the last; the first of equals."""
+        """Of those that still wait, the one that shares most of its beginning with the last; the first of equals."""
         self._waiting = [one for one in self._waiting if not one.answer.done()]
         if not self._waiting:
             return None
-        best = max(
-            range(len(self._waiting)),
-            key=lambda n: (n_shared(self._waiting[n].prompt, self._last_prompt), -n),
-        )
+        best = max(range(len(self._waiting)), key=lambda n: (*self._nearness(self._waiting[n]), -n))
         chosen = self._waiting.pop(best)
-        self._last_prompt = chosen.prompt
+        self._last = chosen.first
         return chosen
+
+    def _nearness(self, one: _Waiting) -> tuple[int, int]:
+        """How many characters of the prompt and, where that is the same, of the target are those of the last."""
+        (prompt, target), last = one.first, self._last
+        return n_shared(prompt, last.prompt), n_shared(target, last.target) if prompt == last.prompt else 0
 
     def _likelihood(self, call: Call) -> Reply:
         started = perf_counter()
-        target = call.target or ""
+        scored: list[Scored] = []
+        alone: list[float] = []
         try:
             scorer = self._loaded()
-            given = scorer.score(prompt_of(call.messages), target, lambda: self._is_closed)
-            self.n_evaluated += given.evaluated
-            alone = self._unconditional(scorer, target)
+            for prompt, target in passages_of(call):
+                scored.append(scorer.score(prompt, target, lambda: self._is_closed))
+                self.n_evaluated += scored[-1].evaluated
+                alone.append(self._unconditional(scorer, target))
         except TooLong as long:
             return failed(call, "too_long", f"{long}.", perf_counter() - started)
         except Unscored as why:
             return failed(call, "bad_reply", f"{why}.", perf_counter() - started)
+        tokens_in = sum(one.tokens_in for one in scored)
         return Reply(
             call.key,
-            # The reply has no text of its own; what belongs to the score beside its tokens stands here.
-            text=msgspec.json.encode({"unconditional": alone}).decode(),
-            logprobs=_tokens(given),
-            tokens_in=given.tokens_in,
-            cost_usd=self.cost(given.tokens_in, 0),
+            text=said_beside(alone, [len(one.logprobs) for one in scored]),
+            logprobs=tuple(token for one in scored for token in _tokens(one)),
+            tokens_in=tokens_in,
+            cost_usd=self.cost(tokens_in, 0),
             seconds=perf_counter() - started,
             model_name=self._title(scorer),
             finish="stop",
@@ -253,12 +257,6 @@ class LocalModel(Model):
 
     async def _in(self, threads: ThreadPoolExecutor, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(threads, work)
-
-
-def prompt_of(messages: Collection[Message]) -> str:
-    """The messages as one text to be continued. No chat template: it would make the text an answer to a turn,
-    and a model without one could not be used."""
-    return "\n\n".join(message.content for message in messages)
 
 
 def n_shared(one: str, other: str) -> int:

@@ -1,9 +1,10 @@
 """The log-probability of every token of a given text, after a given beginning, by a model in this process.
 
 Prompt and target are cut into tokens apart, so that the boundary between them does not depend on what stands
-there. What two calls share at their beginning is evaluated once: the context keeps the tokens of the last call,
-and only what differs is evaluated anew. The same call gives the same numbers to the last bit, whatever was
-evaluated before it. One call at a time; nothing here knows of protocols or event loops.
+there. What two calls share at their beginning, prompt or target, is evaluated once: the context keeps the tokens
+of the last call and what was told of them, and only what differs is evaluated anew. The same call gives the same
+numbers to the last bit, whatever was evaluated before it. One call at a time; nothing here knows of protocols or
+event loops.
 """
 
 from __future__ import annotations
@@ -110,13 +111,11 @@ class Scorer:
             raise Unscored("the prompt is empty: the first token has nothing to follow")
         # The last token is not evaluated: what would come after it is not asked.
         tokens = before + after[:-1]
-        known = context.n_shared(tokens, min(len(before) - 1, len(tokens) - 2))
-        rows = context.rows(tokens, len(before) - 1, [[token] for token in after], is_stopped)
-        logprobs = tuple(row[0] for row in rows)
+        logprobs, evaluated = context.logprobs(tokens, len(before) - 1, after, is_stopped)
         if not all(logprob <= 0.0 for logprob in logprobs):
             raise Unscored("the model gives probabilities that are none; its file may be damaged")
         pieces = tuple(library.piece(self.vocab, token) for token in after)
-        return Scored(pieces, logprobs, len(before) + len(after), len(tokens) - known)
+        return Scored(pieces, logprobs, len(before) + len(after), evaluated)
 
     def new_context(self, n_tokens: int) -> int:
         """A context with room for so many tokens, and for some more."""
@@ -150,6 +149,8 @@ class _Context:
         self._scorer = scorer
         self._handle = self._batch = 0
         self._tokens: list[int] = []
+        self._told: list[tuple[int, float] | None] = []
+        """beside each token: the one that followed it in the last call, with its log-probability"""
 
     def close(self) -> None:
         library = self._scorer.library
@@ -158,7 +159,34 @@ class _Context:
         if self._handle:
             library.llama_free(self._handle)
         self._handle = self._batch = 0
-        self._tokens = []
+        self._tokens, self._told = [], []
+
+    def logprobs(
+        self, tokens: list[int], first: int, after: list[int], is_stopped: Callable[[], bool]
+    ) -> tuple[tuple[float, ...], int]:
+        """How likely each of `after` is behind the token at `first` and those that follow; and how many were evaluated."""
+        self._make_room(len(tokens))
+        told = self._told_before(tokens, first, after)
+        if len(told) == len(after):
+            return tuple(told), 0
+        at = first + len(told)
+        n_known = self.n_shared(tokens, min(at, len(tokens) - 2))
+        rows = self.rows(tokens, at, [[token] for token in after[len(told) :]], is_stopped)
+        found = (*told, *(row[0] for row in rows))
+        for place, pair in enumerate(zip(after, found, strict=True), first):
+            self._told[place] = pair
+        return found, len(tokens) - n_known
+
+    def _told_before(self, tokens: list[int], first: int, after: list[int]) -> list[float]:
+        """The log-probabilities at the beginning of a target that the last call has told already."""
+        n_shared = self.n_shared(tokens, len(tokens))
+        found: list[float] = []
+        for place, token in enumerate(after, first):
+            pair = self._told[place] if place < n_shared else None
+            if pair is None or pair[0] != token:
+                break
+            found.append(pair[1])
+        return found
 
     def n_shared(self, tokens: list[int], most: int) -> int:
         """How many tokens at the beginning need no evaluation: at most so many."""
@@ -181,12 +209,13 @@ class _Context:
             part = tokens[start : start + _size_of_next(len(tokens) - start)]
             first_output = max(0, first - start)
             # Nothing is known of the context while, and after, an evaluation fails.
-            del self._tokens[start:]
+            del self._tokens[start:], self._told[start:]
             code = library.process(self._handle, self._batch, part, start, first_output)
             if code != 0:
                 self.close()
                 raise Unscored(f"llama.cpp could not evaluate the text (code {code})")
             self._tokens += part
+            self._told += [None] * len(part)
             for index in range(first_output, len(part)):
                 found.append(self._row(index, wanted[len(found)]))
             start += len(part)
@@ -218,7 +247,7 @@ class _Context:
         if not library.llama_memory_seq_rm(memory, 0, n_tokens, -1):
             library.llama_memory_clear(memory, True)
             n_tokens = 0
-        del self._tokens[n_tokens:]
+        del self._tokens[n_tokens:], self._told[n_tokens:]
         return n_tokens
 
 

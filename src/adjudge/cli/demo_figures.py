@@ -1,0 +1,159 @@
+"""The figures of `adjudge demo`: what likelihoods say of responses whose faults are known, beside what costs nothing.
+
+Reads a finished run and the labels that belong to the demo's items. The labels are true by construction: nobody
+rated anything, so nothing here speaks of people. Prints nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from statistics import median
+from typing import Literal
+
+from msgspec import Struct
+
+from ..data import read_labels
+from ..records import Estimate, Label, Result
+from ..report import Cell, summary_of
+from ..stats import correlate, wilson
+from ..store import RunRow, Store
+
+FAULTS = {
+    "altered-fact": "factuality",
+    "omission": "accuracy",
+    "shuffled": "coherence",
+    "broken-grammar": "fluency",
+    "off-topic": "relevance",
+}
+"""System → the criterion that its responses were made to fail."""
+
+INTACT = "faithful"
+"""The system whose responses have no fault."""
+
+Measure = Literal["likelihood", "length", "copied_bigrams"]
+MEASURES: tuple[Measure, ...] = ("likelihood", "length", "copied_bigrams")
+
+
+class Between(Struct, frozen=True):
+    """How alike the criteria order the same items: Spearman of two of them, over all pairs."""
+
+    lowest: float | None
+    median: float | None
+    highest: float | None
+    n_pairs: int
+    n_items: int
+
+
+class Figures(Struct, frozen=True):
+    """All that the demo shows, as it is written to JSON."""
+
+    run: str
+    is_recorded: bool
+    n_items: int
+    n_scores: int
+    n_failed: int
+    seconds: float
+    systems: dict[str, dict[str, Cell]]
+    labels: dict[str, dict[Measure, Estimate]]
+    """criterion → Spearman with the labels, over items, sources resampled"""
+    faults: dict[str, dict[Measure, Estimate]]
+    """system → the share of sources whose intact response is ahead of the faulty one"""
+    between: Between
+    report: str = ""
+
+
+class _Item(Struct):
+    """What is known of one item, from all its judgments."""
+
+    system: str
+    source: str
+    values: dict[str, float | None] = {}
+    words: float | None = None
+    copied: float | None = None
+
+    def measured(self, measure: Measure, criterion: str) -> float | None:
+        if measure == "likelihood":
+            return self.values.get(criterion)
+        return self.words if measure == "length" else self.copied
+
+
+def figures_of(store: Store, run: RunRow, results: Sequence[Result], labels: Path) -> Figures:
+    """All figures of a finished run over the demo's items."""
+    items = _items(store, run, results)
+    summary = summary_of(store, run)
+    found = [one.spearman.value for one in summary.correlations]
+    pairs = sorted(value for value in found if value is not None)
+    return Figures(
+        run=run.name,
+        is_recorded=any(told["spec"].startswith("replay:") for told in run.manifest["models"]),
+        n_items=summary.n_items,
+        n_scores=summary.n_scores,
+        n_failed=summary.n_failed,
+        seconds=summary.seconds,
+        systems=summary.systems,
+        labels=_with_labels(items, read_labels(labels).labels),
+        faults={system: _ahead(items, system, criterion) for system, criterion in FAULTS.items()},
+        between=Between(
+            pairs[0] if pairs else None,
+            median(pairs) if pairs else None,
+            pairs[-1] if pairs else None,
+            len(pairs),
+            min((one.spearman.n for one in summary.correlations), default=0),
+        ),
+    )
+
+
+def _items(store: Store, run: RunRow, results: Sequence[Result]) -> dict[str, _Item]:
+    items: dict[str, _Item] = {}
+    for result in results:
+        item = items.setdefault(result.item, _Item(result.system, result.group or result.item))
+        item.values[result.criterion] = result.value
+    for judged in store.judgments(run):
+        if judged.item is not None and judged.judgment is not None and judged.item.id in items:
+            notes, item = judged.judgment.notes, items[judged.item.id]
+            item.words = float(notes["words"]) if "words" in notes else item.words
+            item.copied = float(notes["copied_bigrams"]) if "copied_bigrams" in notes else item.copied
+    return items
+
+
+def _with_labels(items: dict[str, _Item], labels: Sequence[Label]) -> dict[str, dict[Measure, Estimate]]:
+    found: dict[str, dict[Measure, Estimate]] = {}
+    for criterion in dict.fromkeys(label.criterion for label in labels):
+        own = [label for label in labels if label.criterion == criterion and label.item in items]
+        found[criterion] = {
+            measure: _correlation(own, items, lambda item, m=measure, c=criterion: item.measured(m, c))  # type: ignore[misc]
+            for measure in MEASURES
+        }
+    return found
+
+
+def _correlation(
+    labels: Sequence[Label], items: dict[str, _Item], measured: Callable[[_Item], float | None]
+) -> Estimate:
+    judged = [items[label.item] for label in labels]
+    values = [measured(item) for item in judged]
+    return correlate(
+        [float("nan") if value is None else value for value in values],
+        [float(label.value) for label in labels],
+        "spearman",
+        "item",
+        groups=[item.source for item in judged],
+        n_failed=sum(value is None for value in values),
+    )
+
+
+def _ahead(items: dict[str, _Item], system: str, criterion: str) -> dict[Measure, Estimate]:
+    """For each source the faulty response against the intact one; equal values count as half."""
+    intact = {item.source: item for item in items.values() if item.system == INTACT}
+    faulty = [item for item in items.values() if item.system == system and item.source in intact]
+    found: dict[Measure, Estimate] = {}
+    for measure in MEASURES:
+        pairs = [
+            (intact[item.source].measured(measure, criterion), item.measured(measure, criterion))
+            for item in faulty
+        ]
+        told = [(good, bad) for good, bad in pairs if good is not None and bad is not None]
+        wins = sum(1.0 if good > bad else 0.5 if good == bad else 0.0 for good, bad in told)
+        found[measure] = wilson(wins, len(told), n_failed=len(pairs) - len(told))
+    return found

@@ -1,0 +1,72 @@
+"""From an estimate and a threshold to an outcome. The interval decides, never the value alone.
+
+The interval is the 95 % one that is printed: a system that is exactly at its threshold is called good by mistake at most
+once in forty, and worse at most once in forty.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+
+from msgspec import Struct
+
+from ..records import Estimate
+from ..stats import standard_error, units_needed
+from .shapes import Outcome
+
+_ROUNDING = 1e-9
+
+
+class Needed(Struct, frozen=True):
+    """How many more observations would decide four times in five, if the truth is what it looks like now."""
+
+    n: int | None = None
+    of: str = ""
+
+
+def decided(estimate: Estimate, threshold: float, direction: int) -> Outcome:
+    """Good where the whole interval is on the good side of the threshold, worse where none of it is."""
+    if estimate.low is None or estimate.high is None:
+        return "open"
+    low, high = (estimate.low, estimate.high) if direction > 0 else (-estimate.high, -estimate.low)
+    least = threshold if direction > 0 else -threshold
+    if low >= least - _ROUNDING:
+        return "good"
+    return "worse" if high < least - _ROUNDING else "open"
+
+
+def more_needed(
+    values: Sequence[float],
+    clusters: Sequence[Hashable] | None,
+    threshold: float,
+    limits: tuple[float, float] | None,
+) -> Needed:
+    """How many more items, or groups of items, of the kind that is there."""
+    if not values:
+        return Needed()
+    distance = abs(math.fsum(values) / len(values) - threshold)
+    precision = standard_error(values, clusters)
+    if precision is None:
+        return Needed()
+    of = "item" if clusters is None else "group"
+    if min(values) == max(values):
+        total = _of_equal_values(values[0], threshold, limits)
+    else:
+        total = units_needed(distance, precision.se * math.sqrt(precision.n_units))
+    if total is None:
+        return Needed()
+    return Needed(max(1, total - precision.n_units), of)
+
+
+def _of_equal_values(value: float, threshold: float, limits: tuple[float, float] | None) -> int | None:
+    """All values are one: the interval bounds the share of others, and shrinks with the number of values."""
+    if limits is None:
+        return None
+    end = limits[0] if threshold < value else limits[1]
+    if value in (threshold, end):
+        return None
+    ratio = (value - threshold) / (value - end)
+    if ratio >= 1:
+        return None
+    return math.ceil(math.log(0.05) / math.log1p(-ratio))

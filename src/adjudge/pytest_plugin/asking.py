@@ -1,0 +1,321 @@
+"""`judge`: asks a judge from inside a test, through the store, so that an unchanged test asks nothing.
+
+Knows nothing of pytest. Each call of `judge` or `judge.many` is one run; its name holds the test's name and a hash of
+all that is asked, so that the same test finds its run again and a changed one gets another.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import os
+import re
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from ..errors import AdjudgeError, DataError, ModelError
+from ..models import Model
+from ..records import Item, Protocol
+from .outcome import Origin, Outcome, Outcomes
+
+OPTIONS = (
+    "rubric", "criterion", "steps", "examples", "samples", "estimator", "order", "temperature", "max_tokens", "seed",
+    "reask", "map", "concurrency", "rpm", "tpm", "budget", "price", "key_env",
+)  # fmt: skip
+"""Keyword arguments that are not fields of the item; each means what the flag of `adjudge run` means."""
+
+_NOT_PART_OF_IT = frozenset(("concurrency", "rpm", "tpm", "budget", "price", "key_env"))
+"""Options that change how a run is carried out, not what is asked."""
+
+_RESERVED = ("id", "system", "group", "system_a", "system_b")
+_FILE_FORMS = ("replay:", "fake:script=", "local:")
+RUN_PREFIX = "pytest/"
+
+GENERAL_CRITERION = (
+    "The response does what the task asks for: correctly, completely, and without adding what was not asked."
+)
+"""What is judged by where a protocol takes a criterion and a test gives none."""
+
+Items = str | Path | Sequence[Item | Mapping[str, Any]]
+
+
+class Told(Struct, frozen=True):
+    """One use of `judge`, for the summary and the message of a failed test."""
+
+    outcomes: Outcomes
+    is_many: bool
+    asked: int
+    from_store: int
+    cost_usd: float
+
+
+class CurrentTest:
+    """The test that is running, and what was judged in it."""
+
+    def __init__(self, nodeid: str = "") -> None:
+        self.nodeid = nodeid
+        self.n_items = 0
+        self.told: list[Told] = []
+        self._n_taken = 0
+
+    def next_id(self) -> str:
+        """The id of an item that a test gave none: the test's own, numbered from the second on."""
+        self.n_items += 1
+        return self.nodeid or "item" if self.n_items == 1 else f"{self.nodeid or 'item'} #{self.n_items}"
+
+    def take_new(self) -> list[Told]:
+        """What was judged since this was asked last: in the setup, in the test itself."""
+        new, self._n_taken = self.told[self._n_taken :], len(self.told)
+        return new
+
+
+class Places(Struct, frozen=True):
+    """Where things are: what was configured, and the folder that relative paths are looked up in."""
+
+    model: str | None
+    store: Path
+    root: Path
+
+
+class Judge:
+    """The fixture `judge`: call it for one item, or `many` for a set of them."""
+
+    def __init__(self, places: Places, current: Callable[[], CurrentTest]) -> None:
+        self._places, self._current = places, current
+        self._models: dict[str, Model] = {}
+
+    @property
+    def store(self) -> Path:
+        """The file that holds every reply."""
+        return self._places.store
+
+    def __call__(
+        self,
+        protocol: str | Path | Protocol,
+        item: Mapping[str, Any] | Item | None = None,
+        /,
+        *,
+        model: str | Model | None = None,
+        **given: Any,
+    ) -> Outcome:
+        """Judge one item: its fields by name, or as a mapping. `rubric`, `criterion`, `samples`, … as in `adjudge run`."""
+        __tracebackhide__ = True
+        options = {name: given.pop(name) for name in OPTIONS if name in given}
+        loaded = self._loaded(protocol, options)
+        _check_fields(loaded, given, options)
+        row = _row(item, given)
+        row.setdefault("id", self._current().next_id())
+        outcomes = self._judged(loaded, [row], model, options, is_many=False)
+        return outcomes[0]
+
+    def many(
+        self,
+        protocol: str | Path | Protocol,
+        items: Items,
+        /,
+        *,
+        model: str | Model | None = None,
+        **options: Any,
+    ) -> Outcomes:
+        """Judge a set of items at once: a list of mappings or `Item`s, or a file of items."""
+        __tracebackhide__ = True
+        for name in options:
+            if name not in OPTIONS:
+                raise DataError(f"judge.many has no option {name!r}.{_near(name, OPTIONS)}")
+        if isinstance(items, str | Path):
+            items = self._found(items)
+        loaded = self._loaded(protocol, options)
+        return self._judged(loaded, items, model, options, is_many=True)
+
+    def __repr__(self) -> str:
+        return "judge"
+
+    def close(self) -> None:
+        """Give back what the judges of this session hold."""
+        for model in self._models.values():
+            _await_elsewhere(model)
+        self._models.clear()
+
+    # -- what a call means
+
+    def _loaded(self, protocol: str | Path | Protocol, options: dict[str, Any]) -> Protocol:
+        """The protocol with all that was given to it; what it took is taken out of the options."""
+        __tracebackhide__ = True
+        if isinstance(protocol, Protocol):
+            return protocol
+        from ..protocols import load_protocol
+
+        given: dict[str, Any] = {name: options.pop(name) for name in ("rubric", "criterion", "examples") if name in options}
+        for name in ("rubric", "examples"):
+            if isinstance(given.get(name), str | Path):
+                given[name] = self._found(given[name])
+        if isinstance(options.get("steps"), Sequence) and not isinstance(options["steps"], str):
+            given["steps"] = options.pop("steps")
+        loaded: Protocol = _told_plainly(lambda: load_protocol(self._found(protocol), **given))
+        needs_criterion = "criterion" in loaded.takes and not loaded.criterion_text and loaded.rubric is None
+        if not needs_criterion:
+            return loaded
+        return load_protocol(self._found(protocol), **{**given, "criterion": GENERAL_CRITERION})
+
+    def _found(self, path: str | Path) -> Any:
+        """A relative path from the folder that pytest was started in, or from the root of the tests."""
+        if not Path(path).is_absolute() and not Path(path).exists() and (self._places.root / path).exists():
+            return self._places.root / path
+        return path
+
+    def _model(self, spec: str | Model | None, options: Mapping[str, Any]) -> Model | str:
+        """The judge that is asked. One without a network is kept: a script is played on, a file read once."""
+        __tracebackhide__ = True
+        if isinstance(spec, Model):
+            return spec
+        name = spec or self._places.model
+        if not name:
+            raise ModelError(
+                "no judge is named. Give one with --adjudge-model, with adjudge_model in pytest's configuration, "
+                "in the variable ADJUDGE_MODEL, or as judge(…, model=…)."
+            )
+        from ..models import parse_model
+
+        where = anchored(name, self._places.root, Path.cwd() if spec else None)
+        key = f"{where} {options.get('price')}"
+        if key not in self._models:
+            made = parse_model(where, key_env=options.get("key_env"), price=options.get("price"))
+            if made.needs_network:
+                return name  # connections belong to the event loop of one run
+            made.name = name
+            self._models[key] = made
+        return self._models[key]
+
+    # -- asking
+
+    def _judged(
+        self,
+        protocol: Protocol,
+        items: Items,
+        model: str | Model | None,
+        options: dict[str, Any],
+        *,
+        is_many: bool,
+    ) -> Outcomes:
+        __tracebackhide__ = True
+        from ..engine import run
+
+        current = self._current()
+        judge = _told_plainly(lambda: self._model(model, options))
+        name = _run_name(current.nodeid, protocol, judge, items, options)
+        done = _told_plainly(
+            lambda: run(items, protocol, judge, store=str(self.store), run=name, **options), is_many=is_many
+        )
+        spec = judge if isinstance(judge, str) else judge.name
+        is_fake = isinstance(judge, Model) and judge.is_fake
+        by_item: dict[str, list[Any]] = {}
+        for result in done.results():
+            by_item.setdefault(result.item, []).append(result)
+        origin = Origin(protocol, spec, is_fake, name, str(self.store))
+        outcomes = Outcomes((Outcome(origin, rows) for rows in by_item.values()), protocol.criteria)
+        progress = done.progress
+        current.told.append(
+            Told(outcomes, is_many, progress.done - progress.cached, progress.cached, progress.cost_usd)
+        )
+        return outcomes
+
+
+def _row(item: Mapping[str, Any] | Item | None, fields: Mapping[str, Any]) -> dict[str, Any]:
+    if isinstance(item, Item):
+        item = {
+            "id": item.id,
+            **{name: getattr(item, name) for name in _RESERVED[1:] if getattr(item, name) is not None},
+            **item.fields,
+        }
+    return {**(item or {}), **fields}
+
+
+def _check_fields(protocol: Protocol, fields: Mapping[str, Any], options: Mapping[str, Any]) -> None:
+    """A keyword that the protocol has no place for is a slip of the pen, and would be ignored in silence."""
+    __tracebackhide__ = True
+    renamed = dict(options.get("map") or {}).values()
+    known = (
+        *protocol.inputs, *protocol.optional, *protocol.at_least_one, *protocol.takes, *protocol.refuses,
+        *protocol.alias.values(), *renamed, *_RESERVED,
+    )  # fmt: skip
+    for name in fields:
+        if name not in known:
+            near = _near(name, (*known, *OPTIONS))
+            raise DataError(
+                f"protocol {protocol.id} has no input {name!r}.{near} It takes {', '.join(protocol.inputs)}."
+            )
+
+
+def _near(name: str, known: Sequence[str]) -> str:
+    found = difflib.get_close_matches(name, known, 1)
+    return f" Did you mean {found[0]!r}?" if found else ""
+
+
+def _run_name(
+    nodeid: str, protocol: Protocol, model: Model | str, items: Items, options: Mapping[str, Any]
+) -> str:
+    """pytest/TEST/HASH, where the hash is of all that decides what is asked and how it is read."""
+    from ..models import parse_model
+    from ..version import __version__
+
+    identity = (parse_model(model) if isinstance(model, str) else model).identity
+    told = {name: repr(value) for name, value in options.items() if name not in _NOT_PART_OF_IT}
+    if isinstance(items, str | Path):
+        content = (
+            hashlib.sha256(Path(items).read_bytes()).hexdigest() if Path(items).is_file() else str(items)
+        )
+    else:
+        content = repr(list(items))
+    parts = (__version__, protocol.id, protocol.digest, identity, sorted(told.items()), nodeid, content)
+    digest = hashlib.blake2b(msgspec.json.encode(parts), digest_size=5).hexdigest()
+    test = re.sub(r"[^\w.-]+", "-", nodeid.rpartition("::")[2].partition("[")[0]) or "session"
+    return f"{RUN_PREFIX}{test}/{digest}"
+
+
+def anchored(spec: str, folder: Path, first: Path | None = None) -> str:
+    """A spec whose file is looked up in a folder (or in `first`, where it is there), wherever a test may go."""
+    for form in _FILE_FORMS:
+        if spec.startswith(form):
+            path = os.path.expanduser(spec.removeprefix(form))
+            if first is not None and (first / path).exists():
+                folder = first
+            return f"{form}{os.path.join(folder, path)}"
+    return spec
+
+
+def _told_plainly(work: Callable[[], Any], *, is_many: bool = True) -> Any:
+    """Do it; a mistake is told without our own frames, and without the file that items pass through."""
+    __tracebackhide__ = True
+    from ..engine import Interrupted
+
+    try:
+        return work()
+    except Interrupted:
+        raise KeyboardInterrupt from None
+    except AdjudgeError as error:
+        told = type(error)(_without_file(str(error), is_many))
+    raise told
+
+
+def _without_file(message: str, is_many: bool) -> str:
+    head, *lines = message.splitlines()
+    if "/adjudge-" not in head or "items.jsonl" not in head:
+        return message
+    lines = [line.strip() for line in lines if "no line can be used" not in line]
+    if is_many:
+        return "\n".join([f"the items: {len(lines)} {'problem' if len(lines) == 1 else 'problems'}", *lines])
+    return "\n".join(line.removeprefix("line 1: ") for line in lines)
+
+
+def _await_elsewhere(model: Model) -> None:
+    """Close a judge in an event loop of its own, so that the test's loop stays as it is."""
+    import asyncio
+
+    thread = threading.Thread(target=lambda: asyncio.run(model.close()), name="adjudge-close")
+    thread.start()
+    thread.join()

@@ -1,0 +1,124 @@
+"""Plots with two axes: scores against what people said, and a curve through bins with an interval each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from hashlib import blake2b
+
+from markupsafe import Markup
+from msgspec import Struct
+
+from . import svg
+from .scales import Domain, tick_text, ticks
+
+_WIDE, _TALL = 340.0, 290.0
+_LEFT, _RIGHT, _TOP, _BOTTOM = 44.0, 8.0, 8.0, 40.0
+_JITTER = 0.022
+"""How far a dot is moved at most, as a share of the axis: whole scores of many items would hide each other."""
+MOST_POINTS = 400
+"""More dots than these show nothing more; which are drawn is decided by a hash of their names."""
+
+
+class Point(Struct, frozen=True):
+    """One item: what the judge said along x, what people said along y."""
+
+    name: str
+    x: float
+    y: float
+
+
+class Bin(Struct, frozen=True):
+    """A place along x with a mean of y, its interval, and how many it rests on."""
+
+    x: float
+    y: float
+    low: float | None
+    high: float | None
+    n: int
+
+
+class Axes(Struct, frozen=True):
+    """The two axes of a plot, with their names."""
+
+    x: Domain
+    y: Domain
+    x_name: str
+    y_name: str
+
+    def at(self, x: float, y: float) -> tuple[float, float]:
+        wide, tall = _WIDE - _LEFT - _RIGHT, _TALL - _TOP - _BOTTOM
+        return _LEFT + self.x.share(x) * wide, _TALL - _BOTTOM - self.y.share(y) * tall
+
+    def drawn(self) -> list[Markup]:
+        parts = []
+        for tick in ticks(self.x):
+            x, _ = self.at(tick, self.y.low)
+            parts.append(svg.line(x, _TOP, x, _TALL - _BOTTOM, "gridline"))
+            parts.append(svg.text(x, _TALL - _BOTTOM + 15, tick_text(tick), "t-muted", anchor="middle"))
+        for tick in ticks(self.y):
+            _, y = self.at(self.x.low, tick)
+            parts.append(svg.line(_LEFT, y, _WIDE - _RIGHT, y, "gridline"))
+            parts.append(svg.text(_LEFT - 6, y + 4, tick_text(tick), "t-muted", anchor="end"))
+        middle = (_LEFT + _WIDE - _RIGHT) / 2
+        parts.append(svg.text(middle, _TALL - 6, self.x_name, "t-muted", anchor="middle"))
+        parts.append(svg.turned_text(11, (_TOP + _TALL - _BOTTOM) / 2, self.y_name, "t-muted"))
+        return parts
+
+    def diagonal(self) -> Markup:
+        low, high = max(self.x.low, self.y.low), min(self.x.high, self.y.high)
+        return svg.line(*self.at(low, low), *self.at(high, high), "ref")
+
+
+def scatter(
+    points: Sequence[Point], axes: Axes, title: str, *, bins: Sequence[Bin] = (), is_same_scale: bool = True
+) -> Markup:
+    """A dot for each item, moved a little and always alike; over them the mean of y at each x."""
+    drawn = sorted(points, key=lambda point: _hash(point.name))[:MOST_POINTS]
+    x_width, y_width = axes.x.high - axes.x.low, axes.y.high - axes.y.low
+    dots = []
+    for point in drawn:
+        x = point.x + (_share(point.name, "x") - 0.5) * 2 * _JITTER * x_width
+        y = point.y + (_share(point.name, "y") - 0.5) * 2 * _JITTER * y_width
+        dots.append(svg.circle(*axes.at(x, y), 2.6, "point"))
+    parts = [
+        *axes.drawn(),
+        *([axes.diagonal()] if is_same_scale else []),
+        svg.group(dots),
+        *_bins(bins, axes),
+    ]
+    said = (
+        f"{len(points):,} items" if len(drawn) == len(points) else f"{len(drawn):,} of {len(points):,} items"
+    )
+    return svg.chart(_WIDE, _TALL, title, parts, desc=f"{said}. {_told(bins)}", view_box=True, css="plot")
+
+
+def curve_with_intervals(bins: Sequence[Bin], axes: Axes, title: str) -> Markup:
+    """A curve through bins with an interval at each; on the diagonal x and y are the same."""
+    parts = [*axes.drawn(), axes.diagonal()]
+    if len(bins) > 1:
+        parts.append(svg.polyline((axes.at(one.x, one.y) for one in bins), "curve"))
+    parts += _bins(bins, axes)
+    return svg.chart(_WIDE, _TALL, title, parts, desc=_told(bins), view_box=True, css="plot")
+
+
+def _bins(bins: Iterable[Bin], axes: Axes) -> list[Markup]:
+    parts = []
+    for one in bins:
+        x, y = axes.at(one.x, one.y)
+        if one.low is not None and one.high is not None:
+            parts.append(svg.line(x, axes.at(one.x, one.low)[1], x, axes.at(one.x, one.high)[1], "whisker"))
+        parts.append(svg.circle(x, y, 4.5, "dot", title=f"at {one.x:.3g}: {one.y:.3g} (n = {one.n:,})"))
+    return parts
+
+
+def _told(bins: Sequence[Bin]) -> str:
+    return "; ".join(f"at {one.x:.3g}: {one.y:.3g} (n = {one.n:,})" for one in bins)
+
+
+def _hash(name: str, salt: str = "") -> bytes:
+    return blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8, key=salt.encode()).digest()
+
+
+def _share(name: str, salt: str) -> float:
+    """A number from 0 to 1 that is always the same for a name."""
+    return int.from_bytes(_hash(name, salt), "big") / 2**64

@@ -1,0 +1,96 @@
+"""Elements of SVG, every text and attribute escaped. Knows nothing of what is drawn.
+
+Coordinates along x may be shares of the width (`"43.2%"`), so that a chart fits its cell without stretching its text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from markupsafe import Markup, escape
+
+from ..text import plain
+
+Along = float | str
+"""A coordinate: in pixels, or as a share of the width."""
+
+
+def chart(
+    width: str | float,
+    height: float,
+    title: str,
+    children: Iterable[Markup],
+    *,
+    desc: str = "",
+    css: str = "",
+    view_box: bool = False,
+) -> Markup:
+    """A whole picture. Its title is what a screen reader says, and what a pointer shows."""
+    box = Markup(' viewBox="0 0 {} {}"').format(_text(width), _text(height)) if view_box else Markup("")
+    named = Markup(' class="{}"').format(css) if css else Markup("")
+    told = Markup("<title>{}</title>").format(plain(title))
+    if desc:
+        told += Markup("<desc>{}</desc>").format(plain(desc))
+    return Markup('<svg role="img" width="{}" height="{}"{}{}>{}{}</svg>').format(
+        _text(width), _text(height), box, named, told, Markup("").join(children)
+    )
+
+
+def group(children: Iterable[Markup], css: str = "", title: str = "") -> Markup:
+    told = Markup("<title>{}</title>").format(plain(title)) if title else Markup("")
+    return Markup('<g class="{}">{}{}</g>').format(css, told, Markup("").join(children))
+
+
+def line(x1: Along, y1: float, x2: Along, y2: float, css: str) -> Markup:
+    return _element("line", css, x1=x1, y1=y1, x2=x2, y2=y2)
+
+
+def rect(
+    x: Along, y: float, width: Along, height: float, css: str, *, rx: float = 0, title: str = ""
+) -> Markup:
+    round_ = {"rx": rx} if rx else {}
+    return _element("rect", css, title, x=x, y=y, width=width, height=height, **round_)
+
+
+def circle(x: Along, y: float, r: float, css: str, title: str = "") -> Markup:
+    return _element("circle", css, title, cx=x, cy=y, r=r)
+
+
+def text(x: Along, y: float, words: str, css: str = "", *, anchor: str = "start", dx: float = 0) -> Markup:
+    shift = Markup(' dx="{}"').format(_text(dx)) if dx else Markup("")
+    return Markup('<text class="{}" x="{}" y="{}" text-anchor="{}"{}>{}</text>').format(
+        css, _text(x), _text(y), anchor, shift, plain(words)
+    )
+
+
+def turned_text(x: float, y: float, words: str, css: str = "") -> Markup:
+    """A text that reads upwards, for the name of a vertical axis."""
+    return Markup(
+        '<text class="{}" transform="translate({} {}) rotate(-90)" text-anchor="middle">{}</text>'
+    ).format(css, _text(x), _text(y), plain(words))
+
+
+def polyline(points: Iterable[tuple[float, float]], css: str) -> Markup:
+    path = " ".join(f"{_text(x)},{_text(y)}" for x, y in points)
+    return Markup('<polyline class="{}" points="{}"/>').format(css, path)
+
+
+def swatch(css: str) -> Markup:
+    """A small square in a chart's colour, for a legend."""
+    return Markup('<svg width="10" height="10" aria-hidden="true">{}</svg>').format(
+        rect(0, 0, 10, 10, css, rx=2)
+    )
+
+
+def _element(name: str, css: str, title: str = "", **attributes: Along) -> Markup:
+    told = Markup("").join(Markup(' {}="{}"').format(key, _text(value)) for key, value in attributes.items())
+    if title:
+        return Markup('<{} class="{}"{}><title>{}</title></{}>').format(name, css, told, plain(title), name)
+    return Markup('<{} class="{}"{}/>').format(name, css, told)
+
+
+def _text(value: Along) -> str:
+    """A coordinate with no more digits than an eye sees."""
+    if isinstance(value, str):
+        return str(escape(value))
+    return f"{value:.1f}".removesuffix(".0")

@@ -1,0 +1,319 @@
+"""The items of a run as a table that can be searched and sorted at once: a copy, made for looking.
+
+Results exist only as judgments to be combined, which takes minutes for a large run, and a
+page must answer in a moment. So one thread per run combines them into an SQLite file of this
+process, in a folder that only its user can read and that ends with the server; the user's
+store is only ever read. A run that grows is followed: items whose judgments changed are
+made anew, the others are not touched.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+
+from ..engine import protocols_of
+from ..errors import AdjudgeError
+from ..records import FieldValue, Item, Message
+from ..store import RunRow, Store, open_store
+from ..store.browsing import (
+    ItemState,
+    item_states,
+    items_between,
+    judged_between,
+    labels_state,
+    reading_of,
+)
+from .index_rows import LabelKey, Row, Said, distance, rows_of, said_by_people
+
+PAGE = 400
+"""Items that are combined and written at a time: some 50 ms, so that a page never waits long for its turn."""
+
+REFRESH_SECONDS = 1.5
+LONGEST_TEXT = 20_000
+ALL_TEXT = 150_000_000
+"""Characters that are searched, of an item and of a run. The index of a text is three times as large as the text."""
+
+COLUMNS = (
+    "id, seq, item, system, system_a, system_b, grp, protocol, criterion, subject, model, status, value, choice, "
+    "samples_gap, judges_gap, orders_gap, n_samples, n_failed, how, flags, said, label, label_gap"
+)
+_SCHEMA = f"""
+CREATE TABLE rows ({COLUMNS.replace("id,", "id INTEGER PRIMARY KEY,", 1)});
+CREATE INDEX rows_seq ON rows (seq);
+CREATE TABLE texts (seq INTEGER PRIMARY KEY, text TEXT NOT NULL);
+"""
+_WORDS = "CREATE VIRTUAL TABLE words USING fts5(text, content='texts', content_rowid='seq', tokenize='trigram')"
+
+
+class Progress:
+    """How far the copy is, for a page to say. Written by one thread, read by many."""
+
+    def __init__(self) -> None:
+        self.done = 0
+        self.total = 0
+        self.is_whole = False
+        """whether all that the store had at the last look is in the copy"""
+        self.is_searchable = False
+        """whether the index of the words is whole; before that, texts are looked through one by one"""
+        self.longest_text = LONGEST_TEXT
+        self.version = 0
+        """grows with every change"""
+        self.fault: AdjudgeError | None = None
+
+
+class RunIndex:
+    """The copy of one run."""
+
+    def __init__(self, path: Path, store_path: Path, run: str) -> None:
+        self._path = path
+        self._store_path = store_path
+        self._run = run
+        self.progress = Progress()
+        self._states: dict[int, ItemState] = {}
+        self._reading = -1
+        self._labels: dict[LabelKey, Said] = {}
+        self._labels_state: tuple[int, int] | None = None
+        self._pool: queue.LifoQueue[sqlite3.Connection] = queue.LifoQueue()
+        self._writing = threading.Lock()
+        self._looked = 0.0
+        self._writer = _connect(path)
+        self._writer.executescript(_SCHEMA)
+        try:
+            self._writer.execute(_WORDS)
+            self._has_words = True
+        except sqlite3.OperationalError:
+            self._has_words = False  # this Python's SQLite was built without FTS5, or before 3.34
+
+    # Looking
+
+    def follow(self, wait_seconds: float = 0.0) -> None:
+        """See to it that the copy catches up with the store; wait for that a little while."""
+        is_due = time.monotonic() - self._looked > REFRESH_SECONDS
+        if is_due and self._writing.acquire(blocking=False):
+            threading.Thread(target=self._catch_up, name=f"index of {self._run}", daemon=True).start()
+        give_up = time.monotonic() + wait_seconds
+        while not self.progress.is_whole and self.progress.fault is None and time.monotonic() < give_up:
+            time.sleep(0.01)
+        if self.progress.fault is not None:
+            raise self.progress.fault
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """A connection to the copy."""
+        try:
+            connection = self._pool.get_nowait()
+        except queue.Empty:
+            connection = _connect(self._path)
+            connection.execute("PRAGMA query_only = ON")
+        try:
+            yield connection
+        finally:
+            self._pool.put(connection)
+
+    def close(self) -> None:
+        """Let go of the file; the thread that fills it is waited for."""
+        self.progress.fault = AdjudgeError("The server is ending.")
+        with self._writing:
+            self._writer.close()
+        while True:
+            try:
+                self._pool.get_nowait().close()
+            except queue.Empty:
+                return
+
+    # Filling
+
+    def _catch_up(self) -> None:
+        """One look at the store, in a thread of its own; `_writing` is held."""
+        try:
+            with open_store(self._store_path, write=False) as store:
+                run = store.run(self._run)
+                self._take_labels(store, run)
+                self._take_items(store, run)
+        except AdjudgeError as fault:
+            self.progress.fault = self.progress.fault or fault
+        finally:
+            self._looked = time.monotonic()
+            self._writing.release()
+
+    def _take_items(self, store: Store, run: RunRow) -> None:
+        reading = reading_of(store, run)
+        states = item_states(store, run)
+        if reading != self._reading:
+            self._states, self._reading = {}, reading
+        changed = sorted(seq for seq, state in states.items() if self._states.get(seq) != state)
+        progress = self.progress
+        progress.total = len(states)
+        if not progress.is_whole:
+            progress.longest_text = min(LONGEST_TEXT, max(200, ALL_TEXT // max(1, len(states))))
+        if changed:
+            protocols = protocols_of(store, run)
+            for page in _pages(changed):
+                if progress.fault is not None:
+                    return
+                wanted = set(page)
+                judged = [place for place in judged_between(store, run, page[0], page[-1]) if place.seq in wanted]
+                made = {
+                    seq: rows_of(list(places), protocols)
+                    for seq, places in groupby(judged, key=lambda place: place.seq)
+                }
+                self._write(made, items_between(store, run, page[0], page[-1]))
+                self._states |= {seq: states[seq] for seq in page}
+                progress.done = len(self._states)
+        progress.done = len(states)
+        progress.is_whole = True
+        self._take_words()
+
+    def _write(self, made: dict[int, list[Row]], items: dict[int, Item]) -> None:
+        writer = self._writer
+        writer.execute("BEGIN IMMEDIATE")
+        seqs = [(seq,) for seq in made]
+        writer.executemany("DELETE FROM rows WHERE seq = ?", seqs)
+        rows = [self._columns(seq, number, row) for seq, own in made.items() for number, row in enumerate(own)]
+        writer.executemany(f"INSERT INTO rows VALUES ({','.join('?' * len(COLUMNS.split(',')))})", rows)
+        texts = [
+            (seq, _text(items[seq], own, self.progress.longest_text)) for seq, own in made.items() if seq in items
+        ]
+        self._write_texts(texts)
+        writer.execute("COMMIT")
+        self.progress.version += 1
+
+    def _write_texts(self, texts: Sequence[tuple[int, str]]) -> None:
+        writer = self._writer
+        if self.progress.is_searchable:
+            # The index must be told the old text before the new one.
+            writer.executemany(
+                "INSERT INTO words (words, rowid, text) SELECT 'delete', seq, text FROM texts WHERE seq = ?",
+                [(seq,) for seq, _ in texts],
+            )
+        writer.executemany("INSERT OR REPLACE INTO texts VALUES (?, ?)", texts)
+        if self.progress.is_searchable:
+            writer.executemany("INSERT INTO words (rowid, text) VALUES (?, ?)", texts)
+
+    def _take_words(self) -> None:
+        """Index the words once all rows are there: it takes as long as everything before it."""
+        if self.progress.is_searchable or not self._has_words:
+            return
+        after = -1
+        while self.progress.fault is None:
+            found = self._writer.execute(
+                f"SELECT seq, text FROM texts WHERE seq > ? ORDER BY seq LIMIT {PAGE}", (after,)
+            ).fetchall()
+            if not found:
+                self.progress.is_searchable = True
+                return
+            self._writer.execute("BEGIN IMMEDIATE")
+            self._writer.executemany("INSERT INTO words (rowid, text) VALUES (?, ?)", found)
+            self._writer.execute("COMMIT")
+            after = found[-1][0]
+
+    def _take_labels(self, store: Store, run: RunRow) -> None:
+        """Hold all rows against people again where somebody has labelled since."""
+        state = labels_state(store)
+        if state == self._labels_state:
+            return
+        before, self._labels = self._labels, said_by_people(store.labels(run))
+        self._labels_state = state
+        items = [(item,) for item in {key[0] for key in (*before, *self._labels)}]
+        if not items or not self._states:
+            return
+        writer = self._writer
+        writer.execute("BEGIN IMMEDIATE")
+        writer.execute("CREATE TEMP TABLE labelled (item PRIMARY KEY)")
+        writer.executemany("INSERT INTO labelled VALUES (?)", items)
+        found = writer.execute(
+            "SELECT id, item, criterion, subject, value, choice FROM rows WHERE item IN (SELECT item FROM labelled)"
+        ).fetchall()
+        new = [
+            (*self._held(item, criterion, subject, value, choice), number)
+            for number, item, criterion, subject, value, choice in found
+        ]
+        writer.executemany("UPDATE rows SET label = ?, label_gap = ? WHERE id = ?", new)
+        writer.execute("DROP TABLE labelled")
+        writer.execute("COMMIT")
+        self.progress.version += 1
+
+    def _held(
+        self, item: str, criterion: str, subject: str | None, value: float | None, choice: str | None
+    ) -> tuple[Said | None, float | None]:
+        said = self._labels.get((item, criterion, subject))
+        if isinstance(said, float) and choice is not None:
+            said = None
+        return said, distance(value, choice, said)
+
+    def _columns(self, seq: int, number: int, row: Row) -> tuple[object, ...]:
+        result = row.result
+        return (
+            (seq << 16) + number, seq, result.item, result.system, result.system_a, result.system_b, result.group,
+            result.protocol, result.criterion, result.subject, result.model, result.status, result.value, result.choice,
+            row.samples_gap, row.judges_gap, row.orders_gap, result.n_samples, result.n_failed, result.how,
+            f" {' '.join(result.flags)} " if result.flags else "", row.explanation[:200],
+            *self._held(result.item, result.criterion, result.subject, result.value, result.choice),
+        )  # fmt: skip
+
+
+class Indexes:
+    """The copies of the runs that somebody has looked at since the server was started."""
+
+    def __init__(self, folder: Path, store_path: Path) -> None:
+        self._folder = folder
+        self._store_path = store_path
+        self._of: dict[int, RunIndex] = {}
+        self._lock = threading.Lock()
+
+    def of(self, run: RunRow) -> RunIndex:
+        """The copy of a run, begun if there is none."""
+        with self._lock:
+            if run.id not in self._of or self._of[run.id].progress.fault is not None:
+                path = self._folder / f"{run.id}-{len(list(self._folder.iterdir()))}.db"
+                self._of[run.id] = RunIndex(path, self._store_path, run.name)
+            return self._of[run.id]
+
+    def close(self) -> None:
+        with self._lock:
+            for index in self._of.values():
+                index.close()
+            self._of.clear()
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=30)
+    connection.execute("PRAGMA journal_mode = WAL")
+    # What is lost in a crash is made anew: nothing here has to survive.
+    connection.execute("PRAGMA synchronous = OFF")
+    connection.execute("PRAGMA cache_size = -32000")
+    connection.execute("PRAGMA mmap_size = 1000000000")
+    connection.execute("PRAGMA temp_store = MEMORY")
+    return connection
+
+
+def _pages(seqs: Sequence[int]) -> Iterator[Sequence[int]]:
+    """Numbers of items that lie close together, so that each page is one short range of the store."""
+    page: list[int] = []
+    for seq in seqs:
+        if page and seq - page[0] >= PAGE:
+            yield page
+            page = []
+        page.append(seq)
+    if page:
+        yield page
+
+
+def _text(item: Item, rows: Sequence[Row], most: int) -> str:
+    """What is searched of an item: its name, what judges said, and its fields, the short ones first."""
+    said = dict.fromkeys(row.explanation for row in rows if row.explanation)
+    fields = sorted(map(_field_text, item.fields.values()), key=len)
+    return "\n".join((item.id, *said, *fields))[:most]
+
+
+def _field_text(value: FieldValue) -> str:
+    if isinstance(value, str):
+        return value
+    return "\n".join(part.content if isinstance(part, Message) else part for part in value)

@@ -1,0 +1,144 @@
+"""One item as the report shows it: each prompt and reply word for word, with the places marked that were read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from ..records import FieldValue, Item, Judgment, Message, Status
+from ..store.browsing import Place
+from .text import Span, cut
+
+MOST_CALLS = 4
+"""Replies of one item that are shown; the others are counted."""
+
+
+class ReadScore(Struct, frozen=True):
+    """What was read: a score or a choice, on which rung, or why not."""
+
+    name: str
+    value: str
+    status: Status
+    how: str
+    more: str = ""
+
+
+class Text(Struct, frozen=True):
+    """A text, shortened where it is long, with the places to mark."""
+
+    title: str
+    text: str
+    spans: tuple[Span, ...] = ()
+    n_left_out: int = 0
+
+
+class CallView(Struct, frozen=True):
+    """One call: who was asked, what came back, what was read from it."""
+
+    title: str
+    prompt: tuple[Text, ...]
+    """empty where it is the same as that of the call before"""
+    reply: Text | None
+    reasoning: Text | None
+    error: str
+    read: tuple[ReadScore, ...]
+    flags: tuple[str, ...]
+
+
+class ItemView(Struct, frozen=True):
+    """An item with its replies."""
+
+    item: Item
+    reasons: tuple[str, ...]
+    fields: tuple[Text, ...]
+    calls: tuple[CallView, ...]
+    n_more: int
+
+
+def item_view(item: Item, places: Sequence[Place], reasons: Sequence[str], most: int) -> ItemView:
+    """The item and its first replies; no text is longer than about `most` characters."""
+    parents = {place.call.key: place for place in places if place.call is not None}
+    calls: list[CallView] = []
+    before: tuple[Message, ...] = ()
+    for place in places[:MOST_CALLS]:
+        messages = place.call.messages if place.call is not None else ()
+        parent = parents.get(place.call.parent or "") if place.call is not None else None
+        calls.append(_call(place, parent, () if messages == before else messages, most))
+        before = messages
+    fields = tuple(_shortened(name, field_text(value), most) for name, value in item.fields.items())
+    return ItemView(item, tuple(reasons), fields, tuple(calls), max(0, len(places) - MOST_CALLS))
+
+
+def field_text(value: FieldValue) -> str:
+    """A field as one text: a list line by line, a transcript with its roles."""
+    if isinstance(value, str):
+        return value
+    return "\n".join(part if isinstance(part, str) else f"{part.role}: {part.content}" for part in value)
+
+
+def _call(place: Place, parent: Place | None, messages: Sequence[Message], most: int) -> CallView:
+    about = place.about
+    judgment = place.judgment
+    is_reask = about.kind == "reask"
+    read_from = parent.judgment if is_reask and parent is not None else judgment
+    reply = reasoning = None
+    if place.reply is not None:
+        spans = _spans(read_from, is_reask)
+        reply = _shortened("reply", place.reply.text, most, spans)
+        if place.reply.reasoning:
+            reasoning = _shortened("thoughts", place.reply.reasoning, most)
+    words = [about.model]
+    if about.order == "ba":
+        words.append("shown as b, a")
+    if about.sample:
+        words.append(f"sample {about.sample + 1}")
+    if about.kind != "generate":
+        words.append({"reask": "asked once more", "likelihood": "likelihood"}.get(about.kind, about.kind))
+    prompt = [_shortened(message.role, message.content, most) for message in messages]
+    if place.call is not None and place.call.target is not None and messages:
+        prompt.append(_shortened("target, whose likelihood is asked", place.call.target, most))
+    return CallView(
+        title=" · ".join(words),
+        prompt=tuple(prompt),
+        reply=reply if reply is not None and reply.text else None,
+        reasoning=reasoning,
+        error="" if place.error is None else f"{place.error.kind.replace('_', ' ')}: {place.error.message}",
+        read=tuple(_read(judgment)) if judgment is not None and not is_reask else (),
+        flags=judgment.flags if judgment is not None else (),
+    )
+
+
+def _spans(judgment: Judgment | None, is_reask: bool) -> list[Span]:
+    """The places in this reply: what a second question brought was read in the second reply."""
+    if judgment is None:
+        return []
+    found = [score.span for score in judgment.scores if (score.how == "reask") == is_reask]
+    if (judgment.choice_how == "reask") == is_reask:
+        found.append(judgment.choice_span)
+    return sorted({span for span in found if span is not None})
+
+
+def _read(judgment: Judgment) -> list[ReadScore]:
+    found = []
+    for score in judgment.scores:
+        name = f"{score.criterion} of {score.subject}" if score.subject else score.criterion
+        value = f"{score.value:.4g}" if score.value is not None else ""
+        said = []
+        if score.confidence is not None:
+            said.append(f"confidence {score.confidence:.2f}")
+        if score.grounded is not None:
+            said.append(f"{score.grounded:.0%} of its evidence found in the response")
+        if score.caught_mass is not None:
+            said.append(f"probability caught {score.caught_mass:.2f}")
+        found.append(ReadScore(name, value, score.status, score.how or "", ", ".join(said)))
+    if judgment.choice_status is not None:
+        found.append(
+            ReadScore("choice", judgment.choice or "", judgment.choice_status, judgment.choice_how or "")
+        )
+    return found
+
+
+def _shortened(title: str, text: str, most: int, spans: Sequence[Span] = ()) -> Text:
+    kept, moved, n_left_out = cut(text, most, spans)
+    return Text(title, kept, tuple(moved), n_left_out)

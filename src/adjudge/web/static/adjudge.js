@@ -1,0 +1,166 @@
+/* Adjudge: what the live pages do beyond links and forms. Every page works without this file, but for
+   following a run, filtering while typing, and keys.
+
+   Markup that it knows:
+     [data-theme-switch]           a button that changes the theme (key t)
+     [data-copy="TEXT"]            a button that copies an address
+     form[data-instant="#ID"]      a filter: while it is changed, the element #ID is fetched anew (…&part=1)
+     [data-live="URL"]             asked every two seconds; the answer {version, html, is_live} takes its place
+     table[data-rows]              j and k move, Enter opens the link of the row
+     a[rel=prev], a[rel=next]      k and j, or the arrows, where there is no table
+     #help                         a dialog (key ?) */
+"use strict";
+(() => {
+  const root = document.documentElement;
+  const storage = { get: (name) => { try { return localStorage.getItem(name); } catch { return null; } },
+                    set: (name, value) => { try { localStorage.setItem(name, value); } catch { /* private window */ } } };
+
+  // Before the body is there, so that no page flashes in the other theme.
+  const chosen = storage.get("adjudge-theme");
+  if (chosen === "light" || chosen === "dark") root.dataset.theme = chosen;
+
+  function switchTheme() {
+    const isDark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+    root.dataset.theme = isDark ? "light" : "dark";
+    storage.set("adjudge-theme", root.dataset.theme);
+  }
+
+  /* Put fragments of our own server in place; what was open stays open. */
+  function replace(element, html) {
+    const open = [...element.querySelectorAll("details")].map((one) => one.open);
+    element.innerHTML = html;
+    element.querySelectorAll("details").forEach((one, index) => { if (open[index]) one.open = true; });
+  }
+
+  function follow(element) {
+    let version = element.dataset.version;
+    const ask = async () => {
+      if (!element.isConnected) return;
+      let wait = 2000;
+      if (!document.hidden) {
+        try {
+          const url = new URL(element.dataset.live, location.href);
+          url.searchParams.set("version", version);
+          const response = await fetch(url, { headers: { Accept: "application/json" } });
+          if (response.ok) {
+            const told = await response.json();
+            if (told.version !== version) {
+              version = told.version;
+              const current = position();
+              replace(element, told.html);
+              if (current >= 0) mark(current);
+            }
+            if (!told.is_live) return;
+          } else wait = 10000;
+        } catch { wait = 10000; }
+      }
+      setTimeout(ask, wait);
+    };
+    setTimeout(ask, 1000);
+  }
+
+  function filterInstantly(form) {
+    const target = document.querySelector(form.dataset.instant);
+    if (!target) return;
+    let timer = 0, turn = 0;
+    const query = () => {
+      const told = new URLSearchParams();
+      for (const [name, value] of new FormData(form)) if (value !== "") told.append(name, value);
+      return told;
+    };
+    const update = async () => {
+      const mine = ++turn;
+      const told = query();
+      const shown = `${form.getAttribute("action")}?${told}`;
+      told.set("part", "1");
+      try {
+        const response = await fetch(`${form.getAttribute("action")}?${told}`);
+        if (!response.ok || mine !== turn) return;
+        target.innerHTML = await response.text();
+        history.replaceState(null, "", shown);
+      } catch { form.requestSubmit(); }
+    };
+    form.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(update, 120); });
+    form.addEventListener("submit", (event) => { event.preventDefault(); clearTimeout(timer); update(); });
+  }
+
+  const rows = () => [...document.querySelectorAll("table[data-rows] tbody tr")].filter((row) => row.querySelector("a[href]"));
+  const position = () => rows().findIndex((row) => row.classList.contains("is-current"));
+
+  function mark(index) {
+    const all = rows();
+    all.forEach((row) => row.classList.remove("is-current"));
+    const row = all[Math.max(0, Math.min(all.length - 1, index))];
+    if (!row) return;
+    row.classList.add("is-current");
+    row.scrollIntoView({ block: "nearest" });
+  }
+
+  function move(step) {
+    if (rows().length) {
+      const here = position();
+      mark(here < 0 ? 0 : here + step);
+      return;
+    }
+    const link = document.querySelector(`a[rel=${step > 0 ? "next" : "prev"}][href]`);
+    if (link) location.assign(link.href);
+  }
+
+  function openHelp() {
+    const help = document.getElementById("help");
+    if (!help) return;
+    if (help.open) help.close(); else help.showModal();
+  }
+
+  const KEYS = {
+    t: switchTheme,
+    "?": openHelp,
+    "/": () => { const search = document.querySelector("input[type=search]"); if (search) { search.focus(); search.select(); } },
+    j: () => move(1), ArrowDown: () => rows().length && move(1), ArrowRight: () => !rows().length && move(1),
+    k: () => move(-1), ArrowUp: () => rows().length && move(-1), ArrowLeft: () => !rows().length && move(-1),
+    u: () => { const up = document.querySelector("[data-up][href]"); if (up) location.assign(up.href); },
+    Enter: () => { const row = rows()[position()]; if (row) row.querySelector("a[href]").click(); },
+  };
+  // Keys that a page also scrolls by: taken only where they move something.
+  const ONLY_WITH_ROWS = new Set(["ArrowDown", "ArrowUp", "Enter"]);
+
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || event.isComposing) return;
+    const target = event.target;
+    if (target.closest("input, select, textarea, [contenteditable]")) {
+      if (event.key === "Escape") target.blur();
+      return;
+    }
+    if (document.querySelector("dialog[open]") && event.key !== "?") return;
+    const act = Object.hasOwn(KEYS, event.key) ? KEYS[event.key] : null;
+    if (!act || root.dataset.keys === "own") return;
+    if (ONLY_WITH_ROWS.has(event.key) && (!rows().length || (event.key === "Enter" && target.closest("a, button, summary")))) return;
+    if (event.key.startsWith("Arrow") && target.closest(".scroll, .quote.tall")) return;
+    event.preventDefault();
+    act();
+  });
+
+  document.addEventListener("click", async (event) => {
+    const button = event.target.closest("[data-theme-switch], [data-copy], [data-help]");
+    if (button) {
+      if ("themeSwitch" in button.dataset) switchTheme();
+      else if ("help" in button.dataset) openHelp();
+      else {
+        await navigator.clipboard.writeText(new URL(button.dataset.copy, location.href).href);
+        const before = button.textContent;
+        button.textContent = "Copied";
+        setTimeout(() => { button.textContent = before; }, 1200);
+      }
+      return;
+    }
+    // The whole row of a table opens, but a click that selects text does not.
+    const row = event.target.closest("tr.is-link");
+    if (row && !event.target.closest("a, input, button, label, summary") && !String(getSelection())) row.querySelector("a[href]").click();
+  });
+
+  document.addEventListener("DOMContentLoaded", () => {
+    document.querySelectorAll("[data-needs-script][hidden]").forEach((one) => { one.hidden = false; });
+    document.querySelectorAll("[data-live]").forEach(follow);
+    document.querySelectorAll("form[data-instant]").forEach(filterInstantly);
+  });
+})();

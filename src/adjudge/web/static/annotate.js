@@ -1,0 +1,150 @@
+// Sends what a rater presses, and shows the page that the server answers with. Nothing is kept here: a label counts
+// when the server has said so, and the next page is always made by the server. Text is never put together as HTML.
+"use strict";
+(() => {
+  const csrf = document.querySelector('meta[name="csrf"]').content;
+  let isBusy = false;
+  let waiting = [];
+
+  const itemShown = () => document.getElementById("sheet")?.dataset.item ?? "";
+
+  function complain(text) {
+    const place = document.getElementById("problem");
+    if (place) {
+      place.textContent = text;
+      place.hidden = false;
+    }
+  }
+
+  // Takes over the main part of another page of ours; the rest of the frame is the same for all.
+  async function show(address, isNew) {
+    const answer = await fetch(address, { headers: { Accept: "text/html" } });
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const main = page.querySelector("main");
+    if (!main) throw new Error("no page");
+    document.querySelector("main").replaceWith(document.adoptNode(main));
+    // So that the Tab key goes on from here, and a screen reader reads the new item.
+    main.tabIndex = -1;
+    main.focus({ preventScroll: true });
+    document.title = page.title;
+    // The address that names this very item: "the next open one" would lead elsewhere when somebody goes back.
+    const here = document.getElementById("sheet")?.dataset.here ?? address;
+    if (isNew) history.pushState(null, "", here);
+    else history.replaceState(null, "", here);
+  }
+
+  async function go(address, isNew = true) {
+    const before = itemShown();
+    await show(address, isNew);
+    if (itemShown() !== before) {
+      // Keys that were pressed before an item could be read say nothing of it.
+      waiting = [];
+      window.scrollTo(0, 0);
+    }
+    document.querySelector("[autofocus]")?.focus();
+  }
+
+  async function busy(work) {
+    if (isBusy) return;
+    isBusy = true;
+    document.body.classList.add("is-busy");
+    try {
+      await work();
+    } catch {
+      waiting = [];
+      complain("The server does not answer. Labels that it has confirmed are kept; start adjudge annotate again.");
+    } finally {
+      isBusy = false;
+      document.body.classList.remove("is-busy");
+    }
+    const next = waiting.shift();
+    if (next) press(next);
+  }
+
+  function post(address, body) {
+    return busy(async () => {
+      const answer = await fetch(address, {
+        method: "POST",
+        headers: { "Content-Type": "application/json", "X-Adjudge-CSRF": csrf },
+        body: JSON.stringify(body),
+      });
+      const kind = answer.headers.get("Content-Type") ?? "";
+      const said = kind.startsWith("application/json") ? await answer.json() : {};
+      if (answer.ok && said.go) {
+        await go(said.go);
+      } else {
+        waiting = [];
+        complain(said.error ?? "This page is of an earlier start. Open the address in the terminal again.");
+      }
+    });
+  }
+
+  function keyed(key) {
+    return [...document.querySelectorAll("[data-key]")].find((one) => one.dataset.key.split(" ").includes(key));
+  }
+
+  function press(key) {
+    const found = keyed(key);
+    if (found) {
+      if (!found.disabled && found.getAttribute("aria-disabled") !== "true") found.click();
+      return true;
+    }
+    const field = document.querySelector("[data-number]");
+    if (field && /^[0-9.+-]$/.test(key)) {
+      field.focus();
+      field.value = key;
+      return true;
+    }
+    return false;
+  }
+
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || event.isComposing) return;
+    if (event.target instanceof Element && event.target.closest("input, textarea, select")) {
+      if (event.key === "Escape") event.target.blur();
+      return;
+    }
+    if (isBusy) {
+      if (keyed(event.key)) {
+        waiting.push(event.key);
+        event.preventDefault();
+      }
+      return;
+    }
+    if (press(event.key)) event.preventDefault();
+  });
+
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("[data-post]");
+    if (button) {
+      post(button.dataset.post, JSON.parse(button.dataset.body));
+      return;
+    }
+    const link = event.target.closest("a[data-go]");
+    if (link && link.href && !event.ctrlKey && !event.metaKey && !event.shiftKey) {
+      event.preventDefault();
+      busy(() => go(link.href));
+    }
+  });
+
+  document.addEventListener("submit", (event) => {
+    const form = event.target.closest("[data-form]");
+    if (!form) return;
+    event.preventDefault();
+    const body = JSON.parse(form.dataset.body ?? "{}");
+    for (const field of form.querySelectorAll("input[name]")) {
+      // A comma is a decimal point in half of the world; what is no number is refused by the server.
+      body[field.name] = "number" in field.dataset ? asNumber(field.value) : field.value;
+    }
+    post(form.dataset.form, body);
+  });
+
+  function asNumber(text) {
+    const number = Number(text.trim().replace(",", "."));
+    return text.trim() === "" || !Number.isFinite(number) ? text : number;
+  }
+
+  const here = document.getElementById("sheet")?.dataset.here;
+  if (here) history.replaceState(null, "", here);
+  window.addEventListener("popstate", () => busy(() => go(location.href, false)));
+})();

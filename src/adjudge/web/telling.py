@@ -1,0 +1,163 @@
+"""Which items tell most about a run: far from people, failed, worst, most uncertain, most disagreeing.
+
+One pass over the results, keeping a few of each kind; nothing is drawn at random, so the same run always shows the
+same items. Knows nothing of pages.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
+
+from msgspec import Struct
+
+from ..card.join import Joined
+from ..records import Result, Scale
+from ..report.cells import direction
+
+MOST_ITEMS = 20
+_OF_A_KIND = 3
+
+Scales = Mapping[tuple[str, str], Scale | None]
+"""(protocol, criterion) → scale"""
+
+
+class Telling(Struct, frozen=True):
+    """An item and why it is shown."""
+
+    item: str
+    reasons: tuple[str, ...]
+
+
+class _Few:
+    """The few candidates that weigh most; of equals those that came first."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._kept: list[tuple[float, int, str, str]] = []
+        self._n = 0
+
+    def offer(self, weight: float, item: str, reason: str) -> None:
+        self._n += 1
+        entry = (weight, -self._n, item, reason)
+        if any(kept[2] == item for kept in self._kept):
+            return
+        if len(self._kept) < self._most:
+            heapq.heappush(self._kept, entry)
+        else:
+            heapq.heappushpop(self._kept, entry)
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        for _, _, item, reason in sorted(self._kept, reverse=True):
+            yield item, reason
+
+
+def telling_items(
+    results: Iterable[Result],
+    scales: Scales,
+    points: Mapping[str, Joined] | None = None,
+    most: int = MOST_ITEMS,
+) -> list[Telling]:
+    """The most telling items, those farthest from people first. Each kind gives a few; an item may have several reasons."""
+    kinds: dict[str, _Few] = {
+        name: _Few(_OF_A_KIND)
+        for name in ("far", "failed", "worst", "order", "judges", "samples", "unsure", "flagged")
+    }
+    _far_from_people(kinds["far"], points or {})
+    for _, same in groupby(results, key=lambda result: result.item):
+        of_item = list(same)
+        for result in of_item:
+            _look_at(result, scales, kinds)
+        _look_across(of_item, scales, kinds["judges"])
+    return _in_turn(kinds, most)
+
+
+def _look_at(result: Result, scales: Scales, kinds: Mapping[str, _Few]) -> None:
+    """What one result tells by itself."""
+    scale = scales.get((result.protocol, result.criterion))
+    name = f"{result.criterion} of {result.subject}" if result.subject else result.criterion
+    if result.status != "ok":
+        # A refusal or a conflict is rarer than a missing reply, and tells more.
+        weight = {"conflicting": 3.0, "refused": 3.0, "out_of_range": 2.0, "unparsed": 2.0, "truncated": 1.0}
+        kinds["failed"].offer(
+            weight.get(result.status, 0.0), result.item, f"{name}: {result.status.replace('_', ' ')}"
+        )
+    elif result.value is not None and (badness := _badness(result.value, scale)) is not None:
+        kinds["worst"].offer(badness, result.item, f"among the lowest on {name}: {result.value:.4g}")
+    if result.spread:
+        kinds["samples"].offer(
+            result.spread / _width(scale),
+            result.item,
+            f"samples differ on {name} (standard deviation {result.spread:.2f})",
+        )
+    if result.confidence is not None and result.status == "ok":
+        kinds["unsure"].offer(
+            -result.confidence, result.item, f"the judge was least sure of {name} ({result.confidence:.2f})"
+        )
+    if "order_conflict" in result.flags:
+        kinds["order"].offer(0.0, result.item, f"the order shown decided {name}")
+    for flag in ("injection_suspected", "verdict_contradicts_scores"):
+        if flag in result.flags:
+            kinds["flagged"].offer(0.0, result.item, flag.replace("_", " "))
+
+
+def _look_across(of_item: list[Result], scales: Scales, judges: _Few) -> None:
+    """What several judges say of the same thing."""
+    if len({result.model for result in of_item}) < 2:
+        return
+    said: dict[tuple[str, str, str | None], list[Result]] = {}
+    for result in of_item:
+        said.setdefault((result.protocol, result.criterion, result.subject), []).append(result)
+    for (protocol, criterion, _), own in said.items():
+        values = [result.value for result in own if result.value is not None]
+        choices = {result.choice for result in own if result.choice is not None}
+        if len(values) > 1 and max(values) > min(values):
+            apart = (max(values) - min(values)) / _width(scales.get((protocol, criterion)))
+            judges.offer(
+                apart, own[0].item, f"judges differ on {criterion}: {min(values):.4g} and {max(values):.4g}"
+            )
+        elif {"a", "b"} <= choices:
+            judges.offer(1.0, own[0].item, f"judges choose opposite sides on {criterion}")
+
+
+def _far_from_people(far: _Few, points: Mapping[str, Joined]) -> None:
+    for name, joined in points.items():
+        if not joined.is_same_scale:
+            continue
+        for row in joined.labelled():
+            if isinstance(row.answer, float | int) and isinstance(row.label, float | int):
+                apart = abs(row.answer - row.label)
+                if apart:
+                    words = f"{name}: the judge says {row.answer:.4g}, people {row.label:.4g}"
+                    far.offer(apart / _width(joined.scale), row.item, words)
+            elif isinstance(row.answer, str) and isinstance(row.label, str) and row.answer != row.label:
+                weight = 0.5 if "tie" in (row.answer, row.label) else 1.0
+                far.offer(weight, row.item, f"{name}: the judge chose {row.answer}, people {row.label}")
+
+
+def _in_turn(kinds: Mapping[str, _Few], most: int) -> list[Telling]:
+    """One of each kind, then the second of each, so that no kind crowds out the others."""
+    reasons: dict[str, list[str]] = {}
+    queues = [list(few) for few in kinds.values()]
+    for place in range(_OF_A_KIND):
+        for queue in queues:
+            if place < len(queue):
+                item, reason = queue[place]
+                if item in reasons or len(reasons) < most:
+                    reasons.setdefault(item, []).append(reason)
+    return [Telling(item, tuple(dict.fromkeys(own))) for item, own in reasons.items()]
+
+
+def _badness(value: float, scale: Scale | None) -> float | None:
+    """How bad a score is, on one measure for all criteria with ends; none where no end is known as good."""
+    if scale is None or direction(scale) == 0:
+        return None
+    normal = scale.normalized(value)
+    return 1 - normal if normal is not None else -value * direction(scale) / 1e6
+
+
+def _width(scale: Scale | None) -> float:
+    if scale is None or scale.low is None or scale.high is None or scale.high <= scale.low:
+        return 1.0
+    return scale.high - scale.low

@@ -1,0 +1,96 @@
+"""Judged text as HTML that cannot act: escaped, with characters that hide or reverse text made visible.
+
+Knows nothing of templates. Whatever comes out of `shown` and `marked` is safe to stand in a page.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from markupsafe import Markup, escape
+
+Span = tuple[int, int]
+
+# Control characters, overrides of the writing direction, tag characters (text that no reader sees) and halves of
+# characters, which cannot be written as UTF-8.
+_ACTING = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff\U000e0000-\U000e007f]"
+)
+
+
+def plain(text: str) -> str:
+    """The text with acting characters written out, `\\u202e`; for names, titles and attributes."""
+    return _ACTING.sub(lambda found: _written(found[0]), text)
+
+
+def shown(text: str) -> Markup:
+    """The text as HTML, acting characters written out and set apart."""
+    parts = []
+    place = 0
+    for found in _ACTING.finditer(text):
+        parts.append(escape(text[place : found.start()]))
+        parts.append(Markup('<span class="ctl">{}</span>').format(_written(found[0])))
+        place = found.end()
+    parts.append(escape(text[place:]))
+    return Markup("").join(parts)
+
+
+def marked(text: str, spans: Iterable[Span | None], title: str = "") -> Markup:
+    """The text as HTML with the places that were read marked; places outside the text or inside others are left out."""
+    parts = []
+    place = 0
+    for start, end in sorted(span for span in spans if span is not None):
+        if not place <= start < end <= len(text):
+            continue
+        parts.append(shown(text[place:start]))
+        parts.append(Markup('<mark class="span" title="{}">{}</mark>').format(title, shown(text[start:end])))
+        place = end
+    parts.append(shown(text[place:]))
+    return Markup("").join(parts)
+
+
+def cut(text: str, most: int, spans: Iterable[Span | None] = ()) -> tuple[str, list[Span], int]:
+    """A text of at most about `most` characters, its spans moved along, and how many characters were left out.
+
+    The beginning and the end are kept, and what surrounds each span: that is where a judge gives its score.
+    """
+    found = sorted(span for span in spans if span is not None and 0 <= span[0] < span[1] <= len(text))
+    if len(text) <= most:
+        return text, found, 0
+    pieces = _pieces(len(text), most, found)
+    parts: list[str] = []
+    moved: list[Span] = []
+    length = 0
+    left_out = 0
+    end_before = 0
+    for start, end in pieces:
+        if start > end_before:
+            gap = f"\n[… {start - end_before:,} characters …]\n"
+            parts.append(gap)
+            length += len(gap)
+            left_out += start - end_before
+        moved += [(a - start + length, b - start + length) for a, b in found if start <= a and b <= end]
+        parts.append(text[start:end])
+        length += end - start
+        end_before = end
+    return "".join(parts), moved, left_out
+
+
+def _pieces(length: int, most: int, spans: list[Span]) -> list[Span]:
+    """The parts of a text to keep, in order and apart: both ends, and around the first few spans."""
+    around = max(40, most // 8)
+    wanted = [(0, most // 2), (length - most // 4, length)]
+    wanted += [(max(0, a - around), min(length, b + around)) for a, b in spans[:4] if b - a <= most]
+    kept: list[Span] = []
+    for start, end in sorted(wanted):
+        if kept and start <= kept[-1][1]:
+            kept[-1] = (kept[-1][0], max(kept[-1][1], end))
+        else:
+            kept.append((start, end))
+    return kept
+
+
+def _written(character: str) -> str:
+    code = ord(character)
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

@@ -1,0 +1,123 @@
+"""What the tests in a real browser share: Chromium, servers in processes of their own, and a watch over every page.
+
+Nothing is downloaded: the browser is Debian's, driven by playwright. Where either is missing, the tests are
+skipped and say so.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from running import started
+
+CHROMIUM = os.environ.get("ADJUDGE_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+OPTIONS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Any]:
+    """One browser for all tests; each page gets a profile of its own."""
+    if CHROMIUM is None:
+        pytest.skip("there is no Chromium here: `make e2e` installs Debian's")
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        pytest.skip("playwright is not installed: pip install 'adjudge[e2e]'")
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=OPTIONS)
+        yield browser
+        browser.close()
+
+
+class Watched:
+    """A page, and all that happened on it which must not happen."""
+
+    def __init__(self, page: Any, home: str) -> None:
+        self.page = page
+        self.home = home
+        self.problems: list[str] = []
+        page.on("dialog", self._dialog)
+        page.on("console", self._console)
+        page.on("pageerror", lambda error: self.problems.append(f"script error: {error}"))
+        page.on("request", self._request)
+        page.on("popup", lambda opened: self.problems.append(f"opened a window: {opened.url}"))
+
+    def _dialog(self, dialog: Any) -> None:
+        self.problems.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
+
+    def _console(self, message: Any) -> None:
+        # What the policy forbids is said here, even where nothing else would show it.
+        if message.type == "error":
+            self.problems.append(f"console: {message.text}")
+
+    def _request(self, request: Any) -> None:
+        url = urlsplit(request.url)
+        if url.scheme != "data" and f"{url.scheme}://{url.netloc}" != self.home:
+            self.problems.append(f"request to {request.url}")
+
+    def check(self, where: str = "") -> None:
+        """Nothing ran, nothing left this machine, and the page is no wider than its window."""
+        ran = self.page.evaluate("[window.canary, document.title === 'owned']")
+        assert ran == [None, False], f"a script ran on {where or self.page.url}"
+        wide = self.page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+        assert wide <= 0, f"{where or self.page.url} is {wide} pixels wider than the window"
+        assert self.problems == [], f"on {where or self.page.url}"
+
+
+@pytest.fixture
+def watch(chromium: Any) -> Iterator[Callable[..., Watched]]:
+    """Opens an address in a profile of its own; whatever it did wrong fails the test at its end."""
+    opened: list[tuple[Any, Watched]] = []
+
+    def open_page(
+        url: str, *, width: int = 1440, height: int = 900, theme: str = "light", script: bool = True
+    ) -> Watched:
+        profile = chromium.new_context(
+            viewport={"width": width, "height": height}, color_scheme=theme, java_script_enabled=script
+        )
+        page = profile.new_page()
+        page.set_default_timeout(15_000)
+        parts = urlsplit(url)
+        watched = Watched(page, f"{parts.scheme}://{parts.netloc}")
+        opened.append((profile, watched))
+        page.goto(url)
+        return watched
+
+    yield open_page
+    for profile, watched in opened:
+        profile.close()
+        assert watched.problems == []
+
+
+@contextmanager
+def serving(*arguments: str | Path) -> Iterator[str]:
+    """`adjudge view` or `adjudge annotate` in a process of its own; gives the address that it prints."""
+    process: subprocess.Popen[str] = started(*arguments, "--no-browser", PYTHONUNBUFFERED="1")
+    assert process.stdout is not None
+    try:
+        url = process.stdout.readline().strip()
+        if not url.startswith("http://127.0.0.1:"):
+            process.kill()
+            raise AssertionError(f"no address but {url!r}: {process.communicate()[1]}")
+        yield url
+    finally:
+        if process.poll() is None:
+            process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=20)
+    assert "Traceback" not in err, err
+
+
+@pytest.fixture(scope="session")
+def serve() -> Callable[..., Any]:
+    return serving
