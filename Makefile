@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check format proof proof-local bench clean
+.PHONY: demo test check format proof proof-local e2e bench clean
 
 # The stamp is newer than pyproject.toml once all it names is installed.
 $(VENV)/installed: pyproject.toml
@@ -31,6 +31,12 @@ $(VENV)/oracles: $(VENV)/installed
 
 proof: $(VENV)/oracles ## the slow proofs: kills, large replays, coverage of intervals
 	$(BIN)/python -m pytest -m "slow and not embedded" -n 2
+
+# The browser is Debian's own; playwright only drives it and downloads none.
+e2e: $(VENV)/installed ## the pages in a real browser
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[e2e]"
+	command -v chromium >/dev/null || { apt-get update -q && apt-get install -y -q --no-install-recommends chromium fonts-noto-cjk; }
+	$(BIN)/python -m pytest -m browser -n 1 tests/e2e
 
 proof-local: $(VENV)/installed ## the proofs of the embedded judge: some twenty minutes
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[local]"

@@ -225,7 +225,7 @@ def test_a_slip_off_the_scale_is_left_out_and_named() -> None:
         ([scored(f"i{k}", k % 5 + 1) for k in range(9)], [label(f"i{k}", 2) for k in range(9)], "constant"),
         ([scored(f"i{k}", None) for k in range(9)], [label(f"i{k}", 2) for k in range(9)], "failed on every"),
         ([scored("x", 3)], [label("x", 3, criterion="clarity")], "no labels of 'tact'"),
-        ([scored("x", 3)], [label("x", "tie")], "The labels are choices"),
+        ([scored("x", 3)], [label("x", "tie")], "the labels are choices"),
     ],
     ids=[
         "no overlap",
@@ -400,3 +400,45 @@ def test_any_scores_and_labels_give_a_card_without_gaps_in_its_reasons(
     results = [scored("always", 3), *(scored(item, *rest) for item, rest in scores.items())]
     labels = [label(item, value, rater) for (item, rater), value in said.items()]
     assert_explained(judge_card(results, labels, scales={"tact": FIVE}))
+
+
+def test_few_labels_are_said_to_be_too_few() -> None:
+    results, labels = people(40)
+    card = only(results, [one for one in labels if int(one.item[1:]) < 4])
+    assert "cannot be said from 4 labelled items" in card.sentences[0].text
+    assert "label more" in card.sentences[0].text
+    single = only(results, labels[:1])
+    assert "Whether the judge is too kind cannot be said" in single.sentences[1].text
+
+
+def test_too_few_labels_of_each_system_still_correct_the_mean_of_all() -> None:
+    results, labels = people(40)
+    shown = only(results, [one for one in labels if int(one.item[1:]) in (0, 1, 4, 9)])
+    assert shown.corrected["A"].value is None
+    assert "the corrected mean of all systems is" in shown.sentences[1].text
+
+
+def test_a_likelihood_is_on_no_scale_of_peoples() -> None:
+    results, labels = people(60)
+    values = [msgspec.structs.replace(one, value=0.3 * (one.value or 0) - 4) for one in results]
+    scale = Scale(low=None, high=None, best="high")
+    card = judge_card(values, labels, scales={"tact": scale}).criteria["tact"]
+    assert card.item["spearman"].value == pytest.approx(only(results, labels).item["spearman"].value)
+    assert card.bias.value is card.item["exact"].value is card.item["kappa"].value is None
+    assert "cannot be said: the labels are on a scale of their own" in card.sentences[1].text
+    assert "corrected mean of" in card.sentences[1].text
+    assert card.alt_test is not None
+    assert card.alt_test.passes is None
+    assert_explained(judge_card(values, labels, scales={"tact": scale}))
+
+
+def test_two_judges_of_one_criterion_are_not_called_two_criteria() -> None:
+    results, labels = people(60)
+    other = [msgspec.structs.replace(one, model="other", value=6 - (one.value or 0)) for one in results]
+    card = judge_card([*results, *other], labels)
+    assert card.summary[0].text.startswith("Of 2 judges, 'judge' (Spearman")
+    assert "'other' (Spearman" in card.summary[0].text
+    assert len(card.summary) == 4
+    assert card.summary[3].text.startswith(
+        "On 60 items that both answered for 'tact', 'judge' goes with people better"
+    )

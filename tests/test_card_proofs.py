@@ -49,7 +49,7 @@ def topical_chat(real_rows: Rows) -> dict[str, CriterionCard]:
                 n_failed=len(judged["recorded"]) - len(scores),
             )
         )  # fmt: skip
-    return judge_card(results, labels).criteria
+    return judge_card(results, labels, n_resamples=100).criteria
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -154,7 +154,7 @@ def test_summeval_correlates_as_scipy_says(judge: str, criterion: str, real_rows
                 system=item["system"], group=item["group_id"], value=value,
             )
         )  # fmt: skip
-    card = judge_card(results, labels).criteria[criterion]
+    card = judge_card(results, labels, n_resamples=100).criteria[criterion]
     means = {name: sum(row["human"][criterion]["expert"]) / 3 for name, row in items.items()}
     both = [(result, means[result.item]) for result in results if result.value is not None]
     whole = stats.spearmanr([one.value for one, _ in both], [round(mean, 9) for _, mean in both])

@@ -67,7 +67,7 @@ def topical_chat(real_rows: Rows, replies_read: Read) -> dict[str, CriterionCard
                 n_samples=len(readings), n_failed=len(readings) - len(values),
             )
         )  # fmt: skip
-    return judge_card(results, labels).criteria
+    return judge_card(results, labels, n_resamples=100).criteria
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)

@@ -9,6 +9,7 @@ from .version import __version__
 
 if TYPE_CHECKING:
     from .card import trust
+    from .contrast import compare
     from .engine import Run, run, run_async
     from .errors import AdjudgeError
     from .parse import read_choice, read_json, read_score
@@ -46,6 +47,7 @@ __all__ = [
     "Scale",
     "Score",
     "__version__",
+    "compare",
     "load_protocol",
     "read_choice",
     "read_json",
@@ -61,6 +63,7 @@ _HOMES = {
     "run": "engine",
     "run_async": "engine",
     "trust": "card",
+    "compare": "contrast",
     "load_protocol": "protocols",
     "read_choice": "parse",
     "read_json": "parse",

@@ -131,7 +131,7 @@ def _criterion_notes(joined: Joined) -> tuple[str, ...]:
     is_part = 0 < len(labelled) < len(joined.rows)
     if is_part and any(row.probability is None for row in labelled):
         notes.append(
-            f"Of {len(joined.rows)} items {len(labelled)} have labels: corrected means hold if those are a random part "
+            f"Labels on {len(labelled)} of {len(joined.rows)} items: corrected means hold if those are a random part "
             "(adjudge sample draws one)."
         )
     return tuple(notes)

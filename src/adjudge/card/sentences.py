@@ -21,7 +21,6 @@ from .shapes import (
 )
 from .words import count, interval, number, share
 
-
 FEW_ITEMS = 10
 """Items below which a missing interval means that there are too few of them."""
 
@@ -151,6 +150,8 @@ def _against(top: PeopleCeiling) -> str:
 def correction_sentence(card: CriterionCard) -> Sentence:
     """Whether the judge is too kind, and what the means are really."""
     known = {name: mean for name, mean in card.corrected.items() if mean.value is not None}
+    if not known and card.pooled is not None and card.pooled.value is not None:
+        known = {"all systems": card.pooled}
     means = _means(known, card)
     if card.kind == "choices":
         text = means or "A corrected win rate cannot be given: " + _why_not(card) + "."

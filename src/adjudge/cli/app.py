@@ -7,6 +7,8 @@ import typer
 from ..version import __version__
 from .compare import compare_command
 from .demo import demo_command
+from .doctor import doctor_command
+from .gate import gate_command
 from .models import models_app
 from .protocols import protocols_app
 from .reports import export_command, report_command, reread_command, runs_app
@@ -28,6 +30,7 @@ app.command("demo")(demo_command)
 app.command("run")(run_command)
 app.command("report")(report_command)
 app.command("compare")(compare_command)
+app.command("gate")(gate_command)
 app.command("trust")(trust_command)
 app.command("sample")(sample_command)
 app.command("view")(view_command)
@@ -35,6 +38,7 @@ app.command("annotate")(annotate_command)
 app.add_typer(runs_app, name="runs")
 app.command("reread")(reread_command)
 app.command("export")(export_command)
+app.command("doctor")(doctor_command)
 app.add_typer(protocols_app, name="protocols")
 app.add_typer(models_app, name="models")
 

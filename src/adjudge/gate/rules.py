@@ -64,8 +64,8 @@ class Rules(Struct, frozen=True):
 def make_rules(
     config: str | Path | None,
     *,
-    min: Sequence[str] = (),  # noqa: A002  (the flag's own name)
-    max: Sequence[str] = (),  # noqa: A002
+    min: Sequence[str] = (),
+    max: Sequence[str] = (),
     max_drop: Sequence[str] = (),
     max_failed: str | None = None,
     baseline: str | None = None,
@@ -77,19 +77,25 @@ def make_rules(
     """The rules of a file with those of the flags put over them."""
     told = _read_config(config)
     file = told.get("system", ())
-    flags = {"min": min, "max": max, "max_drop": max_drop}
-    tables = {
-        key: {**told.get(key, {}), **dict(_threshold(text, f"--{key.replace('_', '-')}") for text in given)}
-        for key, given in flags.items()
-    }
-    texts = dict(zip(_TEXTS, (baseline, baseline_store, labels, baseline_labels), strict=True))
+
+    def table(key: str, given: Sequence[str]) -> dict[str, float]:
+        flag = f"--{key.replace('_', '-')}"
+        return {**told.get(key, {}), **dict(_threshold(text, flag) for text in given)}
+
+    def text(key: str, given: str | None) -> str | None:
+        return given if given is not None else told.get(key)
+
+    allowed = _allowed(max_failed, "--max-failed") if max_failed is not None else told.get("max_failed")
     rules = Rules(
-        **tables,
-        max_failed=_allowed(max_failed, "--max-failed")
-        if max_failed is not None
-        else told.get("max_failed", DEFAULT_ALLOWED),
-        is_failed_given=max_failed is not None or "max_failed" in told,
-        **{key: given if given is not None else told.get(key) for key, given in texts.items()},
+        min=table("min", min),
+        max=table("max", max),
+        max_drop=table("max_drop", max_drop),
+        max_failed=allowed or DEFAULT_ALLOWED,
+        is_failed_given=allowed is not None,
+        baseline=text("baseline", baseline),
+        baseline_store=text("baseline_store", baseline_store),
+        labels=text("labels", labels),
+        baseline_labels=text("baseline_labels", baseline_labels),
         systems=tuple(systems) or ((file,) if isinstance(file, str) else tuple(file)),
     )
     _check(rules)
@@ -177,10 +183,12 @@ def _read_key(key: str, value: Any, problems: list[str]) -> Any:
         except DataError as error:
             problems.append(str(error))
     elif key == "system":
-        if not (isinstance(value, str) or (isinstance(value, list) and all(isinstance(one, str) for one in value))):
+        if not (
+            isinstance(value, str) or (isinstance(value, list) and all(isinstance(one, str) for one in value))
+        ):
             problems.append("system: give a name, or a list of names.")
     elif not isinstance(value, str):
-        problems.append(f"{key}: give a text, as in {key} = \"main\".")
+        problems.append(f'{key}: give a text, as in {key} = "main".')
     return value
 
 

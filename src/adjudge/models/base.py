@@ -63,8 +63,8 @@ class Model(ABC):
     needs_network: bool = False
     gives_logprobs: bool | None = None
     """none: only asking tells"""
-    gives_likelihood: bool = False
-    """whether it can tell the log-probability of a text that it did not write"""
+    gives_likelihood: bool | None = False
+    """whether it can tell the log-probability of a text that it did not write; none: only asking tells"""
 
     def __init__(self, name: str, price: Price | None = None) -> None:
         self.name = name
@@ -89,7 +89,7 @@ class Model(ABC):
         """`ModelError` for what cannot work, before anything is sent."""
         if params.top_logprobs is not None and self.gives_logprobs is False:
             raise no_logprobs(self.name)
-        if "likelihood" in kinds and not self.gives_likelihood:
+        if "likelihood" in kinds and self.gives_likelihood is False:
             raise ModelError(
                 f"{self.name} cannot tell the likelihood of a given text. "
                 "Use a protocol that asks for a score, or recorded replies with log-probabilities."

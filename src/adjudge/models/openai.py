@@ -15,6 +15,8 @@ from msgspec import Struct
 
 from ..records import Call, Message, Reply, TokenLogprob, TopToken
 from .base import Parameters
+from .completions import PATH as COMPLETIONS
+from .completions import Completions, Likelihoods
 from .faults import Said
 from .keys import Secret
 from .lenient import decode_slowly
@@ -93,8 +95,10 @@ _decode = msgspec.json.Decoder(_Completion).decode
 
 
 class OpenAIModel(RemoteModel):
-    """A model behind chat completions."""
+    """A model behind chat completions; likelihoods come from the completions beside them, if it has any."""
 
+    gives_likelihood = None
+    _likelihoods: Likelihoods | None = None
     droppable: ClassVar[frozenset[str]] = frozenset(
         (
             "temperature",
@@ -106,6 +110,16 @@ class OpenAIModel(RemoteModel):
             "top_logprobs",
         )
     )
+
+    async def ask(self, call: Call, params: Parameters) -> Reply:
+        if call.kind != "likelihood":
+            return await super().ask(call, params)
+        if self._likelihoods is None:
+            asked = Completions(
+                self.name, self._model, self.endpoint, COMPLETIONS, key=self._key, price=self.price, network=self._network
+            )  # fmt: skip
+            self._likelihoods = Likelihoods(asked)
+        return await self._likelihoods.ask(call, params)
 
     def _headers(self, key: Secret | None) -> dict[str, str]:
         return {} if key is None else {"Authorization": f"Bearer {key.reveal()}"}

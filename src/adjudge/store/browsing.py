@@ -74,7 +74,9 @@ def item_at(store: Store, run: RunRow, seq: int) -> Item:
     """One item with its fields."""
     found = items_between(store, run, seq, seq).get(seq)
     if found is None:
-        raise StoreError(f"The run {run.name!r} has no item number {seq + 1}.\nGo back to the list of its items.")
+        raise StoreError(
+            f"The run {run.name!r} has no item number {seq + 1}.\nGo back to the list of its items."
+        )
     return found
 
 

@@ -61,6 +61,11 @@ def primary_code(fault: sqlite3.Error) -> int:
     return -1 if code is None else code & 0xFF
 
 
+def is_explained(fault: sqlite3.Error) -> bool:
+    """Whether SQLite says itself what is wrong with the file."""
+    return primary_code(fault) in _MEANING
+
+
 def store_error(where: Path, fault: Exception) -> StoreError:
     """What a fault means for the user, as an error to raise or to hand to whoever waits."""
     if isinstance(fault, StoreError):

@@ -22,6 +22,7 @@ import shutil
 import sqlite3
 import time
 from collections.abc import Awaitable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -32,7 +33,7 @@ from ..records import Call, Item, Judgment, Label, Reply
 from . import labels, owners, reading, rereading, runs, schema
 from .access import Access, check_pages
 from .calls import Claim
-from .faults import store_error
+from .faults import is_explained, store_error
 from .runs import RunRow, RunStatus
 from .writer import Put
 
@@ -61,7 +62,18 @@ def open_store(path: str | Path, *, write: bool = True, busy_seconds: float = 30
             )
         return Store(Access(where, write=write, busy_seconds=busy_seconds))
     except (sqlite3.Error, OSError) as fault:
+        if isinstance(fault, sqlite3.Error) and not is_explained(fault):
+            _look_for_damage(where)
         raise store_error(where, fault) from fault
+
+
+def _look_for_damage(where: Path) -> None:
+    """A damaged page can make SQLite say anything; raises where that is the reason."""
+    with (
+        suppress(sqlite3.Error, OSError),
+        closing(schema.connect(where, write=False, busy_seconds=1.0)) as looking,
+    ):
+        check_pages(looking, where)
 
 
 class Store:

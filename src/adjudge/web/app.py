@@ -82,6 +82,7 @@ def _view_routes(context: Context) -> list[Route]:
         "/live/runs": runs.live,
         "/live/run": run.live,
         "/live/items": items.live,
+        "/live/compare": compare.live,
         "/api/runs": runs.as_json,
     }
     return [Route(path, endpoint, methods=["GET"]) for path, endpoint in pages.items()]

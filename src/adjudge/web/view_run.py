@@ -92,7 +92,8 @@ class RunPage:
 
         with self._context.reading() as store:
             run = store.run(name)
-            return run_parts(summary_of(store, run), **known_of(store, run))
+            summary = summary_of(store, run)
+            return run_parts(summary, **known_of(store, run, summary))
 
 
 def _done(line: RunLine) -> tuple[int, int]:

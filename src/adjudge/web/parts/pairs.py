@@ -55,7 +55,8 @@ class PairsPart(Struct, frozen=True):
     """One criterion that is decided by a choice."""
 
     name: str
-    rows: tuple[PairRow, ...]
+    rows: tuple[tuple[str, PairRow], ...]
+    """each with no name before it, or in `by_judge` with its judge's"""
     n_hidden: int
     axis: Markup
     matrix: Matrix | None
@@ -88,7 +89,7 @@ def _criterion(summary: Summary, name: str, pairs: Sequence[PairSummary]) -> Pai
     )
     return PairsPart(
         name=name,
-        rows=tuple(_row(pair) for pair in shown),
+        rows=tuple(("", _row(pair)) for pair in shown),
         n_hidden=len(pairs) - len(shown),
         axis=axis(SHARES),
         matrix=_matrix(pairs),

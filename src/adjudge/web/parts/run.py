@@ -96,12 +96,15 @@ def _facts(summary: Summary) -> list[Fact]:
     )
     noun = "Choices" if summary.pairs and not summary.systems else "Scores"
     failed = share(summary.n_failed / summary.n_scores) if summary.n_scores else "–"
-    cost = "not known" if summary.cost_usd is None else f"${summary.cost_usd:,.4f}"
+    calls = f"{summary.n_calls:,} calls"
+    cost = Fact("Cost", "–", f"no price known; {calls}")
+    if summary.cost_usd is not None:
+        cost = Fact("Cost", f"${summary.cost_usd:,.4f}", calls)
     return [
         Fact("Items", f"{summary.n_items:,}", of),
         Fact("Systems", f"{len(systems):,}"),
         Fact(noun, f"{summary.n_scores:,}"),
         Fact("Failed", failed, f"{summary.n_failed:,} of {summary.n_scores:,}" if summary.n_scores else ""),
         Fact("Judges", f"{len(summary.models):,}"),
-        Fact("Cost", cost, f"{summary.n_calls:,} calls"),
+        cost,
     ]

@@ -9,7 +9,15 @@ from msgspec import Struct
 
 from ...records import Scale
 from ...report import Cell, Summary
-from ...report.words import decimals, detectable_text, groups_text, interval, remarks, scale_text
+from ...report.words import (
+    decimals,
+    detectable_text,
+    failures_text,
+    groups_text,
+    interval,
+    number,
+    scale_text,
+)
 from ..charts import Domain, Mark, axis, axis_of_levels, bars, domain_of, histogram, strip
 
 FIRST, LAST = 50, 10
@@ -111,7 +119,17 @@ def _row(
         counts = [(f"{level:g}", _at(cell.distribution, level)) for level in levels]
         spread = bars(counts, f"scores of {system}", tallest=tallest)
     mark = Mark(cell.value, cell.low, cell.high, possible)
-    return ScoreRow(system, cell, strip([mark], domain, title), spread, remarks(cell, digits), judge)
+    return ScoreRow(system, cell, strip([mark], domain, title), spread, _remark(cell, digits), judge)
+
+
+def _remark(cell: Cell, digits: int) -> str:
+    """What failed, what that leaves open, and why an interval is missing; in few words, since the band is drawn."""
+    said = [failures_text(cell.failures)]
+    if cell.n_failed and cell.bounds is not None:
+        said.append(f"{number(cell.bounds.low, digits)} to {number(cell.bounds.high, digits)} possible")
+    if cell.n_samples > cell.n + cell.n_failed and cell.n_samples_failed:
+        said.append(f"{cell.n_samples_failed:,} of {cell.n_samples:,} samples failed")
+    return "; ".join(text for text in (*said, cell.reason) if text)
 
 
 def _levels(scale: Scale | None, cells: Mapping[str, Cell]) -> list[float]:

@@ -3,6 +3,9 @@
 "use strict";
 (() => {
   const csrf = document.querySelector('meta[name="csrf"]').content;
+  // The viewer's script switches the theme and opens the help; its keys mean other things here.
+  document.documentElement.dataset.keys = "own";
+  const SHARED = { t: "[data-theme-switch]", "?": "[data-help]" };
   let isBusy = false;
   let waiting = [];
 
@@ -84,7 +87,7 @@
   }
 
   function press(key) {
-    const found = keyed(key);
+    const found = Object.hasOwn(SHARED, key) ? document.querySelector(SHARED[key]) : keyed(key);
     if (found) {
       if (!found.disabled && found.getAttribute("aria-disabled") !== "true") found.click();
       return true;
@@ -104,6 +107,7 @@
       if (event.key === "Escape") event.target.blur();
       return;
     }
+    if (document.querySelector("dialog[open]")) return;
     if (isBusy) {
       if (keyed(event.key)) {
         waiting.push(event.key);

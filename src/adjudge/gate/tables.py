@@ -1,0 +1,85 @@
+"""A verdict as sections of text and cells, which a terminal and Markdown show alike.
+
+Names stand here as users wrote them: whoever prints a section makes them harmless first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..contrast.tables import Section
+from ..contrast.words import NO_VALUE, interval, number, share
+from ..records import Estimate
+from .shapes import WORDS, Check, Verdict
+
+MEANING = (
+    "A check is good where the whole 95 % interval is on the good side of its threshold, worse where all of it is on the other, "
+    "and open in between. Of several checks the gravest counts: failed, then worse, then open."
+)
+
+
+def sections(verdict: Verdict) -> Iterator[Section]:
+    """The verdict, each check in a sentence, then all in a table."""
+    fake = " [fake]" if verdict.is_fake else ""
+    against = f" against {verdict.baseline}" if verdict.baseline is not None else ""
+    title = f"Gate of {verdict.run}{against}: {WORDS[verdict.outcome]} (exit {verdict.exit_code}){fake}"
+    yield Section(title, (*_sentences(verdict), *(f"! {note}" for note in verdict.notes)), depth=1)
+    columns = (
+        "check",
+        "criterion",
+        "system",
+        "threshold",
+        "found [95 %]",
+        "n",
+        "failed",
+        "outcome",
+        "decides",
+        "remark",
+    )
+    yield Section("Checks", (), columns, tuple(_row(check) for check in verdict.checks))
+    yield Section("How to read this", (MEANING,))
+
+
+def _sentences(verdict: Verdict) -> Iterator[str]:
+    """The checks that are not good, the gravest first; or that all are."""
+    bad = [check for check in verdict.checks if check.outcome != "good"]
+    if not bad:
+        yield (
+            f"All {len(verdict.checks)} checks are good." if len(verdict.checks) > 1 else "The check is good."
+        )
+    for outcome in ("failed", "worse", "open"):
+        for check in bad:
+            if check.outcome == outcome:
+                yield f"{WORDS[check.outcome]}: {check.text}"
+
+
+def _row(check: Check) -> tuple[str, ...]:
+    is_share = check.rule == "max_failed"
+    found = (
+        _percent(check.estimate)
+        if is_share
+        else interval(check.estimate, is_difference=check.rule == "max_drop")
+    )
+    threshold = (
+        f"{check.threshold:g}" if not is_share or check.threshold >= 1 else f"{100 * check.threshold:g} %"
+    )
+    return (
+        check.rule.replace("_", "-"),
+        check.criterion,
+        check.system,
+        threshold,
+        found,
+        str(check.estimate.n),
+        str(check.estimate.n_failed)
+        if not is_share
+        else str(round((check.estimate.value or 0.0) * check.estimate.n)),
+        WORDS[check.outcome],
+        NO_VALUE if check.minimum_detectable is None else f"± {number(check.minimum_detectable)}",
+        "; ".join(check.remarks),
+    )
+
+
+def _percent(estimate: Estimate) -> str:
+    if estimate.value is None or estimate.low is None or estimate.high is None:
+        return NO_VALUE
+    return f"{share(estimate.value)} [{share(estimate.low)}, {share(estimate.high)}]"
