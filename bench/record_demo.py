@@ -1,7 +1,7 @@
 """Writes the recording that `adjudge demo --recorded` plays, from a store in which the demo has judged all its items.
 
-    adjudge demo --limit 60 --store demo.db
-    python bench/record_demo.py demo.db
+adjudge demo --limit 60 --store demo.db
+python bench/record_demo.py demo.db
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ def recorded(path: Path) -> list[dict[str, Any]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("store", type=Path)
     parser.add_argument("--to", type=Path, default=FILE)
     arguments = parser.parse_args()

@@ -2,6 +2,9 @@
 
     python bench/statistics.py [--items 1600] [--resamples 10000]
 
+The promise is Spearman: 15 times as fast as scipy. Kendall of fractions compares all pairs of items, by a matrix product for all
+resamples at once, and is about three times as fast as the sorting of scipy; of whole numbers it counts a small table.
+
 This file has the name of a module of the standard library, and scripts in this folder find it first.
 So it puts the library's module in its place before anything else is imported, and imports the rest late.
 """

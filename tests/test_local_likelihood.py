@@ -203,7 +203,9 @@ def demonstrations(folder: Path, *kinds: str) -> Path:
 
 def test_demonstrations_stand_before_the_source_as_the_item_itself_does(tmp_path: Path) -> None:
     ((plain, _),) = passages_of(as_call("fluency"))
-    ((shown, target),) = passages_of(as_call("fluency", examples=demonstrations(tmp_path, "positive", "positive")))
+    ((shown, target),) = passages_of(
+        as_call("fluency", examples=demonstrations(tmp_path, "positive", "positive"))
+    )
     first = plain.replace(SOURCE, "Source 0.") + "Response 0."
     second = plain.replace(SOURCE, "Source 1.") + "Response 1."
     assert shown == f"{first}\n\n{second}\n\n{plain}"
@@ -239,7 +241,9 @@ def test_a_call_without_an_answer_in_it_asks_for_its_target_alone() -> None:
         ("generated_response, generated_response", "Name one, or two different ones"),
     ],
 )
-def test_a_target_that_is_no_input_is_a_problem_of_the_folder(tmp_path: Path, target: str, words: str) -> None:
+def test_a_target_that_is_no_input_is_a_problem_of_the_folder(
+    tmp_path: Path, target: str, words: str
+) -> None:
     folder = tmp_path / "own"
     folder.mkdir()
     builtin = Path(load_protocol("gptscore/accuracy-both").folder)

@@ -275,13 +275,19 @@ def test_what_an_empty_reply_cost_is_kept_where_the_second_try_fails() -> None:
     assert reply.cost_usd == pytest.approx(25 / 1e6)
 
 
-def test_a_likelihood_cannot_be_asked_of_a_chat() -> None:
-    model = parse_model("http://127.0.0.1:9/v1#judge")
-    with pytest.raises(ModelError, match="likelihood"):
-        model.check(Parameters(), ("likelihood",))
+def test_whether_a_server_tells_likelihoods_shows_only_when_it_is_asked() -> None:
     likelihood = Call("k", "i", "p", (), "m", MESSAGES, kind="likelihood", target="text")
-    with pytest.raises(ModelError, match="likelihood"):
-        asyncio.run(model.ask(likelihood, Parameters()))
+
+    async def ask(server: FakeServer) -> None:
+        model = parse_model(f"{server.url}/v1#judge", network=Network(backoff_seconds=0.01))
+        model.check(Parameters(), ("likelihood",))
+        try:
+            await model.ask(likelihood, Parameters())
+        finally:
+            await model.close()
+
+    with FakeServer([]) as server, pytest.raises(ModelError, match="does not tell the likelihood"):
+        asyncio.run(ask(server))
 
 
 async def probed(server: FakeServer) -> Any:

@@ -89,7 +89,7 @@ def test_a_file_has_at_most_500_lines_and_says_what_it_is_for(path: Path) -> Non
 def test_the_public_names_are_these() -> None:
     assert sorted(adjudge.__all__) == [
         "AdjudgeError", "Call", "Estimate", "Item", "Judgment", "Label", "Message", "Protocol", "Reading", "Reply",
-        "Result", "Rubric", "Run", "Scale", "Score", "__version__", "compare", "load_protocol", "read_choice", "read_json",
+        "Result", "Rubric", "Run", "Scale", "Score", "__version__", "compare", "load_protocol", "rank", "read_choice", "read_json",
         "read_score", "run", "run_async",
         "trust",
     ]  # fmt: skip

@@ -12,7 +12,7 @@ import aiohttp  # noqa: F401
 import numpy  # noqa: F401
 import pytest
 import rich.cells  # noqa: F401
-import scipy.special  # noqa: F401
+import scipy.special
 import scipy.stats  # noqa: F401
 
 import adjudge.engine
@@ -84,7 +84,9 @@ def test_polite(judge):
     )
     name = told(result).split("adjudge runs show ")[1].split()[0]
     with open_store(pytester.path / "adjudge.db", write=False) as store:
-        assert [asked.reply.text for asked in store.asked(store.run(name))] == [POOR.removeprefix("fake:text=")]
+        assert [asked.reply.text for asked in store.asked(store.run(name))] == [
+            POOR.removeprefix("fake:text=")
+        ]
 
 
 def test_a_score_that_does_not_exist_is_no_type_error(pytester: pytest.Pytester) -> None:
@@ -173,7 +175,12 @@ def test_set(judge):
     result = outcome_of(pytester, code, "--adjudge-model", "fake:script=script.jsonl")
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(
-        ["geval/score by fake:script=script.jsonl *: 2.50 [[]*; 4 ok, 1 unparsed", "  i5: none*unparsed", "  no idea", "  i1: 1 *"]
+        [
+            "geval/score by fake:script=script.jsonl *: 2.50 [[]*; 4 ok, 1 unparsed",
+            "  i5: none*unparsed",
+            "  no idea",
+            "  i1: 1 *",
+        ]
     )
 
 
@@ -192,9 +199,7 @@ def test_set(judge):
 def test_a_pair_has_a_choice_and_scores_of_both_sides(pytester: pytest.Pytester) -> None:
     names = ("accuracy", "completeness", "clarity", "actionability", "relevance", "overall")
     part = {"reasoning": "r", "evidence": [], "confidence": 0.9}
-    reply = {
-        name: {"response_a": {**part, "score": 4}, "response_b": {**part, "score": 2}} for name in names
-    }
+    reply = {name: {"response_a": {**part, "score": 4}, "response_b": {**part, "score": 2}} for name in names}
     code = f"""
 import json
 REPLY = {json.dumps(reply)!r}

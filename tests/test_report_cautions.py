@@ -9,6 +9,7 @@ from msgspec import structs
 
 from adjudge.records import Choice, Result, Scale
 from adjudge.report import ModelFacts, RunFacts, Summary, summarise
+from adjudge.stats import position_bias
 
 FIVE = Scale(1, 5, 5, 1)
 FACTS = RunFacts(scales={("p", name): FIVE for name in ("clarity", "depth")})
@@ -184,10 +185,12 @@ def test_order_and_position_are_said_where_they_decide() -> None:
         )  # fmt: skip
 
     rows = [*(duel(n, "a") for n in range(7)), *(duel(n, "tie", "order_conflict") for n in range(7, 10))]
-    summary = summarise(rows, facts=RunFacts(first_shown={"overall": (16, 17)}))
+    facing = position_bias(["first"] * 10, ["second"] * 3 + ["first"] * 7)
+    summary = summarise(rows, facts=RunFacts(orders={"overall": {"": facing}}))
     assert "3 of 10 choices on overall changed" in said(summary, "order_conflict")
     assert "favours the response shown first" in said(summary, "position")
-    fair = summarise(rows[:7], facts=RunFacts(first_shown={"overall": (7, 14)}))
+    steady = position_bias(["first"] * 7, ["second"] * 7)
+    fair = summarise(rows[:7], facts=RunFacts(orders={"overall": {"": steady}}))
     assert not said(fair, "order_conflict")
     assert not said(fair, "position")
 

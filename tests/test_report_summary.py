@@ -13,6 +13,7 @@ import pytest
 
 from adjudge.records import Choice, Result, Scale, Status, Subject
 from adjudge.report import ModelFacts, ProtocolFacts, RunFacts, Summary, summarise
+from adjudge.stats import position_bias
 
 FIVE = Scale(1, 5, 5, 1)
 SCALES = {("p", "clarity"): FIVE, ("p", "depth"): FIVE}
@@ -211,9 +212,31 @@ def test_choice_and_scores_of_one_criterion_do_not_mix() -> None:
     assert [cell["clarity"].n_failed for cell in summary.systems.values()] == [0, 0]
 
 
-def test_the_first_shown_responses_share_is_given_where_it_is_known() -> None:
-    summary = summarise([choice("1", "a")], facts=RunFacts(first_shown={"overall": (15, 20)}))
+def test_how_choices_go_with_the_place_is_given_where_it_is_known() -> None:
+    found = position_bias(["first"] * 15 + ["second"] * 5, [None] * 20)
+    summary = summarise([choice("1", "a")], facts=RunFacts(orders={"overall": {"": found}}))
     assert (summary.position["overall"].value, summary.position["overall"].n) == (0.75, 20)
+    assert summary.order["overall"] == found
+
+
+def test_pairs_shown_in_one_order_cannot_change_with_it() -> None:
+    summary = summarise([choice("1", "a")], facts=RunFacts(parameters={"order": "given"}))
+    (pair,) = summary.pairs["overall"]
+    assert (pair.order_conflicts.value, pair.order_conflicts.n) == (None, 0)
+    assert "one order" in pair.order_conflicts.method
+
+
+def test_a_criterion_with_a_scale_is_a_score_also_where_every_score_of_its_pairs_failed() -> None:
+    rows = [
+        Result(
+            item="1", protocol="p@1", criterion=name, model="m", status="unparsed", system_a="x", system_b="y"
+        )
+        for name in ("clarity", "winner")
+    ]
+    facts = RunFacts(scales={("p@1", "clarity"): Scale(1, 5, "unknown"), ("p@1", "winner"): None})
+    summary = summarise(rows, facts=facts)
+    assert summary.systems["all"]["clarity"].n_failed == 1
+    assert list(summary.pairs) == ["winner"]
 
 
 def test_rungs_have_shares_that_include_the_failed() -> None:

@@ -181,7 +181,34 @@ def test_two_systems_are_compared_on_the_inputs_that_they_share() -> None:
     assert "independent" in apart.corrected.method
     assert apart.corrected.low is not None
     assert apart.corrected.high is not None
-    assert apart.corrected.high - apart.corrected.low > found.corrected.high - found.corrected.low
+    assert apart.corrected.low < 0.3 < apart.corrected.high
+
+
+def test_a_difference_uses_the_labels_of_inputs_that_only_one_system_has() -> None:
+    """Ten labels of each system, three inputs shared: the shared ones alone would know next to nothing."""
+    rng = np.random.default_rng(12)
+    level = rng.normal(3, 1, 60)
+    sides = [level + shift + rng.normal(0, 0.3, 60) for shift in (0.5, 0.0)]
+    judge = [(side + rng.normal(0, 0.3, 60)).tolist() for side in sides]
+    first: list[float | None] = [float(v) if i < 10 else None for i, v in enumerate(sides[0])]
+    second: list[float | None] = [float(v) if 7 <= i < 17 else None for i, v in enumerate(sides[1])]
+    found = ppi_difference(first, judge[0], second, judge[1], limits=(1, 5))
+    assert "partly paired" in found.corrected.method
+    assert found.corrected.n == 17
+    assert found.corrected.low is not None
+    assert found.corrected.high is not None
+    assert found.corrected.low < 0.5 < found.corrected.high
+    assert found.corrected.high - found.corrected.low < 1
+    assert (found.effective_labels or 0) > 17
+    both = [(a, b) for a, b in zip(first, second, strict=True) if a is not None and b is not None]
+    assert len(both) == 3
+    few = ppi_difference([1.0, 2.0, None, None], [1, 2, 3, 4], [None, None, 2.0, 3.0], [1, 2, 3, 4])
+    assert few.corrected.value is None
+    assert "fewer than three labels" in reason(few.corrected)
+    cut = ppi_difference([1, 5, 1, None], [1, 5, 1, 2], [None, 1, 5, 1], [2, 1, 5, 1], limits=(1, 5))
+    assert cut.corrected.low is not None
+    assert cut.corrected.low >= -4
+    assert (cut.corrected.high or 9) <= 4
 
 
 def test_one_stratum_is_the_plain_estimate_and_unequal_draws_are_put_right() -> None:

@@ -94,6 +94,19 @@ def test_the_corrected_difference_of_two_systems_covers() -> None:
     assert 0.93 <= covered(world, "PPI++ difference, about 50 of 500 inputs labelled for both") <= 0.97
 
 
+def test_the_corrected_difference_of_partly_shared_labels_covers() -> None:
+    """Fifty inputs labelled for each system, drawn apart, so that a few have both."""
+
+    def world(rng: np.random.Generator) -> tuple[Estimate, float]:
+        level = rng.normal(3, 1, 500)
+        sides = [level + shift + rng.normal(0, 0.5, 500) for shift in (0.2, 0.0)]
+        judge = [(side + rng.normal(0, 0.5, 500)).tolist() for side in sides]
+        labels = [labelled(rng, side, 50) for side in sides]
+        return ppi_difference(labels[0], judge[0], labels[1], judge[1]).corrected, 0.2
+
+    assert 0.93 <= covered(world, "PPI++ difference, 50 of 500 inputs labelled for each system") <= 0.97
+
+
 def test_the_stratified_mean_covers() -> None:
     def world(rng: np.random.Generator) -> tuple[Estimate, float]:
         values = np.concatenate([rng.normal(2, 0.5, 800), rng.normal(3, 1, 150), rng.normal(4, 0.5, 50)])

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .errors import AdjudgeError
     from .parse import read_choice, read_json, read_score
     from .protocols import load_protocol
+    from .ranking import rank
     from .records import (
         Call,
         Estimate,
@@ -49,6 +50,7 @@ __all__ = [
     "__version__",
     "compare",
     "load_protocol",
+    "rank",
     "read_choice",
     "read_json",
     "read_score",
@@ -65,6 +67,7 @@ _HOMES = {
     "trust": "card",
     "compare": "contrast",
     "load_protocol": "protocols",
+    "rank": "ranking",
     "read_choice": "parse",
     "read_json": "parse",
     "read_score": "parse",

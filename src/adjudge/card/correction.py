@@ -176,6 +176,7 @@ def differences(joined: Joined, means: dict[str, CorrectedMean]) -> dict[str, Co
             difference = ppi_difference(
                 [entry.label for entry in a], [entry.judge for entry in a],
                 [entry.label for entry in b], [entry.judge for entry in b],
+                limits=_limits(joined),
             )  # fmt: skip
             found[f"{first} - {second}"] = _shown(difference, joined)
     return found

@@ -11,6 +11,7 @@ from .doctor import doctor_command
 from .gate import gate_command
 from .models import models_app
 from .protocols import protocols_app
+from .rank import pair_command, rank_command
 from .reports import export_command, report_command, reread_command, runs_app
 from .run import run_command
 from .trust import sample_command, trust_command
@@ -33,6 +34,8 @@ app.command("compare")(compare_command)
 app.command("gate")(gate_command)
 app.command("trust")(trust_command)
 app.command("sample")(sample_command)
+app.command("pair")(pair_command)
+app.command("rank")(rank_command)
 app.command("view")(view_command)
 app.command("annotate")(annotate_command)
 app.add_typer(runs_app, name="runs")

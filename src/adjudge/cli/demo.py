@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from ..errors import AdjudgeError, ModelError
+from ..errors import ModelError
 from .options import AS_JSON
 from .output import print_json, print_table, print_text
 
@@ -56,6 +56,8 @@ def demo_command(
     why_not = "" if recorded else _why_not_embedded(quiet)
     if why_not:
         sys.stderr.write(f"{why_not}\n{_GOES_ON}\n")
+    elif recorded:
+        _say(quiet, "No model is asked: its likelihoods were recorded before.")
     name = _judged(store, limit, is_recorded=recorded or bool(why_not), quiet=quiet)
     with open_store(store, write=False) as opened:
         run = opened.run(name)
@@ -75,8 +77,8 @@ def demo_command(
 
 _INTRODUCTION = (
     "{n} responses to short texts, made by six invented systems: one faithful, five with a known fault each.\n"
-    "The judge is a small language model on this machine. It writes nothing: a response's score is how likely its words\n"
-    "are to the model after the text (GPTScore), the mean log-probability of a token."
+    "The judge is a small language model that runs without a key. It writes nothing: a response's score is how likely its\n"
+    "words are to the model after the text (GPTScore), the mean log-probability of a token."
 )
 _GOES_ON = (
     "Going on with likelihoods that were recorded with this model before: the figures below are a recording's.\n"
@@ -133,19 +135,15 @@ def _judged(store: Path, limit: int, *, is_recorded: bool, quiet: bool) -> str:
 
 
 def _written_report(store: Path, name: str, path: Path) -> Path:
-    """The report of the run in a file; the path that was written."""
-    from ..report import markdown, summary_of
+    """The report of the run in one file; where it is.
+
+    Without the labels: a report calls those people's, and nobody has rated these items.
+    """
     from ..store import open_store
+    from ..web.report import write_report
 
     with open_store(store, write=False) as opened:
-        text = markdown(summary_of(opened, opened.run(name)))
-    path = path.with_suffix(".md")
-    try:
-        path.write_text(text + "\n", encoding="utf-8")
-    except OSError as error:
-        raise AdjudgeError(
-            f"{path} cannot be written: {error.strerror}. Choose another place with --report."
-        ) from error
+        write_report(opened, opened.run(name), path)
     return path.resolve()
 
 
@@ -224,8 +222,9 @@ def _print_between(figures: Figures) -> None:
     print_text(
         f"\nThe nine criteria order the {between.n_items} responses almost alike: Spearman between two of them "
         f"{between.lowest:.3f} to {between.highest:.3f}, median {between.median:.3f} ({between.n_pairs} pairs).\n"
-        "On so small a model they are one quantity: how expected the words are. Gross faults show; a changed fact or a\n"
-        "sentence out of order hardly does. For criteria that differ, judge with a larger model."
+        "On so small a model they are one quantity: how expected the words are. It says that a response is strange, not\n"
+        "what is wrong with it: broken grammar and a strange topic cost so much that they hide the other faults from the\n"
+        "labels of a single criterion. Where criteria must differ, judge with a larger model."
     )
 
 

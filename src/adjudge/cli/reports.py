@@ -49,12 +49,14 @@ def report_command(
 
 def _write_html(store: Path, run: str, html: Path, labels: Path | None) -> None:
     """Write the report as a page, and say so where it does not mix with what is printed."""
+    from ..report.terminal import safe
     from ..store import open_store
     from ..web.report import write_report
 
     with open_store(store, write=False) as opened:
         summary, n_bytes = write_report(opened, opened.run(run), html, labels)
-    typer.echo(f"{html} is the report of {summary.run} ({max(1, n_bytes // 1000):,} kB)", err=True)
+    name = safe(summary.run)
+    typer.echo(f"{safe(str(html))} is the report of {name} ({max(1, n_bytes // 1000):,} kB)", err=True)
 
 
 def show_report(store: str, name: str, *, as_json: bool = False, as_markdown: bool = False) -> int:

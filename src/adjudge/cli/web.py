@@ -57,6 +57,7 @@ def annotate_command(
         n_labels = export_labels(store, run, export)
         typer.echo(f"{n_labels} labels in {export}", err=True)
         return
+    from ..report.terminal import safe
     from ..web.annotate import start_path
     from ..web.app import build_app
     from ..web.server import serve
@@ -70,7 +71,7 @@ def annotate_command(
             is_opened=not no_browser,
             announce=_announce,
         )
-        typer.echo(f"The labels are in {store}. See what they say of the judge: adjudge trust {session.run.name}")
+        typer.echo(f"The labels are in {store}. What they say of the judge: {safe(session.trust_command)}")
 
 
 def _announce(url: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from msgspec import structs
 
@@ -16,6 +16,13 @@ from .sentences import Runs, criterion_sentences, summary
 from .shapes import Comparison, Conclusion, CriterionContrast, SystemContrast, SystemOrder
 from .sides import Contents, Side
 from .words import count, listed
+
+_RECORDING, _TEXTS = "the recording", "the texts of"
+
+
+def ways_that_differ(changed: Iterable[str]) -> list[str]:
+    """Of what differs between two runs, that which makes another judge: not the texts, not the name of a recording."""
+    return [text for text in changed if not text.startswith((_RECORDING, _TEXTS))]
 
 
 def contrast(first: Side, second: Side, seed: int = 0) -> Comparison:
@@ -32,7 +39,7 @@ def contrast(first: Side, second: Side, seed: int = 0) -> Comparison:
     tables = {name: table for name, table in tables.items() if table.rows}
     n_differs, fields = _content(first.contents, second.contents)
     changed = _changed(first, second, tables)
-    runs = Runs(first.name, second.name, bool(n_differs), bool(changed))
+    runs = Runs(first.name, second.name, bool(n_differs), bool(ways_that_differ(changed)))
     cards = _with_sentences(
         _adjusted({name: _criterion(table, runs, seed) for name, table in tables.items()}), runs
     )
@@ -171,7 +178,7 @@ def _about_content(n: int | None, fields: Mapping[str, int], n_items: int) -> tu
     if not n:
         return ()
     named = listed([f"{name} on {times}" for name, times in fields.items()])
-    return (f"the texts of {n:,} of {count(n_items, 'common item')} (field {named})",)
+    return (f"{_TEXTS} {n:,} of {count(n_items, 'common item')} (field {named})",)
 
 
 def _changed(first: Side, second: Side, tables: Mapping[str, Table]) -> tuple[str, ...]:
@@ -183,8 +190,10 @@ def _changed(first: Side, second: Side, tables: Mapping[str, Table]) -> tuple[st
     for own, other in protocols:
         told.append(f"the protocol: {own} → {other}")
     models = dict.fromkeys(table.models for table in tables.values() if table.models[0] != table.models[1])
-    for own, other in models:
-        told.append(f"the judge: {own} → {other}")
+    # Two recordings may be of one judge: nobody can tell from their files' names.
+    told += [
+        f"{_RECORDING if _are_recorded(*both) else 'the judge'}: {both[0]} → {both[1]}" for both in models
+    ]
     if second.settings:
         settings = {key: (value, second.settings.get(key)) for key, value in first.settings.items()}
         told += [
@@ -193,6 +202,10 @@ def _changed(first: Side, second: Side, tables: Mapping[str, Table]) -> tuple[st
             if own != other
         ]
     return tuple(told)
+
+
+def _are_recorded(*models: str) -> bool:
+    return all(model.startswith("replay:") for model in models)
 
 
 def _setting(value: object) -> str:

@@ -132,7 +132,10 @@ def _choices(name: str, one: CriterionContrast, runs: Runs) -> str:
 
 def _reversed_scale(one: CriterionContrast, runs: Runs) -> str:
     found = one.agreement.get("spearman")
-    if found is None or found.high is None or found.high >= 0:
+    if found is None or found.value is None or found.value >= 0:
+        return ""
+    # A perfect correlation has no interval; over a few items it may be chance.
+    if found.high >= 0 if found.high is not None else found.n < FEW or found.value > -0.99:
         return ""
     return (
         f"{runs.first} and {runs.second} order the items the other way round (Spearman {interval(found)}): one of the two "
@@ -282,9 +285,8 @@ def _orders(cards: Mapping[str, CriterionContrast], runs: Runs) -> tuple[str, ..
         name for kind in ("reversed", "differs") for name, one in several.items() if one.conclusion == kind
     ]
     if changed:
-        told.append(
-            f"On {listed(changed)} the conclusion about systems changes. On {changed[0]}: {_order(cards[changed[0]], runs)}"
-        )
+        first = _order(cards[changed[0]], runs).removeprefix("The conclusion changes: ")
+        told.append(f"The conclusion about systems changes on {listed(changed)}. On {changed[0]}: {first}")
     elif several:
         told.append(f"What one run shows about systems, the other shows too, on {_all_of(len(several))}.")
     return tuple(told)

@@ -60,6 +60,12 @@ def _criterion(name: str, one: CriterionContrast, found: Comparison) -> Iterator
         one.unit
     ]
     about = f"{items} in both runs, compared in {unit if one.kind == 'scores' else 'win rates'}"
+    alone = [
+        f"{n:,} in {run} alone"
+        for run, n in ((found.first, one.n_only_first), (found.second, one.n_only_second))
+        if n
+    ]
+    about = "; ".join([about, *alone])
     lines = (about, *told, *(f"! {note}" for note in one.notes))
     columns = (
         "system" if one.kind == "scores" else "pair", found.first, found.second, "difference [95 %]", "p", "n", "failed first / second",

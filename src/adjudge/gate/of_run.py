@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ..card.join import Joined, join
 from ..contrast import Comparison, SystemContrast, contrast
+from ..contrast.build import ways_that_differ
 from ..contrast.match import over_models
 from ..contrast.sides import Side, side_of_run
 from ..data import read_labels
@@ -102,7 +103,7 @@ def _about_baseline(comparison: Comparison, judged: Judged, baseline: Judged) ->
     told = [note for note in comparison.notes if "fake judge" not in note]
     if judged.run.id == baseline.run.id and judged.side.name == baseline.side.name:
         told.append("The baseline is the run itself: nothing can have changed.")
-    ways = [text for text in comparison.changed if not text.startswith("the texts of")]
+    ways = ways_that_differ(comparison.changed)
     if ways:
         told.append(
             f"The way of judging differs from the baseline's ({'; '.join(ways)}): a change may come from that alone."

@@ -14,7 +14,8 @@ from .shapes import WORDS, Check, Verdict
 
 MEANING = (
     "A check is good where the whole 95 % interval is on the good side of its threshold, worse where all of it is on the other, "
-    "and open in between. Of several checks the gravest counts: failed, then worse, then open."
+    "and open in between. Decides: the distance from the threshold that as many items decide four times in five. "
+    "Of several checks the gravest counts: failed, then worse, then open."
 )
 
 
@@ -23,7 +24,8 @@ def sections(verdict: Verdict) -> Iterator[Section]:
     fake = " [fake]" if verdict.is_fake else ""
     against = f" against {verdict.baseline}" if verdict.baseline is not None else ""
     title = f"Gate of {verdict.run}{against}: {WORDS[verdict.outcome]} (exit {verdict.exit_code}){fake}"
-    yield Section(title, (*_sentences(verdict), *(f"! {note}" for note in verdict.notes)), depth=1)
+    lines = (*_sentences(verdict), *(f"! {note}" for note in verdict.notes), *_remarks(verdict))
+    yield Section(title, lines, depth=1)
     columns = (
         "check",
         "criterion",
@@ -32,9 +34,8 @@ def sections(verdict: Verdict) -> Iterator[Section]:
         "found [95 %]",
         "n",
         "failed",
-        "outcome",
         "decides",
-        "remark",
+        "outcome",
     )
     yield Section("Checks", (), columns, tuple(_row(check) for check in verdict.checks))
     yield Section("How to read this", (MEANING,))
@@ -51,6 +52,12 @@ def _sentences(verdict: Verdict) -> Iterator[str]:
         for check in bad:
             if check.outcome == outcome:
                 yield f"{WORDS[check.outcome]}: {check.text}"
+
+
+def _remarks(verdict: Verdict) -> Iterator[str]:
+    for check in verdict.checks:
+        for remark in check.remarks:
+            yield f"{check.rule.replace('_', '-')} {check.criterion} of {check.system}: {remark}."
 
 
 def _row(check: Check) -> tuple[str, ...]:
@@ -73,9 +80,8 @@ def _row(check: Check) -> tuple[str, ...]:
         str(check.estimate.n_failed)
         if not is_share
         else str(round((check.estimate.value or 0.0) * check.estimate.n)),
-        WORDS[check.outcome],
         NO_VALUE if check.minimum_detectable is None else f"± {number(check.minimum_detectable)}",
-        "; ".join(check.remarks),
+        WORDS[check.outcome],
     )
 
 

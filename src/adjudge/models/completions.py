@@ -84,6 +84,11 @@ class Completions(RemoteModel):
     droppable: ClassVar[frozenset[str]] = frozenset()
     form: Form = "echo"
 
+    @property
+    def was_reached(self) -> bool:
+        """Whether the host has answered anything at all."""
+        return self._gate.was_reached
+
     def _headers(self, key: Secret | None) -> dict[str, str]:
         return {} if key is None else {"Authorization": f"Bearer {key.reveal()}"}
 
@@ -238,6 +243,11 @@ class Likelihoods:
             scrambled = (await self._echo(call, SCRAMBLED, params)).logprobs or ()
         except _Unscored as why:
             return str(why)[:300].rstrip(".")
+        except ModelError as error:
+            # A server without completions answers; a refused key or a server that is not there is another matter.
+            if type(error) is not ModelError or not self._asked.was_reached:
+                raise
+            return str(error)[:300].rstrip(".")
         return _wrong_values(first, second, scrambled)
 
 

@@ -198,6 +198,8 @@ def _stars_at(text: str, at: int) -> Number | None:
 def _with_tail(text: str, number: Number) -> Number | None:
     """The number with what follows it: a unit, the most there was, a half; none where it was no number."""
     end = number.until
+    if end == len(text):
+        return number
     following = text[end : end + 1]
     if _NOT_A_NUMBER_AFTER.match(text, end) and not (following.isalpha() and _TIGHT_UNIT.match(text, end)):
         return None

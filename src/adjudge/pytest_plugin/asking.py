@@ -150,7 +150,9 @@ class Judge:
             return protocol
         from ..protocols import load_protocol
 
-        given: dict[str, Any] = {name: options.pop(name) for name in ("rubric", "criterion", "examples") if name in options}
+        given: dict[str, Any] = {
+            name: options.pop(name) for name in ("rubric", "criterion", "examples") if name in options
+        }
         for name in ("rubric", "examples"):
             if isinstance(given.get(name), str | Path):
                 given[name] = self._found(given[name])

@@ -16,7 +16,7 @@ import pytest
 
 from ..errors import AdjudgeError
 from ..report import words
-from ..report.terminal import aligned, fitted, n_columns, safe
+from ..report.lines import aligned, fitted, n_columns, safe
 from .asking import CurrentTest, Told
 from .outcome import NoScore, Origin, Outcome, shortened
 

@@ -32,7 +32,7 @@ from ..stats.undefined import undefined
 from .cautions import notes_on
 from .games import Game, Material
 from .orders import Orders
-from .shapes import CriterionRanking, Difference, Length, Met, Standing
+from .shapes import Counts, CriterionRanking, Difference, Length, Met, Standing
 
 OPEN = 0.05
 """Above this adjusted p-value two systems are not told apart."""
@@ -97,6 +97,13 @@ def _fitted(games: Games, systems: tuple[str, ...], settings: Settings) -> _Fitt
     return _Fitted(games, found, systems)
 
 
+def _by_strength(found: Strengths) -> list[int]:
+    """Best first; where not all strengths exist, by the ratings, which do."""
+    values = [one.value for one in found.sandwich]
+    keys = list(found.rating) if None in values else [value or 0.0 for value in values]
+    return sorted(range(len(keys)), key=lambda i: (-keys[i], i))
+
+
 def _by_games(material: Material, settings: Settings, known: Known) -> CriterionRanking:
     if len(material.systems) < 2:
         raise DataError(
@@ -104,22 +111,23 @@ def _by_games(material: Material, settings: Settings, known: Known) -> Criterion
             "Make pairs of several systems' outputs: adjudge pair A.jsonl B.jsonl -o pairs.jsonl"
         )
     fitted = _fitted(games_as_arrays(material.games, material.systems), material.systems, settings)
-    order = sorted(range(len(material.systems)), key=lambda i: (-fitted.found.rating[i], i))
+    order = _by_strength(fitted.found)
     differences = _strength_differences(fitted, order)
     controlled = length_controlled(fitted.games, [game.length_difference for game in material.games])
     has_lengths = any(game.length_difference is not None for game in material.games)
     weighted = _weighted(material, known.preferences)
     places = _places(order, differences, material.systems)
+    taken = _taken(material.games, material.systems)
     standings = tuple(
         Standing(
             system=material.systems[i],
             place=at,
             places=places[material.systems[i]],
-            win_rate=_win_rate(material.games, material.systems[i], material.failed),
+            win_rate=_win_rate(taken[material.systems[i]], material.failed.get(material.systems[i], 0)),
             strength=fitted.found.sandwich[i],
             strength_bootstrap=fitted.found.bootstrap[i],
             elo=fitted.found.elo[i],
-            **_counts(material.games, material.systems[i]),
+            counts=_counted(taken[material.systems[i]].shares),
             n_failed=material.failed.get(material.systems[i], 0),
             weighted=weighted.get(material.systems[i]),
             length_controlled=controlled.win_rates[i] if has_lengths else None,
@@ -145,26 +153,31 @@ def _by_scores(material: Material, settings: Settings) -> CriterionRanking:
     rows = [table[system] for system in material.systems]
     fitted = _fitted(games_from_scores(rows, material.is_higher_better), material.systems, settings)
     means = [
-        mean_interval([value for value in row if value is not None], n_failed=material.failed.get(system, 0))
+        mean_interval(
+            [value for value in row if value is not None],
+            n_failed=material.failed.get(system, 0),
+            limits=material.limits,
+        )
         for row, system in zip(rows, material.systems, strict=True)
     ]
     sign = 1 if material.is_higher_better else -1
     order = sorted(
-        range(len(rows)), key=lambda i: (mean is None, -sign * (mean or 0.0), i) if (mean := means[i].value) is not None else (True, 0.0, i)
-    )  # fmt: skip
+        range(len(rows)), key=lambda i: (means[i].value is None, -sign * (means[i].value or 0.0), i)
+    )
     differences = _score_differences(rows, order, material.systems)
     places = _places(order, differences, material.systems, sign)
     games = _named(fitted)
+    taken = _taken(games, material.systems)
     standings = tuple(
         Standing(
             system=material.systems[i],
             place=at,
             places=places[material.systems[i]],
-            win_rate=_win_rate(games, material.systems[i], material.failed),
+            win_rate=_win_rate(taken[material.systems[i]], material.failed.get(material.systems[i], 0)),
             strength=fitted.found.sandwich[i],
             strength_bootstrap=fitted.found.bootstrap[i],
             elo=fitted.found.elo[i],
-            **_counts(games, material.systems[i]),
+            counts=_counted(taken[material.systems[i]].shares),
             n_failed=material.failed.get(material.systems[i], 0),
             mean=means[i],
         )
@@ -179,7 +192,11 @@ def _named(fitted: _Fitted) -> list[Game]:
     return [
         Game(systems[first], systems[second], share, str(unit))
         for first, second, share, unit in zip(
-            games.first.tolist(), games.second.tolist(), games.share.tolist(), games.cluster.tolist(), strict=True
+            games.first.tolist(),
+            games.second.tolist(),
+            games.share.tolist(),
+            games.cluster.tolist(),
+            strict=True,
         )
     ]
 
@@ -203,8 +220,8 @@ def _ranking(
         differences=differences,
         length=length,
         by_model={
-            model: {system: _win_rate(own, system, {}) for system in systems}
-            for model, own in material.by_model.items()
+            model: {system: _win_rate(own) for system, own in _taken(games, systems).items()}
+            for model, games in material.by_model.items()
         },
         model=found.model,
         tie_parameter=found.nu,
@@ -232,28 +249,30 @@ def _without_order(why: str) -> PositionBias:
     return PositionBias(undefined(why), undefined(why), 0, 0, empty.first_both, empty.second_both, 0, None)
 
 
-def _of(games: Sequence[Game], system: str) -> tuple[list[float], list[Hashable]]:
-    """What a system took of its games, and which belong together."""
-    shares, clusters = [], []
+class _Taken(NamedTuple):
+    """What a system took of its games, and which of them belong together."""
+
+    shares: list[float]
+    clusters: list[Hashable]
+
+
+def _taken(games: Sequence[Game], systems: Sequence[str]) -> dict[str, _Taken]:
+    found = {system: _Taken([], []) for system in systems}
     for game, cluster in zip(games, clusters_of(games), strict=True):
-        if system in (game.first, game.second):
-            shares.append(game.share if game.first == system else 1 - game.share)
-            clusters.append(cluster)
-    return shares, clusters
+        for system, share in ((game.first, game.share), (game.second, 1 - game.share)):
+            found[system].shares.append(share)
+            found[system].clusters.append(cluster)
+    return found
 
 
-def _win_rate(games: Sequence[Game], system: str, failed: Mapping[str, int]) -> Estimate:
-    shares, clusters = _of(games, system)
-    return clustered_share(shares, clusters, failed.get(system, 0))
+def _win_rate(taken: _Taken, n_failed: int = 0) -> Estimate:
+    return clustered_share(taken.shares, taken.clusters, n_failed)
 
 
-def _counts(games: Sequence[Game], system: str) -> dict[str, int]:
-    shares, _ = _of(games, system)
-    return {
-        "won": sum(share > 0.5 for share in shares),
-        "lost": sum(share < 0.5 for share in shares),
-        "tied": sum(share == 0.5 for share in shares),
-    }
+def _counted(shares: Sequence[float]) -> Counts:
+    tied = sum(share == 0.5 for share in shares)
+    won = sum(share > 0.5 for share in shares)
+    return Counts(won, len(shares) - won - tied, tied)
 
 
 def _matrix(games: Sequence[Game], systems: Sequence[str]) -> dict[str, dict[str, Met]]:
@@ -261,17 +280,15 @@ def _matrix(games: Sequence[Game], systems: Sequence[str]) -> dict[str, dict[str
     shares: dict[tuple[str, str], list[float]] = defaultdict(list)
     clusters: dict[tuple[str, str], list[Hashable]] = defaultdict(list)
     for game, cluster in zip(games, clusters_of(games), strict=True):
-        for one, other, share in ((game.first, game.second, game.share), (game.second, game.first, 1 - game.share)):
+        for one, other, share in (
+            (game.first, game.second, game.share),
+            (game.second, game.first, 1 - game.share),
+        ):
             shares[one, other].append(share)
             clusters[one, other].append(cluster)
     return {
         one: {
-            other: Met(
-                clustered_share(own, clusters[one, other]),
-                sum(share > 0.5 for share in own),
-                sum(share < 0.5 for share in own),
-                sum(share == 0.5 for share in own),
-            )
+            other: Met(clustered_share(own, clusters[one, other]), _counted(own))
             for other in systems
             if (own := shares.get((one, other)))
         }
@@ -284,13 +301,10 @@ def _weighted(material: Material, preferences: Mapping[str, float]) -> dict[str,
     known = [game for game in material.games if game.item in preferences]
     if not known:
         return {}
-    graded = [
-        Game(game.first, game.second, preferences[game.item], game.group, game.item) for game in known
-    ]
+    graded = [Game(game.first, game.second, preferences[game.item], game.group, game.item) for game in known]
     missing = len(material.games) - len(known)
     found = {}
-    for system in material.systems:
-        shares, clusters = _of(graded, system)
+    for system, (shares, clusters) in _taken(graded, material.systems).items():
         groups = clusters if len(set(clusters)) < len(clusters) else None
         estimate = win_rate(shares, groups).weighted
         found[system] = Estimate(
@@ -330,7 +344,12 @@ def _strength_difference(fitted: _Fitted, i: int, j: int) -> Estimate:
 
     apart, half = one.value - other.value, t_quantile(fitted.games.n_clusters) * se
     return Estimate(
-        apart, apart - half, apart + half, n, method="difference of strengths, HC0 sandwich t interval", unit=one.unit
+        apart,
+        apart - half,
+        apart + half,
+        n,
+        method="difference of strengths, HC0 sandwich t interval",
+        unit=one.unit,
     )
 
 
@@ -361,7 +380,9 @@ def _places(
     for one in differences:
         if not one.is_open:
             # An undefined difference that is settled was settled by the games: the better stands first.
-            ahead = one.first if one.difference.value is None or sign * one.difference.value > 0 else one.second
+            ahead = (
+                one.first if one.difference.value is None or sign * one.difference.value > 0 else one.second
+            )
             behind = one.second if ahead == one.first else one.first
             better[behind] += 1
             worse[ahead] += 1

@@ -33,7 +33,9 @@ def notes_on(ranking: CriterionRanking, more: Sequence[str], order_policy: str) 
 def _nothing(ranking: CriterionRanking) -> Iterator[str]:
     if ranking.n_games == 0:
         failed = f" {count(ranking.n_failed, 'judgment')} failed." if ranking.n_failed else ""
-        shared = "" if ranking.kind == "choices" else " No two systems have a score on the same prompt (group)."
+        shared = (
+            "" if ranking.kind == "choices" else " No two systems have a score on the same prompt (group)."
+        )
         yield f"There is no comparison to rank by.{failed}{shared}"
 
 
@@ -114,7 +116,10 @@ def _length(ranking: CriterionRanking) -> Iterator[str]:
     if not found.coefficient.low <= 0 <= found.coefficient.high:
         kind = "longer" if found.coefficient.value > 0 else "shorter"
         before = [one.system for one in ranking.systems]
-        after = sorted(ranking.systems, key=lambda one: -(one.length_controlled.value or 0.0) if one.length_controlled else 0.0)
+        after = sorted(
+            ranking.systems,
+            key=lambda one: -(one.length_controlled.value or 0.0) if one.length_controlled else 0.0,
+        )
         changed = "changes" if [one.system for one in after] != before else "does not change"
         yield f"The judge favours the {kind} response. At equal length the order of the systems {changed}."
 

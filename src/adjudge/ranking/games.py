@@ -58,6 +58,8 @@ class Material(Struct, frozen=True):
     n_failed: int
     has_groups: bool
     is_higher_better: bool
+    limits: tuple[float, float] | None
+    """the ends of the scale, where it has them"""
     notes: tuple[str, ...]
     by_model: dict[str, tuple[Game, ...]]
     """the games of each judge alone, where there are several"""
@@ -68,11 +70,15 @@ Lengths = Mapping[str, float]
 """item → characters of response_a - of response_b"""
 
 
-def materials(results: Iterable[Result], scales: Scales | None = None, lengths: Lengths | None = None) -> list[Material]:
+def materials(
+    results: Iterable[Result], scales: Scales | None = None, lengths: Lengths | None = None
+) -> list[Material]:
     """What can be ranked, choices first; criteria by the names under which they are shown."""
     cells: dict[tuple[str, str, Kind], list[Result]] = defaultdict(list)
     everything = list(results)
-    scored = {(row.protocol, row.criterion) for row in everything if row.value is not None and row.subject is None}
+    scored = {
+        (row.protocol, row.criterion) for row in everything if row.value is not None and row.subject is None
+    }
     for row in everything:
         is_choice = row.choice is not None or (
             row.subject is None
@@ -127,18 +133,25 @@ def _of_choices(name: str, rows: Sequence[Result], lengths: Lengths) -> Material
         games.append(_game(own[0], _vote(given), lengths))
     notes = []
     if n_own:
-        notes.append(f"{n_own} pairs have two responses of one system: they say nothing of its rank and are left out.")
+        notes.append(
+            f"{n_own} pairs have two responses of one system: they say nothing of its rank and are left out."
+        )
     if n_partial and len(judges) > 1:
-        notes.append(f"{n_partial} of {len(games)} pairs lack at least one judge: the vote is of those that answered.")
+        notes.append(
+            f"{n_partial} of {len(games)} pairs lack at least one judge: the vote is of those that answered."
+        )
     by_model: dict[str, tuple[Game, ...]] = {}
     if len(judges) > 1:
-        notes.append(f"{len(judges)} judges: a pair goes to the response with more votes, a tie where there are as many.")
+        notes.append(
+            f"{len(judges)} judges: a pair goes to the response with more votes, a tie where there are as many."
+        )
         by_model = {model: tuple(_single(own, lengths)) for model, own in judges.items()}
     return Material(
         name=name, criterion=rows[0].criterion, protocol=rows[0].protocol, kind="choices", models=tuple(judges),
         games=tuple(game for game in games if game.first != game.second), scores=(), systems=tuple(systems),
         failed=dict(failed), n_failed=n_failed, has_groups=any(row.group is not None for row in rows),
-        is_higher_better=True, notes=tuple(notes), by_model=by_model,
+        is_higher_better=True,
+        limits=None, notes=tuple(notes), by_model=by_model,
     )  # fmt: skip
 
 
@@ -194,11 +207,15 @@ def _of_scores(name: str, rows: Sequence[Result], scale: Scale | None) -> Materi
     if len(judges) > 1:
         notes.append(f"{len(judges)} judges: the score of an item is their mean.")
     if n_partial and len(judges) > 1:
-        notes.append(f"{n_partial} of {len(values)} items lack at least one judge: the mean is of those that answered.")
+        notes.append(
+            f"{n_partial} of {len(values)} items lack at least one judge: the mean is of those that answered."
+        )
     best = scale.best if scale is not None else "high"
     is_higher = best == "high" or (scale is not None and best == scale.high)
     if best == "unknown":
-        notes.append("Nothing says for sure which end of this scale is good: the order below takes the high end for it.")
+        notes.append(
+            "Nothing says for sure which end of this scale is good: the order below takes the high end for it."
+        )
         is_higher = True
     elif scale is None:
         notes.append("The scale is not known: a higher score is taken to be better.")
@@ -208,9 +225,16 @@ def _of_scores(name: str, rows: Sequence[Result], scale: Scale | None) -> Materi
         name=name, criterion=rows[0].criterion, protocol=rows[0].protocol, kind="scores", models=tuple(judges), games=(),
         scores=tuple(Scored(system, unit, math.fsum(own) / len(own)) for (system, unit), own in together.items()),
         systems=tuple(dict.fromkeys(key[0] for key in asked)), failed=dict(failed), n_failed=sum(failed.values()),
-        has_groups=any(row.group is not None for row in rows), is_higher_better=is_higher, notes=tuple(notes),
+        has_groups=any(row.group is not None for row in rows), is_higher_better=is_higher,
+        limits=_ends(scale), notes=tuple(notes),
         by_model={},
     )  # fmt: skip
+
+
+def _ends(scale: Scale | None) -> tuple[float, float] | None:
+    if scale is None or scale.low is None or scale.high is None:
+        return None
+    return scale.low, scale.high
 
 
 def from_games(given: Iterable[Game | Sequence[object]]) -> Material:
@@ -225,12 +249,15 @@ def from_games(given: Iterable[Game | Sequence[object]]) -> Material:
         raise DataError(listed("games", problems))
     strange = [game for game in games if not 0 <= game.share <= 1]
     if strange:
-        raise DataError(f"A share of {strange[0].share} is not between 0 (lost) and 1 (won). Correct the games.")
+        raise DataError(
+            f"A share of {strange[0].share} is not between 0 (lost) and 1 (won). Correct the games."
+        )
     systems = dict.fromkeys(system for game in games for system in (game.first, game.second))
     return Material(
         name="games", criterion="games", protocol="", kind="choices", models=(),
         games=tuple(game for game in games if game.first != game.second), scores=(), systems=tuple(systems), failed={},
-        n_failed=0, has_groups=any(game.group is not None for game in games), is_higher_better=True, notes=(),
+        n_failed=0, has_groups=any(game.group is not None for game in games), is_higher_better=True,
+        limits=None, notes=(),
         by_model={},
     )  # fmt: skip
 
@@ -241,7 +268,7 @@ def _as_game(given: Sequence[object]) -> Game:
     first, second, outcome = given[:3]
     group = None if len(given) < 4 or given[3] is None else str(given[3])
     if outcome in ("a", "b", "tie"):
-        return Game(str(first), str(second), SHARE[outcome], group)  # type: ignore[index]
+        return Game(str(first), str(second), SHARE[outcome], group)
     if isinstance(outcome, int | float) and outcome == outcome:
         return Game(str(first), str(second), float(outcome), group)
     raise ValueError(f"the outcome {outcome!r} is neither 'a', 'b', 'tie' nor a number from 0 to 1")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Sequence
 from itertools import islice
+from pathlib import Path
 from typing import TypedDict, Unpack
 
 from msgspec import structs
@@ -18,7 +19,7 @@ from .build import N_RESAMPLES, Known, Settings, rank_criterion
 from .games import Game, Material, from_games, materials
 from .orders import Orders, order_bias, preferences
 from .shapes import CriterionRanking, Proposal, Ranking
-from .upcoming import Outputs, item_rows, outputs_of, proposals
+from .upcoming import Outputs, item_rows, outputs_of, proposals, with_files
 
 _LOOKED_AT = 20
 """Replies that are looked at to see whether a run has log-probabilities."""
@@ -32,6 +33,7 @@ class RankSettings(TypedDict, total=False):
     ties: Ties
     n_resamples: int
     n_next: int
+    outputs: Sequence[str | Path]
 
 
 def rank(
@@ -42,8 +44,8 @@ def rank(
 ) -> Ranking:
     """Rank the systems of a run, of any results, or of games: `Game`s or (system, system, "a" | "b" | "tie" | share).
 
-    `criterion` picks one of several; `n_next` proposes so many comparisons to ask for next. The scales of a run are
-    known; for other results `scales` gives them by criterion.
+    `criterion` picks one of several; `n_next` proposes so many comparisons to ask for next, on the outputs that a run
+    or the files in `outputs` hold. The scales of a run are known; for other results `scales` gives them by criterion.
     """
     if isinstance(source, Run):
         with open_store(source.store, write=False) as store:
@@ -71,14 +73,18 @@ def ranking_of_run(store: Store, run: RunRow, **settings: Unpack[RankSettings]) 
         raise DataError(f"{run.name} has no results yet. Give its command again to go on with it.")
     found = _picked(found, settings.get("criterion"))
     known = _known(store, run, protocols) if any(one.kind == "choices" for one in found) else {}
-    outputs = outputs_of(store.items(run)) if settings.get("n_next") else None
+    outputs = None
+    if settings.get("n_next"):
+        outputs = with_files(outputs_of(store.items(run)), settings.get("outputs", ()))
     ranking = _ranking(found, known, settings, outputs)
     return structs.replace(ranking, run=run.name, notes=(*_about_run(run), *ranking.notes))
 
 
-def rows_to_ask(store: Store, run: RunRow, proposed: Sequence[Proposal]) -> list[dict[str, object]]:
-    """The proposals whose outputs the run holds, as rows of an items file."""
-    return item_rows(proposed, outputs_of(store.items(run)))
+def rows_to_ask(
+    store: Store, run: RunRow, proposed: Sequence[Proposal], outputs: Sequence[str | Path] = ()
+) -> list[dict[str, object]]:
+    """The proposals whose outputs are known, as rows of an items file."""
+    return item_rows(proposed, with_files(outputs_of(store.items(run)), outputs))
 
 
 def _picked(found: list[Material], criterion: str | None) -> list[Material]:
@@ -142,7 +148,11 @@ def _size(value: FieldValue) -> int:
 def _about_run(run: RunRow) -> list[str]:
     """What the store knows and the numbers do not show."""
     fake = [told["spec"] for told in run.manifest["models"] if told["is_fake"]]
-    notes = [f"{spec} is a fake judge for tests: this ranking says nothing about any system." for spec in fake]
+    notes = [
+        f"{spec} is a fake judge for tests: this ranking says nothing about any system." for spec in fake
+    ]
     if run.status != "done":
-        notes.append(f"The run is {run.status}, not done: pairs that were not judged yet are not in this ranking.")
+        notes.append(
+            f"The run is {run.status}, not done: pairs that were not judged yet are not in this ranking."
+        )
     return notes

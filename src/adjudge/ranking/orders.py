@@ -26,10 +26,17 @@ def order_bias(judged: Iterable[Judged]) -> dict[str, Orders]:
     """By protocol, how choices go with the place; over single replies, before the two orders are combined."""
     seen: dict[str, dict[str, dict[tuple[str, int], dict[Order, Place]]]] = {}
     for one in judged:
-        if one.judgment is None or one.judgment.choice is None or one.item is None or one.about.kind == "reask":
+        if (
+            one.judgment is None
+            or one.judgment.choice is None
+            or one.item is None
+            or one.about.kind == "reask"
+        ):
             continue
         places = seen.setdefault(one.about.protocol, {}).setdefault(one.about.model, defaultdict(dict))
-        places[one.item.id, one.about.sample][one.about.order] = place_of(one.judgment.choice, one.about.order)
+        places[one.item.id, one.about.sample][one.about.order] = place_of(
+            one.judgment.choice, one.about.order
+        )
     return {protocol: _orders(models) for protocol, models in seen.items()}
 
 
@@ -109,7 +116,9 @@ def preferences(asked: Iterable[Asked], protocols: Mapping[str, Protocol], judge
         (one.seq, one.slot): one.judgment
         for one in judged
         # What was read from a second question stands in another reply.
-        if one.judgment is not None and one.judgment.choice_span is not None and one.judgment.choice_how != "reask"
+        if one.judgment is not None
+        and one.judgment.choice_span is not None
+        and one.judgment.choice_how != "reask"
     }
     found: dict[str, dict[str, dict[Order, list[float]]]] = {}
     for place in asked:

@@ -15,6 +15,14 @@ from ..stats import PositionBias
 Kind = Literal["choices", "scores"]
 
 
+class Counts(Struct, frozen=True):
+    """Games won, lost and tied; by probability, won is above one half."""
+
+    won: int
+    lost: int
+    tied: int
+
+
 class Standing(Struct, frozen=True):
     """One system among the others."""
 
@@ -30,9 +38,7 @@ class Standing(Struct, frozen=True):
     strength_bootstrap: Estimate
     elo: Estimate
     """the strength on an Elo-like scale: 400 points are odds of ten to one, 1000 is the mean"""
-    won: int
-    lost: int
-    tied: int
+    counts: Counts
     n_failed: int
     """pairs or scores of this system without a usable judgment"""
     mean: Estimate | None = None
@@ -64,9 +70,7 @@ class Met(Struct, frozen=True):
     """What a system took of its games with another."""
 
     share: Estimate
-    won: int
-    lost: int
-    tied: int
+    counts: Counts
 
 
 class Length(Struct, frozen=True):

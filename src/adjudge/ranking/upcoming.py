@@ -7,13 +7,14 @@ prompt. Knows the items of a run, asks nothing and writes nothing.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
-from ..data import pair_id
-from ..records import FieldValue, Item, Message
+from ..data.pairs import pair_id, plain, read_outputs
+from ..records import FieldValue, Item
 from ..stats import next_games, strengths
 from .build import games_as_arrays
 from .games import Game, Material
@@ -48,6 +49,17 @@ def outputs_of(items: Iterable[Item]) -> Outputs:
     return found
 
 
+def with_files(outputs: Outputs, paths: Sequence[str | Path], field: str = "response") -> Outputs:
+    """The outputs of a run and those of files of single outputs, which a run of pairs may hold in part alone."""
+    for key, own in read_outputs(paths, field).items():
+        for system, item in own.items():
+            prompt = item.group if item.group is not None else key
+            outputs.texts.setdefault(prompt, {}).setdefault(system, item.fields[field])
+            rest = {name: value for name, value in item.fields.items() if name != field}
+            outputs.fields.setdefault(prompt, rest)
+    return outputs
+
+
 def proposals(material: Material, n: int, outputs: Outputs | None) -> tuple[Proposal, ...]:
     """The `n` comparisons that would tell most; fewer where the run holds no more."""
     systems = material.systems
@@ -56,7 +68,10 @@ def proposals(material: Material, n: int, outputs: Outputs | None) -> tuple[Prop
     free = _free(systems, outputs)
     limits = None
     if any(free.values()):
-        limits = [[len(free.get((min(i, j), max(i, j)), ())) for j in range(len(systems))] for i in range(len(systems))]
+        limits = [
+            [len(free.get((min(i, j), max(i, j)), ())) for j in range(len(systems))]
+            for i in range(len(systems))
+        ]
     chosen = next_games(games, rating, n, limits=limits)
     found = []
     used: dict[tuple[int, int], int] = defaultdict(int)
@@ -114,18 +129,9 @@ def item_rows(proposed: Sequence[Proposal], outputs: Outputs) -> list[dict[str, 
                 "group": one.group,
                 "system_a": one.system_a,
                 "system_b": one.system_b,
-                **{name: _plain(value) for name, value in outputs.fields[one.group].items()},
-                "response_a": _plain(texts[one.system_a]),
-                "response_b": _plain(texts[one.system_b]),
+                **{name: plain(value) for name, value in outputs.fields[one.group].items()},
+                "response_a": plain(texts[one.system_a]),
+                "response_b": plain(texts[one.system_b]),
             }
         )
     return rows
-
-
-def _plain(value: FieldValue) -> str | list[str | Mapping[str, str]]:
-    if isinstance(value, str):
-        return value
-    return [
-        {"role": entry.role, "content": entry.content} if isinstance(entry, Message) else entry
-        for entry in value
-    ]

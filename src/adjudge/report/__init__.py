@@ -5,6 +5,7 @@ from __future__ import annotations
 from .facts import ModelFacts, ProtocolFacts, RunFacts
 from .markdown import markdown
 from .of_run import facts_of, summary_of
+from .panel import JudgeInPanel, PanelSummary
 from .shapes import (
     Caution,
     Cell,
@@ -24,9 +25,11 @@ __all__ = [
     "Correlation",
     "CriterionSummary",
     "FailureShare",
+    "JudgeInPanel",
     "ModelFacts",
     "ModelSummary",
     "PairSummary",
+    "PanelSummary",
     "ProtocolFacts",
     "RunFacts",
     "Summary",

@@ -12,7 +12,16 @@ from typing import NamedTuple
 from ..records import Estimate
 from ..stats import difference_of_shares, reason
 from . import words
+from .about_judges import (
+    apart,
+    contradictions,
+    order_effects,
+    own_families,
+    weak_judges,
+)
+from .facts import RunFacts
 from .shapes import Caution, Cell, Spreads, Summary
+from .words import listed
 
 _SAME = 0.9
 """From this share of one value on, scores tell items apart no more."""
@@ -24,30 +33,32 @@ _NEAR_DUPLICATE = 0.9
 _FEWEST_FOR_DUPLICATES = 10
 _CLEAR_GAP = 0.02
 """Failure rates that differ by less are of no consequence, however sure the difference is."""
-_MANY_CONFLICTS = 0.1
-_MOST_NAMED = 4
 
 
-def cautions(summary: Summary, spreads: Spreads) -> tuple[Caution, ...]:
+def cautions(summary: Summary, spreads: Spreads, facts: RunFacts) -> tuple[Caution, ...]:
     """All warnings, the gravest first."""
     return (
-        *_incomplete(summary),
+        *_incomplete(summary, facts.n_reasks_failed),
         *_all_failed(summary),
         *_fake_models(summary),
+        *weak_judges(summary, facts),
         *_changed_models(summary),
         *_uneven_failures(summary),
         *_partial_panels(summary),
+        *apart(summary),
+        *own_families(summary),
         *_unknown_directions(summary),
         *_not_comparable(summary),
         *_no_information(summary, spreads),
         *_few_groups(summary),
         *_injections(summary),
-        *_order(summary),
+        *order_effects(summary),
+        *contradictions(summary),
         *_near_duplicates(summary),
     )
 
 
-def _incomplete(summary: Summary) -> Iterator[Caution]:
+def _incomplete(summary: Summary, n_reasks_failed: int) -> Iterator[Caution]:
     """What is not in the numbers because it was never judged."""
     if summary.n_planned is not None and summary.n_items < summary.n_planned:
         yield Caution(
@@ -64,10 +75,12 @@ def _incomplete(summary: Summary) -> Iterator[Caution]:
     if summary.call_errors:
         n_failed = sum(summary.call_errors.values())
         kinds = ", ".join(f"{kind.replace('_', ' ')} {n}" for kind, n in sorted(summary.call_errors.items()))
+        again = "Give the command again: what failed is asked anew." if n_failed > n_reasks_failed else ""
+        if n_reasks_failed:
+            again += f" {n_reasks_failed} of them asked for an answer that a first reply lacked: that reply counts as unread."
         yield Caution(
             "failed_calls",
-            f"{n_failed} {'call' if n_failed == 1 else 'calls'} brought no reply ({kinds}). "
-            "Give the command again: what failed is asked anew.",
+            f"{words.count_of(n_failed, 'call')} brought no reply ({kinds}). {again.strip()}",
         )
 
 
@@ -84,14 +97,14 @@ def _fake_models(summary: Summary) -> Iterator[Caution]:
     if fakes:
         yield Caution(
             "fake_model",
-            f"{_listed(fakes)} is a fake judge for tests: these numbers say nothing about any system.",
+            f"{listed(fakes)} is a fake judge for tests: these numbers say nothing about any system.",
         )
 
 
 def _changed_models(summary: Summary) -> Iterator[Caution]:
     for spec, model in summary.models.items():
         if len(model.names) > 1:
-            seen = _listed([f"{name} ({count} replies)" for name, count in model.names.items()])
+            seen = listed([f"{name} ({count} replies)" for name, count in model.names.items()])
             yield Caution(
                 "model_changed",
                 f"{spec} called itself by {len(model.names)} names during this run: {seen}. Scores before and "
@@ -172,7 +185,7 @@ def _uneven(where: str, noun: str, systems: Mapping[str, _Failed], more: Mapping
     own = systems[worst]
     against = more[worst]
     other = systems[against] if against in systems else _rest(systems, worst)
-    also = f" The same goes for {_listed(others)}." if others else ""
+    also = f" The same goes for {listed(others)}." if others else ""
     return Caution(
         "uneven_failures",
         f"{where}{own.failed:,} of {own.n:,} {noun} of {worst} failed ({words.share(own.rate)}), against "
@@ -203,7 +216,7 @@ def _unknown_directions(summary: Summary) -> Iterator[Caution]:
     if unknown:
         yield Caution(
             "direction_unknown",
-            f"Nothing says for sure which end of the scale of {_listed(unknown)} is good: only raw values are shown, "
+            f"Nothing says for sure which end of the scale of {listed(unknown)} is good: only raw values are shown, "
             "and systems are not put in order by them.",
         )
 
@@ -217,7 +230,7 @@ def _not_comparable(summary: Summary) -> Iterator[Caution]:
     if unbounded and len(summary.models) > 1:
         yield Caution(
             "not_comparable",
-            f"Log-probabilities of different models have no common scale: for {_listed(unbounded)} read each judge by "
+            f"Log-probabilities of different models have no common scale: for {listed(unbounded)} read each judge by "
             "itself, not the mean over judges.",
         )
 
@@ -250,7 +263,7 @@ def _few_groups(summary: Summary) -> Iterator[Caution]:
         yield Caution(
             "few_groups",
             f"Items of one group are alike, so only groups count as independent, and there are as few as {fewest}. "
-            f"The intervals of {_listed(list(few))} are wide for that reason, and rough.",
+            f"The intervals of {listed(list(few))} are wide for that reason, and rough.",
         )
 
 
@@ -268,7 +281,7 @@ def _injections(summary: Summary) -> Iterator[Caution]:
             "injection_suspected",
             f"{n_flagged} {'score is of a text that seems' if n_flagged == 1 else 'scores are of texts that seem'} "
             f"to speak to the judge (injection_suspected). "
-            f"Mean with and without them: {_listed(largest, '; ')}.",
+            f"Mean with and without them: {listed(largest, '; ')}.",
         )
 
 
@@ -278,28 +291,6 @@ def _change(system: str, criterion: str, cell: Cell, without: Estimate) -> tuple
         return 0.0, f"{system} {criterion} {_number(cell)}, without {reason(without) or 'none'}"
     moved = abs(cell.value - without.value)
     return moved, f"{system} {criterion} {_number(cell)} and {_number(without)} (n={cell.n} and {without.n})"
-
-
-def _order(summary: Summary) -> Iterator[Caution]:
-    for criterion, pairs in summary.pairs.items():
-        n = sum(pair.order_conflicts.n for pair in pairs)
-        changed = round(sum((pair.order_conflicts.value or 0.0) * pair.order_conflicts.n for pair in pairs))
-        if n and changed / n >= _MANY_CONFLICTS:
-            yield Caution(
-                "order_conflict",
-                f"{changed} of {n} choices on {criterion} changed when the two responses changed places. "
-                "They count as ties.",
-            )
-    for criterion, share in summary.position.items():
-        if share.value is not None and share.low is not None and share.high is not None:
-            if share.low <= 0.5 <= share.high:
-                continue
-            place = "first" if share.value > 0.5 else "second"
-            yield Caution(
-                "position",
-                f"On {criterion} the judge favours the response shown {place}: the first won "
-                f"{words.percent(share)} of {share.n} verdicts. Only both orders together are fair.",
-            )
 
 
 def _near_duplicates(summary: Summary) -> Iterator[Caution]:
@@ -313,15 +304,10 @@ def _near_duplicates(summary: Summary) -> Iterator[Caution]:
     if alike:
         yield Caution(
             "near_duplicates",
-            f"Nearly the same score under two names (Spearman): {_listed(alike, '; ')}. Do not average them as if they "
+            f"Nearly the same score under two names (Spearman): {listed(alike, '; ')}. Do not average them as if they "
             "were independent: the mean would look surer than it is.",
         )
 
 
 def _number(estimate: Estimate) -> str:
     return "none" if estimate.value is None else f"{estimate.value:.2f}"
-
-
-def _listed(names: list[str], between: str = ", ") -> str:
-    shown = between.join(names[:_MOST_NAMED])
-    return shown if len(names) <= _MOST_NAMED else f"{shown} and {len(names) - _MOST_NAMED} more"

@@ -10,7 +10,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from ..records import Estimator, Scale
+from ..records import Estimator, ReaderName, Scale
+from ..stats import PositionBias
 
 
 class ModelFacts(Struct, frozen=True):
@@ -29,6 +30,8 @@ class ProtocolFacts(Struct, frozen=True):
 
     id: str
     digest: str = ""
+    reader: ReaderName | None = None
+    """`likelihood` where the model is asked for no reply"""
 
 
 class RunFacts(Struct, frozen=True):
@@ -58,12 +61,14 @@ class RunFacts(Struct, frozen=True):
     """bad lines of the items' file that were left out on request"""
     call_errors: dict[str, int] = {}
     """kind of error → calls that brought no reply"""
+    n_reasks_failed: int = 0
+    """those among them that put a question again: their item stays unread, and is not asked anew"""
     adjustments: tuple[str, ...] = ()
     """what was asked of a model and is not sent, because the model refuses it"""
     flags: dict[str, int] = {}
     """flag → items; counted from the results where it is not given"""
     rungs: dict[str, dict[str, int]] = {}
     """model → rung → replies; counted from the results where it is not given"""
-    first_shown: dict[str, tuple[int, int]] = {}
-    """criterion of a choice (as in `pairs`) → verdicts for the response shown first, verdicts for
-    either; over single replies, before the two orders are combined"""
+    orders: Mapping[str, Mapping[str, PositionBias]] = {}
+    """criterion (as in `pairs` or `criteria`) → model → how its choices go with the place shown; over single
+    replies, before the two orders are combined. The model "" stands for all of them together"""

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from . import words
+from .panel_lines import cells_by_judge, scale_of
 from .shapes import Cell, PairSummary, Summary
 from .terminal import safe
 
@@ -24,7 +25,8 @@ def markdown(summary: Summary) -> str:
         *_cautions(summary),
         *_criteria(summary.systems, summary, "##"),
         *_pairs(summary.pairs, "##"),
-        *_models(summary),
+        *_order(summary),
+        *_panel(summary),
         *_correlations(summary),
         *_foot(summary),
     ]
@@ -48,6 +50,7 @@ def _head(summary: Summary) -> Iterable[str]:
     facts += [
         f"estimator {summary.estimator}" if summary.estimator else "",
         escaped(words.size_text(summary)),
+        words.pooling_text(summary),
     ]
     yield " · ".join(fact for fact in facts if fact)
 
@@ -102,12 +105,47 @@ def _pairs(pairs_of: Mapping[str, Sequence[PairSummary]], level: str) -> Iterabl
         yield _table(heads, rows, "llrrrrr")
 
 
-def _models(summary: Summary) -> Iterable[str]:
-    for spec, model in summary.models.items():
-        if model.systems or model.pairs:
-            yield f"## By {escaped(spec)} alone"
-            yield from _criteria(model.systems, summary, "###")
-            yield from _pairs(model.pairs, "###")
+def _order(summary: Summary) -> Iterable[str]:
+    found = [(criterion, "all", order) for criterion, order in summary.order.items()]
+    found += [
+        (criterion, spec, order)
+        for spec, model in summary.models.items()
+        for criterion, order in model.order.items()
+    ]
+    rows = [
+        [escaped(criterion), escaped(judge), *words.order_cells(order)] for criterion, judge, order in found
+    ]
+    if rows:
+        yield "## Does the place decide?"
+        yield _table(["criterion", "judge", *words.ORDER_HEADS], rows, "llrrrrr")
+        yield words.order_meaning(summary)
+
+
+def _panel(summary: Summary) -> Iterable[str]:
+    """A column for each judge, then how far they agree."""
+    if not summary.panel:
+        return
+    yield "## Judge by judge"
+    yield "mean [95 % interval] (n, failed)"
+    for criterion, panel in summary.panel.items():
+        yield f"### {escaped(criterion)}"
+        table = cells_by_judge(criterion, panel, summary)
+        heads = ["", *(escaped(judge) for judge in panel.judges)]
+        rows = [
+            [escaped(name), *(row.get(judge, words.NO_VALUE) for judge in panel.judges)]
+            for name, row in table.items()
+        ]
+        if rows:
+            yield _table(heads, rows, "l" + "r" * len(panel.judges))
+        yield f"agreement: {words.panel_text(panel)}"
+        digits = words.decimals(scale_of(criterion, summary))
+        beside = [
+            [escaped(judge), *words.panel_cells(found, digits)] for judge, found in panel.judges.items()
+        ]
+        yield _table(["judge", *words.PANEL_HEADS], beside, "lrrrr")
+        if panel.stands_apart is not None:
+            yield f"{escaped(panel.stands_apart)} stands apart: the others agree better without it."
+    yield words.PANEL_MEANING
 
 
 def _correlations(summary: Summary) -> Iterable[str]:

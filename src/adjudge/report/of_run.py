@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from typing import Any
 
 from ..engine import protocols_of, results, settings_of
 from ..records import Protocol
 from ..store import Judged, RunRow, Store
 from .facts import ModelFacts, ProtocolFacts, RunFacts
+from .orders import orders_of
 from .shapes import Summary
 from .summary import summarise
 
@@ -24,13 +25,25 @@ def facts_of(store: Store, run: RunRow) -> RunFacts:
     totals = store.totals(run)
     settings = settings_of(run)
     is_priced = totals.replies > totals.unpriced
+    n_reasks_failed = 0
+
+    def places() -> Iterator[Judged]:
+        nonlocal n_reasks_failed
+        for place in store.judgments(run):
+            n_reasks_failed += place.about.kind == "reask" and place.error is not None
+            yield place
+
+    orders = orders_of(places(), protocols)
     return RunFacts(
         run=run.name,
         started=run.started,
         status=run.status,
         version=str(run.manifest.get("version", "")),
         models=_models(store, run),
-        protocols=tuple(ProtocolFacts(protocol.id, protocol.digest) for protocol in protocols.values()),
+        protocols=tuple(
+            ProtocolFacts(protocol.id, protocol.digest, protocol.answer.reader)
+            for protocol in protocols.values()
+        ),
         scales={
             (name, criterion): scale
             for name, p in protocols.items()
@@ -47,7 +60,8 @@ def facts_of(store: Store, run: RunRow) -> RunFacts:
         n_planned=run.manifest["items"].get("n"),
         n_left_out=run.manifest["items"].get("left_out", 0),
         call_errors={kind: n for kind, n in totals.failed.items() if n},
-        first_shown=_first_shown(store.judgments(run), protocols),
+        n_reasks_failed=n_reasks_failed,
+        orders=orders,
     )
 
 
@@ -77,20 +91,3 @@ def _models(store: Store, run: RunRow) -> tuple[ModelFacts, ...]:
         )
         for told in run.manifest["models"]
     )
-
-
-def _first_shown(judged: Iterable[Judged], protocols: dict[str, Protocol]) -> dict[str, tuple[int, int]]:
-    """Of each criterion of a choice: how many single replies chose the response shown first, and how many chose."""
-    several = len(protocols) > 1
-    counts: dict[str, tuple[int, int]] = {}
-    for place in judged:
-        judgment = place.judgment
-        if judgment is None or judgment.choice not in ("a", "b"):
-            continue
-        protocol = protocols[place.about.protocol]
-        criterion = "overall" if "overall" in protocol.criteria else next(iter(protocol.criteria))
-        name = f"{protocol.id}/{criterion}" if several else criterion
-        is_first = (judgment.choice == "a") == (place.about.order == "ab")
-        first, decided = counts.get(name, (0, 0))
-        counts[name] = (first + is_first, decided + 1)
-    return counts

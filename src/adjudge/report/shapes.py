@@ -7,14 +7,13 @@ from typing import Any, Literal
 from msgspec import Struct, field
 
 from ..records import Estimate, Estimator, Scale
-from ..stats import Bounds, Spread
+from ..stats import Bounds, PositionBias, Spread
+from .panel import PanelSummary
 
 CautionKind = Literal[
-    "incomplete",
-        "left_out",
-        "failed_calls",
-        "all_failed", "fake_model", "model_changed", "uneven_failures", "partial_panel", "no_information", "few_groups",
-    "near_duplicates", "injection_suspected", "order_conflict", "position", "direction_unknown", "not_comparable",
+    "incomplete", "left_out", "failed_calls", "all_failed", "fake_model", "weak_judge", "model_changed", "uneven_failures",
+    "partial_panel", "panel_disagrees", "judge_apart", "self_preference", "no_information", "few_groups", "near_duplicates",
+    "injection_suspected", "order_conflict", "position", "one_order", "contradiction", "direction_unknown", "not_comparable",
 ]  # fmt: skip
 
 
@@ -96,7 +95,7 @@ class PairSummary(Struct, frozen=True):
     n_partial: int
     """pairs that only some of several judges decided"""
     order_conflicts: Estimate
-    """the share of choices that changed with the order shown, and count as ties"""
+    """the share of choices that changed with the order shown, and count as ties; undefined with one order"""
 
 
 class ModelSummary(Struct, frozen=True):
@@ -107,6 +106,7 @@ class ModelSummary(Struct, frozen=True):
     is_fake: bool
     systems: dict[str, dict[str, Cell]] = {}
     pairs: dict[str, tuple[PairSummary, ...]] = {}
+    order: dict[str, PositionBias] = {}
 
 
 class RungShare(Struct, frozen=True):
@@ -141,7 +141,11 @@ class Summary(Struct, frozen=True):
     criteria: dict[str, CriterionSummary]
     pairs: dict[str, tuple[PairSummary, ...]]
     position: dict[str, Estimate]
-    """criterion → share of verdicts for the response shown first"""
+    """criterion → share of choices for the response shown first"""
+    order: dict[str, PositionBias]
+    """criterion → whether the place shown decides: both orders, the first place, a test"""
+    panel: dict[str, PanelSummary]
+    """criterion → how several judges agree; empty with one judge"""
     models: dict[str, ModelSummary]
     rungs: dict[str, dict[str, RungShare]]
     """model → rung, or `failed` → scores"""

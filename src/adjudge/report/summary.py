@@ -12,10 +12,12 @@ from typing import TypeVar
 from msgspec import structs
 
 from ..records import Result, Scale
-from ..stats import joined, matched, n_distinct, pooled, spearman, wilson
+from ..stats import Column, joined, matched, n_distinct, pooled, spearman, wilson
+from ..stats.undefined import undefined
 from .cautions import cautions
 from .cells import best_first, cell, criterion_summary, spread_of
 from .facts import ModelFacts, RunFacts
+from .panel import PanelSummary, panel_of
 from .shapes import Cell, Correlation, FailureShare, ModelSummary, PairSummary, RungShare, Spreads, Summary
 from .tally import STATUSES, Pair, Scores, Tally, panel
 
@@ -26,8 +28,8 @@ Labels = Mapping[tuple[str, str], str]
 def summarise(results: Iterable[Result], *, facts: RunFacts | None = None) -> Summary:
     """Everything a report says about a run, in one pass over its results."""
     facts = facts or RunFacts()
-    choice_only = [where for where, scale in facts.scales.items() if scale is None]
-    tally = Tally().add_all(results, choice_only)
+    tally = Tally().add_all(results, facts.scales)
+    has_both = facts.parameters.get("order", "both") == "both"
     labels = _labels(tally, facts)
     scales = {where: _scale(where, facts) for where in tally.scores}
     whole = {where: _panels(models) for where, models in tally.scores.items()}
@@ -43,8 +45,10 @@ def summarise(results: Iterable[Result], *, facts: RunFacts | None = None) -> Su
         n_samples_failed=_total(tally, lambda scores: scores.n_samples_failed),
         systems=best_first(_cells(whole, labels, scales), list(scales.values())),
         criteria={labels[where]: criterion_summary(*where, whole[where], scales[where]) for where in whole},
-        pairs={labels[where]: _pairs(_panels(models)) for where, models in tally.choices.items()},
-        position={name: wilson(won, n) for name, (won, n) in facts.first_shown.items()},
+        pairs={labels[where]: _pairs(_panels(models), has_both) for where, models in tally.choices.items()},
+        position={name: by[""].first_share for name, by in facts.orders.items() if "" in by},
+        order={name: by[""] for name, by in facts.orders.items() if "" in by},
+        panel=_panel(tally, labels, scales),
         models=_models(tally, labels, scales, facts),
         rungs={model: _rungs(counts) for model, counts in (facts.rungs or tally.rungs).items()},
         failures_by_system=_failures_by_system(tally),
@@ -65,7 +69,7 @@ def summarise(results: Iterable[Result], *, facts: RunFacts | None = None) -> Su
         n_left_out=facts.n_left_out,
         call_errors=facts.call_errors,
     )
-    return structs.replace(summary, warnings=cautions(summary, _spreads(tally, labels, scales)))
+    return structs.replace(summary, warnings=cautions(summary, _spreads(tally, labels, scales), facts))
 
 
 def _labels(tally: Tally, facts: RunFacts) -> Labels:
@@ -123,11 +127,11 @@ def _total(tally: Tally, count: Callable[[Scores], int]) -> int:
     return sum(map(count, [*scores, *choices]))
 
 
-def _pairs(by_pair: Mapping[Pair, Scores]) -> tuple[PairSummary, ...]:
-    return tuple(_pair(pair, scores) for pair, scores in by_pair.items())
+def _pairs(by_pair: Mapping[Pair, Scores], has_both: bool) -> tuple[PairSummary, ...]:
+    return tuple(_pair(pair, scores, has_both) for pair, scores in by_pair.items())
 
 
-def _pair(pair: Pair, scores: Scores) -> PairSummary:
+def _pair(pair: Pair, scores: Scores, has_both: bool) -> PairSummary:
     """The verdicts on two systems; of several judges, the side that more of them chose."""
     won, lost = sum(value > 0 for value in scores.ok.values), sum(value < 0 for value in scores.ok.values)
     n, n_failed = len(scores.ok), len(scores.failed)
@@ -142,7 +146,9 @@ def _pair(pair: Pair, scores: Scores) -> PairSummary:
         failures=scores.failures(),
         won_by_a=structs.replace(share, method=f"{share.method}, a tie is half a win") if n else share,
         n_partial=scores.n_partial,
-        order_conflicts=wilson(sum(scores.ok.marks), n, n_failed=n_failed),
+        order_conflicts=wilson(sum(scores.ok.marks), n, n_failed=n_failed)
+        if has_both
+        else undefined("each pair was shown in one order", n_failed=n_failed, unit="item"),
     )
 
 
@@ -162,12 +168,31 @@ def _models(
             is_fake=model.is_fake,
             systems=best_first(_cells(own, labels, scales), list(scales.values())) if len(specs) > 1 else {},
             pairs={
-                labels[where]: _pairs(models[spec])
+                labels[where]: _pairs(models[spec], facts.parameters.get("order", "both") == "both")
                 for where, models in tally.choices.items()
                 if len(specs) > 1 and spec in models
             },
+            order={name: by[spec] for name, by in facts.orders.items() if spec in by},
         )
     return summaries
+
+
+def _panel(
+    tally: Tally, labels: Labels, scales: Mapping[tuple[str, str], Scale | None]
+) -> dict[str, PanelSummary]:
+    """How the judges agree on each criterion, where there are several."""
+    found = {}
+    for places, is_choice in ((tally.scores, False), (tally.choices, True)):
+        for where, models in places.items():
+            columns: dict[str, Column] = {
+                model: joined([scores.ok for scores in by_place.values()])
+                for model, by_place in models.items()
+            }
+            if len(columns) > 1:
+                # A comparison may score a criterion and choose by it: these are two things to agree on.
+                name = labels[where] if labels[where] not in found else f"{labels[where]} (choice)"
+                found[name] = panel_of(columns, scales.get(where), is_choice=is_choice)
+    return found
 
 
 def _failures_by_system(tally: Tally) -> dict[str, FailureShare]:

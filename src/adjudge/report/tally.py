@@ -9,16 +9,18 @@ from __future__ import annotations
 import math
 from array import array
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from hashlib import blake2b
 from typing import TypeVar, get_args
 
-from ..records import Result, Status
+from ..records import Result, Scale, Status
 from ..stats import Column, joined, missing_from, pooled
 
 STATUSES: tuple[Status, ...] = get_args(Status)
 SIGN = {"a": 1.0, "b": -1.0, "tie": 0.0}
 """A choice as a number, so that several judges' choices can be averaged to a vote."""
+
+_UNKNOWN = "unknown"
 
 Pair = tuple[str, str]
 Where = tuple[str, str]
@@ -87,11 +89,11 @@ class Tally:
         """pairs as they were first seen: a pair that comes the other way round is turned to match"""
         self._last: tuple[str, int] = ("", key_of(""))
 
-    def add_all(self, results: Iterable[Result], choice_only: Collection[Where] = ()) -> Tally:
-        """Add up results; `choice_only` are the criteria that have no scale."""
+    def add_all(self, results: Iterable[Result], scales: Mapping[Where, Scale | None] | None = None) -> Tally:
+        """Add up results; a criterion whose scale is none is a choice."""
         for result in results:
             self._add(result)
-        self._settle(choice_only)
+        self._settle(scales or {})
         return self
 
     def _add(self, result: Result) -> None:
@@ -139,13 +141,13 @@ class Tally:
         scores = _at(self._unclear, (where, result.model, result.system, pair))
         _put(scores, result, item, item, None, "injection_suspected" in result.flags)
 
-    def _settle(self, choice_only: Collection[Where]) -> None:
-        """A failure belongs to what the others of its criterion are; else to what its items are."""
+    def _settle(self, scales: Mapping[Where, Scale | None]) -> None:
+        """A failure belongs to what the others of its criterion are; else to what its scale or its items say."""
         scored = {where for where in self.scores if where not in self._with_subject}
         for (where, model, system, pair), found in self._unclear.items():
-            is_choice = where not in scored and (
-                pair is not None or where in self._with_subject or where in choice_only
-            )
+            scale = scales.get(where, scales.get((where[0].partition("@")[0], where[1]), _UNKNOWN))
+            by_scale = pair is not None if isinstance(scale, str) else scale is None
+            is_choice = where not in scored and (by_scale or where in self._with_subject)
             if where in self.choices or is_choice:
                 _at(_at_model(self.choices, where, model), pair or ("a", "b")).take_failures(found)
             else:

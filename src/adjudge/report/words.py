@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from ..records import Estimate, Scale
+from ..stats import PositionBias, reason
 from .cells import direction, key_text
+from .panel import JudgeInPanel, PanelSummary
 from .shapes import Cell, PairSummary, RungShare, Summary
 
 NO_VALUE = "–"
@@ -173,3 +175,79 @@ def detectable_text(value: float, digits: int, scale: Scale | None) -> str:
         f"A true difference of {number(value, digits)} between two systems would be found four times in five; "
         "a smaller one less often."
     )
+
+
+_MOST_NAMED = 4
+
+
+def listed(names: Sequence[str], between: str = ", ") -> str:
+    """Names one after the other; of many, the first few and how many more there are."""
+    shown = between.join(names[:_MOST_NAMED])
+    return shown if len(names) <= _MOST_NAMED else f"{shown} and {len(names) - _MOST_NAMED} more"
+
+
+def p_text(p: float | None) -> str:
+    """p = 0.032, p < 0.001."""
+    if p is None:
+        return ""
+    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
+
+
+ORDER_HEADS = ("same winner in both orders", "pairs", "won by the first place", "choices", "p")
+
+
+def order_cells(found: PositionBias) -> list[str]:
+    """Whether the place decides: the agreement of both orders, the first place's share, and a test."""
+    p = p_text(found.p).removeprefix("p = ").removeprefix("p ")
+    return [
+        percent(found.agreement),
+        f"{found.n_pairs:,}",
+        percent(found.first_share),
+        f"{found.first_share.n:,}",
+        p or NO_VALUE,
+    ]
+
+
+ORDER_MEANING = (
+    "A fair judge names the same winner in both orders, and each place wins half of the decided choices. p: the binomial "
+    "test that, where the winner changed with the order, both places are favoured alike."
+)
+ONE_ORDER_MEANING = (
+    "Each pair was shown in one order. p: the binomial test that both places win alike; where the same system always "
+    "stands first, that is a question about the systems too."
+)
+
+
+def order_meaning(summary: Summary) -> str:
+    return ORDER_MEANING if any(found.n_pairs for found in summary.order.values()) else ONE_ORDER_MEANING
+
+
+def panel_text(panel: PanelSummary) -> str:
+    """How far the judges agree, with what that is."""
+    said = f"alpha {interval(panel.alpha, 2)}, n={panel.alpha.n}"
+    return f"{said} ({why})" if (why := reason(panel.alpha)) else said
+
+
+PANEL_MEANING = (
+    "Alpha is Krippendorff's: 1 where the judges say the same, 0 where they agree as by chance; below 0.67 few would build "
+    "on it. With the others: Spearman with their mean."
+)
+PANEL_HEADS = ("with the others", "higher than they by", "their alpha without it", "n")
+
+
+def panel_cells(found: JudgeInPanel, digits: int) -> list[str]:
+    """One judge beside the others."""
+    return [
+        interval(found.with_rest, 2),
+        interval(found.shift, digits),
+        interval(found.alpha_without, 2),
+        f"{found.with_rest.n:,}",
+    ]
+
+
+def pooling_text(summary: Summary) -> str:
+    """What the numbers over several judges are made of; empty with one judge."""
+    kinds = {panel.pooled for panel in summary.panel.values()}
+    said = {"mean": "each score is the mean over the judges", "vote": "each choice is the judges' vote"}
+    n_judges = max((len(panel.judges) for panel in summary.panel.values()), default=0)
+    return f"over {n_judges} judges: {', '.join(said[kind] for kind in sorted(kinds))}" if n_judges else ""

@@ -29,6 +29,7 @@ Whether they agree with people's:
 What people would have said:
 
     ppi           a mean corrected by a few labels (regression: its arithmetic), plan: how many it takes
+    difference    the same for the difference of two systems
     prevalence    a share corrected for a judge's errors
     calibration   scores turned into people's (ordinal: one way to), with held-out errors
 
@@ -61,6 +62,7 @@ from .confidence import Confidence, confidence_quality
 from .correlation import pearson, spearman
 from .crossed import Level
 from .dependent import Test, mcnemar, mcnemar_of, meng, sign_flip, steiger, williams
+from .difference import difference_of, ppi_difference
 from .games import Games, elo, games_of, tie_matrix, win_matrix
 from .length import LengthControl, length_controlled, length_fit
 from .levels import correlate
@@ -70,7 +72,7 @@ from .next_games import next_games
 from .ordinal import Ordinal, ordinal_fit
 from .plan import Plan, labels_needed
 from .power import minimum_detectable
-from .ppi import Corrected, difference_of, ppi_difference, ppi_mean, ppi_published, ppi_stratified
+from .ppi import Corrected, ppi_mean, ppi_published, ppi_stratified
 from .preferences import Preference, WinRate, token_preference, win_rate
 from .prevalence import corrected_share, rogan_gladen
 from .proportions import difference_of_shares, wilson

@@ -21,7 +21,12 @@ _PRIOR = 0.5
 
 
 def next_games(
-    games: Games, rating: Sequence[float], n: int, *, limits: Floats | None = None, design_effect: float = 1.0
+    games: Games,
+    rating: Sequence[float],
+    n: int,
+    *,
+    limits: Sequence[Sequence[float]] | None = None,
+    design_effect: float = 1.0,
 ) -> list[tuple[int, int]]:
     """The `n` pairs of systems to ask for, in order; `limits` is how many games of each pair can be had at most.
 
@@ -32,7 +37,7 @@ def next_games(
     k = games.n_systems
     won = win_matrix(games)
     strength = np.asarray(rating, dtype=np.float64)
-    left = np.full((k, k), np.inf) if limits is None else limits.astype(np.float64).copy()
+    left = np.full((k, k), np.inf) if limits is None else np.array(limits, dtype=np.float64)
     left = np.triu(np.minimum(left, left.T), 1)
     chance = 1 / (1 + np.exp(-(strength[:, None] - strength[None, :])))
     weight = chance * (1 - chance) / max(1.0, design_effect)

@@ -22,7 +22,7 @@ from ..records import Estimate
 from .arrays import Numbers, codes, floats, is_constant, same_length
 from .means import mean_interval
 from .regression import Fit, as_estimate, filled, fit, fit_strata
-from .undefined import undefined, without_interval
+from .undefined import undefined
 
 if TYPE_CHECKING:
     from .arrays import Floats
@@ -59,9 +59,9 @@ def ppi_mean(
     same_length(labels, scores, clusters, probabilities)
     y, f = floats(labels), floats(scores)
     n_failed = _n_missing(f)
-    judge_only = _mean(f, clusters, confidence, limits)
-    labels_only = structs.replace(_mean(y, clusters, confidence, limits), n_failed=0)
-    bias = structs.replace(_mean(f - y, clusters, confidence, None), n_failed=0)
+    judge_only = mean_of(f, clusters, confidence, limits)
+    labels_only = structs.replace(mean_of(y, clusters, confidence, limits), n_failed=0)
+    bias = structs.replace(mean_of(f - y, clusters, confidence, None), n_failed=0)
 
     def alone(corrected: Estimate) -> Corrected:
         return Corrected(corrected, judge_only, labels_only, bias, None, None)
@@ -98,39 +98,6 @@ def _cannot(n: int, y: Floats, probabilities: Numbers | None) -> str:
     return ""
 
 
-def ppi_difference(
-    labels_first: Numbers,
-    scores_first: Numbers,
-    labels_second: Numbers,
-    scores_second: Numbers,
-    *,
-    clusters: Sequence[Hashable] | None = None,
-    confidence: float = 0.95,
-) -> Corrected:
-    """The mean of first - second, input by input; none where an input lacks a label or a score.
-
-    Inputs with labels of both are compared with themselves. Where fewer than three have both, the
-    two means are taken as independent.
-    """
-    same_length(labels_first, scores_first, labels_second, scores_second, clusters)
-    labels = floats(labels_first) - floats(labels_second)
-    scores = floats(scores_first) - floats(scores_second)
-    if len(labels) - _n_missing(labels) >= 3:
-        found = ppi_mean(labels.tolist(), scores.tolist(), clusters=clusters, confidence=confidence)
-        method = found.corrected.method.replace("PPI++ mean", "PPI++ difference, paired", 1)
-        return structs.replace(found, corrected=structs.replace(found.corrected, method=method))
-    first = ppi_mean(labels_first, scores_first, clusters=clusters, confidence=confidence)
-    second = ppi_mean(labels_second, scores_second, clusters=clusters, confidence=confidence)
-    return Corrected(
-        difference_of(first.corrected, second.corrected, "PPI++ difference, independent labels"),
-        _mean(scores, clusters, confidence, None),
-        difference_of(first.labels_only, second.labels_only, "difference of means, independent labels"),
-        difference_of(first.bias, second.bias, "difference of biases"),
-        None,
-        None,
-    )
-
-
 def ppi_stratified(
     labels: Numbers,
     scores: Numbers,
@@ -155,7 +122,7 @@ def ppi_stratified(
     corrected, fitted = _by_strata(y, f, "PPI++ mean over {} strata", n_failed, limits, *settings)
     labels_only, _ = _by_strata(y, flat, "mean of the labels over {} strata", 0, limits, *settings)
     bias, _ = _by_strata(f - y, flat, "mean over {} strata", 0, None, *settings)
-    judge_only = _mean(f, clusters, confidence, limits)
+    judge_only = mean_of(f, clusters, confidence, limits)
     if fitted is None:
         return Corrected(corrected, judge_only, labels_only, bias, None, None)
     return Corrected(corrected, judge_only, labels_only, bias, fitted.power, fitted.effective_labels)
@@ -229,7 +196,7 @@ def _n_missing(values: Floats) -> int:
     return int(np.isnan(values).sum())
 
 
-def _mean(
+def mean_of(
     values: Floats, clusters: Sequence[Hashable] | None, confidence: float, limits: tuple[float, float] | None
 ) -> Estimate:
     """The mean of what is there; what is not counts as failed."""
@@ -238,17 +205,3 @@ def _mean(
     kept = np.flatnonzero(~np.isnan(values)).tolist()
     of_kept = None if clusters is None else [clusters[i] for i in kept]
     return mean_interval(values[kept].tolist(), of_kept, len(values) - len(kept), confidence, limits)
-
-
-def difference_of(first: Estimate, second: Estimate, name: str) -> Estimate:
-    """The difference of two independent estimates, from the arms of their intervals (Zou and Donner 2008)."""
-    n, n_failed = first.n + second.n, first.n_failed + second.n_failed
-    if first.value is None or second.value is None:
-        return undefined("one side is undefined", n=n, n_failed=n_failed, unit="label")
-    value = first.value - second.value
-    if first.low is None or first.high is None or second.low is None or second.high is None:
-        method = without_interval(name, "one side has none")
-        return Estimate(value, None, None, n, n_failed, 0, method, "label")
-    low = value - math.hypot(first.value - first.low, second.high - second.value)
-    high = value + math.hypot(first.high - first.value, second.value - second.low)
-    return Estimate(value, low, high, n, n_failed, 0, name, "label")

@@ -18,6 +18,7 @@ def clustered_share(
     clusters: Sequence[Hashable] | None = None,
     n_failed: int = 0,
     confidence: float = 0.95,
+    unit: str = "game",
 ) -> Estimate:
     """The mean of shares (a tie one half) with Wilson's interval, for as many items as the clusters are worth.
 
@@ -26,7 +27,7 @@ def clustered_share(
     """
     n = len(shares)
     if n == 0:
-        return undefined("there is nothing to count", n_failed=n_failed, unit="item")
+        return undefined("there is nothing to count", n_failed=n_failed, unit=unit)
     total = math.fsum(shares)
     rate = total / n
     effective, n_units = float(n), n
@@ -41,7 +42,7 @@ def clustered_share(
     method = "share, a tie is half a win, Wilson interval"
     if whole < n:
         method += f" for {whole} independent games of {n}"
-    unit = "item" if n_units == n else f"group (n={n_units})"
+    what = unit if n_units == n else f"group (n={n_units})"
     return structs.replace(
-        wilson(rate * whole, whole, confidence, n_failed), value=rate, n=n, method=method, unit=unit
+        wilson(rate * whole, whole, confidence, n_failed), value=rate, n=n, method=method, unit=what
     )

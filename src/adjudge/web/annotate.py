@@ -102,7 +102,7 @@ class _Pages:
             "change_rater": "/annotate",
         }
         if key is None:
-            return self._context.page(request, "annotate/done.html", **common)
+            return self._context.page(request, "annotate/done.html", command=session.trust_command, **common)
         turn = session.turn(rater, key)
         current = _current(turn, request.query_params.get("question"))
         before, after = session.neighbours(key)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import io
+import shlex
 import threading
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -103,6 +104,14 @@ class Session:
 
     def close(self) -> None:
         self.store.close()
+
+    @property
+    def trust_command(self) -> str:
+        """What to type to see what the labels say of the judge."""
+        words = ["adjudge", "trust", self.run.name]
+        if self.store.path != Path("adjudge.db"):
+            words += ["--store", str(self.store.path)]
+        return shlex.join(words)
 
     # What a rater sees
 

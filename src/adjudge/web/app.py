@@ -61,6 +61,7 @@ def build_app(store_path: Path, *, port: int, own: Secrets | None = None, sessio
         },
     )
     inner.router.redirect_slashes = False
+    inner.state.context = context
     return Guard(inner, port=port, own=own)
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 from msgspec import Struct
 
 from ..records import FieldValue, Item, Judgment, Message, Status
 from ..store.browsing import Place
+from .telling import Telling
 from .text import Span, cut
 
 MOST_CALLS = 4
@@ -56,18 +57,45 @@ class ItemView(Struct, frozen=True):
     n_more: int
 
 
-def item_view(item: Item, places: Sequence[Place], reasons: Sequence[str], most: int) -> ItemView:
-    """The item and its first replies; no text is longer than about `most` characters."""
+def item_view(item: Item, places: Sequence[Place], why: Telling, most: int) -> ItemView:
+    """The item and the replies that its reasons are about; no text is longer than about `most` characters."""
     parents = {place.call.key: place for place in places if place.call is not None}
     calls: list[CallView] = []
     before: tuple[Message, ...] = ()
-    for place in places[:MOST_CALLS]:
+    for place in chosen(places, why.criteria):
         messages = place.call.messages if place.call is not None else ()
         parent = parents.get(place.call.parent or "") if place.call is not None else None
         calls.append(_call(place, parent, () if messages == before else messages, most))
         before = messages
     fields = tuple(_shortened(name, field_text(value), most) for name, value in item.fields.items())
-    return ItemView(item, tuple(reasons), fields, tuple(calls), max(0, len(places) - MOST_CALLS))
+    return ItemView(item, why.reasons, fields, tuple(calls), len(places) - len(calls))
+
+
+def chosen(places: Sequence[Place], criteria: Set[str]) -> list[Place]:
+    """The few calls to show, in their order: on those criteria first, and of many samples the lowest and the highest."""
+    told: set[str] = set()
+    different = []
+    for place in places:
+        # The same fault twenty times tells no more than once.
+        if place.error is None or place.error.kind not in told:
+            different.append(place)
+        if place.error is not None:
+            told.add(place.error.kind)
+    about = [place for place in different if not criteria or criteria & set(place.about.criteria)]
+    others = [place for place in different if place not in about]
+    if len(about) > MOST_CALLS:
+        by_value = sorted(about, key=_value)
+        half = MOST_CALLS // 2
+        about = [*by_value[:half], *by_value[-half:]]
+    kept = [*about, *others][:MOST_CALLS]
+    return sorted(kept, key=lambda place: place.slot)
+
+
+def _value(place: Place) -> float:
+    """The mean of what was read; what failed stands before all that did not."""
+    scores = place.judgment.scores if place.judgment is not None else ()
+    values = [score.value for score in scores if score.value is not None]
+    return sum(values) / len(values) if values else float("-inf")
 
 
 def field_text(value: FieldValue) -> str:
@@ -88,7 +116,7 @@ def _call(place: Place, parent: Place | None, messages: Sequence[Message], most:
         reply = _shortened("reply", place.reply.text, most, spans)
         if place.reply.reasoning:
             reasoning = _shortened("thoughts", place.reply.reasoning, most)
-    words = [about.model]
+    words = [", ".join(about.criteria), about.model] if len(about.criteria) == 1 else [about.model]
     if about.order == "ba":
         words.append("shown as b, a")
     if about.sample:

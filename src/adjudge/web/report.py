@@ -96,7 +96,7 @@ def _fitted(parts: RunParts, found: Found) -> str:
     """The page with texts as long as the size allows."""
     longest = _LONGEST
     while True:
-        items = [item_view(item, places, one.reasons, longest) for one, item, places in found]
+        items = [item_view(item, places, one, longest) for one, item, places in found]
         page = _page(parts, items)
         if len(page.encode("utf-8", "backslashreplace")) <= MOST_BYTES or not found:
             return page

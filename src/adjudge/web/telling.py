@@ -18,6 +18,8 @@ from ..report.cells import direction
 
 MOST_ITEMS = 20
 _OF_A_KIND = 3
+_FAILURE_WEIGHT = {"conflicting": 3.0, "refused": 3.0, "out_of_range": 2.0, "unparsed": 2.0, "truncated": 1.0}
+"""A refusal or a conflict is rarer than a missing reply, and tells more."""
 
 Scales = Mapping[tuple[str, str], Scale | None]
 """(protocol, criterion) → scale"""
@@ -28,6 +30,15 @@ class Telling(Struct, frozen=True):
 
     item: str
     reasons: tuple[str, ...]
+    criteria: frozenset[str] = frozenset()
+    """what the reasons are about: replies on these come first"""
+
+
+class Why(Struct, frozen=True):
+    """One reason, and the criterion that it is about."""
+
+    words: str
+    criterion: str
 
 
 class _Few:
@@ -35,12 +46,12 @@ class _Few:
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._kept: list[tuple[float, int, str, str]] = []
+        self._kept: list[tuple[float, int, str, Why]] = []
         self._n = 0
 
-    def offer(self, weight: float, item: str, reason: str) -> None:
+    def offer(self, weight: float, item: str, words: str, criterion: str) -> None:
         self._n += 1
-        entry = (weight, -self._n, item, reason)
+        entry = (weight, -self._n, item, Why(words, criterion))
         if any(kept[2] == item for kept in self._kept):
             return
         if len(self._kept) < self._most:
@@ -48,7 +59,7 @@ class _Few:
         else:
             heapq.heappushpop(self._kept, entry)
 
-    def __iter__(self) -> Iterator[tuple[str, str]]:
+    def __iter__(self) -> Iterator[tuple[str, Why]]:
         for _, _, item, reason in sorted(self._kept, reverse=True):
             yield item, reason
 
@@ -75,31 +86,25 @@ def telling_items(
 
 def _look_at(result: Result, scales: Scales, kinds: Mapping[str, _Few]) -> None:
     """What one result tells by itself."""
-    scale = scales.get((result.protocol, result.criterion))
-    name = f"{result.criterion} of {result.subject}" if result.subject else result.criterion
+    item, criterion = result.item, result.criterion
+    scale = scales.get((result.protocol, criterion))
+    name = f"{criterion} of {result.subject}" if result.subject else criterion
     if result.status != "ok":
-        # A refusal or a conflict is rarer than a missing reply, and tells more.
-        weight = {"conflicting": 3.0, "refused": 3.0, "out_of_range": 2.0, "unparsed": 2.0, "truncated": 1.0}
-        kinds["failed"].offer(
-            weight.get(result.status, 0.0), result.item, f"{name}: {result.status.replace('_', ' ')}"
-        )
+        words = f"{name}: {result.status.replace('_', ' ')}"
+        kinds["failed"].offer(_FAILURE_WEIGHT.get(result.status, 0.0), item, words, criterion)
     elif result.value is not None and (badness := _badness(result.value, scale)) is not None:
-        kinds["worst"].offer(badness, result.item, f"among the lowest on {name}: {result.value:.4g}")
+        kinds["worst"].offer(badness, item, f"among the lowest on {name}: {result.value:.4g}", criterion)
     if result.spread:
-        kinds["samples"].offer(
-            result.spread / _width(scale),
-            result.item,
-            f"samples differ on {name} (standard deviation {result.spread:.2f})",
-        )
+        words = f"samples differ on {name} (standard deviation {result.spread:.2f})"
+        kinds["samples"].offer(result.spread / _width(scale), item, words, criterion)
     if result.confidence is not None and result.status == "ok":
-        kinds["unsure"].offer(
-            -result.confidence, result.item, f"the judge was least sure of {name} ({result.confidence:.2f})"
-        )
+        words = f"the judge was least sure of {name} ({result.confidence:.2f})"
+        kinds["unsure"].offer(-result.confidence, item, words, criterion)
     if "order_conflict" in result.flags:
-        kinds["order"].offer(0.0, result.item, f"the order shown decided {name}")
+        kinds["order"].offer(0.0, item, f"the order shown decided {name}", criterion)
     for flag in ("injection_suspected", "verdict_contradicts_scores"):
         if flag in result.flags:
-            kinds["flagged"].offer(0.0, result.item, flag.replace("_", " "))
+            kinds["flagged"].offer(0.0, item, flag.replace("_", " "), criterion)
 
 
 def _look_across(of_item: list[Result], scales: Scales, judges: _Few) -> None:
@@ -114,11 +119,10 @@ def _look_across(of_item: list[Result], scales: Scales, judges: _Few) -> None:
         choices = {result.choice for result in own if result.choice is not None}
         if len(values) > 1 and max(values) > min(values):
             apart = (max(values) - min(values)) / _width(scales.get((protocol, criterion)))
-            judges.offer(
-                apart, own[0].item, f"judges differ on {criterion}: {min(values):.4g} and {max(values):.4g}"
-            )
+            words = f"judges differ on {criterion}: {min(values):.4g} and {max(values):.4g}"
+            judges.offer(apart, own[0].item, words, criterion)
         elif {"a", "b"} <= choices:
-            judges.offer(1.0, own[0].item, f"judges choose opposite sides on {criterion}")
+            judges.offer(1.0, own[0].item, f"judges choose opposite sides on {criterion}", criterion)
 
 
 def _far_from_people(far: _Few, points: Mapping[str, Joined]) -> None:
@@ -130,23 +134,27 @@ def _far_from_people(far: _Few, points: Mapping[str, Joined]) -> None:
                 apart = abs(row.answer - row.label)
                 if apart:
                     words = f"{name}: the judge says {row.answer:.4g}, people {row.label:.4g}"
-                    far.offer(apart / _width(joined.scale), row.item, words)
+                    far.offer(apart / _width(joined.scale), row.item, words, joined.criterion)
             elif isinstance(row.answer, str) and isinstance(row.label, str) and row.answer != row.label:
                 weight = 0.5 if "tie" in (row.answer, row.label) else 1.0
-                far.offer(weight, row.item, f"{name}: the judge chose {row.answer}, people {row.label}")
+                words = f"{name}: the judge chose {row.answer}, people {row.label}"
+                far.offer(weight, row.item, words, joined.criterion)
 
 
 def _in_turn(kinds: Mapping[str, _Few], most: int) -> list[Telling]:
     """One of each kind, then the second of each, so that no kind crowds out the others."""
-    reasons: dict[str, list[str]] = {}
+    reasons: dict[str, list[Why]] = {}
     queues = [list(few) for few in kinds.values()]
     for place in range(_OF_A_KIND):
         for queue in queues:
             if place < len(queue):
-                item, reason = queue[place]
+                item, why = queue[place]
                 if item in reasons or len(reasons) < most:
-                    reasons.setdefault(item, []).append(reason)
-    return [Telling(item, tuple(dict.fromkeys(own))) for item, own in reasons.items()]
+                    reasons.setdefault(item, []).append(why)
+    return [
+        Telling(item, tuple(dict.fromkeys(why.words for why in own)), frozenset(why.criterion for why in own))
+        for item, own in reasons.items()
+    ]
 
 
 def _badness(value: float, scale: Scale | None) -> float | None:

@@ -50,6 +50,24 @@ def marked(text: str, spans: Iterable[Span | None], title: str = "") -> Markup:
     return Markup("").join(parts)
 
 
+_RTL = re.compile(
+    "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff]"
+    "(?:[^\\w\n]{0,3}[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff])*"
+)
+
+
+def told(text: str) -> Markup:
+    """A sentence of ours with names in it: a name in a right-to-left script must not turn the numbers around it."""
+    parts = []
+    place = 0
+    for found in _RTL.finditer(text):
+        parts.append(shown(text[place : found.start()]))
+        parts.append(Markup("<bdi>{}</bdi>").format(shown(found[0])))
+        place = found.end()
+    parts.append(shown(text[place:]))
+    return Markup("").join(parts)
+
+
 def cut(text: str, most: int, spans: Iterable[Span | None] = ()) -> tuple[str, list[Span], int]:
     """A text of at most about `most` characters, its spans moved along, and how many characters were left out.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import urlencode
 
+from msgspec import Struct, field
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -17,6 +18,8 @@ from .index import COLUMNS, RunIndex
 from .item_parts import fields_of, groups_of
 from .view_items import rule_for
 from .view_run import run_named
+
+Row = dict[str, Any]
 
 
 class ItemPage:
@@ -39,13 +42,15 @@ class ItemPage:
         index = self._context.indexes.of(run)
         index.follow()
         back, after = _around(index, run, wanted, seq, row)
+        results, flags = _results(index, seq)
         values: dict[str, Any] = {
             "run": run.name,
             "item": item,
             "number": seq + 1,
             "fields": fields_of(item, places),
             "groups": groups_of(item, places),
-            "results": _results(index, seq),
+            "results": results,
+            "flags": flags,
             "labels": labels,
             "back": back,
             "next": after,
@@ -78,10 +83,41 @@ def _around(
     return back, after
 
 
-def _results(index: RunIndex, seq: int) -> list[dict[str, Any]]:
+class ResultLine(Struct):
+    """One judge on one criterion: of a pair, the scores of both sides and the choice; otherwise the one score."""
+
+    criterion: str
+    model: str
+    a: Row | None = None
+    b: Row | None = None
+    whole: Row | None = None
+    n_samples: int = 0
+    n_failed: int = 0
+    statuses: list[str] = field(default_factory=list)
+    labels: list[float | str] = field(default_factory=list)
+    flags: list[str] = field(default_factory=list)
+    """those that not all results of the item have"""
+
+
+def _results(index: RunIndex, seq: int) -> tuple[list[ResultLine], list[str]]:
+    """The results of an item, and the flags that all of them have."""
     with index.reading() as connection:
         found = connection.execute(f"SELECT {COLUMNS} FROM rows WHERE seq = ? ORDER BY id", (seq,)).fetchall()
-    return [dict(zip(COLUMNS.split(", "), row, strict=True)) for row in found]
+    rows = [dict(zip(COLUMNS.split(", "), row, strict=True)) for row in found]
+    of_row = [row["flags"].split() for row in rows]
+    common = [flag for flag in (of_row[0] if of_row else ()) if all(flag in own for own in of_row)]
+    lines: dict[tuple[str, str, str], ResultLine] = {}
+    for row, flags in zip(rows, of_row, strict=True):
+        key = (row["protocol"], row["criterion"], row["model"])
+        line = lines.setdefault(key, ResultLine(row["criterion"], row["model"]))
+        setattr(line, row["subject"] or "whole", row)
+        line.n_samples = max(line.n_samples, row["n_samples"])
+        line.n_failed = max(line.n_failed, row["n_failed"])
+        line.statuses = list(dict.fromkeys((*line.statuses, row["status"])))
+        line.flags = list(dict.fromkeys((*line.flags, *(flag for flag in flags if flag not in common))))
+        if row["label"] is not None:
+            line.labels.append(row["label"])
+    return list(lines.values()), common
 
 
 def _whole(text: str | None) -> int | None:

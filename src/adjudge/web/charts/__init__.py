@@ -4,7 +4,7 @@ Charts that stand in a table (`strip`, `bars`, `stacked`) are as wide as their c
 Nothing here knows a run, a card or a template.
 """
 
-from .intervals import Mark, axis, axis_of_levels, strip
+from .intervals import Mark, axis, axis_of_bins, axis_of_levels, strip
 from .plots import Axes, Bin, Point, curve_with_intervals, scatter
 from .scales import Domain, domain_of, ticks
 from .shares import Part, bars, histogram, stacked
@@ -18,6 +18,7 @@ __all__ = [
     "Part",
     "Point",
     "axis",
+    "axis_of_bins",
     "axis_of_levels",
     "bars",
     "curve_with_intervals",

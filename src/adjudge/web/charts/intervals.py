@@ -55,6 +55,15 @@ def axis_of_levels(levels: Sequence[float]) -> Markup:
     return svg.chart("100%", 16, "levels of the scale", parts)
 
 
+def axis_of_bins(low: float, high: float) -> Markup:
+    """The two ends, to stand over bars that are bins."""
+    parts = [
+        svg.text("0%", 12, tick_text(low), "t-muted"),
+        svg.text("100%", 12, tick_text(high), "t-muted", anchor="end"),
+    ]
+    return svg.chart("100%", 16, f"from {tick_text(low)} to {tick_text(high)}", parts)
+
+
 def _mark(mark: Mark, domain: Domain, y: float) -> list[Markup]:
     if mark.value is None:
         return []

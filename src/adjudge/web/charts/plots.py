@@ -13,7 +13,7 @@ from .scales import Domain, tick_text, ticks
 
 _WIDE, _TALL = 340.0, 290.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 44.0, 8.0, 8.0, 40.0
-_JITTER = 0.022
+_JITTER_X, _JITTER_Y = 0.045, 0.018
 """How far a dot is moved at most, as a share of the axis: whole scores of many items would hide each other."""
 MOST_POINTS = 400
 """More dots than these show nothing more; which are drawn is decided by a hash of their names."""
@@ -77,8 +77,8 @@ def scatter(
     x_width, y_width = axes.x.high - axes.x.low, axes.y.high - axes.y.low
     dots = []
     for point in drawn:
-        x = point.x + (_share(point.name, "x") - 0.5) * 2 * _JITTER * x_width
-        y = point.y + (_share(point.name, "y") - 0.5) * 2 * _JITTER * y_width
+        x = point.x + (_share(point.name, "x") - 0.5) * 2 * _JITTER_X * x_width
+        y = point.y + (_share(point.name, "y") - 0.5) * 2 * _JITTER_Y * y_width
         dots.append(svg.circle(*axes.at(x, y), 2.6, "point"))
     parts = [
         *axes.drawn(),
@@ -106,8 +106,10 @@ def _bins(bins: Iterable[Bin], axes: Axes) -> list[Markup]:
     for one in bins:
         x, y = axes.at(one.x, one.y)
         if one.low is not None and one.high is not None:
-            parts.append(svg.line(x, axes.at(one.x, one.low)[1], x, axes.at(one.x, one.high)[1], "whisker"))
-        parts.append(svg.circle(x, y, 4.5, "dot", title=f"at {one.x:.3g}: {one.y:.3g} (n = {one.n:,})"))
+            parts.append(
+                svg.line(x, axes.at(one.x, one.low)[1], x, axes.at(one.x, one.high)[1], "whisker mean")
+            )
+        parts.append(svg.circle(x, y, 4.5, "dot mean", title=f"at {one.x:.3g}: {one.y:.3g} (n = {one.n:,})"))
     return parts
 
 

@@ -20,9 +20,12 @@ class Domain(Struct, frozen=True):
     high: float
 
     def share(self, value: float) -> float:
-        """How far along the axis a value stands: 0 at the left end of the picture, 1 at the right."""
+        """How far along the axis a value stands: 0 at the left end of the picture, 1 at the right.
+
+        What lies beyond an end stands just outside it, within the free room.
+        """
         inner = (value - self.low) / (self.high - self.low)
-        return _ROOM + min(1.0, max(0.0, inner)) * (1 - 2 * _ROOM)
+        return min(1.0, max(0.0, _ROOM + inner * (1 - 2 * _ROOM)))
 
     def along(self, value: float) -> str:
         """The same as an attribute."""

@@ -10,6 +10,8 @@ from ...card.join import Joined, join
 from ...card.shapes import Card
 from ...data.labels import LabelFile
 from ...engine import protocols_of, results
+from ...errors import DataError
+from ...ranking import Ranking, ranking_of_run
 from ...records import Scale
 from ...report import Summary
 from ...store import RunRow, Store
@@ -23,6 +25,7 @@ class Known(TypedDict):
     """The keywords of `run_parts`."""
 
     card: Card | None
+    ranking: Ranking | None
     points: Mapping[str, Joined] | None
     timing: Sequence[Spent] | None
     values: Mapping[tuple[str, str], Sequence[float]] | None
@@ -35,11 +38,20 @@ def known_of(store: Store, run: RunRow, summary: Summary, said: LabelFile | None
     has_card = bool(labels.labels) and summary.n_scores > 0
     return Known(
         card=card_of_run(store, run, labels) if has_card else None,
+        ranking=_ranking(store, run) if summary.pairs else None,
         points=points_of(store, run, labels) if has_card else None,
         timing=spent(store, run, MOST_TIMED),
         values=values_of(store, run, summary),
         manifest=run.manifest,
     )
+
+
+def _ranking(store: Store, run: RunRow) -> Ranking | None:
+    """None where there is nothing to rank, as with pairs of a single system."""
+    try:
+        return ranking_of_run(store, run)
+    except DataError:
+        return None
 
 
 def points_of(store: Store, run: RunRow, said: LabelFile) -> dict[str, Joined]:

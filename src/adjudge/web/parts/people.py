@@ -43,6 +43,7 @@ _NAMES = {
     "kappa": "Cohen kappa",
     "alpha": "Krippendorff alpha",
     "gwet": "Gwet AC2",
+    "soft_pairwise": "soft pairwise accuracy",
 }
 _MOST_BINS = 12
 _FEWEST_IN_BIN = 2
@@ -147,7 +148,7 @@ def _criterion(name: str, card: CriterionCard, joined: Joined | None) -> Criteri
 def _agreement(card: CriterionCard) -> Iterator[tuple[str, str, Estimate]]:
     for level, found in (("item", card.item), ("group", card.group), ("system", card.system)):
         for name, one in found.items():
-            yield level, _NAMES.get(name, name), one
+            yield level, _NAMES.get(name, name.replace("_", " ")), one
     if card.ceiling is not None:
         yield "people", "a rater with the others", card.ceiling
         yield "people", "the judge with the same", card.ceiling.judge
@@ -172,7 +173,7 @@ def _scatter(name: str, card: CriterionCard, joined: Joined | None) -> Markup | 
     same = joined.is_same_scale and card.scale is not None and card.scale.low is not None
     y_domain = x_domain if same else domain_of(None, [y for _, _, y in both])
     axes = Axes(x_domain, y_domain, "the judge", "people (mean of raters)")
-    bins = _binned([(x, y) for _, x, y in both])
+    bins = _binned([(x, y) for _, x, y in both], (y_domain.low, y_domain.high))
     return scatter(points, axes, f"{name}: the judge against people", bins=bins, is_same_scale=same)
 
 
@@ -183,7 +184,7 @@ def _both(rows: Sequence[Row]) -> Iterator[tuple[Row, float, float]]:
             yield row, x, y
 
 
-def _binned(pairs: Sequence[tuple[float, float]]) -> list[Bin]:
+def _binned(pairs: Sequence[tuple[float, float]], limits: tuple[float, float]) -> list[Bin]:
     """What people say on average where the judge gives each score; by parts of equal size where scores are many."""
     by_x: dict[float, list[float]] = defaultdict(list)
     for x, y in pairs:
@@ -198,7 +199,7 @@ def _binned(pairs: Sequence[tuple[float, float]]) -> list[Bin]:
     found = []
     for xs, ys in cells:
         if len(ys) >= _FEWEST_IN_BIN:
-            mean = mean_interval(ys)
+            mean = mean_interval(ys, limits=limits)
             if mean.value is not None:
                 found.append(Bin(sum(xs) / len(xs), mean.value, mean.low, mean.high, len(ys)))
     return found

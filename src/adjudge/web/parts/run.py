@@ -8,14 +8,18 @@ from typing import Any
 from msgspec import Struct
 
 from ...card.shapes import Card
+from ...ranking import Ranking
 from ...report import Correlation, Summary
 from ...report.words import share, size_text
 from ...store.browsing import Spent
 from .failures import FailuresPart, ReadingsPart, failures_part, readings_part
 from .method import MethodPart, Told, cautions_part, method_part
 from .pairs import PairsPart, pair_parts
+from .panel import PanelPart, panel_part
 from .people import CardPart, Points, card_part
-from .scores import CriterionPart, Values, score_parts
+from .ranking import RankingPart, ranking_part
+from .scores import CriterionPart, score_parts
+from .spread import Values
 from .timing import TimingPart, timing_part
 
 
@@ -37,7 +41,9 @@ class RunParts(Struct, frozen=True):
     facts: tuple[Fact, ...]
     cautions: tuple[Told, ...]
     scores: tuple[CriterionPart, ...]
+    ranking: RankingPart | None
     pairs: tuple[PairsPart, ...]
+    panel: PanelPart | None
     failures: FailuresPart | None
     readings: ReadingsPart | None
     correlations: tuple[Correlation, ...]
@@ -50,6 +56,7 @@ class RunParts(Struct, frozen=True):
 def run_parts(
     summary: Summary,
     card: Card | None = None,
+    ranking: Ranking | None = None,
     *,
     points: Points | None = None,
     timing: Sequence[Spent] | None = None,
@@ -64,7 +71,9 @@ def run_parts(
         facts=tuple(_facts(summary)),
         cautions=cautions_part(summary.warnings),
         scores=score_parts(summary, values),
+        ranking=ranking_part(ranking) if ranking is not None else None,
         pairs=pair_parts(summary),
+        panel=panel_part(summary),
         failures=failures_part(summary),
         readings=readings_part(summary),
         correlations=summary.correlations,

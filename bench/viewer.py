@@ -1,0 +1,142 @@
+"""How quickly the viewer answers at 100,000 judgments: the items table filtered, sorted and searched, and one item.
+
+    python bench/viewer.py [--items 100000] [--store FILE] [--rounds 5]
+
+Judges made-up items with recorded replies (or takes a store that a former run of this program left with --store), then
+asks the application itself, without a socket, the way a browser would: first while the index is being made, then
+again when it is whole. Prints one table: what, median, 95th percentile, target. Exits with 1 where a target is missed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests"))
+
+from webclient import Browser  # noqa: E402
+
+ADJUDGE = str(Path(sys.executable).with_name("adjudge"))
+TARGET_MS = 100.0
+
+QUERIES = {
+    "first page": "",
+    "a deep page": "page=1500",
+    "one system": "system=system-2",
+    "failed": "status=failed",
+    "score from 4": "low=4",
+    "sorted by score": "sort=-score",
+    "sorted by item, reversed": "sort=-item",
+    "system, score, sorted": "system=system-1&low=2&high=4&sort=score",
+    "search, frequent word": "q=the",
+    "search, a phrase": "q=score+of+the",
+    "search, rare": "q=item-04242",
+    "search, nothing found": "q=zzzzzz",
+    "search, two characters": "q=zq",
+    "search, system, sorted": "q=reply&system=system-3&sort=-score",
+}
+
+
+def words() -> list[str]:
+    return re.findall(r"\w+", "\n".join(path.read_text("utf-8") for path in sorted((ROOT / "docs").glob("*.md"))))
+
+
+def made(folder: Path, n_items: int) -> Path:
+    """A store with one run of so many items, each with one recorded reply; some cannot be read."""
+    draw, vocabulary = random.Random(7), words()
+
+    def text(n: int) -> str:
+        start = draw.randrange(len(vocabulary) - n)
+        return " ".join(vocabulary[start : start + n])
+
+    with (folder / "items.jsonl").open("w") as items, (folder / "replies.jsonl").open("w") as replies:
+        for number in range(n_items):
+            item = {"id": f"item-{number:06}", "system": f"system-{number % 4}", "group": f"g{number // 4}"}
+            items.write(json.dumps({**item, "instruction": text(20), "response": text(80)}) + "\n")
+            end = f"[RESULT] {draw.randint(1, 5)}" if draw.random() > 0.03 else ""
+            replies.write(json.dumps({"item": item["id"], "text": f"Feedback: {text(40)} {end}"}) + "\n")
+    store = folder / "bench.db"
+    command = [
+        ADJUDGE, "run", folder / "items.jsonl", "-p", "prometheus/direct", "--rubric", ROOT / "examples" / "tact.toml",
+        "-m", f"replay:{folder / 'replies.jsonl'}", "--run", "big", "--store", store, "--json",
+    ]  # fmt: skip
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return store
+
+
+def timed(browser: Browser, url: str) -> float:
+    began = time.perf_counter()
+    answer = browser.get(url)
+    assert answer.status == 200, (url, answer.text)
+    return (time.perf_counter() - began) * 1000
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    in_order = sorted(values)
+    return in_order[min(len(in_order) - 1, int(share * len(in_order)))]
+
+
+def until(what: str, browser: Browser) -> float:
+    """Seconds until the index says so of itself."""
+    began = time.perf_counter()
+    index = next(iter(browser.app._app.state.context.indexes._of.values()))
+    while not getattr(index.progress, what):
+        time.sleep(0.02)
+    return time.perf_counter() - began
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--items", type=int, default=100_000)
+    parser.add_argument("--store", type=Path)
+    parser.add_argument("--rounds", type=int, default=5)
+    told = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        store = told.store or made(Path(folder), told.items)
+        browser = Browser(store)
+        missed = measured(browser, told.rounds)
+    return 1 if missed else 0
+
+
+def measured(browser: Browser, rounds: int) -> list[str]:
+    """Print the table; which lines miss the target."""
+    began = time.perf_counter()
+    first = timed(browser, "/items?run=last")
+    whole = until("is_whole", browser) + first / 1000
+    searchable = until("is_searchable", browser) + whole
+    print(f"first page while the index is made   {first:8.0f} ms")
+    print(f"all rows in the index after          {whole:8.1f} s")
+    print(f"all words in the index after         {searchable:8.1f} s")
+    missed = []
+    everything: list[float] = []
+    print(f"{'':34} {'median':>9} {'95 %':>9}   target {TARGET_MS:.0f} ms")
+    for name, query in QUERIES.items():
+        browser.app._app.state.context  # the pages are asked as they are: counts may be kept from the round before
+        times = [timed(browser, f"/items?run=last&{query}&part=1") for _ in range(rounds)]
+        everything += times
+        is_missed = percentile(times, 0.95) > TARGET_MS
+        missed += [name] if is_missed else []
+        line = f"{name:34} {statistics.median(times):6.1f} ms {percentile(times, 0.95):6.1f} ms"
+        print(line + ("   missed" if is_missed else ""))
+    n = 0
+    times = []
+    for n in range(0, 100 * rounds, 20):
+        times.append(timed(browser, f"/item?run=last&n={n}&sort=-score&q=reply"))
+    print(f"{'one item':34} {statistics.median(times):6.1f} ms {percentile(times, 0.95):6.1f} ms")
+    print(f"{'all table requests':34} {statistics.median(everything):6.1f} ms {percentile(everything, 0.95):6.1f} ms")
+    print(f"{time.perf_counter() - began:.0f} s in all")
+    return missed
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,234 @@
+"""A ranking as sections of text and cells, which a terminal and Markdown show alike.
+
+Names stand here as users wrote them: whoever prints a section makes them harmless first.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import pairwise
+
+from msgspec import Struct
+
+from ..stats import PositionBias, caution, reason
+from .shapes import CriterionRanking, Ranking, Standing
+from .words import NO_VALUE, count, interval, number, p_value, percent
+
+MEANING = (
+    "[low, high] is a 95 % interval for other prompts of this kind. A win rate counts a tie as half a win; its n is the number of "
+    "games, and Wilson's interval takes games of one prompt for less. Strengths are log odds with a mean of 0 (+0.7 is about two wins "
+    "to one loss against a system of strength 0), with the interval of the sandwich and that of a bootstrap over prompts. Places are "
+    "those that pairwise tests leave open (Holm over all pairs, 5 %)."
+)
+_WIDEST_MATRIX = 12
+
+
+class Section(Struct, frozen=True):
+    """A heading with lines of text and a table, either of which may be empty."""
+
+    title: str
+    lines: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+    depth: int = 2
+
+
+def sections(ranking: Ranking) -> Iterator[Section]:
+    """The ranking from its sentence to its last table."""
+    title = f"Ranking of {ranking.run}" if ranking.run else "Ranking"
+    yield Section(title, tuple(_opening(ranking)), depth=1)
+    for name, one in ranking.criteria.items():
+        yield from _criterion(name, one)
+    if ranking.next:
+        yield _next(ranking)
+    yield Section("How to read this", (MEANING, f"seed {ranking.seed}"))
+
+
+def _opening(ranking: Ranking) -> Iterator[str]:
+    """Who is ahead, in a sentence; then what concerns the run as a whole."""
+    yield leader(ranking)
+    own = set(next(iter(ranking.criteria.values())).notes)
+    yield from (f"! {note}" for note in ranking.notes if note not in own)
+
+
+def leader(ranking: CriterionRanking) -> str:
+    """The first place and whether it is certain."""
+    best, *others = ranking.systems
+    rivals = [one.system for one in others if one.places[0] == 1]
+    by = f" by {ranking.criterion}" if ranking.criterion != "games" else ""
+    if not ranking.n_games and ranking.kind == "choices":
+        return "There is no comparison to rank by."
+    if not rivals and best.places[1] == 1:
+        return f"{best.system} is best{by}: ahead of all {count(len(others), 'other system')}."
+    named = ", ".join(rivals[:4]) + (f" and {len(rivals) - 4} more" if len(rivals) > 4 else "")
+    return f"{best.system} leads{by}, but cannot be told from {named or 'others'}."
+
+
+def _criterion(name: str, ranking: CriterionRanking) -> Iterator[Section]:
+    noun = "comparison" if ranking.kind == "choices" else "comparison of scores"
+    about = f"{count(ranking.n_games, noun, noun.replace('comparison', 'comparisons'))} of {count(len(ranking.systems), 'system')}"
+    if ranking.n_groups is not None:
+        about += f" on {count(ranking.n_groups, 'prompt')}"
+    about += f", {count(ranking.n_failed, 'failure')}"
+    if ranking.models:
+        about += f"; judged by {', '.join(ranking.models)}"
+    fit = f"strengths: {ranking.model}"
+    if ranking.tie_parameter is not None:
+        fit += f", tie parameter {ranking.tie_parameter:.2f}"
+    yield Section(name, (about, fit, *(f"! {note}" for note in ranking.notes)))
+    yield _standings(ranking)
+    yield from _matrix(ranking)
+    yield _differences(ranking)
+    yield from _order(ranking)
+    yield from _length(ranking)
+    yield from _judges(ranking)
+
+
+def _places(standing: Standing) -> str:
+    low, high = standing.places
+    return str(low) if low == high else f"{low}–{high}"
+
+
+def _standings(ranking: CriterionRanking) -> Section:
+    columns = (
+        "place", "system", "mean [95 %]", "win rate [95 %]", "by probability", "strength [95 %]", "bootstrap", "Elo-like", "won / lost / tied",
+        "n", "failed", "unit", "remark",
+    )  # fmt: skip
+    rows = tuple(
+        (
+            _places(one), one.system, "" if one.mean is None else interval(one.mean), percent(one.win_rate),
+            "" if one.weighted is None else percent(one.weighted), interval(one.strength), _ends(one),
+            NO_VALUE if one.elo.value is None else number(one.elo.value, 0), f"{one.counts.won} / {one.counts.lost} / {one.counts.tied}",
+            str(one.win_rate.n), str(one.n_failed), one.strength.unit, reason(one.strength) or caution(one.strength),
+        )
+        for one in ranking.systems
+    )  # fmt: skip
+    return Section("Systems, best first", (), columns, rows, 3)
+
+
+def _ends(standing: Standing) -> str:
+    found = standing.strength_bootstrap
+    if found.low is None or found.high is None:
+        return NO_VALUE
+    return f"[{number(found.low)}, {number(found.high)}]"
+
+
+def _matrix(ranking: CriterionRanking) -> Iterator[Section]:
+    """What each row took of its games with each column."""
+    systems = [one.system for one in ranking.systems]
+    if len(systems) < 3:
+        return
+    if len(systems) > _WIDEST_MATRIX:
+        line = f"{len(systems)} systems are too many for a table: see `matrix` in --json."
+        yield Section("Who beats whom", (line,), depth=3)
+        return
+    rows = tuple(
+        (
+            one,
+            *(
+                ""
+                if other == one
+                else NO_VALUE
+                if (met := ranking.matrix[one].get(other)) is None
+                else f"{(met.share.value or 0.0) * 100:.0f} % ({met.share.n})"
+                for other in systems
+            ),
+        )
+        for one in systems
+    )
+    yield Section(
+        "Who beats whom",
+        ("What the row took of its games with the column, and their number.",),
+        ("", *systems),
+        rows,
+        3,
+    )
+
+
+def _differences(ranking: CriterionRanking) -> Section:
+    """Neighbours in the ranking, and how many other pairs are open."""
+    systems = [one.system for one in ranking.systems]
+    next_to = set(pairwise(systems))
+    rows = tuple(
+        (
+            one.first, one.second, interval(one.difference), p_value(one.p), p_value(one.p_adjusted),
+            "open" if one.is_open else "settled", one.test,
+        )
+        for one in ranking.differences
+        if (one.first, one.second) in next_to
+    )  # fmt: skip
+    n_open = sum(one.is_open for one in ranking.differences)
+    what = "scores" if ranking.kind == "scores" else "strengths"
+    line = f"Differences of {what} between neighbours. {n_open} of {count(len(ranking.differences), 'pair')} of systems cannot be told apart."
+    columns = ("first", "second", "difference [95 %]", "p", "p (Holm)", "", "test")
+    return Section("What can be told apart", (line,), columns, rows, 3)
+
+
+def _order(ranking: CriterionRanking) -> Iterator[Section]:
+    if ranking.kind != "choices" or (ranking.order.n_pairs == 0 and ranking.order.n_one_order == 0):
+        return
+    judges: dict[str, PositionBias] = {"all judges" if ranking.order_by_model else "the judge": ranking.order}
+    judges |= ranking.order_by_model
+    columns = (
+        "",
+        "same winner in both orders",
+        "first place won",
+        "only first / only second / tie once",
+        "p",
+        "pairs",
+        "one order only",
+    )
+    rows = tuple(
+        (
+            name, percent(bias.agreement), percent(bias.first_share), f"{bias.first_both} / {bias.second_both} / {bias.other_conflicts}",
+            p_value(bias.p), str(bias.n_pairs), str(bias.n_one_order),
+        )
+        for name, bias in judges.items()
+    )  # fmt: skip
+    line = "p: is one place favoured, among pairs whose winner changed with the order (binomial test)?"
+    yield Section("Does the place decide?", (line,), columns, rows, 3)
+
+
+def _length(ranking: CriterionRanking) -> Iterator[Section]:
+    found = ranking.length
+    if found is None or found.coefficient.value is None:
+        return
+    columns = ("system", "win rate [95 %]", "at equal length [95 %]", "longer by")
+    rows = tuple(
+        (
+            one.system, percent(one.win_rate), percent(one.length_controlled),
+            NO_VALUE if one.length_difference is None else f"{one.length_difference:+.0f}",
+        )
+        for one in ranking.systems
+    )  # fmt: skip
+    typical = f" ({found.typical_difference:.0f} characters)" if found.typical_difference else ""
+    line = f"Log odds per typical difference of lengths{typical}: {interval(found.coefficient)}."
+    yield Section("Does length decide?", (line,), columns, rows, 3)
+
+
+def _judges(ranking: CriterionRanking) -> Iterator[Section]:
+    if ranking.by_model:
+        systems = [one.system for one in ranking.systems]
+        rows = tuple(
+            (model, *(percent(own[name]) for name in systems)) for model, own in ranking.by_model.items()
+        )
+        yield Section("Win rates by each judge alone", (), ("judge", *systems), rows, 3)
+
+
+def _next(ranking: Ranking) -> Section:
+    """The comparisons to ask for; many of one pair of systems in one row."""
+    pairs = Counter(tuple(sorted((one.system_a, one.system_b))) for one in ranking.next)
+    prompts: dict[tuple[str, ...], list[str]] = {}
+    for one in ranking.next:
+        if one.group is not None:
+            prompts.setdefault(tuple(sorted((one.system_a, one.system_b))), []).append(one.group)
+    rows = []
+    for pair, n in pairs.items():
+        own = prompts.get(pair, [])
+        shown = ", ".join(own[:5]) + (f" and {len(own) - 5} more" if len(own) > 5 else "")
+        rows.append((*pair, str(n), shown or "prompts that are not in this run"))
+    line = "The comparisons that would narrow most what is still open. -o FILE writes those whose outputs are known."
+    if not any(one.is_open for one in ranking.differences):
+        line = "All places are settled. These comparisons would narrow the differences most."
+    return Section("What to ask next", (line,), ("system", "system", "comparisons", "on"), tuple(rows))

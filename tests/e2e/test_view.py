@@ -1,0 +1,265 @@
+"""The viewer and the report in a real browser: open a run, filter, open an item; both themes, a phone, no script."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+import pytest
+
+from adjudge.records import Label
+from adjudge.store import open_store
+from fakeserver import FakeServer, Request, chat
+from running import DIRECT, EXAMPLES, adjudge, answers, ended, model_at, started, write_rows
+
+pytestmark = pytest.mark.browser
+
+N = 60
+KOREAN = "답변은 정중하지만 차갑다"
+ARABIC = "الرد مهذب لكنه بارد"
+
+
+def score(k: int) -> int:
+    return k * 7 % 5 + 1
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of sixty items by three systems with failures and labels, a run of pairs, one that failed, an empty one."""
+    folder = tmp_path_factory.mktemp("view")
+    items = [
+        {
+            "id": f"i{k}", "group": f"g{k // 3}", "system": ("north", "south", "a-rather-long-name-of-a-system")[k % 3],
+            "instruction": f"Say a number. {ARABIC}", "response": f"answer {k} {KOREAN} " + "and so on " * (k * 20 % 300),
+        }
+        for k in range(N)
+    ]  # fmt: skip
+    replies = [
+        {
+            "item": f"i{k}",
+            "text": "I would rather not." if k % 10 == 1 else f"Well, {KOREAN}. [RESULT] {score(k)}",
+        }
+        for k in range(N)
+    ]
+    write_rows(folder / "items.jsonl", items)
+    write_rows(folder / "replies.jsonl", replies)
+    write_rows(folder / "none.jsonl", [{"item": "nobody", "text": "x"}])
+    store = folder / "s.db"
+    for code, arguments in (
+        (0, (folder / "items.jsonl", *DIRECT, "-m", f"replay:{folder / 'replies.jsonl'}", "--run", "tact")),
+        (0, (EXAMPLES / "advice.jsonl", "-p", "geval/compare", "-m", f"replay:{EXAMPLES / 'advice.replies.jsonl'}", "--run", "pairs")),
+        (4, (folder / "items.jsonl", *DIRECT, "-m", f"replay:{folder / 'none.jsonl'}", "--run", "failed")),
+    ):  # fmt: skip
+        done = adjudge("run", *arguments, "--store", store)
+        assert done.code == code, done.err
+    with open_store(store) as opened:
+        run = opened.run("tact")
+        opened.put_labels(
+            [
+                Label(f"i{k}", "tact", rater, min(5, score(k) + k % 2))
+                for k in range(N)
+                for rater in ("ann", "ben")
+            ],
+            run,
+        )
+        empty = opened.start_run("empty", dict(run.manifest), "of its own")
+        opened.finish_run(empty, "interrupted")
+    return store
+
+
+@pytest.fixture(scope="module")
+def home(store: Path, serve: Callable[..., Any]) -> Any:
+    with serve("view", "--store", store) as url:
+        yield url
+
+
+def at(url: str, path: str, **query: str | int) -> str:
+    """Another page of the same server; a profile that has no cookie yet brings the token along."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}{path}?{urlencode(query)}&{parts.query}"
+
+
+def test_from_the_runs_through_a_filter_to_the_place_that_was_read(
+    home: str, watch: Callable[..., Any]
+) -> None:
+    watched = watch(home)
+    page = watched.page
+    assert "token" not in page.url
+    page.click("text=tact")
+    page.wait_for_selector("main svg >> visible=true")
+    watched.check("the run")
+    page.click("nav.tabs >> text=Items")
+    page.wait_for_selector("table[data-rows] tbody tr")
+    assert "of 60" in page.inner_text(".pager-now")
+    page.select_option("select[name=system]", "south")
+    page.wait_for_selector(".pager-now:has-text('of 20')")
+    page.fill("input[name=low]", "4")
+    wanted = [k for k in range(N) if k % 3 == 1 and k % 10 != 1 and score(k) >= 4]
+    page.wait_for_selector(f".pager-now:has-text('of {len(wanted)}')")
+    assert sorted(page.locator("table[data-rows] tbody th").all_inner_texts()) == sorted(
+        f"i{k}" for k in wanted
+    )
+    watched.check("the filter")
+    page.keyboard.press("Escape")
+    for key in ("j", "j", "Enter"):
+        page.keyboard.press(key)
+    page.wait_for_selector("mark.span")
+    assert page.inner_text("mark.span") in ("4", "5")
+    shown = page.inner_text("h1")
+    assert shown in {f"i{k}" for k in wanted}
+    assert KOREAN in page.inner_text("main")
+    page.click("text=The exact prompt")
+    assert "Say a number." in page.inner_text("details[open]")
+    watched.check("the item")
+    page.keyboard.press("k")
+    page.wait_for_selector(f"h1:not(:has-text('{shown}'))")
+    assert page.inner_text("h1") in {f"i{k}" for k in wanted}
+    watched.check("the item before, within the filter")
+
+
+def test_a_search_finds_text_of_any_script(home: str, watch: Callable[..., Any]) -> None:
+    watched = watch(at(home, "/items", run="tact"))
+    page = watched.page
+    page.wait_for_selector("table[data-rows] tbody tr")
+    page.keyboard.press("/")
+    page.keyboard.type("answer 17 답변은")
+    page.wait_for_selector(".pager-now:has-text('of 1')")
+    assert page.inner_text("table[data-rows] tbody th") == "i17"
+    page.fill("input[name=q]", "nothing is like this")
+    page.wait_for_selector(".empty")
+    watched.check()
+
+
+def pages(home: str) -> dict[str, str]:
+    return {
+        "runs": at(home, "/"),
+        "run": at(home, "/run", run="tact"),
+        "run of pairs": at(home, "/run", run="pairs"),
+        "failed run": at(home, "/run", run="failed"),
+        "empty run": at(home, "/run", run="empty"),
+        "items": at(home, "/items", run="tact"),
+        "items of pairs": at(home, "/items", run="pairs"),
+        "items of a failed run": at(home, "/items", run="failed"),
+        "items of an empty run": at(home, "/items", run="empty"),
+        "item": at(home, "/item", run="tact", n=17),
+        "pair": at(home, "/item", run="pairs", n=0),
+        "failed item": at(home, "/item", run="failed", n=0),
+        "comparison": f"{at(home, '/compare', **{'with': 'tact'})}&with=failed",
+    }
+
+
+@pytest.mark.parametrize(("width", "theme"), [(1440, "light"), (1440, "dark"), (390, "light"), (390, "dark")])
+def test_every_page_fits_its_window_in_both_themes(
+    home: str, watch: Callable[..., Any], width: int, theme: str
+) -> None:
+    watched = watch(home, width=width, height=844, theme=theme)
+    for name, address in pages(home).items():
+        answer = watched.page.goto(address)
+        assert answer.status == 200, name
+        assert "token" not in watched.page.url
+        ground = watched.page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert (ground == "rgb(18, 19, 21)") == (theme == "dark"), ground
+        watched.check(name)
+
+
+def test_every_page_says_something_without_a_script(home: str, watch: Callable[..., Any]) -> None:
+    watched = watch(home, script=False)
+    for name, address in pages(home).items():
+        assert watched.page.goto(address).status == 200, name
+        assert len(watched.page.inner_text("main")) > 20, name
+
+
+def test_the_theme_that_was_chosen_stays(home: str, watch: Callable[..., Any]) -> None:
+    watched = watch(home)
+    watched.page.keyboard.press("t")
+    assert watched.page.evaluate("document.documentElement.dataset.theme") == "dark"
+    watched.page.goto(at(home, "/run", run="tact"))
+    assert watched.page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(18, 19, 21)"
+
+
+def test_without_the_token_nothing_is_shown(home: str, chromium: Any) -> None:
+    parts = urlsplit(home)
+    profile = chromium.new_context()
+    page = profile.new_page()
+    answer = page.goto(f"{parts.scheme}://{parts.netloc}/run?run=tact")
+    assert answer.status == 401
+    assert "tact" not in page.content()
+    assert "terminal" in page.inner_text("main")
+    profile.close()
+
+
+def test_another_page_can_neither_read_nor_post_here(home: str, watch: Callable[..., Any]) -> None:
+    watched = watch(home)
+    other = watched.page.context.new_page()
+    # A page of another origin in the same profile, so that the cookie is there to be misused.
+    other.goto("data:text/html,<p>elsewhere</p>")
+    parts = urlsplit(home)
+    outcome = other.evaluate(
+        """async (home) => {
+          const tried = [];
+          for (const options of [
+            { credentials: "include" },
+            { method: "POST", credentials: "include", body: "{}", headers: { "Content-Type": "text/plain" } },
+            { method: "POST", credentials: "include", body: "{}", headers: { "Content-Type": "application/json" } },
+          ]) {
+            try { tried.push((await fetch(home + "/api/runs", options)).status); } catch (error) { tried.push("refused"); }
+          }
+          return tried;
+        }""",
+        f"{parts.scheme}://{parts.netloc}",
+    )
+    assert outcome == ["refused", "refused", "refused"]
+
+
+def test_a_run_in_progress_is_followed_without_reloading(
+    tmp_path: Path, watch: Callable[..., Any], serve: Callable[..., Any]
+) -> None:
+    store = tmp_path / "live.db"
+    items = answers(tmp_path / "items.jsonl", 12)
+
+    def slow(request: Request) -> Any:
+        del request
+        return chat("Feedback: fine. [RESULT] 4").after(0.4)
+
+    with FakeServer(slow) as server:
+        run = started(
+            "run",
+            items,
+            *DIRECT,
+            "-m",
+            model_at(server),
+            "--concurrency",
+            "1",
+            "--run",
+            "live",
+            "--store",
+            store,
+        )
+        while not store.exists() or not server.requests:
+            assert run.poll() is None
+            time.sleep(0.05)
+        with serve("view", "live", "--store", store) as url:
+            watched = watch(url)
+            watched.page.wait_for_selector(".pill.running")
+            watched.page.evaluate("window.stayed = true")
+            watched.page.wait_for_selector(".pill.done", timeout=20_000)
+            assert watched.page.evaluate("window.stayed") is True
+            watched.check()
+        assert ended(run).code == 0
+
+
+@pytest.mark.parametrize(("width", "theme"), [(1440, "light"), (390, "dark")])
+@pytest.mark.parametrize("run", ["tact", "pairs", "failed", "empty"])
+def test_the_report_opens_offline_and_fits(
+    store: Path, watch: Callable[..., Any], tmp_path: Path, run: str, width: int, theme: str
+) -> None:
+    path = tmp_path / "report.html"
+    done = adjudge("report", run, "--html", path, "--store", store)
+    assert done.code == 0, done.err
+    assert path.stat().st_size < 1_000_000
+    watched = watch(path.as_uri(), width=width, theme=theme)
+    assert run in watched.page.inner_text("h1")
+    watched.check(f"the report of {run}")

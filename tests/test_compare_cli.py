@@ -1,0 +1,155 @@
+"""`adjudge compare` from the command line: what it says first, what it says of the texts, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import adjudge as package
+from judged import cycle, judged_run
+from running import EXAMPLES, Outcome, adjudge, write_rows
+
+Compared = Callable[..., Outcome]
+
+
+@pytest.fixture
+def compare(tmp_path: Path) -> Compared:
+    def run(*arguments: str, **environment: str) -> Outcome:
+        return adjudge("compare", *arguments, "--store", tmp_path / "adjudge.db", **environment)
+
+    return run
+
+
+def test_sentences_come_before_tables(tmp_path: Path, compare: Compared) -> None:
+    judged_run(tmp_path, "before", {"x": cycle([2, 3, 3, 4], 40)})
+    judged_run(tmp_path, "after", {"x": cycle([3, 4, 4, 4], 40)})
+    done = compare("before", "after")
+    assert done.code == 0, done.err
+    lines = done.out.splitlines()
+    assert lines[0] == "before → after"
+    assert lines[1].startswith(
+        "  On tact after is 0.75 points higher (+0.75 [+0.61, +0.89], p < 0.001) than before"
+    )
+    assert "Do not put scores of the two runs into one table." in lines[2]
+
+
+def test_json_has_the_estimates_under_criterion_and_system(tmp_path: Path, compare: Compared) -> None:
+    judged_run(tmp_path, "before", {"x": [2, 3, 3, 4, None], "y": [4, 4, 5, 5, 5]})
+    judged_run(tmp_path, "after", {"x": [3, 3, 4, None, None], "y": [4, 4, 4, 5, 5]})
+    found = compare("before", "last", "--json").json
+    assert found["summary"]
+    row = found["criteria"]["tact"]["systems"]["x"]
+    assert {"value", "low", "high", "n", "n_failed", "method", "unit"} <= set(row["difference"])
+    assert (row["difference"]["n"], row["n_failed_first"], row["n_failed_second"], row["n_failed_both"]) == (
+        3,
+        0,
+        1,
+        1,
+    )
+    assert found["criteria"]["tact"]["order"]["first"] == ["y", "x"]
+    assert "NaN" not in json.dumps(found)
+
+
+def test_changed_texts_are_told_and_make_a_score_better(tmp_path: Path, compare: Compared) -> None:
+    judged_run(tmp_path, "v1", {"v1": cycle([2, 3, 3, 4], 40)})
+    judged_run(tmp_path, "v2", {"v2": cycle([3, 4, 4, 4], 40)}, text="a better answer")
+    found = compare("v1", "v2", "--json").json
+    assert (found["n_content_differs"], found["fields_that_differ"]) == (40, {"response": 40})
+    printed = compare("v1", "v2").out
+    assert "0.75 points better" in printed
+    assert "the recording: replay:" in printed
+    judged_run(tmp_path, "v3", {"v3": cycle([3, 4, 4, 4], 40)}, text="a better answer", model="fake:text=[RESULT] 3")
+    assert "Both the texts and the way of judging differ" in compare("v1", "v3").out
+
+
+def test_what_differs_between_prompts_is_named(tmp_path: Path, compare: Compared) -> None:
+    other = tmp_path / "other.toml"
+    other.write_text((EXAMPLES / "tact.toml").read_text().replace("Blames or belittles", "Insults"))
+    judged_run(tmp_path, "one", {"x": [2, 3, 4]})
+    judged_run(tmp_path, "two", {"x": [2, 3, 4]}, rubric=other)
+    printed = compare("one", "two").out
+    assert "What differs: the protocol: prometheus/direct@" in printed
+    assert "texts of" not in printed
+
+
+def test_a_fake_judge_is_said_in_every_form(tmp_path: Path, compare: Compared) -> None:
+    judged_run(tmp_path, "real", {"x": [2, 3, 4]})
+    judged_run(tmp_path, "fake", {"x": [2, 3, 4]}, model="fake:text=ok [RESULT] 3")
+    for form in ((), ("--markdown",), ("--json",)):
+        assert "fake judge for tests" in compare("real", "fake", *form).out
+    assert compare("real", "fake", "--json").json["is_fake"]
+
+
+def test_pairs_are_compared_by_their_choices(tmp_path: Path, compare: Compared) -> None:
+    replies = [json.loads(line) for line in (EXAMPLES / "advice.replies.jsonl").read_text().splitlines()]
+    swapped = write_rows(tmp_path / "swapped.jsonl", [{**reply, "text": "no idea"} for reply in replies])
+    for name, file in (("one", "advice.replies.jsonl"), ("two", "advice.replies.jsonl"), ("bad", swapped)):
+        package.run(
+            EXAMPLES / "advice.jsonl",
+            "geval/compare",
+            f"replay:{EXAMPLES / file}",
+            run=name,
+            store=tmp_path / "adjudge.db",
+        )
+    found = compare("one", "two", "--json").json
+    choice = found["criteria"]["overall (choice)"]
+    assert choice["agreement"]["exact"]["value"] == 1
+    failed = compare("one", "bad")
+    assert failed.code == 0
+    assert "cannot be said" in failed.out or "cannot be given" in failed.out
+
+
+def test_names_and_texts_cannot_act(tmp_path: Path, compare: Compared) -> None:
+    hostile = "::error::x<script>|`@all`\x1b[2J"
+    judged_run(tmp_path, "one", {hostile: [2, 3, 4], "y": [4, 4, 5]})
+    judged_run(tmp_path, "two", {hostile: [2, 3, 4], "y": [4, 4, 5]})
+    printed = compare("one", "two", GITHUB_ACTIONS="true").out
+    assert "\x1b" not in printed
+    assert not any(line.strip().startswith("::error") for line in printed.splitlines())
+    marked = compare("one", "two", "--markdown").out
+    assert "<script>" not in marked
+    assert "| ::error" not in marked.replace("\u200b", "").replace("\\", "") or "`@all`" not in marked
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("one", "nowhere"), "nowhere"),
+        (("one", "strangers"), "no item in common"),
+    ],
+)
+def test_mistakes_exit_2_and_say_what_to_do(
+    tmp_path: Path, compare: Compared, arguments: tuple[str, ...], told: str
+) -> None:
+    judged_run(tmp_path, "one", {"x": [2, 3, 4]})
+    judged_run(tmp_path, "strangers", {"z": [2], "w": [3]})
+    done = compare(*arguments)
+    assert done.code == 2
+    assert told in done.err
+    assert "Traceback" not in done.err
+
+
+def test_python_takes_runs_and_results_alike(tmp_path: Path) -> None:
+    items: list[dict[str, Any]] = [
+        {"id": f"{k}", "task": "Say hello.", "response": f"Hello {k}."} for k in range(6)
+    ]
+    runs = [
+        package.run(
+            items,
+            model=f"fake:text=Score: {score}",
+            criterion="Is it polite?",
+            store=tmp_path / "p.db",
+            run=f"r{score}",
+        )
+        for score in (3, 4)
+    ]
+    found = package.compare(runs[0], runs[1])
+    assert (found.first, found.second, found.is_fake) == ("r3", "r4", True)
+    difference = next(iter(found.criteria.values())).systems["all"].difference
+    assert (difference.value, difference.n) == (1, 6)
+    same = package.compare(runs[0].results(), runs[1].results())
+    assert next(iter(same.criteria.values())).systems["all"].difference.value == 1

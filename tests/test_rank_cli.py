@@ -1,0 +1,334 @@
+"""`adjudge rank` from the outputs of systems to a table, on recorded replies."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import adjudge as package
+from running import EXAMPLES, Outcome, adjudge, read_rows, write_rows
+
+Row = dict[str, Any]
+STRENGTHS = {"oak": 1.2, "elm": 0.2, "fir": 0.0, "yew": -1.4}
+
+
+def outputs(folder: Path, n: int = 12) -> list[Path]:
+    rng = random.Random(7)
+    return [
+        write_rows(
+            folder / f"{system}.jsonl",
+            (
+                {
+                    "id": f"q{k}",
+                    "instruction": f"Question {k}?",
+                    "response": f"{system}: " + "word " * rng.randint(2, 14 if system == "elm" else 8),
+                }
+                for k in range(n)
+            ),
+        )
+        for system in STRENGTHS
+    ]
+
+
+def reply(row: Row, order: str, rng: random.Random, bias: float, latent: float) -> Row:
+    """An invented judge that knows the strengths, and favours the response shown first by `bias`."""
+    lead = STRENGTHS[row["system_a"]] - STRENGTHS[row["system_b"]] + latent
+    lead += (bias if order == "ab" else -bias) + rng.gauss(0, 0.3)
+    is_first = (lead > 0) == (order == "ab")
+    likely = 1 / (1 + math.exp(-2 * abs(lead)))
+    letter, other = ("A", "B") if is_first else ("B", "A")
+    tokens = [
+        {"token": "So.", "logprob": 0.0},
+        {"token": " [RESULT]", "logprob": 0.0},
+        {
+            "token": f" {letter}",
+            "logprob": math.log(likely),
+            "top_logprobs": [
+                {"token": f" {letter}", "logprob": math.log(likely)},
+                {"token": f" {other}", "logprob": math.log(1 - likely)},
+            ],
+        },
+    ]
+    return {"item": row["id"], "order": order, "text": f"So. [RESULT] {letter}", "logprobs": tokens}
+
+
+def judge(folder: Path, pairs: Path, *flags: str, bias: float = 0.4, with_tokens: bool = False) -> Path:
+    """Run the pairs by the invented judge; the store."""
+    rng, rows = random.Random(3), []
+    for row in read_rows(pairs):
+        latent = rng.gauss(0, 0.8)
+        for order in ("ab", "ba"):
+            one = reply(row, order, rng, bias, latent)
+            rows.append(
+                one if with_tokens else {key: value for key, value in one.items() if key != "logprobs"}
+            )
+    replies = write_rows(folder / "replies.jsonl", rows)
+    store = folder / "adjudge.db"
+    done = adjudge(
+        "run", pairs, "-p", "prometheus/pairwise", "--rubric", EXAMPLES / "tact.toml", "-m", f"replay:{replies}", "-q",
+        "--store", store, *flags,
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    return store
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    pairs = tmp_path / "pairs.jsonl"
+    assert adjudge("pair", *outputs(tmp_path), "-o", pairs).code == 0
+    return judge(tmp_path, pairs, with_tokens=True)
+
+
+def ranked(store: Path, *flags: str | Path) -> Outcome:
+    done = adjudge("rank", "last", "--store", store, *flags)
+    assert done.code == 0, done.err
+    return done
+
+
+def test_from_outputs_to_a_ranking(store: Path) -> None:
+    found = ranked(store, "--json").json
+    names = [one["system"] for one in found["systems"]]
+    assert names[0] == "oak"
+    assert names[-1] == "yew"
+    for one in found["systems"]:
+        for estimate in (one["win_rate"], one["strength"], one["elo"], one["strength_bootstrap"]):
+            assert {"value", "low", "high", "n", "n_failed", "method", "unit"} <= set(estimate)
+            assert estimate["low"] <= estimate["value"] <= estimate["high"]
+        assert one["win_rate"]["n"] == 36
+        assert 1 <= one["places"][0] <= one["place"] <= one["places"][1] <= 4
+        assert one["strength"]["unit"] == "group (n=12)"
+    strengths = [one["strength"]["value"] for one in found["systems"]]
+    assert strengths == sorted(strengths, reverse=True)
+    assert sum(strengths) == pytest.approx(0, abs=1e-6)
+    assert found["order"]["agreement"]["n"] == 72
+    assert 0.5 < found["order"]["first_share"]["value"] < 0.75
+    assert found["order"]["first_both"] > found["order"]["second_both"]
+    assert found["n_games"] == 72
+    assert len(found["differences"]) == 6
+    assert set(found["matrix"]["oak"]) == {"elm", "fir", "yew"}
+    assert found["criteria"]["tact"]["systems"] == found["systems"]
+
+
+def test_lengths_come_from_the_items(store: Path) -> None:
+    found = ranked(store, "--json").json
+    by_name = {one["system"]: one for one in found["systems"]}
+    assert by_name["elm"]["length_difference"] > 0
+    assert by_name["elm"]["length_controlled"]["n"] == 36
+    assert found["length"]["typical_difference"] > 0
+
+
+def test_win_rates_are_weighted_where_there_are_log_probabilities(store: Path) -> None:
+    for one in ranked(store, "--json").json["systems"]:
+        weighted = one["weighted"]
+        assert weighted["n"] == 36
+        assert weighted["n_undefined"] == 0
+        assert abs(weighted["value"] - one["win_rate"]["value"]) < 0.1
+        assert abs(weighted["value"] - 0.5) < abs(one["win_rate"]["value"] - 0.5) + 0.03, (
+            "less sure than hard choices"
+        )
+
+
+def test_without_log_probabilities_there_is_no_weighted_win_rate(tmp_path: Path) -> None:
+    pairs = tmp_path / "pairs.jsonl"
+    adjudge("pair", *outputs(tmp_path), "-o", pairs)
+    found = ranked(judge(tmp_path, pairs), "--json").json
+    assert {one["weighted"] for one in found["systems"]} == {None}
+
+
+def test_the_table_says_the_same_as_the_json(store: Path) -> None:
+    text, found = ranked(store).out, ranked(store, "--json").json
+    first = found["systems"][0]
+    assert "Ranking of run-0001" in text
+    assert (
+        f"{first['strength']['value']:.2f} [{first['strength']['low']:.2f}, {first['strength']['high']:.2f}]"
+        in text
+    )
+    assert f"{first['win_rate']['value'] * 100:.0f} %" in text
+    for heading in (
+        "Systems, best first",
+        "Who beats whom",
+        "What can be told apart",
+        "Does the place decide?",
+        "Does length decide?",
+    ):
+        assert heading in text
+    assert all(note in text for note in found["notes"])
+    marked = ranked(store, "--markdown").out
+    assert "# Ranking of run" in marked
+    assert "| place | system | win rate [95 %] |" in marked.replace("&#91;", "[").replace("&#93;", "]")
+
+
+def test_the_same_seed_gives_the_same_digits(store: Path) -> None:
+    one, again, other = (ranked(store, "--json", "--seed", seed).out for seed in ("1", "1", "2"))
+    assert one == again
+    assert one != other
+
+
+def test_given_order_is_said_to_be_unfair(tmp_path: Path) -> None:
+    pairs = tmp_path / "pairs.jsonl"
+    adjudge("pair", *outputs(tmp_path), "-o", pairs)
+    store = judge(tmp_path, pairs, "--order", "given", bias=1.5)
+    found = ranked(store, "--json").json
+    assert found["order"]["agreement"]["value"] is None
+    assert found["order"]["first_share"]["value"] > 0.6
+    assert found["order"]["p"] < 0.05
+    note = next(note for note in found["notes"] if "one order only" in note)
+    assert "--order both" in note
+    assert note in ranked(store).out
+
+
+def test_next_proposes_pairs_that_a_run_can_take_up(tmp_path: Path) -> None:
+    files, pairs, more = outputs(tmp_path), tmp_path / "pairs.jsonl", tmp_path / "more.jsonl"
+    adjudge("pair", *files, "--design", "random", "--per-item", "2", "-o", pairs)
+    store = judge(tmp_path, pairs)
+    flags = [part for file in files for part in ("--outputs", file)]
+    done = ranked(store, "--next", "5", *flags, "-o", more, "--json")
+    rows = read_rows(more)
+    assert len(rows) == len(done.json["next"]) == 5
+    known = {row["id"] for row in read_rows(pairs)}
+    assert not known & {row["id"] for row in rows}, "nothing is asked twice"
+    for row in rows:
+        assert row["response_a"].startswith(f"{row['system_a']}: ")
+        assert row["response_b"].startswith(f"{row['system_b']}: ")
+        assert row["instruction"] == f"Question {row['group'][1:]}?"
+    again = judge(tmp_path, more, "--run", "more")
+    assert ranked(again, "--json").json["run"] == "more"
+
+
+def test_next_without_outputs_names_the_systems_alone(tmp_path: Path) -> None:
+    pairs = tmp_path / "pairs.jsonl"
+    adjudge("pair", *outputs(tmp_path), "-o", pairs)
+    store = judge(tmp_path, pairs)
+    done = ranked(store, "--next", "3")
+    assert "What to ask next" in done.out
+    assert "prompts that are not in this run" in done.out
+    assert [one["group"] for one in ranked(store, "--next", "3", "--json").json["next"]] == [None] * 3
+
+
+def test_direct_scores_rank_too(tmp_path: Path) -> None:
+    items, replies = [], []
+    for k in range(10):
+        for system, score in (("oak", 4 + k % 2), ("yew", 2 + k % 2)):
+            items.append(
+                {
+                    "id": f"{system}{k}",
+                    "group": f"g{k}",
+                    "system": system,
+                    "instruction": "I",
+                    "response": "r",
+                }
+            )
+            replies.append({"item": f"{system}{k}", "text": f"So. [RESULT] {score}"})
+    store = tmp_path / "adjudge.db"
+    adjudge(
+        "run", write_rows(tmp_path / "items.jsonl", items), "-p", "prometheus/direct", "--rubric", EXAMPLES / "tact.toml",
+        "-m", f"replay:{write_rows(tmp_path / 'r.jsonl', replies)}", "-q", "--store", store,
+    )  # fmt: skip
+    found = ranked(store, "--json").json
+    assert [one["system"] for one in found["systems"]] == ["oak", "yew"]
+    assert found["systems"][0]["mean"]["value"] == 4.5
+    assert found["systems"][0]["win_rate"]["value"] == 1.0
+    assert found["systems"][0]["strength"]["value"] is None
+    assert "never lost" in found["systems"][0]["strength"]["method"]
+    (pair,) = found["differences"]
+    assert pair["difference"]["value"] == 2.0
+    assert pair["p_adjusted"] == pytest.approx(2 / 2**10)
+    assert not pair["is_open"]
+
+
+def test_several_criteria_come_with_the_choice_first(tmp_path: Path) -> None:
+    store = tmp_path / "adjudge.db"
+    adjudge(
+        "run", EXAMPLES / "advice.jsonl", "-p", "geval/compare", "-m", f"replay:{EXAMPLES / 'advice.replies.jsonl'}", "-q",
+        "--store", store,
+    )  # fmt: skip
+    found = ranked(store, "--json").json
+    assert next(iter(found["criteria"])) == "overall"
+    assert found["kind"] == "choices"
+    assert {"overall", "overall (scores)", "accuracy", "clarity"} <= set(found["criteria"])
+    assert "agreement" in found["order"]
+    one = ranked(store, "--criterion", "clarity", "--json").json
+    assert list(one["criteria"]) == ["clarity"]
+    bad = adjudge("rank", "last", "--store", store, "--criterion", "clarty")
+    assert bad.code == 2
+    assert "Did you mean 'clarity'?" in bad.err
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (["--ties", "ignore"], "choose davidson or half"),
+        (["-o", "x.jsonl"], "--next K"),
+        (["--store", "nowhere.db"], "there is no store"),
+    ],
+)
+def test_mistakes_are_told_without_a_traceback(flags: list[str], said: str, store: Path) -> None:
+    done = adjudge("rank", "last", "--store", store, *flags)
+    assert done.code == 2
+    assert said in done.err
+
+
+def test_one_system_cannot_be_ranked(tmp_path: Path) -> None:
+    store = tmp_path / "adjudge.db"
+    items = write_rows(tmp_path / "items.jsonl", [{"id": "1", "instruction": "I", "response": "r"}])
+    adjudge(
+        "run", items, "-p", "prometheus/direct", "--rubric", EXAMPLES / "tact.toml", "-m", "fake:text=[RESULT] 3", "-q",
+        "--store", store,
+    )  # fmt: skip
+    done = adjudge("rank", "last", "--store", store)
+    assert done.code == 2
+    assert "one system, all" in done.err
+    assert "field 'system'" in done.err
+
+
+def test_hostile_names_act_neither_on_the_terminal_nor_in_markdown(tmp_path: Path) -> None:
+    evil, other = "\x1b[31mred | <script>", "::error::x"
+    rows = [
+        {
+            "id": f"i{k}",
+            "system_a": evil,
+            "system_b": other,
+            "instruction": "I",
+            "response_a": "a",
+            "response_b": "b",
+        }
+        for k in range(3)
+    ]
+    store = tmp_path / "adjudge.db"
+    adjudge(
+        "run", write_rows(tmp_path / "items.jsonl", rows), "-p", "prometheus/pairwise", "--rubric", EXAMPLES / "tact.toml",
+        "-m", "fake:text=[RESULT] A", "-q", "--store", store,
+    )  # fmt: skip
+    plain, marked = ranked(store).out, ranked(store, "--markdown").out
+    assert "\x1b" not in plain
+    assert not any(line.lstrip().startswith("::") for line in plain.splitlines())
+    assert "<script>" not in marked
+    assert "is a fake judge for tests" in plain
+
+
+def test_a_run_from_python_ranks_like_the_command(
+    store: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run = package.run(
+        tmp_path / "pairs.jsonl", "prometheus/pairwise", f"replay:{tmp_path / 'replies.jsonl'}", store=store,
+        rubric=EXAMPLES / "tact.toml",
+    )  # fmt: skip
+    ranking = package.rank(run)
+    found = ranked(store, "--json").json
+    assert [one.system for one in ranking.systems] == [one["system"] for one in found["systems"]]
+    assert ranking.systems[0].strength.value == found["systems"][0]["strength"]["value"]
+    from_results = package.rank(run.results())
+    assert from_results.systems[0].win_rate == ranking.systems[0].win_rate
+
+
+def test_json_holds_no_bare_nan(store: Path) -> None:
+    def refuse(name: str) -> float:
+        raise AssertionError(name)
+
+    json.loads(ranked(store, "--json").out, parse_constant=refuse)
