@@ -14,10 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adjudge.card import Card, CriterionCard, judge_card, trust
+from adjudge.card.misread import with_misread
 from adjudge.card.tables import sections
 from adjudge.errors import DataError
 from adjudge.records import Estimate, Label, Result, Scale, Status
-from adjudge.stats import reason
+from adjudge.stats import reason, wilson
 
 FIVE = Scale(low=1, high=5, best=5, step=1)
 
@@ -344,6 +345,10 @@ def test_calibration_takes_a_constant_kindness_away() -> None:
     assert after["before"].low is not None
     assert after["after"].high is not None
     assert after["after"].high < after["before"].low
+    assert after["ordinal"].high is not None
+    assert after["ordinal"].high < after["before"].low
+    for name in ("after", "ordinal"):
+        assert (after[f"error_{name}"].value or 9) < 0.5 * (after["error_before"].value or 0)
 
 
 def test_trust_takes_results_with_a_list_or_a_file_of_labels(tmp_path: Path) -> None:
@@ -399,7 +404,9 @@ def test_any_scores_and_labels_give_a_card_without_gaps_in_its_reasons(
 ) -> None:
     results = [scored("always", 3), *(scored(item, *rest) for item, rest in scores.items())]
     labels = [label(item, value, rater) for (item, rater), value in said.items()]
-    assert_explained(judge_card(results, labels, scales={"tact": FIVE}))
+    card = judge_card(results, labels, scales={"tact": FIVE})
+    assert_explained(card)
+    assert_explained(with_misread(card, wilson(1, 7)))
 
 
 def test_few_labels_are_said_to_be_too_few() -> None:

@@ -306,3 +306,21 @@ def test_soft_pairwise_accuracy_that_is_undefined_says_why(groups: Any, systems:
     found = soft_pairwise_accuracy([1, 2, 3, 4], [2, 3, 4, 5], groups, systems)
     assert found.value is None
     assert found.method.endswith(why)
+
+
+def test_python_takes_a_second_run_and_a_check_of_the_reader(folder: Path, tmp_path: Path) -> None:
+    import adjudge as library
+    from adjudge.engine import Progress, Run
+    from adjudge.errors import DataError
+
+    run = Run(name="sharp", store=str(folder / "s.db"), status="done", progress=Progress())
+    check = tmp_path / "check.csv"
+    done = adjudge("sample", "sharp", "--replies", "-n", "9", "-o", check, "--store", folder / "s.db")
+    assert done.code == 0, done.err
+    check.write_text(check.read_text(encoding="utf-8").replace(",ok,", ",ok,yes"), encoding="utf-8")
+    card = library.trust(run, folder / "labels.jsonl", versus="dull", checked=check, n_resamples=100)
+    assert len(card.judges) == 1
+    assert card.misread is not None
+    assert card.misread.n == 9
+    with pytest.raises(DataError, match="versus names a run"):
+        library.trust([scored("x", 3)], [Label("x", "tact", "ann", 3.0)], versus="dull")

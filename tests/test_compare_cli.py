@@ -62,7 +62,9 @@ def test_changed_texts_are_told_and_make_a_score_better(tmp_path: Path, compare:
     printed = compare("v1", "v2").out
     assert "0.75 points better" in printed
     assert "the recording: replay:" in printed
-    judged_run(tmp_path, "v3", {"v3": cycle([3, 4, 4, 4], 40)}, text="a better answer", model="fake:text=[RESULT] 3")
+    judged_run(
+        tmp_path, "v3", {"v3": cycle([3, 4, 4, 4], 40)}, text="a better answer", model="fake:text=[RESULT] 3"
+    )
     assert "Both the texts and the way of judging differ" in compare("v1", "v3").out
 
 

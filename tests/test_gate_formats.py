@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from adjudge.gate import Check, Verdict, junit
+from adjudge.gate import Check, Verdict, junit, make_rules
 from adjudge.records import Estimate
 from judged import cycle, judged_run
 from running import Outcome, adjudge
@@ -183,3 +183,30 @@ def test_json_holds_what_the_table_holds(tmp_path: Path, gate: Gated) -> None:
         "seed",
         "signature",
     } == set(found["checks"][0]["estimate"])
+
+
+CI = Path(__file__).parents[1] / "examples" / "ci"
+
+
+def test_the_workflow_that_we_show_uses_commands_and_flags_that_exist() -> None:
+    text = (CI / "adjudge.yml").read_text(encoding="utf-8")
+    commands = re.findall(r"adjudge ((?:run|gate|runs \w+)\b(?:.*\n +--.*|.*))", text)
+    assert {command.split()[0] for command in commands} == {"run", "gate", "runs"}
+    for command in commands:
+        words = command.split("||")[0].split()
+        path = words[:2] if words[0] == "runs" else words[:1]
+        shown = adjudge(*path, "--help").out
+        flags = [word for word in words if re.fullmatch(r"--?[a-z-]+", word)]
+        assert all(re.search(rf"(?<![\w-]){flag}\b", shown) for flag in flags), command
+
+
+def test_every_action_of_the_workflow_is_marked_to_be_pinned() -> None:
+    lines = (CI / "adjudge.yml").read_text(encoding="utf-8").splitlines()
+    used = [line for line in lines if "uses:" in line]
+    assert used
+    assert all(re.search(r"@[0-9a-f]{40}\b|# PIN$", line) for line in used)
+
+
+def test_the_thresholds_that_we_show_are_understood() -> None:
+    rules = make_rules(CI / "adjudge.toml")
+    assert (rules.min, rules.max_drop, rules.baseline) == ({"tact": 3.5}, {"tact": 0.3}, "main")

@@ -478,3 +478,13 @@ def test_both_directions_are_scored_as_two_calls_would_score_them(weights: Path)
     assert told["unconditional"] == pytest.approx(sum(alone) / 2)
     assert empty.error is not None
     assert "empty" in empty.error.message
+
+
+def test_two_lanes_give_the_same_bits_as_one_and_answer_every_call(weights: Path) -> None:
+    asked = calls()[:5]
+    model = LocalModel("local", weights, threads=2)
+    at_once = ask_all(model, asked)
+    in_turn = ask_all(LocalModel("local", weights, threads=1), asked)
+    assert [reply.logprobs for reply in at_once] == [reply.logprobs for reply in in_turn]
+    assert [reply.call for reply in at_once] == [one.key for one in asked]
+    assert not model._workers

@@ -12,8 +12,7 @@ import aiohttp  # noqa: F401
 import numpy  # noqa: F401
 import pytest
 import rich.cells  # noqa: F401
-import scipy.special
-import scipy.stats  # noqa: F401
+import scipy.special  # noqa: F401
 
 import adjudge.engine
 import adjudge.models.transport
@@ -27,7 +26,7 @@ FINE = "fake:text=It greets as asked. Score: 5"
 POOR = "fake:text=It never greets anybody. Score: 2"
 MUTE = "fake:text=What a lovely day"
 GREETING = 'task="Greet the guest.", response="Good evening!"'
-WARNINGS = ("-W", "error", "-p", "no:cacheprovider")
+WARNINGS = ("-W", "error", "-p", "no:cacheprovider", "-p", "no:hypothesispytest", "-p", "no:anyio")
 
 
 def outcome_of(pytester: pytest.Pytester, code: str, *flags: str) -> pytest.RunResult:
@@ -116,7 +115,7 @@ def test_another_mistake():
             "*NoScore: there is no score to compare*",
         ]
     )
-    assert told(result).count("TypeError: '>' not supported") == 1, "that of the test that judges nothing"
+    assert told(result).count("E       TypeError") == 1, "that of the test that judges nothing"
 
 
 def test_an_unchanged_test_asks_nothing_the_second_time(pytester: pytest.Pytester) -> None:

@@ -123,14 +123,20 @@ def test_lengths_come_from_the_items(store: Path) -> None:
 
 
 def test_win_rates_are_weighted_where_there_are_log_probabilities(store: Path) -> None:
+    pairs = {row["id"]: row for row in read_rows(store.parent / "pairs.jsonl")}
+    likely: dict[str, list[float]] = {system: [] for system in STRENGTHS}
+    for row in read_rows(store.parent / "replies.jsonl"):
+        token = row["logprobs"][-1]
+        is_a = (token["token"] == " A") == (row["order"] == "ab")
+        a = math.exp(token["logprob"]) if is_a else 1 - math.exp(token["logprob"])
+        likely[pairs[row["item"]]["system_a"]].append(a)
+        likely[pairs[row["item"]]["system_b"]].append(1 - a)
     for one in ranked(store, "--json").json["systems"]:
-        weighted = one["weighted"]
+        weighted, expected = one["weighted"], likely[one["system"]]
+        assert weighted["value"] == pytest.approx(sum(expected) / len(expected), abs=1e-9)
         assert weighted["n"] == 36
         assert weighted["n_undefined"] == 0
-        assert abs(weighted["value"] - one["win_rate"]["value"]) < 0.1
-        assert abs(weighted["value"] - 0.5) < abs(one["win_rate"]["value"] - 0.5) + 0.03, (
-            "less sure than hard choices"
-        )
+        assert weighted["low"] < weighted["value"] < weighted["high"]
 
 
 def test_without_log_probabilities_there_is_no_weighted_win_rate(tmp_path: Path) -> None:

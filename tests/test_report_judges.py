@@ -15,6 +15,7 @@ from adjudge.report import ModelFacts, ProtocolFacts, RunFacts, Summary, markdow
 from adjudge.report.families import family_of, family_of_judge
 from adjudge.report.terminal import report_lines
 from adjudge.stats import krippendorff_alpha, position_bias, settled, spearman
+from fakeserver import Answer, FakeServer, Request, as_json, chat
 from running import EXAMPLES, adjudge, write_rows
 
 FIVE = Scale(1, 5, 5, 1)
@@ -344,3 +345,24 @@ def test_a_question_asked_again_that_fails_is_counted_among_the_failed_calls(tmp
     assert text.startswith(
         "1 call brought no reply (server 1). 1 of them asked for an answer that a first reply lacked"
     )
+
+
+def test_what_a_model_refused_to_take_is_kept_with_the_run_and_does_not_make_it_another(tmp_path: Path) -> None:
+    def plan(request: Request) -> Answer:
+        if "seed" in request.json:
+            return as_json({"detail": [{"loc": ["body", "seed"], "msg": "Extra inputs are not permitted"}]}, 422)
+        return chat("Feedback: so. [RESULT] 4")
+
+    items = [{"id": "1", "instruction": "Count.", "response": "1"}]
+    with FakeServer(plan) as server:
+        judge = ("-p", "prometheus/direct", *RUBRIC, "-m", f"{server.url}/v1#judge", "--seed", "7")
+        first = run_of(tmp_path, items, *judge)
+        n_asked = server.n_requests
+        again = run_of(tmp_path, items, *judge)
+        assert server.n_requests == n_asked
+    (told,) = first["adjustments"]
+    assert told.startswith("seed 7 is not sent")
+    assert again["adjustments"] == [told]
+    assert again["run"] == first["run"], "it goes on as the same run"
+    store = tmp_path / "adjudge.db"
+    assert f"adjusted  {told}" in adjudge("report", "last", "--store", store).out.replace("\n          ", " ")

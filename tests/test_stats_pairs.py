@@ -391,6 +391,19 @@ def test_length_that_cannot_be_controlled_for_says_why(lengths: list[float | Non
     assert [one.value for one in found.win_rates] == [None, None]
 
 
+def test_length_that_goes_with_the_system_cannot_be_told_from_it() -> None:
+    rng = np.random.default_rng(4)
+    won = (rng.random(200) < 0.7).astype(float).tolist()
+    games = games_of([0] * 200, [1] * 200, won, 2)
+    regular = length_controlled(games, (100 + rng.normal(0, 10, 200)).tolist())
+    assert regular.win_rates[0].value is None
+    assert "cannot be told apart" in reason(regular.win_rates[0])
+    stretched = length_controlled(games, (100 + rng.normal(0, 50, 200)).tolist())
+    assert "of the lengths goes with the systems" in stretched.win_rates[0].method
+    free = length_controlled(games, rng.normal(0, 50, 200).tolist())
+    assert "goes with" not in free.win_rates[0].method
+
+
 def test_scores_are_compared_input_by_input() -> None:
     base = [float(value) for value in range(40)]
     better = [value + 0.5 + 0.01 * (value % 3) for value in base]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 import shutil
+import threading
 from pathlib import Path
 
 import pytest
@@ -280,6 +282,21 @@ def test_two_raters_on_two_servers_share_a_store(store: Path) -> None:
         assert ann.progress("ben").n_done == ben.progress("ann").n_done == 6
     with open_store(store, write=False) as opened:
         assert len(opened.labels(opened.run("one"))) == 12
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="open files are counted in /proc")
+def test_threads_that_come_and_go_leave_no_file_open(store: Path) -> None:
+    with open_session(store, "one", 3) as session:
+        key = session.sheets[0].key
+        session.give("ann", key, 0, 3)
+        n_before = len(os.listdir("/proc/self/fd"))
+        for _ in range(20):
+            thread = threading.Thread(
+                target=lambda: (session.turn("ann", key), session.give("ann", key, 0, 4))
+            )
+            thread.start()
+            thread.join()
+        assert len(os.listdir("/proc/self/fd")) <= n_before + 2
 
 
 def test_a_pair_is_asked_by_every_criterion_for_both_sides_and_for_the_better_one(pairs: Path) -> None:

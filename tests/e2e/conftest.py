@@ -24,9 +24,13 @@ CHROMIUM = os.environ.get("ADJUDGE_CHROMIUM") or shutil.which("chromium") or shu
 OPTIONS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
-    """One browser for all tests; each page gets a profile of its own."""
+    """One browser for all tests of a file; each page gets a profile of its own.
+
+    Not for the whole session: while playwright is on, this thread has a running event loop, and tests of other
+    files start loops of their own.
+    """
     if CHROMIUM is None:
         pytest.skip("there is no Chromium here: `make e2e` installs Debian's")
     try:

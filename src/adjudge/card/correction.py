@@ -25,13 +25,19 @@ from ..stats import (
     ppi_difference,
     ppi_mean,
     ppi_stratified,
+    reason,
 )
+from ..stats.undefined import without_interval
 from .agreement import counted, levels_of, without
 from .join import Answer, Joined, Row
 from .shapes import CorrectedMean
 
 MOST_SYSTEMS = 5
 """Systems of which all differences are given; of more, only those from the best."""
+
+
+MOST_VALUES = 25
+"""Different labels up to which an ordinal calibration is given: the means of three raters on five levels have 13."""
 
 
 class Entry(Struct, frozen=True):
@@ -226,13 +232,39 @@ def pass_shares(joined: Joined) -> dict[str, Estimate]:
 
 
 def calibration(joined: Joined, seed: int) -> dict[str, Estimate]:
-    """How far the scores are from people's on items that the calibration has not seen, before it and after."""
+    """How far the scores are from people's on items that the calibration has not seen, before it and after.
+
+    `after` is isotonic, `ordinal` an ordinal regression, which is steadier for few labels; `error_` is each one's
+    calibration error: how far the mean label is from the score that was given.
+    """
     if joined.kind != "scores" or not joined.is_same_scale or not joined.labelled():
         return {}
     rows = joined.labelled()
-    found = calibrate([_number(row.label) for row in rows], [_number(row.answer) for row in rows], seed=seed)
+    labels, scores = [_number(row.label) for row in rows], [_number(row.answer) for row in rows]
     n_failed = sum(row.answer is None for row in rows)
-    return {"before": counted(found.mae_before, n_failed), "after": counted(found.mae_after, n_failed)}
+    isotonic = calibrate(labels, scores, seed=seed)
+    found = {
+        "before": counted(isotonic.mae_before, n_failed),
+        "after": counted(isotonic.mae_after, n_failed),
+        "error_before": _calibration_error(isotonic.ece_before, isotonic.mae_before, n_failed),
+        "error_after": _calibration_error(isotonic.ece_after, isotonic.mae_after, n_failed),
+    }
+    if len(set(labels)) > MOST_VALUES:
+        return found
+    ordinal = calibrate(labels, scores, "ordinal", seed=seed)
+    found["ordinal"] = counted(ordinal.mae_after, n_failed)
+    found["error_ordinal"] = _calibration_error(ordinal.ece_after, ordinal.mae_after, n_failed)
+    return found
+
+
+def _calibration_error(value: float | None, beside: Estimate, n_failed: int) -> Estimate:
+    """A calibration error as an estimate; it has no interval of its own."""
+    if value is None:
+        return without(reason(beside), beside.n, n_failed)
+    method = without_interval(
+        "calibration error over ten bins of the scores", "chance alone makes it larger than 0"
+    )
+    return Estimate(value, None, None, beside.n, n_failed, 0, method, "item")
 
 
 def plans(joined: Joined, width: float | None) -> dict[str, Plan]:

@@ -37,18 +37,35 @@ def trust(
     labels: str | Path | Sequence[Label] | None = None,
     *,
     scales: dict[str, Scale] | None = None,
+    versus: str | None = None,
+    checked: str | Path | None = None,
     **settings: Unpack[CardSettings],
 ) -> Card:
     """Hold a run, or any results, against labels: a file, a list, or for a run the labels in its store.
 
-    The scales of a run are known; for other results `scales` gives them by criterion.
+    The scales of a run are known; for other results `scales` gives them by criterion. `versus` names a second run in
+    the same store; `checked` is a file of replies that were checked by hand.
     """
+    card = _held(source, labels, scales, versus, **settings)
+    return card if checked is None else with_checked(card, checked)
+
+
+def _held(
+    source: Run | Iterable[Result],
+    labels: str | Path | Sequence[Label] | None,
+    scales: dict[str, Scale] | None,
+    versus: str | None,
+    **settings: Unpack[CardSettings],
+) -> Card:
     said = read_labels(labels) if isinstance(labels, str | Path) else None
     if said is None and labels is not None and not isinstance(labels, str | Path):
         said = LabelFile(tuple(labels))
     if isinstance(source, Run):
         with open_store(source.store, write=False) as store:
-            return card_of_run(store, store.run(source.name), said, **settings)
+            other = None if versus is None else store.run(versus)
+            return card_of_run(store, store.run(source.name), said, other, **settings)
+    if versus is not None:
+        raise DataError("versus names a run; give the results of both judges in one list instead.")
     if said is None:
         raise DataError("Results alone cannot be trusted: give labels, a file or a list of Label.")
     by_criterion: dict[str | tuple[str, str], Scale | None] = dict((scales or {}).items())

@@ -209,7 +209,8 @@ def failures_sentence(quality: Quality) -> Sentence:
     source = "share of items without a score, by system; Wilson and Newcombe intervals"
     failures, total, n_failed = quality.failures, quality.n, quality.n_failed
     if not n_failed:
-        return Sentence(f"The judge gave an answer on all {count(total, 'item')}.", source)
+        where = "the only item" if total == 1 else f"all {count(total, 'item')}"
+        return Sentence(f"The judge gave an answer on {where}.", source)
     told = f"The judge gave no answer on {n_failed} of {count(total, 'item')} ({share(n_failed / total)})"
     if len(failures) < 2:
         return Sentence(f"{told}; the mean leaves them out.", source)

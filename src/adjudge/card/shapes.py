@@ -123,7 +123,8 @@ class CriterionCard(Struct, frozen=True):
     pass_share: dict[str, Estimate]
     """by system the share that people would pass (Rogan-Gladen), on a scale of two levels"""
     calibration: dict[str, Estimate]
-    """the mean distance from people on held-out items: `before` and `after` an isotonic calibration"""
+    """the mean distance from people on held-out items: `before`, `after` an isotonic calibration, after an `ordinal` one;
+    with `error_` in front the calibration error"""
     plan: dict[str, Plan]
     """by system the labels needed for the width that was asked for"""
     confidence: Confidence | None

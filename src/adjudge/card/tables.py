@@ -81,8 +81,19 @@ def _more(card: CriterionCard) -> Iterator[Section]:
     rows = [
         _estimate_row((f"{name} passes (Rogan-Gladen)",), found) for name, found in card.pass_share.items()
     ]
-    names = {"before": "distance from people, as it stands", "after": "… calibrated, on held-out items"}
-    rows += [_estimate_row((names[name],), found) for name, found in card.calibration.items()]
+    names = {
+        "before": "distance from people, as it stands",
+        "after": "… isotonic calibration, held-out items",
+        "ordinal": "… ordinal calibration, held-out items",
+        "error_before": "calibration error, as it stands",
+        "error_after": "… isotonic calibration, held-out items",
+        "error_ordinal": "… ordinal calibration, held-out items",
+    }
+    rows += [
+        _estimate_row((told,), card.calibration[name])
+        for name, told in names.items()
+        if name in card.calibration
+    ]
     if rows:
         yield Section("Correcting single scores", (), columns, tuple(rows), 3)
     if card.plan:

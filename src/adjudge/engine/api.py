@@ -267,14 +267,21 @@ async def _execute(request: Request, prepared: Prepared, store: Store, watcher: 
         watcher.looping(loop)
         await loop.run(prepared.items, prepared.n_items * len(plan.slots_of(Item("", {}))))
         status = "done"
-        adjustments = tuple(dict.fromkeys(text for model in plan.models for text in model.adjustments))
+        adjustments = _adjustments(prepared.plan)
         return Run(run.name, str(request.store), status, loop.progress, adjustments)
     except (Interrupted, asyncio.CancelledError):
         status = "interrupted"
         raise
     finally:
         with suppress(AdjudgeError):
+            if told := _adjustments(prepared.plan):
+                store.note_adjustments(run, told)
             store.finish_run(run, status, time.monotonic() - started)
+
+
+def _adjustments(plan: Plan) -> tuple[str, ...]:
+    """What was asked of the models and is not sent, because they refuse it."""
+    return tuple(dict.fromkeys(text for model in plan.models for text in model.adjustments))
 
 
 async def _with_steps(plan: Plan, store: Store, run: RunRow, watcher: Watcher) -> Plan:

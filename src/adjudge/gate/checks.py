@@ -153,16 +153,15 @@ def _corrected_check(
         why = "undefined: the labels are on a scale of their own, the threshold is on the judge's"
         estimate = Estimate(None, None, None, estimate.n, estimate.n_failed, method=why, unit="label")
     outcome = decided(estimate, threshold, criterion.direction)
-    needed, remarks = Needed(), []
+    needed = Needed()
     if outcome == "open" and estimate.value is not None:
         width = 2 * _NARROWER * abs(estimate.value - threshold)
         plan = labels_needed([entry.label for entry in own], [entry.judge for entry in own], width)
+        needed = Needed(why=plan.why)
         if plan.with_judge is not None:
             needed = Needed(max(1, plan.with_judge - plan.n_labels), "label")
-        elif plan.why:
-            remarks.append(plan.why)
     judge = mean_interval([entry.judge for entry in own if entry.judge is not None])
-    remarks.append(f"corrected by {count(estimate.n, 'label')}; the judge alone says {interval(judge)}")
+    remarks = [f"corrected by {count(estimate.n, 'label')}; the judge alone says {interval(judge)}"]
     return _check(criterion, rule, threshold, system, estimate, outcome, needed, None, remarks)
 
 
@@ -194,7 +193,7 @@ def _told(text: str, estimate: Estimate, outcome: Outcome, needed: Needed) -> st
     if estimate.low is None or estimate.high is None:
         return f"{text}: cannot be decided, {reason(estimate)}."
     if needed.n is None:
-        return f"{text}: the interval holds the threshold, and the value is so near to it that more of the same hardly helps."
+        return f"{text}: the interval holds the threshold{', and ' if needed.why else ''}{needed.why}."
     more = count(needed.n, f"more {needed.of}", f"more {needed.of}s")
     return f"{text}: the interval holds the threshold. About {more} would decide it four times in five, if the truth is what it looks like now."
 
@@ -204,18 +203,23 @@ def drop_check(
     system: str,
     allowed: float,
     estimate: Estimate,
-    values: tuple[Sequence[float], Sequence[str] | None],
+    values: tuple[Sequence[float], Sequence[str] | None] | None,
     least: float | None,
     remarks: Sequence[str],
 ) -> Check:
-    """A change against the baseline, for the worse at most by what is allowed. Differences are run - baseline."""
+    """A change against the baseline, for the worse at most by what is allowed. Differences are run - baseline.
+
+    `values` are the single differences; none where labels have corrected them.
+    """
     _refuse_direction(criterion, "max_drop")
     sign = criterion.direction
     threshold = -sign * allowed
     outcome = decided(estimate, threshold, sign)
     limits = criterion.limits
     width = None if limits is None else (limits[0] - limits[1], limits[1] - limits[0])
-    needed = more_needed(*values, threshold, width) if outcome == "open" else Needed()
+    needed = Needed(why="labels of more items would narrow it")
+    if values is not None:
+        needed = more_needed(*values, threshold, width) if outcome == "open" else Needed()
     word = "drop" if sign > 0 else "rise"
     text = f"change of {system} on {criterion.name} {interval(estimate, is_difference=True)}, allowed is a {word} of {allowed:g}"
     told = list(remarks)

@@ -23,6 +23,8 @@ class Needed(Struct, frozen=True):
 
     n: int | None = None
     of: str = ""
+    why: str = ""
+    """why no number can be given"""
 
 
 def decided(estimate: Estimate, threshold: float, direction: int) -> Outcome:
@@ -55,7 +57,7 @@ def more_needed(
     else:
         total = units_needed(distance, precision.se * math.sqrt(precision.n_units))
     if total is None:
-        return Needed()
+        return Needed(why="the value is so near to it that more of the same hardly helps")
     return Needed(max(1, total - precision.n_units), of)
 
 

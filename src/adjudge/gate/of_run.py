@@ -68,7 +68,7 @@ def verdict_of(judged: Judged, rules: Rules, baseline: Judged | None, seed: int 
         notes += _about_baseline(comparison, judged, baseline)
         for name, allowed in rules.max_drop.items():
             criterion = found_criterion(judged.tables, name, rules.systems)
-            checks += _drop_checks(criterion, allowed, comparison, judged, baseline)
+            checks += _drop_checks(criterion, allowed, comparison, baseline)
     names = rules.criteria() or list(judged.tables)
     for criterion in {
         found.name: found for found in (found_criterion(judged.tables, name, rules.systems) for name in names)
@@ -137,7 +137,7 @@ def _about_labels(judged: Judged, rules: Rules, baseline: Judged | None) -> list
 
 
 def _drop_checks(
-    criterion: Criterion, allowed: float, comparison: Comparison, judged: Judged, baseline: Judged
+    criterion: Criterion, allowed: float, comparison: Comparison, baseline: Judged
 ) -> list[Check]:
     """The change of each system, on the items that both runs have."""
     if criterion.joined.kind == "choices":
@@ -145,11 +145,12 @@ def _drop_checks(
             f"--max-drop {criterion.name}: it is decided by choices. Hold its win rate against a number instead: "
             f"--min {criterion.name}=50% --system NAME"
         )
-    found = comparison.criteria.get(criterion.name) or next(
+    own_place = criterion.joined.criterion, criterion.joined.protocol
+    found = next(
         (
             one
             for one in comparison.criteria.values()
-            if one.criterion == criterion.joined.criterion and one.kind == "scores"
+            if one.kind == "scores" and (one.criterion, one.protocols[1]) == own_place
         ),
         None,
     )
@@ -167,7 +168,14 @@ def _drop_checks(
     missing = [
         system for system in criterion.systems if system not in {one.system_second for one in own.values()}
     ]
-    checks = [_drop_check(criterion, name, allowed, one, judged, baseline) for name, one in own.items()]
+    table = next(
+        joined
+        for joined in baseline.tables.values()
+        if joined.kind == "scores"
+        and (joined.criterion, joined.protocol) == (found.criterion, found.protocols[0])
+    )
+    is_labelled = bool(criterion.joined.labelled() and table.labelled())
+    checks = [_drop_check(criterion, name, allowed, one, table, is_labelled) for name, one in own.items()]
     for system in missing:
         why = f"undefined: no item of {system} is in {baseline.run.name}"
         checks.append(
@@ -179,11 +187,9 @@ def _drop_checks(
 
 
 def _drop_check(
-    criterion: Criterion, name: str, allowed: float, one: SystemContrast, judged: Judged, baseline: Judged
+    criterion: Criterion, name: str, allowed: float, one: SystemContrast, table: Joined, is_labelled: bool
 ) -> Check:
-    table = baseline.tables.get(criterion.name) or next(
-        joined for joined in baseline.tables.values() if joined.criterion == criterion.joined.criterion
-    )
+    """One system; `table` has the baseline's rows."""
     before = {(row.item, row.subject): row for row in table.rows}
     rows = [
         row
@@ -197,18 +203,19 @@ def _drop_check(
         if isinstance(row.answer, float | int)
         and isinstance(old := before[row.item, row.subject].answer, float | int)
     ]
-    clusters = criterion.joined.groups([row for row, _ in kept])
-    values = [apart for _, apart in kept], clusters
-    estimate, remarks = one.difference, _failed_remark(one)
-    if judged.labels and baseline.labels and criterion.joined.labelled() and table.labelled():
-        earlier = [before[row.item, row.subject] for row in rows]
-        estimate = ppi_difference(
-            [_float(row.label) for row in rows], [_float(row.answer) for row in rows],
-            [_float(row.label) for row in earlier], [_float(row.answer) for row in earlier],
-            clusters=criterion.joined.groups(rows),
-        ).corrected  # fmt: skip
-        remarks = ["corrected by the labels of both runs"]
-    return drop_check(criterion, name, allowed, estimate, values, one.minimum_detectable, remarks)
+    if not is_labelled:
+        values = [apart for _, apart in kept], criterion.joined.groups([row for row, _ in kept])
+        remarks = _failed_remark(one)
+        return drop_check(criterion, name, allowed, one.difference, values, one.minimum_detectable, remarks)
+    earlier = [before[row.item, row.subject] for row in rows]
+    found = ppi_difference(
+        [_float(row.label) for row in rows], [_float(row.answer) for row in rows],
+        [_float(row.label) for row in earlier], [_float(row.answer) for row in earlier],
+        clusters=criterion.joined.groups(rows),
+    )  # fmt: skip
+    return drop_check(
+        criterion, name, allowed, found.corrected, None, None, ["corrected by the labels of both runs"]
+    )
 
 
 def _float(value: float | str | None) -> float | None:

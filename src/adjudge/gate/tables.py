@@ -67,9 +67,8 @@ def _row(check: Check) -> tuple[str, ...]:
         if is_share
         else interval(check.estimate, is_difference=check.rule == "max_drop")
     )
-    threshold = (
-        f"{check.threshold:g}" if not is_share or check.threshold >= 1 else f"{100 * check.threshold:g} %"
-    )
+    is_count = not is_share or check.threshold >= 1 or check.threshold == 0
+    threshold = f"{check.threshold:g}" if is_count else f"{100 * check.threshold:g} %"
     return (
         check.rule.replace("_", "-"),
         check.criterion,

@@ -91,13 +91,14 @@ class _Session:
             return
         from .told import explained, rows_of, section
 
-        call.excinfo = explained(call.excinfo, self._test)
+        folder = item.config.invocation_params.dir
+        call.excinfo = explained(call.excinfo, self._test, folder)
         outcome: Any = yield
         report = outcome.get_result()
         # Reports travel from the processes of pytest-xdist to the one that prints, with what they hold.
         report.adjudge = rows_of(item.nodeid, self._test.take_new())
         if report.failed and self._test.told:
-            report.sections.append(("adjudge", section(self._test.told, item.config.rootpath)))
+            report.sections.append(("adjudge", section(self._test.told, folder)))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self._rows.extend(getattr(report, "adjudge", ()))

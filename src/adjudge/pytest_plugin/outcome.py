@@ -6,6 +6,7 @@ A failed judgment has no score: `score` is none, never a number that looks like 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from msgspec import structs
 
@@ -40,13 +41,17 @@ class Outcome:
     # -- one score
 
     @property
-    def score(self) -> float | None:
-        """The score on the protocol's scale; none where the judgment failed, and `status` says why."""
+    def score(self) -> Any:
+        """The score on the protocol's scale, a number; none where the judgment failed, and `status` says why.
+
+        It has no narrower type, so that `outcome.score >= 4` passes a type checker: where there is no score, the plugin
+        turns the comparison into a failure that says so.
+        """
         __tracebackhide__ = True
         return self._one_score("score").value
 
     @property
-    def normalized(self) -> float | None:
+    def normalized(self) -> Any:
         """The score from 0 (bad end) to 1 (good end); none too where the scale has no known ends."""
         __tracebackhide__ = True
         return self._one_score("normalized").normalized
@@ -205,7 +210,7 @@ class Outcomes(list[Outcome]):
         return next(iter(found.values()))
 
     @property
-    def mean(self) -> float | None:
+    def mean(self) -> Any:
         """The mean of the scores that were read; none where all failed."""
         __tracebackhide__ = True
         return self.estimate.value

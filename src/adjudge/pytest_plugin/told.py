@@ -31,7 +31,7 @@ _LONGEST_MODEL = 60
 
 
 def explained(
-    excinfo: pytest.ExceptionInfo[BaseException] | None, test: CurrentTest
+    excinfo: pytest.ExceptionInfo[BaseException] | None, test: CurrentTest, folder: Path
 ) -> pytest.ExceptionInfo[BaseException] | None:
     """The error of a test; where it compared a score that does not exist, one that says so."""
     if excinfo is None or not isinstance(excinfo.value, TypeError) or "NoneType" not in str(excinfo.value):
@@ -41,7 +41,7 @@ def explained(
         return excinfo
     one = failed[0]
     error = NoScore(
-        f"there is no score to compare: the judgment failed ({one.status}).\n{_why(one)}\n{reply_hint(one)}"
+        f"there is no score to compare: the judgment failed ({one.status}).\n{_why(one)}\n{reply_hint(one, folder)}"
     )
     # The place stays that of the comparison: pytest shows the line that the user wrote.
     return pytest.ExceptionInfo.from_exc_info((NoScore, error, excinfo.tb))
@@ -54,12 +54,12 @@ def _why(outcome: Outcome) -> str:
     return safe(f"{shortened(outcome.origin.model, _LONGEST_MODEL)} replied: {said or '(nothing)'}")
 
 
-def section(told: Sequence[Told], root: Path) -> str:
+def section(told: Sequence[Told], folder: Path) -> str:
     """What was judged in a test that failed, with the judge's reasons and where its replies are."""
-    return "\n".join(line for one in told for line in _told(one, root))
+    return "\n".join(line for one in told for line in _told(one, folder))
 
 
-def _told(told: Told, root: Path) -> Iterable[str]:
+def _told(told: Told, folder: Path) -> Iterable[str]:
     if not told.outcomes:
         return
     origin = told.outcomes[0].origin
@@ -75,7 +75,7 @@ def _told(told: Told, root: Path) -> Iterable[str]:
             yield f"  {safe(shortened(said, _LONGEST_EXPLANATION))}"
     if len(told.outcomes) > len(shown):
         yield f"  … and {len(told.outcomes) - len(shown)} more"
-    yield f"  {reply_hint(shown[0], root)}"
+    yield f"  {reply_hint(shown[0], folder)}"
 
 
 def _reply(outcome: Outcome) -> str:
@@ -100,18 +100,13 @@ def _scale(outcome: Outcome) -> str:
     return f" ({words.scale_text(scale)})" if scale is not None else ""
 
 
-def reply_hint(outcome: Outcome, root: Path | None = None) -> str:
-    """The command that shows a reply word for word."""
-    origin = outcome.origin
-    store = Path(origin.store)
-    near = os.path.relpath(store, root or Path.cwd()) if store.is_absolute() else origin.store
+def reply_hint(outcome: Outcome, folder: Path) -> str:
+    """The command that shows a reply word for word, as it is given in a folder."""
+    near = os.path.relpath(outcome.origin.store, folder)
+    store = outcome.origin.store if near.startswith("..") else near
     # The option is left out where it would only repeat the default.
-    where = (
-        ""
-        if near == "adjudge.db"
-        else f" --store {shlex.quote(near if not near.startswith('..') else str(store))}"
-    )
-    return safe(f"the reply: adjudge runs show {origin.run}{where}")
+    where = "" if near == "adjudge.db" else f" --store {shlex.quote(store)}"
+    return safe(f"the reply: adjudge runs show {outcome.origin.run}{where}")
 
 
 def rows_of(nodeid: str, told: Iterable[Told]) -> list[dict[str, Any]]:
@@ -124,7 +119,7 @@ def rows_of(nodeid: str, told: Iterable[Told]) -> list[dict[str, Any]]:
             "is_fake": one.outcomes[0].origin.is_fake,
             "score": _means(one) if one.is_many else one.outcomes[0].verdict(),
             "status": _statuses(one),
-            "is_read": all(outcome.is_read for outcome in one.outcomes),
+            "n_failed": len(one.outcomes.failed),
             "asked": one.asked,
             "from_store": one.from_store,
             "cost_usd": one.cost_usd,
@@ -194,7 +189,7 @@ def _cost(row: dict[str, Any]) -> str:
 
 def _total(rows: Sequence[dict[str, Any]]) -> str:
     asked, stored = sum(row["asked"] for row in rows), sum(row["from_store"] for row in rows)
-    failed = sum(not row["is_read"] for row in rows)
+    failed = sum(row["n_failed"] for row in rows)
     said = [
         f"{words.count_of(asked, 'call')} asked, {stored:,} from the store",
         f"{words.count_of(failed, 'judgment')} failed" if failed else "",

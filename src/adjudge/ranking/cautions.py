@@ -6,13 +6,12 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import structs
 
-from ..stats import reason
+from ..stats import caution, reason
 from .shapes import CriterionRanking
 from .words import count, names, p_value, percent, share
 
 _MANY_CONFLICTS = 0.1
 _FEW_PROMPTS = 10
-_LONGER = 0.05
 
 
 def notes_on(ranking: CriterionRanking, more: Sequence[str], order_policy: str) -> CriterionRanking:
@@ -122,6 +121,9 @@ def _length(ranking: CriterionRanking) -> Iterator[str]:
         )
         changed = "changes" if [one.system for one in after] != before else "does not change"
         yield f"The judge favours the {kind} response. At equal length the order of the systems {changed}."
+    told = next((caution(one.length_controlled) for one in ranking.systems if one.length_controlled), "")
+    if told:
+        yield f"Length control stretches the data: {told}."
 
 
 def _few(ranking: CriterionRanking) -> Iterator[str]:

@@ -61,6 +61,7 @@ def facts_of(store: Store, run: RunRow) -> RunFacts:
         n_left_out=run.manifest["items"].get("left_out", 0),
         call_errors={kind: n for kind, n in totals.failed.items() if n},
         n_reasks_failed=n_reasks_failed,
+        adjustments=tuple(run.manifest.get("adjustments", ())),
         orders=orders,
     )
 

@@ -18,13 +18,16 @@ from ..records import Estimate
 from .arrays import Numbers, floats
 from .connected import components
 from .games import Games, win_matrix
-from .undefined import undefined
+from .undefined import cautioned, undefined
 
 if TYPE_CHECKING:
     from .arrays import Floats
 
 _STEPS = 60
 _BEYOND = 30.0
+_LEAST_OWN = 0.1
+"""With less of the variation of lengths than this within pairs of systems, length and system are one and the same."""
+_LITTLE_OWN = 0.3
 
 
 class LengthControl(Struct, frozen=True):
@@ -68,7 +71,8 @@ def length_controlled(
     x = given[kept]
     typical = float(np.sqrt(np.mean(x**2))) if len(x) else 0.0
     means = _mean_differences(known, x)
-    why = _unfit(known, typical)
+    own = _own_share(known, x)
+    why = _unfit(known, typical, own)
     found = None if why else _fit(known, x if is_scaled else x / typical)
     if found is None:
         missing = undefined(
@@ -83,7 +87,12 @@ def length_controlled(
     coefficient = Estimate(
         found.gamma, found.gamma - z * se, found.gamma + z * se, known.n, 0, n_left_out, method, unit
     )
-    rates = tuple(_rate(known, found, i, z, unit, n_left_out) for i in range(games.n_systems))
+    cautions = []
+    if own < _LITTLE_OWN:
+        cautions.append(
+            f"{1 - own:.0%} of the lengths goes with the systems: equal length is far from what was seen"
+        )
+    rates = tuple(_rate(known, found, i, z, unit, n_left_out, cautions) for i in range(games.n_systems))
     return LengthControl(coefficient, None if is_scaled else typical, rates, means)
 
 
@@ -93,13 +102,33 @@ def _quantile(n_clusters: int, confidence: float) -> float:
     return float(stdtrit(n_clusters - 1, (1 + confidence) / 2)) * math.sqrt(n_clusters / (n_clusters - 1))
 
 
-def _unfit(games: Games, typical: float) -> str:
+def _own_share(games: Games, x: Floats) -> float:
+    """How much of the lengths is not told by who wrote the responses: 1 - R² of a fit by the systems alone."""
+    import numpy as np
+
+    total = float((x**2).sum())
+    if total == 0:
+        return 0.0
+    design = np.zeros((games.n_systems, games.n_systems))
+    np.add.at(design, (games.first, games.first), 1)
+    np.add.at(design, (games.second, games.second), 1)
+    np.add.at(design, (games.first, games.second), -1)
+    np.add.at(design, (games.second, games.first), -1)
+    sums = np.bincount(games.first, weights=x, minlength=games.n_systems)
+    sums -= np.bincount(games.second, weights=x, minlength=games.n_systems)
+    explained = float(sums @ np.linalg.pinv(design) @ sums)
+    return max(0.0, 1 - explained / total)
+
+
+def _unfit(games: Games, typical: float, own: float) -> str:
     if games.n == 0:
         return "no lengths are known"
     if typical == 0:
         return "all responses that met are equally long"
     if games.n_clusters < 3:
         return "too few games"
+    if own < _LEAST_OWN:
+        return "the systems differ in length so regularly that length and system cannot be told apart"
     if len(components(win_matrix(games))) > 1:
         return "the strengths do not exist: see there"
     return ""
@@ -142,7 +171,9 @@ def _fit(games: Games, x: Floats) -> _Fit | None:
     return _Fit(point[:k], float(point[k]), inverse @ meat @ inverse, model)
 
 
-def _rate(games: Games, found: _Fit, system: int, z: float, unit: str, n_left_out: int) -> Estimate:
+def _rate(
+    games: Games, found: _Fit, system: int, z: float, unit: str, n_left_out: int, cautions: list[str]
+) -> Estimate:
     """The mean chance of one system against the opponents that it had; the interval by the delta method on log odds."""
     import numpy as np
 
@@ -160,7 +191,7 @@ def _rate(games: Games, found: _Fit, system: int, z: float, unit: str, n_left_ou
     middle = math.log(rate / (1 - rate))
     low, high = (1 / (1 + math.exp(-(middle + side * half))) for side in (-1, 1))
     method = "win rate at equal length, logistic regression, HC0 sandwich t interval on log odds"
-    return Estimate(rate, low, high, len(others), 0, n_left_out, method, unit)
+    return Estimate(rate, low, high, len(others), 0, n_left_out, cautioned(method, cautions), unit)
 
 
 def _mean_differences(games: Games, x: Floats) -> tuple[float | None, ...]:

@@ -23,7 +23,7 @@ RunStatus = Literal["running", "done", "interrupted", "stopped"]
 
 _COLUMNS = "id, name, identity, manifest, status, owner, started, ended, seconds, reading"
 _INSERT_ITEM = (f"INSERT INTO items (run, {rows.ITEM_COLUMNS})", "")
-_NOT_IDENTITY = ("command", "version")
+_NOT_IDENTITY = ("command", "version", "adjustments")
 """Parts of a manifest that may differ between two starts of one run."""
 
 
@@ -81,6 +81,14 @@ def finish(connection: sqlite3.Connection, run: int, status: RunStatus, seconds:
         "UPDATE runs SET status = ?, ended = ?, seconds = seconds + ?, owner = NULL WHERE id = ?",
         (status, now(), seconds, run),
     )
+
+
+def note_adjustments(connection: sqlite3.Connection, run: int, told: Sequence[str]) -> None:
+    """Add to the manifest what the models of a run refused to take; an earlier start may have told some of it."""
+    (packed,) = connection.execute("SELECT manifest FROM runs WHERE id = ?", (run,)).fetchone()
+    manifest = rows.unpacked_json(packed)
+    manifest["adjustments"] = list(dict.fromkeys([*manifest.get("adjustments", ()), *told]))
+    connection.execute("UPDATE runs SET manifest = ? WHERE id = ?", (rows.packed_json(manifest), run))
 
 
 def all_runs(connection: sqlite3.Connection) -> list[RunRow]:

@@ -117,6 +117,10 @@ class Store:
         """Say how a start of a run ended, and how long it took by the monotonic clock."""
         self._access.do(lambda: runs.finish(self._access.connection, run.id, status, seconds))
 
+    def note_adjustments(self, run: RunRow, told: Sequence[str]) -> None:
+        """Keep with a run what was asked of its models and not sent. No part of its identity."""
+        self._access.do(lambda: runs.note_adjustments(self._access.connection, run.id, told))
+
     def runs(self) -> list[RunRow]:
         """All runs, in the order in which they were last started."""
         return self._access.read(runs.all_runs)

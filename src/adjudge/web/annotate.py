@@ -135,7 +135,7 @@ class _Pages:
     def labels(self, request: Request) -> Response:
         """All labels of the run, of every rater, as a file that `adjudge trust --labels` reads."""
         del request
-        text = labels_csv(self._session.store.labels(self._session.run))
+        text = labels_csv(self._session.labels())
         return Response(
             text,
             media_type="text/csv; charset=utf-8",

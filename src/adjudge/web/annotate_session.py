@@ -130,13 +130,15 @@ class Session:
     def progress(self, rater: str) -> Progress:
         """How far a rater is, counted from the store."""
         said = self._said(rater)
-        turns = [self._turn(rater, place, said) for place in range(len(self.sheets))]
+        parts = [(question.criterion, question.subject) for question in self.questions]
+        n_given = {sheet.key: sum((sheet.item.id, *part) in said for part in parts) for sheet in self.sheets}
+        done = {key for key, n in n_given.items() if n == len(parts)}
         return Progress(
-            n_items=len(turns),
-            n_done=sum(turn.is_done for turn in turns),
-            n_skipped=sum(turn.is_skipped and not turn.is_done for turn in turns),
-            n_labels=sum(given is not None for turn in turns for given in turn.given),
-            n_questions=len(turns) * len(self.questions),
+            n_items=len(self.sheets),
+            n_done=len(done),
+            n_skipped=len(self._skipped.get(rater, set()) - done),
+            n_labels=sum(n_given.values()),
+            n_questions=len(self.sheets) * len(parts),
         )
 
     def neighbours(self, key: str) -> tuple[str | None, str | None]:
@@ -144,6 +146,11 @@ class Session:
         place = self._place(key)
         before = self.sheets[place - 1].key if place else None
         return before, self.sheets[place + 1].key if place + 1 < len(self.sheets) else None
+
+    def labels(self) -> list[Label]:
+        """All labels of the run, of every rater."""
+        with self._reading() as reading:
+            return reading.labels(self.run)
 
     # What a rater does
 
@@ -160,12 +167,12 @@ class Session:
 
     def undo(self, rater: str) -> str | None:
         """Take back the rater's last label among these items; the key of its item, none where there is none left."""
-        with self._lock:
+        with self._lock, self._reading() as reading:
             keys = {sheet.item.id: sheet.key for sheet in self.sheets}
             parts: set[Part] = {(question.criterion, question.subject) for question in self.questions}
             own = [
                 label
-                for label in rater_labels(self.store, self.run, rater)
+                for label in rater_labels(reading, self.run, rater)
                 if label.item in keys and (label.criterion, label.subject) in parts
             ]
             if not own:
@@ -193,10 +200,16 @@ class Session:
         return place
 
     def _said(self, rater: str) -> Mapping[tuple[str, str, Subject | None], float | str]:
-        return {
-            (label.item, label.criterion, label.subject): label.value
-            for label in rater_labels(self.store, self.run, rater)
-        }
+        with self._reading() as reading:
+            return {
+                (label.item, label.criterion, label.subject): label.value
+                for label in rater_labels(reading, self.run, rater)
+            }
+
+    def _reading(self) -> Store:
+        """The store for one look at it. A store keeps a connection for every thread that has read from it, and a
+        server's threads come and go."""
+        return open_store(self.store.path, write=False)
 
     def _turn(
         self, rater: str, place: int, said: Mapping[tuple[str, str, Subject | None], float | str]

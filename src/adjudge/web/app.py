@@ -73,7 +73,7 @@ def _view_routes(context: Context) -> list[Route]:
     from .view_runs import RunsPage
 
     runs, run, items = RunsPage(context), RunPage(context), ItemsPage(context)
-    item, compare = ItemPage(context), ComparePage(context)
+    item, compare = ItemPage(context, items), ComparePage(context)
     pages = {
         "/": runs.page,
         "/run": run.page,

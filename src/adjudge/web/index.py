@@ -41,15 +41,26 @@ ALL_TEXT = 150_000_000
 """Characters that are searched, of an item and of a run. The index of a text is three times as large as the text."""
 
 COLUMNS = (
-    "id, seq, item, system, system_a, system_b, grp, protocol, criterion, subject, model, status, value, choice, "
-    "samples_gap, judges_gap, orders_gap, n_samples, n_failed, how, flags, said, label, label_gap"
+    "id, seq, system, status, value, criterion, system_a, system_b, subject, choice, item, protocol, model, "
+    "samples_gap, judges_gap, orders_gap, label_gap, label, n_samples, n_failed, how, flags, said"
 )
+NUMBERS = ("value", "samples_gap", "judges_gap", "orders_gap", "label_gap")
+TEXTS = ("item", "system", "criterion", "status")
+# A column is sorted by both ways, and rows that are alike stand in the order of the items either way.
+_INDEXES = [
+    *(f"CREATE INDEX {way}_{name} ON rows ({name} {way}) WHERE {name} IS NOT NULL" for name in NUMBERS for way in ("ASC", "DESC")),
+    *(f"CREATE INDEX {way}_{name} ON rows ({name} COLLATE NOCASE {way})" for name in TEXTS for way in ("ASC", "DESC")),
+]  # fmt: skip
 _SCHEMA = f"""
 CREATE TABLE rows ({COLUMNS.replace("id,", "id INTEGER PRIMARY KEY,", 1)});
 CREATE INDEX rows_seq ON rows (seq);
 CREATE TABLE texts (seq INTEGER PRIMARY KEY, text TEXT NOT NULL);
 """
-_WORDS = "CREATE VIRTUAL TABLE words USING fts5(text, content='texts', content_rowid='seq', tokenize='trigram')"
+_WORDS = """
+CREATE VIRTUAL TABLE words USING fts5(text, content='texts', content_rowid='seq', tokenize='trigram');
+CREATE VIRTUAL TABLE terms USING fts5vocab('words', 'row');
+INSERT INTO words (words, rank) VALUES ('hashsize', 33554432);
+"""
 
 
 class Progress:
@@ -86,7 +97,7 @@ class RunIndex:
         self._writer = _connect(path)
         self._writer.executescript(_SCHEMA)
         try:
-            self._writer.execute(_WORDS)
+            self._writer.executescript(_WORDS)
             self._has_words = True
         except sqlite3.OperationalError:
             self._has_words = False  # this Python's SQLite was built without FTS5, or before 3.34
@@ -159,7 +170,9 @@ class RunIndex:
                 if progress.fault is not None:
                     return
                 wanted = set(page)
-                judged = [place for place in judged_between(store, run, page[0], page[-1]) if place.seq in wanted]
+                judged = [
+                    place for place in judged_between(store, run, page[0], page[-1]) if place.seq in wanted
+                ]
                 made = {
                     seq: rows_of(list(places), protocols)
                     for seq, places in groupby(judged, key=lambda place: place.seq)
@@ -168,6 +181,12 @@ class RunIndex:
                 self._states |= {seq: states[seq] for seq in page}
                 progress.done = len(self._states)
         progress.done = len(states)
+        if not progress.is_whole:
+            for statement in _INDEXES:
+                self._writer.execute(statement)
+            # Without this the planner does not know that there are many rows of few systems.
+            self._writer.execute("ANALYZE rows")
+            progress.version += 1
         progress.is_whole = True
         self._take_words()
 
@@ -176,10 +195,14 @@ class RunIndex:
         writer.execute("BEGIN IMMEDIATE")
         seqs = [(seq,) for seq in made]
         writer.executemany("DELETE FROM rows WHERE seq = ?", seqs)
-        rows = [self._columns(seq, number, row) for seq, own in made.items() for number, row in enumerate(own)]
+        rows = [
+            self._columns(seq, number, row) for seq, own in made.items() for number, row in enumerate(own)
+        ]
         writer.executemany(f"INSERT INTO rows VALUES ({','.join('?' * len(COLUMNS.split(',')))})", rows)
         texts = [
-            (seq, _text(items[seq], own, self.progress.longest_text)) for seq, own in made.items() if seq in items
+            (seq, _text(items[seq], own, self.progress.longest_text))
+            for seq, own in made.items()
+            if seq in items
         ]
         self._write_texts(texts)
         writer.execute("COMMIT")
@@ -204,7 +227,7 @@ class RunIndex:
         after = -1
         while self.progress.fault is None:
             found = self._writer.execute(
-                f"SELECT seq, text FROM texts WHERE seq > ? ORDER BY seq LIMIT {PAGE}", (after,)
+                f"SELECT seq, text FROM texts WHERE seq > ? ORDER BY seq LIMIT {10 * PAGE}", (after,)
             ).fetchall()
             if not found:
                 self.progress.is_searchable = True
@@ -250,12 +273,12 @@ class RunIndex:
 
     def _columns(self, seq: int, number: int, row: Row) -> tuple[object, ...]:
         result = row.result
+        said, gap = self._held(result.item, result.criterion, result.subject, result.value, result.choice)
         return (
-            (seq << 16) + number, seq, result.item, result.system, result.system_a, result.system_b, result.group,
-            result.protocol, result.criterion, result.subject, result.model, result.status, result.value, result.choice,
-            row.samples_gap, row.judges_gap, row.orders_gap, result.n_samples, result.n_failed, result.how,
+            (seq << 16) + number, seq, result.system, result.status, result.value, result.criterion, result.system_a,
+            result.system_b, result.subject, result.choice, result.item, result.protocol, result.model,
+            row.samples_gap, row.judges_gap, row.orders_gap, gap, said, result.n_samples, result.n_failed, result.how,
             f" {' '.join(result.flags)} " if result.flags else "", row.explanation[:200],
-            *self._held(result.item, result.criterion, result.subject, result.value, result.choice),
         )  # fmt: skip
 
 
@@ -310,7 +333,8 @@ def _text(item: Item, rows: Sequence[Row], most: int) -> str:
     """What is searched of an item: its name, what judges said, and its fields, the short ones first."""
     said = dict.fromkeys(row.explanation for row in rows if row.explanation)
     fields = sorted(map(_field_text, item.fields.values()), key=len)
-    return "\n".join((item.id, *said, *fields))[:most]
+    # Small letters alone: SQLite knows only those of English to be the same as capitals.
+    return "\n".join((item.id, *said, *fields))[:most].lower()
 
 
 def _field_text(value: FieldValue) -> str:

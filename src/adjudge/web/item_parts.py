@@ -110,7 +110,9 @@ def fields_of(item: Item, places: Iterable[Place]) -> list[Field]:
         for score in place.judgment.scores
         for quote in score.evidence
     )
-    return [Field(name, [_turn(part, quotes) for part in _parts(value)]) for name, value in item.fields.items()]
+    return [
+        Field(name, [_turn(part, quotes) for part in _parts(value)]) for name, value in item.fields.items()
+    ]
 
 
 def groups_of(item: Item, places: Sequence[Place]) -> list[Group]:
@@ -150,7 +152,11 @@ def _told(place: Place, parent: Place | None, searchable: dict[str, list[Text]])
     readings = [_reading(score, place.reply, searchable) for score in scores]
     spans = [score.span for score in scores]
     hows = [score.how for score in scores]
-    if source is not None and source.choice_status is not None and (source.choice_how == "reask") == is_second:
+    if (
+        source is not None
+        and source.choice_status is not None
+        and (source.choice_how == "reask") == is_second
+    ):
         readings.append(_choice(source))
         spans.append(source.choice_span)
         hows.append(source.choice_how)
@@ -160,7 +166,9 @@ def _told(place: Place, parent: Place | None, searchable: dict[str, list[Text]])
         order=place.about.order,
         sample=place.about.sample,
         is_second=is_second,
-        text=_shown(reply.text, [span for span in spans if span is not None]) if reply and not is_likelihood else None,
+        text=_shown(reply.text, [span for span in spans if span is not None])
+        if reply and not is_likelihood
+        else None,
         title="read on the rung: " + ", ".join(dict.fromkeys(how for how in hows if how)),
         reasoning=_shown(reply.reasoning) if reply and reply.reasoning else None,
         error=place.error,
@@ -175,7 +183,9 @@ def _told(place: Place, parent: Place | None, searchable: dict[str, list[Text]])
 
 def _reading(score: Score, reply: Reply | None, searchable: dict[str, list[Text]]) -> Reading:
     evidence = [
-        Evidence(quote, [name for name, texts in searchable.items() if any(text.find(quote) for text in texts)])
+        Evidence(
+            quote, [name for name, texts in searchable.items() if any(text.find(quote) for text in texts)]
+        )
         for quote in score.evidence
     ]
     return Reading(
@@ -243,7 +253,12 @@ def _facts(reply: Reply) -> list[tuple[str, str]]:
     facts = [
         ("model", reply.model_name),
         ("finish", reply.finish or ""),
-        ("tokens", f"{reply.tokens_in:,} in, {reply.tokens_out:,} out" if reply.tokens_in or reply.tokens_out else ""),
+        (
+            "tokens",
+            f"{reply.tokens_in:,} in, {reply.tokens_out:,} out"
+            if reply.tokens_in or reply.tokens_out
+            else "",
+        ),
         ("time", f"{reply.seconds:.1f} s" if reply.seconds else ""),
         ("cost", "" if reply.cost_usd is None else f"${reply.cost_usd:.5f}"),
     ]

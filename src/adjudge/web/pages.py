@@ -17,7 +17,7 @@ from markupsafe import Markup
 
 from ..report.words import NO_VALUE, count_of, duration, failures_text, interval, number, percent, share
 from ..version import __version__
-from .text import marked, plain, shown, told
+from .text import judge_name, marked, plain, shown, told
 
 
 def render(name: str, **context: Any) -> str:
@@ -39,6 +39,7 @@ def environment() -> Environment:
     made.filters |= {
         "shown": shown,
         "told": told,
+        "judge_name": judge_name,
         "marked": marked,
         "number": _number,
         "share": _share,

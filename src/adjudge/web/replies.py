@@ -9,7 +9,7 @@ from msgspec import Struct
 from ..records import FieldValue, Item, Judgment, Message, Status
 from ..store.browsing import Place
 from .telling import Telling
-from .text import Span, cut
+from .text import Span, cut, judge_name
 
 MOST_CALLS = 4
 """Replies of one item that are shown; the others are counted."""
@@ -116,7 +116,8 @@ def _call(place: Place, parent: Place | None, messages: Sequence[Message], most:
         reply = _shortened("reply", place.reply.text, most, spans)
         if place.reply.reasoning:
             reasoning = _shortened("thoughts", place.reply.reasoning, most)
-    words = [", ".join(about.criteria), about.model] if len(about.criteria) == 1 else [about.model]
+    words = [*about.criteria] if len(about.criteria) == 1 else []
+    words.append(judge_name(about.model))
     if about.order == "ba":
         words.append("shown as b, a")
     if about.sample:

@@ -68,6 +68,15 @@ def told(text: str) -> Markup:
     return Markup("").join(parts)
 
 
+def judge_name(spec: str) -> str:
+    """A judge in a line: of recorded replies or weights in a file, the file's own name without its folders."""
+    kind, _, path = spec.partition(":")
+    if kind not in ("replay", "local") or not path:
+        return spec
+    name = path.replace("\\", "/").rpartition("/")[2]
+    return f"{kind}:{name or path}"
+
+
 def cut(text: str, most: int, spans: Iterable[Span | None] = ()) -> tuple[str, list[Span], int]:
     """A text of at most about `most` characters, its spans moved along, and how many characters were left out.
 

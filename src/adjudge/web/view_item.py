@@ -13,20 +13,19 @@ from ..errors import StoreError
 from ..store import RunRow
 from ..store.browsing import item_at, places_of
 from .context import Context
-from .filters import Filter, neighbours, read_filter
-from .index import COLUMNS, RunIndex
+from .filters import Filter, read_filter
 from .item_parts import fields_of, groups_of
-from .view_items import rule_for
+from .listing import Listing, Row
+from .view_items import ItemsPage
 from .view_run import run_named
-
-Row = dict[str, Any]
 
 
 class ItemPage:
     """The endpoint of one item."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, items: ItemsPage) -> None:
         self._context = context
+        self._items = items
 
     def page(self, request: Request) -> Response:
         wanted = read_filter(request.query_params)
@@ -39,10 +38,10 @@ class ItemPage:
             item = item_at(store, run, seq)
             places = places_of(store, run, seq)
             labels = [label for label in store.labels(run) if label.item == item.id]
-        index = self._context.indexes.of(run)
-        index.follow()
-        back, after = _around(index, run, wanted, seq, row)
-        results, flags = _results(index, seq)
+        listing = self._items.listing(run)
+        rows = listing.of_item(seq)
+        back, after = _around(listing, run, wanted, row if row is not None or not rows else rows[0]["id"])
+        results, flags = _results(rows)
         values: dict[str, Any] = {
             "run": run.name,
             "item": item,
@@ -67,19 +66,15 @@ class ItemPage:
         return self._context.page(request, "view/item.html", **values)
 
 
-def _around(
-    index: RunIndex, run: RunRow, wanted: Filter, seq: int, row: int | None
-) -> tuple[str | None, str | None]:
+def _around(listing: Listing, run: RunRow, wanted: Filter, row: int | None) -> tuple[str | None, str | None]:
     """The addresses of the items before and after this one, in the order in which the list showed them."""
-    with index.reading() as connection:
-        if row is None:
-            found = connection.execute("SELECT min(id) FROM rows WHERE seq = ?", (seq,)).fetchone()
-            row = found[0]
-        if row is None:
-            return None, None
-        near = neighbours(connection, wanted, rule_for(index, wanted), row)
+    if row is None:
+        return None, None
     query = wanted.query(run.name)
-    back, after = (None if one is None else f"/item?{query}&n={one[1]}&row={one[0]}" for one in near)
+    back, after = (
+        None if one is None else f"/item?{query}&n={one['seq']}&row={one['id']}"
+        for one in listing.around(wanted, row)
+    )
     return back, after
 
 
@@ -99,11 +94,8 @@ class ResultLine(Struct):
     """those that not all results of the item have"""
 
 
-def _results(index: RunIndex, seq: int) -> tuple[list[ResultLine], list[str]]:
+def _results(rows: list[Row]) -> tuple[list[ResultLine], list[str]]:
     """The results of an item, and the flags that all of them have."""
-    with index.reading() as connection:
-        found = connection.execute(f"SELECT {COLUMNS} FROM rows WHERE seq = ? ORDER BY id", (seq,)).fetchall()
-    rows = [dict(zip(COLUMNS.split(", "), row, strict=True)) for row in found]
     of_row = [row["flags"].split() for row in rows]
     common = [flag for flag in (of_row[0] if of_row else ()) if all(flag in own for own in of_row)]
     lines: dict[tuple[str, str, str], ResultLine] = {}

