@@ -347,10 +347,14 @@ def test_a_question_asked_again_that_fails_is_counted_among_the_failed_calls(tmp
     )
 
 
-def test_what_a_model_refused_to_take_is_kept_with_the_run_and_does_not_make_it_another(tmp_path: Path) -> None:
+def test_what_a_model_refused_to_take_is_kept_with_the_run_and_does_not_make_it_another(
+    tmp_path: Path,
+) -> None:
     def plan(request: Request) -> Answer:
         if "seed" in request.json:
-            return as_json({"detail": [{"loc": ["body", "seed"], "msg": "Extra inputs are not permitted"}]}, 422)
+            return as_json(
+                {"detail": [{"loc": ["body", "seed"], "msg": "Extra inputs are not permitted"}]}, 422
+            )
         return chat("Feedback: so. [RESULT] 4")
 
     items = [{"id": "1", "instruction": "Count.", "response": "1"}]

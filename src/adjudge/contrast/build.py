@@ -35,7 +35,11 @@ def contrast(first: Side, second: Side, seed: int = 0) -> Comparison:
     tables, notes = match(first, second)
     if not any(table.rows for table in tables.values()):
         raise DataError(_no_common_item(first, second))
-    notes += [f"{name}: no item in common." for name, table in tables.items() if not table.rows]
+    notes += [
+        f"{name} cannot be compared: {'; '.join(table.notes) or 'no item in common'}."
+        for name, table in tables.items()
+        if not table.rows
+    ]
     tables = {name: table for name, table in tables.items() if table.rows}
     n_differs, fields = _content(first.contents, second.contents)
     changed = _changed(first, second, tables)

@@ -17,7 +17,7 @@ from ..errors import DataError
 from ..records import Choice, Result, Scale
 from .scaling import inferred
 from .shapes import Kind
-from .sides import Side
+from .sides import Scales, Side
 
 Answer = float | str
 Cells = dict[tuple[str, Kind], dict[str, list[Result]]]
@@ -64,7 +64,7 @@ def match(first: Side, second: Side) -> tuple[dict[str, Table], list[str]]:
     for side in (first, second):
         if not side.results:
             raise DataError(f"{side.name} has judged nothing yet. Run it first, or compare another run.")
-    of_first, of_second = _cells(first.results), _cells(second.results)
+    of_first, of_second = _cells(first.results, first.scales), _cells(second.results, second.scales)
     common = [cell for cell in of_first if cell in of_second]
     if not common:
         raise DataError(_nothing_common(first.name, of_first, second.name, of_second))
@@ -87,16 +87,22 @@ def match(first: Side, second: Side) -> tuple[dict[str, Table], list[str]]:
     return found, notes
 
 
-def _cells(results: Iterable[Result]) -> Cells:
-    """A failed row has neither a number nor a choice: it is what its like are, or a choice if it is of a pair."""
+def _cells(results: Iterable[Result], scales: Scales) -> Cells:
+    """A failed row has neither a number nor a choice: it is what its like are. Where all failed, a pair's row without a
+    subject is its choice, unless the criterion has a scale and no other rows: then it is one score for both responses."""
     everything = tuple(results)
     chosen = {_place(result) for result in everything if result.choice is not None}
     scored = {_place(result) for result in everything if result.value is not None}
+    with_subject = {_place(result)[:3] for result in everything if result.subject is not None}
     cells: Cells = defaultdict(lambda: defaultdict(list))
     for result in everything:
         place = _place(result)
-        is_pair = place not in scored and result.subject is None and result.system_b is not None
-        is_choice = result.choice is not None or (result.value is None and (place in chosen or is_pair))
+        is_one_score = (
+            place[:3] not in with_subject and scales.get((result.protocol, result.criterion)) is not None
+        )
+        is_pair = result.subject is None and result.system_b is not None and not is_one_score
+        is_failed_choice = place in chosen or (place not in scored and is_pair)
+        is_choice = result.choice is not None or (result.value is None and is_failed_choice)
         cells[result.criterion, "choices" if is_choice else "scores"][result.protocol].append(result)
     return cells
 
@@ -105,14 +111,14 @@ def _place(result: Result) -> tuple[str, str, str, str | None]:
     return result.protocol, result.criterion, result.model, result.subject
 
 
-def over_models(results: Iterable[Result]) -> tuple[list[Result], str]:
+def over_models(results: Iterable[Result], scales: Scales) -> tuple[list[Result], str]:
     """One result per item where several models judged: the mean of their scores, the majority of their choices."""
     everything = list(results)
     models = list(dict.fromkeys(result.model for result in everything))
     if len(models) < 2:
         return everything, ""
     found = []
-    for by_protocol in _cells(everything).values():
+    for by_protocol in _cells(everything, scales).values():
         for rows in by_protocol.values():
             own = _by_item(rows, with_system=True).values()
             found += [structs.replace(_pooled(rows), model=f"{len(models)} judges") for rows in own]
@@ -217,6 +223,9 @@ def _table(
         if kind == "choices"
         else [_row(first[key], second[key]) for key in shared]
     )
+    subjects = [{row.subject is not None for row in own} for own in flat]
+    if not shared and subjects[0] != subjects[1]:
+        notes.append("one run has a score for each response of a pair, the other one for both together")
     renamed = sum(row.systems[0] != row.systems[1] for row in rows)
     if renamed and kind == "scores":
         notes.append(

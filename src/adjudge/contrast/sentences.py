@@ -254,13 +254,8 @@ def _levels(cards: Mapping[str, CriterionContrast], runs: Runs) -> str:
         return f"None of {count(len(known), 'difference')} between {runs.first} and {runs.second} is shown (criteria by systems, corrected for their number)."
 
     def share_of_scale(each: tuple[str, str, SystemContrast]) -> float:
-        scale = cards[each[0]].scales[0]
-        width = (
-            scale.high - scale.low
-            if scale is not None and scale.low is not None and scale.high is not None
-            else 1.0
-        )
-        return abs(each[2].difference.value or 0.0) / (width if cards[each[0]].unit == "points" else 1.0)
+        width = _width(cards[each[0]]) if cards[each[0]].unit == "points" else None
+        return abs(each[2].difference.value or 0.0) / (width or 1.0)
 
     name, system, found = max(shown, key=share_of_scale)
     of = f" for {system}" if len(cards[name].systems) > 1 else ""
@@ -287,8 +282,10 @@ def _orders(cards: Mapping[str, CriterionContrast], runs: Runs) -> tuple[str, ..
     if changed:
         first = _order(cards[changed[0]], runs).removeprefix("The conclusion changes: ")
         told.append(f"The conclusion about systems changes on {listed(changed)}. On {changed[0]}: {first}")
-    elif several:
+    elif any(one.conclusion == "holds" for one in several.values()):
         told.append(f"What one run shows about systems, the other shows too, on {_all_of(len(several))}.")
+    elif several:
+        told.append("Neither run shows a difference between systems.")
     return tuple(told)
 
 
@@ -313,6 +310,27 @@ def _advice(cards: Mapping[str, CriterionContrast], runs: Runs) -> tuple[str, ..
         return (_ADVICE["shifted"],)
     if found <= {"undefined"}:
         return ()
+    return (_unseen(cards),)
+
+
+def _unseen(cards: Mapping[str, CriterionContrast]) -> str:
+    """What a difference that is not shown leaves open."""
+    worst = 0.0
+    for one in cards.values():
+        width = _width(one)
+        if one.kind == "choices" or one.unit != "points" or width is None:
+            continue
+        for found in one.systems.values():
+            if found.difference.n < FEW or (found.minimum_detectable or 0.0) >= width:
+                return "With so few items hardly any difference could have been shown: judge more of them."
+            worst = max(worst, found.minimum_detectable or 0.0)
+    if not worst:
+        return "That no difference is shown does not say that there is none."
     return (
-        f"For these items no difference between {runs.first} and {runs.second} is large enough to be seen.",
+        f"That does not say that there is none: one of up to {number(worst)} points may have stayed unseen."
     )
+
+
+def _width(one: CriterionContrast) -> float | None:
+    scale = one.scales[0]
+    return None if scale is None or scale.low is None or scale.high is None else scale.high - scale.low

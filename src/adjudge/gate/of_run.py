@@ -32,7 +32,7 @@ class Judged:
         if not self.side.results:
             raise DataError(f"{run.name} has judged nothing yet. Run it first.")
         self.labels: Sequence[Label] = _labels(store, run, labels)
-        self.results, self.note = over_models(self.side.results)
+        self.results, self.note = over_models(self.side.results, self.side.scales)
         self.tables: dict[str, Joined] = join(self.results, self.labels, self.side.scales)
 
     def unjudged(self) -> tuple[int, int]:

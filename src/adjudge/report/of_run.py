@@ -61,9 +61,15 @@ def facts_of(store: Store, run: RunRow) -> RunFacts:
         n_left_out=run.manifest["items"].get("left_out", 0),
         call_errors={kind: n for kind, n in totals.failed.items() if n},
         n_reasks_failed=n_reasks_failed,
-        adjustments=tuple(run.manifest.get("adjustments", ())),
+        adjustments=_adjustments(run),
         orders=orders,
     )
+
+
+def _adjustments(run: RunRow) -> tuple[str, ...]:
+    """What the models refused to take. That the embedded one is weak is a caution of its own."""
+    told = run.manifest.get("adjustments", ())
+    return tuple(text for text in told if not text.startswith("the embedded model "))
 
 
 def _parameters(run: RunRow, protocols: dict[str, Protocol]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from ..records import Estimate, Scale
-from ..stats import PositionBias, reason
+from ..stats import PositionBias, caution, reason
 from .cells import direction, key_text
 from .panel import JudgeInPanel, PanelSummary
 from .shapes import Cell, PairSummary, RungShare, Summary
@@ -225,7 +225,8 @@ def order_meaning(summary: Summary) -> str:
 def panel_text(panel: PanelSummary) -> str:
     """How far the judges agree, with what that is."""
     said = f"alpha {interval(panel.alpha, 2)}, n={panel.alpha.n}"
-    return f"{said} ({why})" if (why := reason(panel.alpha)) else said
+    told = "; ".join(text for text in (reason(panel.alpha), caution(panel.alpha)) if text)
+    return f"{said} ({told})" if told else said
 
 
 PANEL_MEANING = (

@@ -28,15 +28,14 @@ def clustered_share(
     n = len(shares)
     if n == 0:
         return undefined("there is nothing to count", n_failed=n_failed, unit=unit)
-    total = math.fsum(shares)
-    rate = total / n
-    effective, n_units = float(n), n
-    precision = standard_error(shares, clusters, is_corrected=False) if clusters is not None else None
-    if clusters is not None:
-        n_units = len(set(clusters))
+    rate = math.fsum(shares) / n
+    effective, n_units = float(n), n if clusters is None else len(set(clusters))
+    # Games that stand alone are worth n, and ties make them worth more, which is not taken.
+    if clusters is not None and n_units < n:
+        precision = standard_error(shares, clusters, is_corrected=False)
         if precision is not None and precision.se > 0 and 0 < rate < 1:
-            effective = min(float(n), rate * (1 - rate) / precision.se**2)
-        elif n_units < n:
+            effective = min(effective, rate * (1 - rate) / precision.se**2)
+        else:
             effective = float(n_units)
     whole = max(1, math.floor(effective + 1e-9))
     method = "share, a tie is half a win, Wilson interval"

@@ -72,6 +72,10 @@ class Where(Struct, frozen=True):
 
     sql: str
     given: tuple[Any, ...]
+    is_narrow: bool = False
+    """whether few rows can meet it, and an index finds those"""
+    words: str = ""
+    """the question to the index of words, where it alone decides"""
 
 
 def read_filter(query: Mapping[str, str]) -> Filter:

@@ -17,6 +17,7 @@ import time
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 from ..engine import protocols_of
 from ..errors import AdjudgeError
@@ -30,12 +31,16 @@ from ..store.browsing import (
     labels_state,
     reading_of,
 )
+from .index_choices import choices_of
 from .index_rows import LabelKey, Row, Said, distance, rows_of, said_by_people
 
 PAGE = 400
 """Items that are combined and written at a time: some 50 ms, so that a page never waits long for its turn."""
 
 REFRESH_SECONDS = 1.5
+CHOICES_SECONDS = 3.0
+"""How often the choices of the filters are counted anew while a large run is being read."""
+
 LONGEST_TEXT = 20_000
 ALL_TEXT = 150_000_000
 """Characters that are searched, of an item and of a run. The index of a text is three times as large as the text."""
@@ -87,6 +92,9 @@ class RunIndex:
         self._store_path = store_path
         self._run = run
         self.progress = Progress()
+        self.choices: dict[str, Any] = {}
+        """what filters can choose from; empty before it was counted for the first time"""
+        self._counted = (-1, 0.0)
         self._states: dict[int, ItemState] = {}
         self._reading = -1
         self._labels: dict[LabelKey, Said] = {}
@@ -180,6 +188,8 @@ class RunIndex:
                 self._write(made, items_between(store, run, page[0], page[-1]))
                 self._states |= {seq: states[seq] for seq in page}
                 progress.done = len(self._states)
+                if time.monotonic() - self._counted[1] > CHOICES_SECONDS:
+                    self._count_choices()
         progress.done = len(states)
         if not progress.is_whole:
             for statement in _INDEXES:
@@ -187,6 +197,7 @@ class RunIndex:
             # Without this the planner does not know that there are many rows of few systems.
             self._writer.execute("ANALYZE rows")
             progress.version += 1
+        self._count_choices()
         progress.is_whole = True
         self._take_words()
 
@@ -207,6 +218,11 @@ class RunIndex:
         self._write_texts(texts)
         writer.execute("COMMIT")
         self.progress.version += 1
+
+    def _count_choices(self) -> None:
+        if self._counted[0] != self.progress.version:
+            self.choices = choices_of(self._writer)
+            self._counted = (self.progress.version, time.monotonic())
 
     def _write_texts(self, texts: Sequence[tuple[int, str]]) -> None:
         writer = self._writer
@@ -333,8 +349,9 @@ def _text(item: Item, rows: Sequence[Row], most: int) -> str:
     """What is searched of an item: its name, what judges said, and its fields, the short ones first."""
     said = dict.fromkeys(row.explanation for row in rows if row.explanation)
     fields = sorted(map(_field_text, item.fields.values()), key=len)
-    # Small letters alone: SQLite knows only those of English to be the same as capitals.
-    return "\n".join((item.id, *said, *fields))[:most].lower()
+    # Small letters alone: SQLite knows only those of English to be the same as capitals. The two
+    # line ends let the last two characters begin a piece of three, too.
+    return "\n".join((item.id, *said, *fields))[:most].lower() + "\n\n"
 
 
 def _field_text(value: FieldValue) -> str:

@@ -11,8 +11,9 @@ import sqlite3
 import threading
 from typing import Any
 
-from .filters import GAPS, SORTS, Filter, Where, where
+from .filters import SORTS, Filter, Where, where
 from .index import COLUMNS, NUMBERS, RunIndex
+from .index_choices import choices_of
 
 ROWS_ON_A_PAGE = 50
 FREQUENT = 4000
@@ -21,12 +22,6 @@ FREQUENT = 4000
 _SHORTEST_INDEXED = 3
 _MOST_TERMS = 300
 _KEPT_COUNTS = 500
-# The choice of a pair belongs to both of its systems, and to no third one.
-_SYSTEMS = {
-    "system": "subject IS NOT NULL OR system_b IS NULL",
-    "system_a": "subject IS NULL AND system_a IS NOT NULL",
-    "system_b": "subject IS NULL AND system_b IS NOT NULL",
-}
 
 Row = dict[str, Any]
 
@@ -39,8 +34,6 @@ class Listing:
         self._lock = threading.Lock()
         self._version = -1
         self._counts: dict[Where, int] = {}
-        self._choices: dict[str, Any] = {}
-        self._choices_version = -1
 
     def page(self, wanted: Filter) -> tuple[list[Row], int]:
         """One page of rows, and how many there are on all pages."""
@@ -67,50 +60,51 @@ class Listing:
 
     def choices(self) -> dict[str, Any]:
         """What can be chosen for a filter, with the number of rows of each; at most a few seconds old."""
-        version = self.index.progress.version
-        if self._choices_version != version and (self.index.progress.is_whole or not self._choices):
+        known = self.index.choices
+        if not known:
             with self.index.reading() as connection:
-                self._choices = _choices(connection)
-            self._choices_version = version
-        return self._choices
+                known = choices_of(connection)
+        return known
 
     def _rules(self, connection: sqlite3.Connection, wanted: Filter) -> tuple[Where, Where]:
         """The condition for a page that ends early, and the one for all rows."""
         rest = where(wanted)
         if not wanted.q:
             return rest, rest
-        found, is_frequent = self._matching(connection, wanted.q)
         pattern = wanted.q.lower().replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
         one_by_one = Where(
             "(SELECT text FROM texts WHERE texts.seq = rows.seq) LIKE ? ESCAPE '\\'", (f"%{pattern}%",)
         )
-        if found is None:
+        query = self._query(connection, wanted.q)
+        if query is None:
             everywhere = Where(
                 "seq IN (SELECT seq FROM texts WHERE text LIKE ? ESCAPE '\\')", one_by_one.given
             )
             return _both(one_by_one, rest), _both(everywhere, rest)
-        at_once = Where("seq IN (SELECT rowid FROM words WHERE words MATCH ?)", (found,))
-        return _both(one_by_one if is_frequent else at_once, rest), _both(at_once, rest)
+        found = _items_with(connection, query)
+        if len(found) > FREQUENT:
+            at_once = Where("seq IN (SELECT rowid FROM words WHERE words MATCH ?)", (query,), words=query)
+            return _both(one_by_one, rest), _both(at_once, rest)
+        few = Where(
+            "seq IN (SELECT value FROM json_each(?))", (str([seq for (seq,) in found]),), is_narrow=True
+        )
+        return _both(few, rest), _both(few, rest)
 
-    def _matching(self, connection: sqlite3.Connection, text: str) -> tuple[str | None, bool]:
-        """The query to the index of words, none where it cannot answer; and whether many items hold the text."""
+    def _query(self, connection: sqlite3.Connection, text: str) -> str | None:
+        """The question to the index of words; empty where nothing can hold the text, none where it cannot tell."""
         if not self.index.progress.is_searchable or len(text) < _SHORTEST_INDEXED - 1:
-            return None, True
-        query = _quoted(text)
-        if len(text) < _SHORTEST_INDEXED:
-            # The index holds pieces of three characters: all of those that begin with these two.
-            low = text.lower()
-            terms = connection.execute(
-                "SELECT term FROM terms WHERE term >= ? AND term < ? LIMIT ?",
-                (low, low[:-1] + chr(ord(low[-1]) + 1), _MOST_TERMS),
-            ).fetchall()
-            if not terms or len(terms) == _MOST_TERMS:
-                return None, True
-            query = " OR ".join(_quoted(term) for (term,) in terms)
-        first = connection.execute(
-            f"SELECT count(*) FROM (SELECT 1 FROM words WHERE words MATCH ? LIMIT {FREQUENT + 1})", (query,)
-        ).fetchone()[0]
-        return query, first > FREQUENT
+            return None
+        if len(text) >= _SHORTEST_INDEXED:
+            return _quoted(text)
+        # The index holds pieces of three characters: all of those that begin with these two.
+        low = text.lower()
+        terms = connection.execute(
+            "SELECT term FROM terms WHERE term >= ? AND term < ? LIMIT ?",
+            (low, low[:-1] + chr(ord(low[-1]) + 1), _MOST_TERMS),
+        ).fetchall()
+        if len(terms) == _MOST_TERMS:
+            return None
+        return " OR ".join(_quoted(term) for (term,) in terms)
 
     def _count(self, connection: sqlite3.Connection, rule: Where) -> int:
         version = self.index.progress.version
@@ -128,7 +122,29 @@ class Listing:
 
 
 def _both(one: Where, other: Where) -> Where:
-    return Where(f"{one.sql} AND {other.sql}", (*one.given, *other.given))
+    sql = " AND ".join(part.sql for part in (one, other) if part.sql != "1") or "1"
+    words = one.words if other.sql == "1" else ""
+    return Where(sql, (*one.given, *other.given), one.is_narrow or other.is_narrow, words)
+
+
+def _n_rows(connection: sqlite3.Connection, rule: Where, rows_per_item: int | None = None) -> int:
+    if rule.words and rows_per_item:
+        n = connection.execute("SELECT count(*) FROM words WHERE words MATCH ?", (rule.words,)).fetchone()[0]
+        return int(n) * rows_per_item
+    # To go through all rows once is quicker than to look most of them up one by one in the order of a column.
+    table = "rows" if rule.is_narrow or rule.sql == "1" else "rows NOT INDEXED"
+    found: int = connection.execute(f"SELECT count(*) FROM {table} WHERE {rule.sql}", rule.given).fetchone()[
+        0
+    ]
+    return found
+
+
+def _items_with(connection: sqlite3.Connection, query: str) -> list[tuple[int]]:
+    """The items that hold a text, or more than `FREQUENT` of them."""
+    if not query:
+        return []
+    select = f"SELECT rowid FROM words WHERE words MATCH ? LIMIT {FREQUENT + 1}"
+    return connection.execute(select, (query,)).fetchall()
 
 
 def _quoted(text: str) -> str:
@@ -153,6 +169,9 @@ def _ids(connection: sqlite3.Connection, wanted: Filter, rule: Where, limit: int
 
 
 def _ids_by(connection: sqlite3.Connection, rule: Where, order: str, limit: int, offset: int) -> list[int]:
+    if rule.is_narrow:
+        # The few rows are found and then sorted, not looked for in all rows in their order.
+        order = ", ".join(f"+{part}" for part in order.split(", "))
     # Only the numbers: whole rows would be copied through the sorter.
     found = connection.execute(
         f"SELECT id FROM rows WHERE {rule.sql} ORDER BY {order} LIMIT ? OFFSET ?",
@@ -204,27 +223,3 @@ def _rows(connection: sqlite3.Connection, ids: list[int]) -> list[Row]:
     found = connection.execute(f"SELECT {COLUMNS} FROM rows WHERE id IN ({places})", ids)
     by_id = {row[0]: dict(zip(COLUMNS.split(", "), row, strict=True)) for row in found}
     return [by_id[number] for number in ids if number in by_id]
-
-
-def _choices(connection: sqlite3.Connection) -> dict[str, Any]:
-    found: dict[str, Any] = {
-        name: connection.execute(
-            f"SELECT {name}, count(*) FROM rows WHERE {name} IS NOT NULL GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 200"
-        ).fetchall()
-        for name in ("status", "criterion", "protocol", "model", "choice")
-    }
-    systems: dict[str, int] = {}
-    for column, rule in _SYSTEMS.items():
-        for name, n in connection.execute(f"SELECT {column}, count(*) FROM rows WHERE {rule} GROUP BY 1"):
-            systems[name] = systems.get(name, 0) + n
-    found["system"] = sorted(systems.items())[:500]
-    flags: dict[str, int] = {}
-    for text, n in connection.execute("SELECT flags, count(*) FROM rows WHERE flags <> '' GROUP BY 1"):
-        for flag in text.split():
-            flags[flag] = flags.get(flag, 0) + n
-    found["flag"] = sorted(flags.items())
-    counts = connection.execute(
-        f"SELECT {', '.join(f'count({column})' for column in GAPS.values())} FROM rows"
-    )
-    found["n_apart"] = dict(zip(GAPS, counts.fetchone(), strict=True))
-    return found

@@ -92,7 +92,7 @@ def _look_at(result: Result, scales: Scales, kinds: Mapping[str, _Few]) -> None:
     if result.status != "ok":
         words = f"{name}: {result.status.replace('_', ' ')}"
         kinds["failed"].offer(_FAILURE_WEIGHT.get(result.status, 0.0), item, words, criterion)
-    elif result.value is not None and (badness := _badness(result.value, scale)) is not None:
+    elif result.value is not None and (badness := _badness(result.value, scale)):
         kinds["worst"].offer(badness, item, f"among the lowest on {name}: {result.value:.4g}", criterion)
     if result.spread:
         words = f"samples differ on {name} (standard deviation {result.spread:.2f})"
@@ -158,7 +158,7 @@ def _in_turn(kinds: Mapping[str, _Few], most: int) -> list[Telling]:
 
 
 def _badness(value: float, scale: Scale | None) -> float | None:
-    """How bad a score is, on one measure for all criteria with ends; none where no end is known as good."""
+    """How bad a score is, on one measure for all criteria with ends: 0 at the best end, none where no end is known."""
     if scale is None or direction(scale) == 0:
         return None
     normal = scale.normalized(value)

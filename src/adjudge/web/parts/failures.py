@@ -14,7 +14,7 @@ STATUSES = ("unparsed", "out_of_range", "conflicting", "refused", "truncated", "
 _RUNG_CSS = {
     "strict": "s-ok",
     "anchored": "side-a",
-    "likelihood": "s-ok",
+    "likelihood": "s-truncated",
     "reask": "s-conflicting",
     "failed": "s-unparsed",
 }

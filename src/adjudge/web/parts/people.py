@@ -76,6 +76,8 @@ class CriterionPeople(Struct, frozen=True):
     digits: int
     agreement_axis: Markup
     agreement: tuple[EstimateRow, ...]
+    undefined: tuple[str, ...]
+    """what has no number here, and why"""
     corrected_axis: Markup | None
     corrected: tuple[CorrectedRow, ...]
     scatter: Markup | None
@@ -102,7 +104,8 @@ def card_part(card: Card, points: Points | None = None) -> CardPart:
 
 
 def _criterion(name: str, card: CriterionCard, joined: Joined | None) -> CriterionPeople:
-    rows = list(_agreement(card))
+    everything = list(_agreement(card))
+    rows = [row for row in everything if row[2].value is not None]
     low = -1.0 if any((end or 0) < 0 for _, _, one in rows for end in (one.value, one.low)) else 0.0
     domain = Domain(low, 1.0)
     means = domain_of(
@@ -135,6 +138,7 @@ def _criterion(name: str, card: CriterionCard, joined: Joined | None) -> Criteri
             )
             for level, title, one in rows
         ),
+        undefined=_undefined(everything),
         corrected_axis=axis(means) if card.corrected else None,
         corrected=tuple(
             CorrectedRow(system, mean, _three(system, mean, means, digits), reason(mean))
@@ -152,6 +156,18 @@ def _agreement(card: CriterionCard) -> Iterator[tuple[str, str, Estimate]]:
     if card.ceiling is not None:
         yield "people", "a rater with the others", card.ceiling
         yield "people", "the judge with the same", card.ceiling.judge
+
+
+def _undefined(rows: Sequence[tuple[str, str, Estimate]]) -> tuple[str, ...]:
+    """One line for each reason, rather than a row for each number that is missing."""
+    by_reason: dict[str, dict[str, None]] = {}
+    for level, name, one in rows:
+        if one.value is None:
+            is_whole = all(other.value is None for at, _, other in rows if at == level)
+            by_reason.setdefault(reason(one), {})[f"{level} level" if is_whole else f"{name} ({level})"] = (
+                None
+            )
+    return tuple(f"{', '.join(names)}: {why}" for why, names in by_reason.items())
 
 
 def _three(system: str, mean: CorrectedMean, domain: Domain, digits: int) -> Markup:

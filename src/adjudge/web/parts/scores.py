@@ -124,6 +124,6 @@ def _notes(summary: Summary, name: str, cells: Mapping[str, Cell], digits: int) 
     about = summary.criteria[name]
     if about.minimum_detectable is not None and len(cells) > 1:
         notes.append(detectable_text(about.minimum_detectable, digits, about.scale))
-    if any(cell.n_failed and cell.bounds is not None for cell in cells.values()):
+    if any(cell.n_failed and cell.bounds and cell.value is not None for cell in cells.values()):
         notes.append("The pale band is where the mean could lie, whatever the failed scores would have been.")
     return tuple(note for note in notes if note)
