@@ -344,6 +344,19 @@ def test_choices_and_scores_of_one_criterion_are_kept_apart() -> None:
     assert sorted(found.criteria) == ["overall", "overall (choice)"]
 
 
+def test_one_score_for_two_responses_cannot_be_held_against_two() -> None:
+    pair = {"system_a": "x", "system_b": "y"}
+    one = scored([None, None], **pair) + scored([4.0, 3.0], "tact", **pair)
+    two = [row for subject in "ab" for row in scored([4.0, 5.0], subject=subject, **pair)] + scored(
+        [4.0, 3.0], "tact", **pair
+    )
+    found = compared(one, two)
+    assert list(found.criteria) == ["tact"]
+    assert any(
+        "clarity cannot be compared: one run has a score for each response" in note for note in found.notes
+    )
+
+
 @pytest.mark.parametrize(
     ("first", "second", "told"),
     [

@@ -15,8 +15,9 @@ from scipy import stats
 from adjudge.errors import DataError
 from adjudge.gate.decide import decided, more_needed
 from adjudge.gate.rules import Allowed, make_rules
-from adjudge.records import Estimate
+from adjudge.records import Estimate, Label
 from adjudge.stats import mean_interval
+from adjudge.store import open_store
 from judged import cycle, judged_run
 from running import EXAMPLES, Outcome, adjudge, write_rows
 
@@ -210,6 +211,19 @@ def test_labels_in_the_store_are_used_when_asked_for(tmp_path: Path, gate: Gated
     done = gate("run", "--min", "tact=4", "--labels", "store")
     assert done.code == 2
     assert "no labels in" in done.err
+    with open_store(tmp_path / "adjudge.db") as store:
+        said = [Label(f"q{k}", "tact", "ann", float(1 + k % 2)) for k in range(12)]
+        store.put_labels(said, store.run("run"))
+    done = gate("run", "--min", "tact=4", "--labels", "store", "--json")
+    assert (done.code, done.json["is_corrected"]) == (1, True)
+
+
+def test_a_criterion_without_labels_is_decided_by_the_judge_and_said_so(tmp_path: Path, gate: Gated) -> None:
+    judged_run(tmp_path, "run", {"x": cycle([4, 5], 20)})
+    labels = write_rows(tmp_path / "l.jsonl", [{"item": "q1", "criterion": "wit", "rater": "r", "value": 3}])
+    done = gate("run", "--min", "tact=4", "--labels", labels)
+    assert done.code == 0
+    assert "No label fits tact: decided by the judge alone." in done.out
 
 
 def test_thresholds_come_from_a_file_and_flags_win(tmp_path: Path, gate: Gated) -> None:
@@ -319,6 +333,24 @@ def test_a_baseline_on_another_scale_has_no_drop(tmp_path: Path, gate: Gated) ->
     done = gate("run", "--max-drop", "tact=1", "--baseline", "main")
     assert done.code == 2
     assert "a drop in points has no meaning" in done.err.replace("\n", " ")
+
+
+def test_a_criterion_of_two_protocols_is_asked_for_by_the_protocol(tmp_path: Path, gate: Gated) -> None:
+    both = ["prometheus/direct", protocol(tmp_path, "5")]
+    replies = [{"item": f"q{k}", "text": "[RESULT] 4"} for k in range(8)]
+    model = f"replay:{write_rows(tmp_path / 'r.jsonl', replies)}"
+    for name in ("main", "run"):
+        judged_run(tmp_path, name, {"x": cycle([4], 8)}, protocol=both, model=model)
+    done = gate("run", "--min", "tact=3")
+    assert done.code == 2
+    assert "Say which: prometheus/direct/tact, mine/tact" in done.err
+    rules = ("--min", "mine/tact=3", "--max-drop", "prometheus/direct/tact=2", "--baseline", "main")
+    found = gate("run", *rules, "--json").json
+    assert [(check["rule"], check["criterion"]) for check in found["checks"][:2]] == [
+        ("min", "mine/tact"),
+        ("max_drop", "prometheus/direct/tact"),
+    ]
+    assert found["outcome"] == "good"
 
 
 def test_a_baseline_may_lie_in_another_store(tmp_path: Path, gate: Gated) -> None:

@@ -70,13 +70,21 @@ class Watched:
         if url.scheme != "data" and f"{url.scheme}://{url.netloc}" != self.home:
             self.problems.append(f"request to {request.url}")
 
-    def check(self, where: str = "") -> None:
-        """Nothing ran, nothing left this machine, and the page is no wider than its window."""
+    def check_quiet(self, where: str = "") -> None:
+        """Nothing ran, and nothing left this machine."""
         ran = self.page.evaluate("[window.canary, document.title === 'owned']")
         assert ran == [None, False], f"a script ran on {where or self.page.url}"
-        wide = self.page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
-        assert wide <= 0, f"{where or self.page.url} is {wide} pixels wider than the window"
         assert self.problems == [], f"on {where or self.page.url}"
+
+    def n_too_wide(self) -> int:
+        """How many pixels the page is wider than its window."""
+        return int(self.page.evaluate("document.documentElement.scrollWidth - window.innerWidth"))
+
+    def check(self, where: str = "") -> None:
+        """Nothing ran, nothing left this machine, and the page is no wider than its window."""
+        self.check_quiet(where)
+        wide = self.n_too_wide()
+        assert wide <= 0, f"{where or self.page.url} is {wide} pixels wider than the window"
 
 
 @pytest.fixture

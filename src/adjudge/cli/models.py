@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import signal
 
 import typer
@@ -57,6 +56,8 @@ def try_model(
     as_json: bool = AS_JSON,
 ) -> None:
     """Ask a model for real: does it answer, does it give log-probabilities, does it take a schema?"""
+    import asyncio
+
     from ..models import Network, Probe, parse_model
 
     async def probe() -> Probe:

@@ -74,8 +74,8 @@ class Where(Struct, frozen=True):
     given: tuple[Any, ...]
     is_narrow: bool = False
     """whether few rows can meet it, and an index finds those"""
-    words: str = ""
-    """the question to the index of words, where it alone decides"""
+    is_frequent: bool = False
+    """whether rows are looked at one by one, because many of them may meet it"""
 
 
 def read_filter(query: Mapping[str, str]) -> Filter:

@@ -36,13 +36,4 @@ def choices_of(connection: sqlite3.Connection) -> dict[str, Any]:
         f"SELECT {', '.join(f'count({column})' for column in GAPS.values())} FROM rows"
     )
     found["n_apart"] = dict(zip(GAPS, counts.fetchone(), strict=True))
-    found["rows_per_item"] = _rows_per_item(connection)
     return found
-
-
-def _rows_per_item(connection: sqlite3.Connection) -> int | None:
-    """How many rows every item has; none where items differ, because calls are still to come."""
-    least, most = connection.execute(
-        "SELECT min(n), max(n) FROM (SELECT count(*) AS n FROM rows GROUP BY seq)"
-    ).fetchone()
-    return most if least == most else None

@@ -17,7 +17,7 @@ from .index_choices import choices_of
 
 ROWS_ON_A_PAGE = 50
 FREQUENT = 4000
-"""A text that more items hold than this is frequent."""
+"""A text that more items hold than this is frequent; how many rows hold it is then not counted to the end."""
 
 _SHORTEST_INDEXED = 3
 _MOST_TERMS = 300
@@ -36,11 +36,11 @@ class Listing:
         self._counts: dict[Where, int] = {}
 
     def page(self, wanted: Filter) -> tuple[list[Row], int]:
-        """One page of rows, and how many there are on all pages."""
+        """One page of rows, and how many there are on all pages; of a frequent text, `FREQUENT` + 1 are many."""
         with self.index.reading() as connection:
-            listed, counted = self._rules(connection, wanted)
-            ids = _ids(connection, wanted, listed, ROWS_ON_A_PAGE, (wanted.page - 1) * ROWS_ON_A_PAGE)
-            return _rows(connection, ids), self._count(connection, counted)
+            rule = self._rule(connection, wanted)
+            ids = _ids(connection, wanted, rule, ROWS_ON_A_PAGE, (wanted.page - 1) * ROWS_ON_A_PAGE)
+            return _rows(connection, ids), self._count(connection, rule)
 
     def of_item(self, seq: int) -> list[Row]:
         """The rows of one item."""
@@ -54,7 +54,7 @@ class Listing:
             here = _rows(connection, [row])
             if not here:
                 return None, None
-            rule, _ = self._rules(connection, wanted)
+            rule = self._rule(connection, wanted)
             found = [_neighbour(connection, wanted, rule, here[0], is_after=way) for way in (False, True)]
             return found[0], found[1]
 
@@ -66,29 +66,21 @@ class Listing:
                 known = choices_of(connection)
         return known
 
-    def _rules(self, connection: sqlite3.Connection, wanted: Filter) -> tuple[Where, Where]:
-        """The condition for a page that ends early, and the one for all rows."""
+    def _rule(self, connection: sqlite3.Connection, wanted: Filter) -> Where:
+        """The condition of a filter, with the text that is searched."""
         rest = where(wanted)
         if not wanted.q:
-            return rest, rest
-        pattern = wanted.q.lower().replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-        one_by_one = Where(
-            "(SELECT text FROM texts WHERE texts.seq = rows.seq) LIKE ? ESCAPE '\\'", (f"%{pattern}%",)
-        )
+            return rest
         query = self._query(connection, wanted.q)
-        if query is None:
-            everywhere = Where(
-                "seq IN (SELECT seq FROM texts WHERE text LIKE ? ESCAPE '\\')", one_by_one.given
+        found = None if query is None else _items_with(connection, query)
+        if found is not None and len(found) <= FREQUENT:
+            few = Where(
+                "seq IN (SELECT value FROM json_each(?))", (str([seq for (seq,) in found]),), is_narrow=True
             )
-            return _both(one_by_one, rest), _both(everywhere, rest)
-        found = _items_with(connection, query)
-        if len(found) > FREQUENT:
-            at_once = Where("seq IN (SELECT rowid FROM words WHERE words MATCH ?)", (query,), words=query)
-            return _both(one_by_one, rest), _both(at_once, rest)
-        few = Where(
-            "seq IN (SELECT value FROM json_each(?))", (str([seq for (seq,) in found]),), is_narrow=True
-        )
-        return _both(few, rest), _both(few, rest)
+            return _both(few, rest)
+        pattern = wanted.q.lower().replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+        text = "(SELECT text FROM texts WHERE texts.seq = rows.seq) LIKE ? ESCAPE '\\'"
+        return _both(rest, Where(text, (f"%{pattern}%",), is_frequent=True))
 
     def _query(self, connection: sqlite3.Connection, text: str) -> str | None:
         """The question to the index of words; empty where nothing can hold the text, none where it cannot tell."""
@@ -123,19 +115,21 @@ class Listing:
 
 def _both(one: Where, other: Where) -> Where:
     sql = " AND ".join(part.sql for part in (one, other) if part.sql != "1") or "1"
-    words = one.words if other.sql == "1" else ""
-    return Where(sql, (*one.given, *other.given), one.is_narrow or other.is_narrow, words)
+    return Where(
+        sql,
+        (*one.given, *other.given),
+        one.is_narrow or other.is_narrow,
+        one.is_frequent or other.is_frequent,
+    )
 
 
-def _n_rows(connection: sqlite3.Connection, rule: Where, rows_per_item: int | None = None) -> int:
-    if rule.words and rows_per_item:
-        n = connection.execute("SELECT count(*) FROM words WHERE words MATCH ?", (rule.words,)).fetchone()[0]
-        return int(n) * rows_per_item
+def _n_rows(connection: sqlite3.Connection, rule: Where) -> int:
     # To go through all rows once is quicker than to look most of them up one by one in the order of a column.
     table = "rows" if rule.is_narrow or rule.sql == "1" else "rows NOT INDEXED"
-    found: int = connection.execute(f"SELECT count(*) FROM {table} WHERE {rule.sql}", rule.given).fetchone()[
-        0
-    ]
+    counted = f"SELECT count(*) FROM {table} WHERE {rule.sql}"
+    if rule.is_frequent:
+        counted = f"SELECT count(*) FROM (SELECT 1 FROM {table} WHERE {rule.sql} LIMIT {FREQUENT + 1})"
+    found: int = connection.execute(counted, rule.given).fetchone()[0]
     return found
 
 

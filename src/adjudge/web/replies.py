@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 
 from msgspec import Struct
 
-from ..records import FieldValue, Item, Judgment, Message, Status
+from ..parse import parse
+from ..records import FieldValue, Item, Judgment, Message, Protocol, Status
 from ..store.browsing import Place
 from .telling import Telling
 from .text import Span, cut, judge_name
@@ -57,7 +58,9 @@ class ItemView(Struct, frozen=True):
     n_more: int
 
 
-def item_view(item: Item, places: Sequence[Place], why: Telling, most: int) -> ItemView:
+def item_view(
+    item: Item, places: Sequence[Place], why: Telling, protocols: Mapping[str, Protocol], most: int
+) -> ItemView:
     """The item and the replies that its reasons are about; no text is longer than about `most` characters."""
     parents = {place.call.key: place for place in places if place.call is not None}
     calls: list[CallView] = []
@@ -65,7 +68,11 @@ def item_view(item: Item, places: Sequence[Place], why: Telling, most: int) -> I
     for place in chosen(places, why.criteria):
         messages = place.call.messages if place.call is not None else ()
         parent = parents.get(place.call.parent or "") if place.call is not None else None
-        calls.append(_call(place, parent, () if messages == before else messages, most))
+        if place.about.kind == "reask":
+            spans = _second_spans(place, parent, protocols.get(place.about.protocol), item)
+        else:
+            spans = _spans(place.judgment)
+        calls.append(_call(place, spans, () if messages == before else messages, most))
         before = messages
     fields = tuple(_shortened(name, field_text(value), most) for name, value in item.fields.items())
     return ItemView(item, why.reasons, fields, tuple(calls), len(places) - len(calls))
@@ -105,14 +112,11 @@ def field_text(value: FieldValue) -> str:
     return "\n".join(part if isinstance(part, str) else f"{part.role}: {part.content}" for part in value)
 
 
-def _call(place: Place, parent: Place | None, messages: Sequence[Message], most: int) -> CallView:
+def _call(place: Place, spans: Sequence[Span], messages: Sequence[Message], most: int) -> CallView:
     about = place.about
     judgment = place.judgment
-    is_reask = about.kind == "reask"
-    read_from = parent.judgment if is_reask and parent is not None else judgment
     reply = reasoning = None
     if place.reply is not None:
-        spans = _spans(read_from, is_reask)
         reply = _shortened("reply", place.reply.text, most, spans)
         if place.reply.reasoning:
             reasoning = _shortened("thoughts", place.reply.reasoning, most)
@@ -133,19 +137,31 @@ def _call(place: Place, parent: Place | None, messages: Sequence[Message], most:
         reply=reply if reply is not None and reply.text else None,
         reasoning=reasoning,
         error="" if place.error is None else f"{place.error.kind.replace('_', ' ')}: {place.error.message}",
-        read=tuple(_read(judgment)) if judgment is not None and not is_reask else (),
+        read=tuple(_read(judgment)) if judgment is not None else (),
         flags=judgment.flags if judgment is not None else (),
     )
 
 
-def _spans(judgment: Judgment | None, is_reask: bool) -> list[Span]:
-    """The places in this reply: what a second question brought was read in the second reply."""
+def _spans(judgment: Judgment | None) -> list[Span]:
+    """The places in a reply where something was read."""
     if judgment is None:
         return []
-    found = [score.span for score in judgment.scores if (score.how == "reask") == is_reask]
-    if (judgment.choice_how == "reask") == is_reask:
-        found.append(judgment.choice_span)
+    found = [judgment.choice_span, *(score.span for score in judgment.scores)]
     return sorted({span for span in found if span is not None})
+
+
+def _second_spans(place: Place, parent: Place | None, protocol: Protocol | None, item: Item) -> list[Span]:
+    """The places in a reply to a second question, of what the first reply had lacked.
+
+    A judgment holds places in its own reply alone, so the second reply is read once more.
+    """
+    if place.reply is None or parent is None or parent.judgment is None or protocol is None:
+        return []
+    taken = {(score.criterion, score.subject) for score in parent.judgment.scores if score.how == "reask"}
+    again = parse(protocol, place.reply.text, item=item, order=place.about.order)
+    scores = tuple(score for score in again.scores if (score.criterion, score.subject) in taken)
+    is_chosen = parent.judgment.choice_how == "reask"
+    return _spans(Judgment(scores, choice_span=again.choice_span if is_chosen else None))
 
 
 def _read(judgment: Judgment) -> list[ReadScore]:

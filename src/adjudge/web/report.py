@@ -10,7 +10,7 @@ import base64
 import hashlib
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from markupsafe import Markup
@@ -18,7 +18,7 @@ from msgspec import structs
 
 from ..data import read_labels
 from ..engine import protocols_of, results
-from ..records import Item
+from ..records import Item, Protocol
 from ..report import Summary, summary_of
 from ..store import RunRow, Store
 from ..store.browsing import Place, item_at, places_of
@@ -52,13 +52,14 @@ def report_page(
     method = structs.replace(
         parts.method, commands=(*parts.method.commands, *_commands(run, path, labels, parts))
     )
+    protocols = protocols_of(store, run)
     scales = {
         (key, criterion): scale
-        for key, protocol in protocols_of(store, run).items()
+        for key, protocol in protocols.items()
         for criterion, scale in protocol.criteria.items()
     }
     telling = telling_items(results(store, run), scales, known["points"])
-    return _fitted(structs.replace(parts, method=method), _found(store, run, telling))
+    return _fitted(structs.replace(parts, method=method), _found(store, run, telling), protocols)
 
 
 def style() -> str:
@@ -92,11 +93,11 @@ def _found(store: Store, run: RunRow, telling: Sequence[Telling]) -> Found:
     return [found[one.item] for one in telling if one.item in found]
 
 
-def _fitted(parts: RunParts, found: Found) -> str:
+def _fitted(parts: RunParts, found: Found, protocols: Mapping[str, Protocol]) -> str:
     """The page with texts as long as the size allows."""
     longest = _LONGEST
     while True:
-        items = [item_view(item, places, one, longest) for one, item, places in found]
+        items = [item_view(item, places, one, protocols, longest) for one, item, places in found]
         page = _page(parts, items)
         if len(page.encode("utf-8", "backslashreplace")) <= MOST_BYTES or not found:
             return page

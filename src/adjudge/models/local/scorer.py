@@ -288,6 +288,6 @@ def _check_file(path: Path, free: int | None) -> None:
         )
     if free is not None and size + _MARGIN_BYTES > free:
         raise ModelError(
-            f"{path} takes {size / 1e9:.1f} GB of memory, and {free / 1e9:.1f} GB are free. "
+            f"{path} takes {size / 1e6:.0f} MB of memory, and {free / 1e6:.0f} MB are free. "
             "Use a smaller or more strongly quantised model."
         )
