@@ -48,7 +48,16 @@ QUERIES = {
 }
 """Each with something that differs from round to round: nothing is answered from what was counted before."""
 FREQUENT = ("the", "reply", "score", "item", "judge", "model", "run", "and", "are", "with")
-PHRASES = ("score of the", "a reply that", "the store is", "is not a", "of the item", "the judge is", "a run of", "and the")
+PHRASES = (
+    "score of the",
+    "a reply that",
+    "the store is",
+    "is not a",
+    "of the item",
+    "the judge is",
+    "a run of",
+    "and the",
+)
 
 
 def words() -> list[str]:

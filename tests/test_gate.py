@@ -289,15 +289,17 @@ def test_a_mistake_exits_2_and_never_passes(
     assert "Traceback" not in done.err
 
 
-def protocol(folder: Path, best: str) -> Path:
+def protocol(folder: Path, best: str, name: str = "mine") -> Path:
     """A protocol of the user's whose scale has this good end."""
-    place = folder / "mine"
+    place = folder / name
     place.mkdir(exist_ok=True)
     (place / "protocol.toml").write_text(
         'title = "t"\ntask = "score"\nlanguage = { prompt = "en", reply = "en" }\nsource = "test"\ninputs = ["instruction", "response"]\n'
         f'[[criteria]]\nname = "tact"\nscale = {{ low = 1, high = 5, step = 1, best = {best} }}\n[answer]\nreader = "marker"\nmarker = "[RESULT]"\n'
     )
-    (place / "user.md").write_text("{{instruction}} {{response}} Write [RESULT] and a number from 1 to 5.\n")
+    (place / "user.md").write_text(
+        f"By {name}. " + "{{instruction}} {{response}} Write [RESULT] and a number from 1 to 5.\n"
+    )
     return place
 
 
@@ -336,19 +338,19 @@ def test_a_baseline_on_another_scale_has_no_drop(tmp_path: Path, gate: Gated) ->
 
 
 def test_a_criterion_of_two_protocols_is_asked_for_by_the_protocol(tmp_path: Path, gate: Gated) -> None:
-    both = ["prometheus/direct", protocol(tmp_path, "5")]
+    both = [protocol(tmp_path, "5"), protocol(tmp_path, "5", "yours")]
     replies = [{"item": f"q{k}", "text": "[RESULT] 4"} for k in range(8)]
     model = f"replay:{write_rows(tmp_path / 'r.jsonl', replies)}"
     for name in ("main", "run"):
-        judged_run(tmp_path, name, {"x": cycle([4], 8)}, protocol=both, model=model)
+        judged_run(tmp_path, name, {"x": cycle([4], 8)}, protocol=both, model=model, rubric=None)
     done = gate("run", "--min", "tact=3")
     assert done.code == 2
-    assert "Say which: prometheus/direct/tact, mine/tact" in done.err
-    rules = ("--min", "mine/tact=3", "--max-drop", "prometheus/direct/tact=2", "--baseline", "main")
+    assert "Say which: mine/tact, yours/tact" in done.err
+    rules = ("--min", "mine/tact=3", "--max-drop", "yours/tact=2", "--baseline", "main")
     found = gate("run", *rules, "--json").json
     assert [(check["rule"], check["criterion"]) for check in found["checks"][:2]] == [
         ("min", "mine/tact"),
-        ("max_drop", "prometheus/direct/tact"),
+        ("max_drop", "yours/tact"),
     ]
     assert found["outcome"] == "good"
 

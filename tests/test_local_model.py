@@ -16,8 +16,11 @@ import pytest
 from msgspec import structs
 
 import adjudge
+from adjudge import load_protocol
+from adjudge.engine.form import form_of
 from adjudge.errors import ModelError
-from adjudge.models import LocalModel, Parameters, parse_model
+from adjudge.models import Form, LocalModel, Parameters, parse_model
+from adjudge.models.local.generating import grammar_of
 from adjudge.models.local.library import check_installed, open_library
 from adjudge.models.local.model import default_threads, n_shared
 from adjudge.models.local.scorer import Scorer, TooLong, Unscored
@@ -25,6 +28,7 @@ from adjudge.models.local.server import Server, check_against_server
 from adjudge.models.local.weights import SMOLLM2
 from adjudge.records import Call, Message, Reply
 
+ROOT = Path(__file__).parents[1]
 SOURCE = (
     "The city council met on Monday evening and voted, by nine to four, to build a new bridge over the river. "
     "It will cost four million, most of it paid by the county, and is to open to traffic in the spring of 2031. "
@@ -488,3 +492,99 @@ def test_two_lanes_give_the_same_bits_as_one_and_answer_every_call(weights: Path
     assert [reply.logprobs for reply in at_once] == [reply.logprobs for reply in in_turn]
     assert [reply.call for reply in at_once] == [one.key for one in asked]
     assert not model._workers
+
+
+# -- too little memory
+
+
+class _Poor(Scorer):
+    """A machine that has room for a small context, and for no larger one."""
+
+    def free_bytes(self) -> int | None:
+        return 220_000_000
+
+
+def test_a_text_that_memory_cannot_hold_is_an_error_and_shorter_ones_go_on(weights: Path) -> None:
+    scorer = _Poor(weights, 1)
+    try:
+        with pytest.raises(TooLong, match=r"need \d+ MB of memory, and 220 MB are free"):
+            scorer.score("word " * 5000 + "\n", "too much")
+        assert scorer.score(SOURCE, "It rains.").logprobs
+    finally:
+        scorer.close()
+
+
+class _Tiny(Scorer):
+    def free_bytes(self) -> int | None:
+        return 50_000_000
+
+
+def test_a_model_that_memory_cannot_hold_is_told_before_it_is_loaded(weights: Path) -> None:
+    with pytest.raises(ModelError, match=r"takes 98 MB of memory, and 50 MB are free\. Use a smaller"):
+        _Tiny(weights, 1)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the limit is Linux's")
+def test_the_limit_of_the_process_counts_as_memory() -> None:
+    code = (
+        "import resource\nfrom pathlib import Path\nfrom adjudge.models.local.memory import free_bytes\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (400_000_000, 400_000_000))\nprint(free_bytes())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert 0 < int(done.stdout) < 400_000_000
+
+
+# -- prompted protocols
+
+
+@pytest.mark.parametrize(
+    ("protocol", "fields"),
+    [
+        ("opinion-summary/fluency", {"summary": "It is good.", "reviews": "Good."}),
+        ("prometheus/direct", {"instruction": "Say a word.", "response": "Word."}),
+        ("commentary-zh/evidence", {"instruction": "写", "response": "好"}),
+        ("commentary-zh/structure", {"instruction": "写", "response": "好"}),
+        ("gptscore-ko/fluency", {"source_text": "비", "generated_response": "비"}),
+    ],
+    ids=["tag", "marker", "json", "first_line", "label"],
+)
+@pytest.mark.parametrize("estimator", ["parsed", "probability"])
+@pytest.mark.embedded
+def test_a_prompted_protocol_gets_a_score_from_the_embedded_judge_and_the_run_says_what_that_is_worth(
+    weights: Path, tmp_path: Path, protocol: str, fields: dict[str, str], estimator: str
+) -> None:
+    items = tmp_path / "items.jsonl"
+    items.write_text(json.dumps({"id": "1", **fields}) + "\n", encoding="utf-8")
+    rubric = ROOT / "examples" / "tact.toml" if protocol.startswith("prometheus") else None
+    done = adjudge.run(
+        items, protocol, f"local:{weights}", store=tmp_path / "a.db", rubric=rubric, reask=False, estimator=estimator
+    )  # fmt: skip
+    (result,) = done.results()
+    assert (result.status, result.estimator) == ("ok", estimator)
+    assert result.value is not None
+    assert any("does not follow rubrics" in text for text in done.adjustments)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "expected"),
+    [
+        ("opinion-summary/fluency", Form(tuple("12345"), "<score>", "</score>")),
+        ("prometheus/direct", Form(tuple("12345"), "[RESULT] ")),
+        ("prometheus/pairwise", Form(("A", "B"), "[RESULT] ")),
+        ("commentary-zh/structure", Form(tuple(str(n) for n in range(11)), closing="\n", is_first=True)),
+        ("commentary-zh/evidence", None),
+        ("geval/compare", None),
+        ("gptscore/fluency", None),
+    ],
+)
+def test_the_form_of_a_reply_is_what_its_reader_reads(protocol: str, expected: Form | None) -> None:
+    assert form_of(load_protocol(protocol)) == expected
+
+
+def test_a_grammar_lets_text_and_one_answer_through() -> None:
+    assert grammar_of(Form(("A", "B"), "[RESULT] ")) == (
+        'root ::= text "[RESULT] " value ""\nvalue ::= "A" | "B"\ntext ::= [^\\[]{0,300}\n'
+    )
+    assert grammar_of(Form(("0", "1"), closing="\n", is_first=True)) == (
+        'root ::= "" value "\\n" text\nvalue ::= "0" | "1"\ntext ::= [^\\x00]{0,300}\n'
+    )

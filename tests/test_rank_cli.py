@@ -175,6 +175,35 @@ def test_the_same_seed_gives_the_same_digits(store: Path) -> None:
     assert one != other
 
 
+def test_a_panel_shows_each_judge_beside_the_vote(tmp_path: Path) -> None:
+    pairs = tmp_path / "pairs.jsonl"
+    adjudge("pair", *outputs(tmp_path), "-o", pairs)
+    judge(tmp_path, pairs)
+    stuck = write_rows(
+        tmp_path / "stuck.jsonl",
+        (
+            {"item": row["id"], "order": order, "text": "So. [RESULT] A"}
+            for row in read_rows(pairs)
+            for order in ("ab", "ba")
+        ),
+    )
+    store = judge(tmp_path, pairs, "-m", f"replay:{stuck}", "--run", "panel")
+    found = ranked(store, "--json").json
+    first, second = (
+        found["order_by_model"][f"replay:{tmp_path / name}.jsonl"] for name in ("replies", "stuck")
+    )
+    assert second["agreement"]["value"] == 0
+    assert second["first_share"]["value"] == 1
+    assert second["first_both"] == second["n_pairs"] == 72
+    assert first["agreement"]["value"] > 0.6
+    assert found["order"]["n_pairs"] == 144
+    rates = found["by_model"][f"replay:{stuck}"]
+    assert {one["value"] for one in rates.values()} == {0.5}, (
+        "all of its choices are order conflicts, so ties"
+    )
+    assert found["systems"][0]["system"] == "oak", "the other judge decides"
+
+
 def test_given_order_is_said_to_be_unfair(tmp_path: Path) -> None:
     pairs = tmp_path / "pairs.jsonl"
     adjudge("pair", *outputs(tmp_path), "-o", pairs)

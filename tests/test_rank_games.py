@@ -322,7 +322,15 @@ def test_words_that_begin_alike_are_told_apart_by_their_next_token() -> None:
     found = preferred_a(
         protocol("response_a", "response_b"), judgment, Reply("c", text="response_a", logprobs=tokens), "ab"
     )
-    assert found is None or found == pytest.approx(0.7)
+    assert found == pytest.approx(0.7)
+
+
+def test_brackets_before_the_word_are_passed_over() -> None:
+    reply = Reply(
+        "c", text="[[A]]", logprobs=(token("[[", **{"[[": 1.0}), token("A", A=0.8, B=0.2), token("]]"))
+    )
+    judgment = Judgment((), choice="a", choice_span=(0, 5))
+    assert preferred_a(protocol("A", "B"), judgment, reply, "ab") == pytest.approx(0.8)
 
 
 def test_case_tells_m_from_big_m() -> None:

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from adjudge.stats import (
     Games,
+    any_time_mean,
     clustered_share,
     elo,
     games_of,
@@ -157,6 +158,15 @@ def test_position_bias(vectors: dict[str, Any]) -> None:
     assert found.p == pytest.approx(expected["primacy_preference_p_binom"])
     winners = [settled(one, other) for one, other in zip(shown, swapped, strict=True)]
     assert winners == [name.lower() for name in expected["conservative_winner"]]
+
+
+def test_the_interval_for_every_look(vectors: dict[str, Any]) -> None:
+    vector = vectors["confidence_sequence"]
+    for n in (50, 200):
+        found = any_time_mean(vector["inputs"]["x"][:n])
+        assert (found.low, found.high) == pytest.approx(
+            vector["expected"][f"betting_t{n}"], abs=vector["tol"]
+        )
 
 
 # -- other libraries
@@ -446,3 +456,26 @@ def test_no_more_is_asked_than_there_is() -> None:
     limits = [[0, 1, 0], [1, 0, 2], [0, 2, 0]]
     chosen = next_games(games, strengths(games, n_resamples=0).rating, 50, limits=limits)
     assert sorted(chosen) == [(0, 1), (1, 2), (1, 2)]
+
+
+def test_whoever_looks_again_and_again_is_not_misled() -> None:
+    rng = np.random.default_rng(8)
+    misled = at_fixed_size = 0
+    for _ in range(100):
+        x = rng.integers(0, 2, 300).astype(float)
+        looks = range(20, 301, 20)
+        sequences = [any_time_mean(x[:n].tolist()) for n in looks]
+        misled += any(not (one.low or 0) <= 0.5 <= (one.high or 1) for one in sequences)
+        usual = [wilson(float(x[:n].sum()), n) for n in looks]
+        at_fixed_size += any(not (one.low or 0) <= 0.5 <= (one.high or 1) for one in usual)
+    assert misled <= 5
+    assert at_fixed_size >= 12, "the usual interval is, looked at 15 times"
+
+
+@pytest.mark.parametrize(
+    ("values", "why"), [([], "no value"), ([None], "no value"), ([0.5, 1.5], "between 0 and 1")]
+)
+def test_an_interval_for_every_look_that_cannot_be_given(values: list[float | None], why: str) -> None:
+    found = any_time_mean(values)
+    assert found.value is None
+    assert why in reason(found)

@@ -16,11 +16,15 @@ from webclient import PORT, Answer, ask
 HOST = {"host": f"127.0.0.1:{PORT}"}
 OWN = Secrets()
 COOKIE = {"cookie": f"adjudge_{PORT}={OWN.session}"}
-POST = HOST | COOKIE | {
-    "origin": f"http://127.0.0.1:{PORT}",
-    "content-type": "application/json",
-    "x-adjudge-csrf": OWN.csrf,
-}
+POST = (
+    HOST
+    | COOKIE
+    | {
+        "origin": f"http://127.0.0.1:{PORT}",
+        "content-type": "application/json",
+        "x-adjudge-csrf": OWN.csrf,
+    }
+)
 
 
 async def behind(scope: Any, receive: Any, send: Any) -> None:
@@ -29,7 +33,9 @@ async def behind(scope: Any, receive: Any, send: Any) -> None:
     if request.method == "POST":
         answer: Any = JSONResponse({"got": len(await request.body())})
     else:
-        answer = PlainTextResponse(f"secret {request.url.path} {request.url.query}", headers={"cache-control": "public"})
+        answer = PlainTextResponse(
+            f"secret {request.url.path} {request.url.query}", headers={"cache-control": "public"}
+        )
     await answer(scope, receive, send)
 
 
@@ -240,7 +246,13 @@ def test_the_store_is_named_by_the_command_line_alone(tmp_path: Path) -> None:
     open_store(tmp_path / "a.db").close()
     open_store(tmp_path / "other.db").close()
     browser = Browser(tmp_path / "a.db")
-    for url in ("/?store=other.db", "/static/..%2fapp.py", "/static/%2e%2e/app.py", "/static/C:%5cx", "/static/CON"):
+    for url in (
+        "/?store=other.db",
+        "/static/..%2fapp.py",
+        "/static/%2e%2e/app.py",
+        "/static/C:%5cx",
+        "/static/CON",
+    ):
         answer = browser.get(url)
         assert "other.db" not in answer.text
         assert answer.status in (200, 404)

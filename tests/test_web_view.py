@@ -61,7 +61,9 @@ def examples(tmp_path_factory: pytest.TempPathFactory) -> Browser:
     """A pair in both orders, and a run whose judge says nothing useful."""
     store = tmp_path_factory.mktemp("pairs") / "a.db"
     arguments = ("run", EXAMPLES / "advice.jsonl", "-p", "geval/compare", "--store", store)
-    assert adjudge(*arguments, "-m", f"replay:{EXAMPLES / 'advice.replies.jsonl'}", "--run", "advice").code == 0
+    assert (
+        adjudge(*arguments, "-m", f"replay:{EXAMPLES / 'advice.replies.jsonl'}", "--run", "advice").code == 0
+    )
     assert adjudge(*arguments, "-m", "fake:text=sorry", "--run", "hopeless").code == 4
     return Browser(store)
 
@@ -154,7 +156,9 @@ def test_a_part_of_a_page_is_the_table_alone(browser: Browser) -> None:
 def test_an_item_shows_its_fields_its_prompt_and_its_reply_with_the_score_marked(browser: Browser) -> None:
     page = unescape(browser.get("/item?run=first&n=3").text)
     assert "Answer number 3." in page
-    assert re.search(r'Feedback: remark 3. \[RESULT\] <mark class="span" title="read on the rung: strict">4</mark>', page)
+    assert re.search(
+        r'Feedback: remark 3. \[RESULT\] <mark class="span" title="read on the rung: strict">4</mark>', page
+    )
     assert "The exact prompt" in page
     assert "Say something." in page[page.index("The exact prompt") :]
 
@@ -204,7 +208,10 @@ def test_two_runs_are_compared(examples: Browser) -> None:
     assert "Difference" in page or "difference" in page
 
 
-@pytest.mark.parametrize("url", ["/compare", "/compare?with=advice", "/compare?with=a&with=b&with=c", "/compare?with=advice&with=none"])
+@pytest.mark.parametrize(
+    "url",
+    ["/compare", "/compare?with=advice", "/compare?with=a&with=b&with=c", "/compare?with=advice&with=none"],
+)
 def test_a_comparison_of_anything_but_two_runs_says_so(examples: Browser, url: str) -> None:
     answered = examples.get(url)
     assert answered.status == 404
@@ -263,7 +270,14 @@ def test_text_cannot_act_on_any_page(tmp_path: Path, text: str) -> None:
 
     run = urlencode({"run": name})
     search = urlencode({"q": text, "system": text, "flag": text, "sort": text})
-    for url in ("/", f"/run?{run}", f"/items?{run}", f"/items?{run}&{search}", f"/item?{run}&n=0", f"/item?{run}&n=1"):
+    for url in (
+        "/",
+        f"/run?{run}",
+        f"/items?{run}",
+        f"/items?{run}&{search}",
+        f"/item?{run}&n=0",
+        f"/item?{run}&n=1",
+    ):
         page = browser.get(url).text
         assert "<script>alert" not in page
         assert "<img" not in page
@@ -296,13 +310,25 @@ def caught_up(index: RunIndex) -> None:
 
 
 @pytest.mark.parametrize("run", ["advice", "hopeless"])
-def test_the_rows_of_the_index_are_the_results_of_the_run(examples: Browser, run: str, tmp_path: Path) -> None:
+def test_the_rows_of_the_index_are_the_results_of_the_run(
+    examples: Browser, run: str, tmp_path: Path
+) -> None:
     store_path = examples.app._app.state.context.store_path
     index = RunIndex(tmp_path / "index.db", store_path, run)
     caught_up(index)
     with open_store(store_path, write=False) as store:
         wanted = [
-            (r.item, r.criterion, r.subject, r.status, r.value, r.choice, r.n_samples, r.n_failed, " ".join(r.flags))
+            (
+                r.item,
+                r.criterion,
+                r.subject,
+                r.status,
+                r.value,
+                r.choice,
+                r.n_samples,
+                r.n_failed,
+                " ".join(r.flags),
+            )
             for r in results(store, store.run(run))
         ]
     assert rows_of(index) == wanted

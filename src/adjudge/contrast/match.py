@@ -97,14 +97,16 @@ def _cells(results: Iterable[Result], scales: Scales) -> Cells:
     cells: Cells = defaultdict(lambda: defaultdict(list))
     for result in everything:
         place = _place(result)
-        is_one_score = (
-            place[:3] not in with_subject and scales.get((result.protocol, result.criterion)) is not None
-        )
+        is_one_score = place[:3] not in with_subject and _scale(scales, result) is not None
         is_pair = result.subject is None and result.system_b is not None and not is_one_score
         is_failed_choice = place in chosen or (place not in scored and is_pair)
         is_choice = result.choice is not None or (result.value is None and is_failed_choice)
         cells[result.criterion, "choices" if is_choice else "scores"][result.protocol].append(result)
     return cells
+
+
+def _scale(scales: Scales, result: Result) -> Scale | None:
+    return scales.get((result.protocol, result.criterion), scales.get(result.criterion))
 
 
 def _place(result: Result) -> tuple[str, str, str, str | None]:

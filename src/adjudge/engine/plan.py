@@ -17,6 +17,7 @@ from ..errors import ProtocolError
 from ..models import Model, Parameters
 from ..records import Call, Estimator, Item, Message, Order, Protocol, Rendered
 from ..render import render
+from .form import form_of
 from .schema import schema_of
 
 OrderPolicy = Literal["both", "random", "given"]
@@ -108,6 +109,7 @@ def parameters_for(protocol: Protocol, settings: Settings) -> Parameters:
         max_tokens=settings.max_tokens,
         top_logprobs=20 if settings.estimator == "probability" else None,
         schema=schema_of(protocol),
+        form=form_of(protocol),
         seed=settings.seed,
     )
 

@@ -4,7 +4,7 @@ The only part of the package that touches the network, and it talks to the confi
 Importing it loads no HTTP library: that happens with the first request.
 """
 
-from .base import Model, Parameters, Price, Probe
+from .base import Form, Model, Parameters, Price, Probe
 from .fake import FakeModel, Line
 from .local import LocalModel
 from .network import Network
@@ -14,6 +14,7 @@ from .spec import FORMS, parse_model
 __all__ = [
     "FORMS",
     "FakeModel",
+    "Form",
     "Line",
     "LocalModel",
     "Model",

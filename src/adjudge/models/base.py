@@ -24,6 +24,16 @@ RETRYABLE: frozenset[ErrorKind] = frozenset(("rate_limited", "server", "transpor
 """Kinds of error after which the same call may well succeed another time."""
 
 
+class Form(Struct, frozen=True):
+    """A reply that is text and one answer out of a list, with what stands around the answer."""
+
+    values: tuple[str, ...]
+    opening: str = ""
+    closing: str = ""
+    is_first: bool = False
+    """whether the answer stands before the text"""
+
+
 class Parameters(Struct, frozen=True):
     """How a judge is asked. None always means: not sent, the model's own default."""
 
@@ -33,6 +43,8 @@ class Parameters(Struct, frozen=True):
     """log-probabilities of this many alternatives at each place; 0 for those of the reply alone"""
     schema: dict[str, Any] | None = None
     """the JSON schema that the reply must have, where the model can be held to one"""
+    form: Form | None = None
+    """the form of a reply that is not JSON; only models in this process are held to it"""
     seed: int | None = None
     timeout_seconds: float = 120.0
     """for one request; waits that a host asks for do not count"""

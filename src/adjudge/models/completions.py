@@ -111,7 +111,9 @@ class Completions(RemoteModel):
             for given in choice.prompt_logprobs or ():
                 one = next(iter(given.values()), None) if given else None
                 tokens.append(
-                    TokenLogprob((one.decoded_token or "") if one else "", _rounded(one.logprob) if one else 0.0)
+                    TokenLogprob(
+                        (one.decoded_token or "") if one else "", _rounded(one.logprob) if one else 0.0
+                    )
                 )
         own = choice.logprobs or _Logprobs()
         pairs = zip(own.tokens or (), own.token_logprobs or (), strict=False)

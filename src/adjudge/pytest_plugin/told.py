@@ -40,9 +40,14 @@ def explained(
     if not failed:
         return excinfo
     one = failed[0]
-    error = NoScore(
-        f"there is no score to compare: the judgment failed ({one.status}).\n{_why(one)}\n{reply_hint(one, folder)}"
-    )
+    lines = [
+        f"there is no score to compare: the judgment failed ({one.status}).",
+        _why(one),
+        reply_hint(one, folder),
+        # Should the mistake be another one after all, its own words are not lost.
+        f"(Python: {excinfo.value})",
+    ]
+    error = NoScore("\n".join(lines))
     # The place stays that of the comparison: pytest shows the line that the user wrote.
     return pytest.ExceptionInfo.from_exc_info((NoScore, error, excinfo.tb))
 

@@ -99,7 +99,7 @@ def _orders(ranking: CriterionRanking, policy: str) -> Iterator[str]:
         p = order.p
         told = f", mostly in favour of {place} place (p {p_value(p)})" if p is not None and p <= 0.05 else ""
         yield (
-            f"{changed} of {count(order.n_pairs, 'pair')} had another winner when the responses changed places{told}: those count as ties."
+            f"{changed} of {count(order.n_pairs, 'judged pair')} had another winner when the responses changed places{told}: those count as ties."
         )
 
 

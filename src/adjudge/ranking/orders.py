@@ -15,6 +15,10 @@ LEAST_CAUGHT_MASS = 0.5
 """With less than this on the two words of the choice, the tokens do not say what the judge prefers."""
 
 
+_SIGNS = "[]()*\"'.:,"
+"""What judges put around the word of their choice."""
+
+
 class Orders(Struct, frozen=True):
     """The choices of one protocol as places shown, by judge: both orders of each pair and sample."""
 
@@ -76,15 +80,21 @@ def preferred_a(protocol: Protocol, judgment: Judgment, reply: Reply, order: Ord
     if judgment.choice_span is None or not reply.logprobs or "a" not in words or "b" not in words:
         return None
     position, (start, end) = 0, judgment.choice_span
+    first, second = words["a"], words["b"]
     for token in reply.logprobs:
         last = position + len(token.token)
         if last > start and position < end:
             known = {top.token: top.logprob for top in token.top}
             known.setdefault(token.token, token.logprob)
             lead = token.token[: max(0, start - position)]
-            found = _first_of_two(known, lead, words["a"], words["b"])
+            found = _first_of_two(known, lead, first, second)
             if found is not None:
                 return found if order == "ab" else 1 - found
+            # Words that begin alike are told apart by what comes next.
+            said = token.token.removeprefix(lead).strip()
+            if said.strip(_SIGNS) and not (first.startswith(said) and second.startswith(said)):
+                return None
+            first, second = first.removeprefix(said), second.removeprefix(said)
         position = last
     return None
 
@@ -104,7 +114,7 @@ def _first_of_two(known: Mapping[str, float], lead: str, first: str, second: str
 
 def _begins(token: str, word: str) -> bool:
     """Whether a token is the word or its beginning; a bracket or full stop that a judge hangs on is no part of it."""
-    bare = token.strip("[]()*\"'.:,")
+    bare = token.strip(_SIGNS)
     return bool(bare) and (word.startswith(bare) or bare == word)
 
 

@@ -64,6 +64,8 @@ class Difference(Struct, frozen=True):
     test: str
     is_open: bool
     """whether the two cannot be told apart"""
+    any_time: Estimate | None = None
+    """of neighbours: the share of their own games that the first took, with an interval for whoever looks again and again"""
 
 
 class Met(Struct, frozen=True):

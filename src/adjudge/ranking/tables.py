@@ -19,7 +19,8 @@ MEANING = (
     "[low, high] is a 95 % interval for other prompts of this kind. A win rate counts a tie as half a win; its n is the number of "
     "games, and Wilson's interval takes games of one prompt for less. Strengths are log odds with a mean of 0 (+0.7 is about two wins "
     "to one loss against a system of strength 0), with the interval of the sandwich and that of a bootstrap over prompts. Places are "
-    "those that pairwise tests leave open (Holm over all pairs, 5 %)."
+    "those that pairwise tests leave open (Holm over all pairs, 5 %). Whoever asks, looks and asks again goes by the interval of the own "
+    "games at every look: it stays right however often one looks."
 )
 _WIDEST_MATRIX = 12
 
@@ -154,6 +155,7 @@ def _differences(ranking: CriterionRanking) -> Section:
         (
             one.first, one.second, interval(one.difference), p_value(one.p), p_value(one.p_adjusted),
             "open" if one.is_open else "settled", one.test,
+            "" if one.any_time is None else percent(one.any_time),
         )
         for one in ranking.differences
         if (one.first, one.second) in next_to
@@ -161,7 +163,16 @@ def _differences(ranking: CriterionRanking) -> Section:
     n_open = sum(one.is_open for one in ranking.differences)
     what = "scores" if ranking.kind == "scores" else "strengths"
     line = f"Differences of {what} between neighbours. {n_open} of {count(len(ranking.differences), 'pair')} of systems cannot be told apart."
-    columns = ("first", "second", "difference [95 %]", "p", "p (Holm)", "", "test")
+    columns = (
+        "first",
+        "second",
+        "difference [95 %]",
+        "p",
+        "p (Holm)",
+        "",
+        "test",
+        "own games, at every look",
+    )
     return Section("What can be told apart", (line,), columns, rows, 3)
 
 

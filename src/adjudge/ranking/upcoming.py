@@ -16,8 +16,8 @@ from msgspec import Struct
 from ..data.pairs import pair_id, plain, read_outputs
 from ..records import FieldValue, Item
 from ..stats import next_games, strengths
-from .build import games_as_arrays
 from .games import Game, Material
+from .rates import games_as_arrays
 from .shapes import Proposal
 
 _PAIR_FIELDS = ("response_a", "response_b")

@@ -42,7 +42,7 @@ Which system is better, from pairs or from scores of the same inputs:
     length        win rates at equal length
     position      whether the place shown decides
     score_pairs   paired differences of scores, corrected for many pairs
-    next_games    which pairs to ask for next
+    next_games    which pairs to ask for next; any_time: an interval for looking again and again
 
 Underneath: arrays, resample, coefficients, crossed. What is undefined is none, with the reason in
 `Estimate.method`; it is never NaN and never an exception. A missing value is none or NaN in what is
@@ -53,6 +53,7 @@ from __future__ import annotations
 
 from .agreement import ChoiceAgreement, choice_agreement, cohen_kappa, exact_agreement, nearest
 from .alternative import AltTest, RaterTest, alt_test
+from .any_time import any_time_mean
 from .both_orders import Place, PositionBias, position_bias, settled
 from .calibration import Calibration, Isotonic, calibrate, calibration_error, isotonic_fit
 from .ceiling import Ceiling, noise_ceiling
@@ -125,6 +126,7 @@ __all__ = [
     "WinRate",
     "adjusted",
     "alt_test",
+    "any_time_mean",
     "bounds",
     "calibrate",
     "calibration_error",

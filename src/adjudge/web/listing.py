@@ -17,7 +17,7 @@ from .index_choices import choices_of
 
 ROWS_ON_A_PAGE = 50
 FREQUENT = 4000
-"""A text that more items hold than this is frequent; how many rows hold it is then not counted to the end."""
+"""A text that more items hold than this is frequent; how many rows hold it is then not counted."""
 
 _SHORTEST_INDEXED = 3
 _MOST_TERMS = 300
@@ -35,12 +35,17 @@ class Listing:
         self._version = -1
         self._counts: dict[Where, int] = {}
 
-    def page(self, wanted: Filter) -> tuple[list[Row], int]:
-        """One page of rows, and how many there are on all pages; of a frequent text, `FREQUENT` + 1 are many."""
+    def page(self, wanted: Filter) -> tuple[list[Row], int | None]:
+        """One page of rows, and how many there are on all pages; none where a frequent text was not counted."""
+        offset = (wanted.page - 1) * ROWS_ON_A_PAGE
         with self.index.reading() as connection:
             rule = self._rule(connection, wanted)
-            ids = _ids(connection, wanted, rule, ROWS_ON_A_PAGE, (wanted.page - 1) * ROWS_ON_A_PAGE)
-            return _rows(connection, ids), self._count(connection, rule)
+            ids = _ids(connection, wanted, rule, ROWS_ON_A_PAGE, offset)
+            if not rule.is_frequent:
+                total: int | None = self._count(connection, rule)
+            else:
+                total = offset + len(ids) if 0 < len(ids) < ROWS_ON_A_PAGE else None
+            return _rows(connection, ids), total
 
     def of_item(self, seq: int) -> list[Row]:
         """The rows of one item."""
@@ -126,10 +131,9 @@ def _both(one: Where, other: Where) -> Where:
 def _n_rows(connection: sqlite3.Connection, rule: Where) -> int:
     # To go through all rows once is quicker than to look most of them up one by one in the order of a column.
     table = "rows" if rule.is_narrow or rule.sql == "1" else "rows NOT INDEXED"
-    counted = f"SELECT count(*) FROM {table} WHERE {rule.sql}"
-    if rule.is_frequent:
-        counted = f"SELECT count(*) FROM (SELECT 1 FROM {table} WHERE {rule.sql} LIMIT {FREQUENT + 1})"
-    found: int = connection.execute(counted, rule.given).fetchone()[0]
+    found: int = connection.execute(f"SELECT count(*) FROM {table} WHERE {rule.sql}", rule.given).fetchone()[
+        0
+    ]
     return found
 
 

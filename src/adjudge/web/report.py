@@ -94,17 +94,21 @@ def _found(store: Store, run: RunRow, telling: Sequence[Telling]) -> Found:
 
 
 def _fitted(parts: RunParts, found: Found, protocols: Mapping[str, Protocol]) -> str:
-    """The page with texts as long as the size allows."""
+    """The page with as much as the size allows: first texts are shortened, then items and folded tables go."""
     longest = _LONGEST
     while True:
         items = [item_view(item, places, one, protocols, longest) for one, item, places in found]
         page = _page(parts, items)
-        if len(page.encode("utf-8", "backslashreplace")) <= MOST_BYTES or not found:
+        if len(page.encode("utf-8", "backslashreplace")) <= MOST_BYTES:
             return page
         if longest > _SHORTEST:
             longest //= 2
-        else:
+        elif len(found) > 1:
             found = found[: len(found) // 2]
+        elif parts.has_tables():
+            parts = parts.without_tables()
+        else:
+            return page
 
 
 def _page(parts: RunParts, items: Sequence[ItemView]) -> str:

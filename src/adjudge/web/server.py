@@ -6,7 +6,9 @@ It cannot be told to listen anywhere else. What is served is none of its busines
 from __future__ import annotations
 
 import contextlib
+import signal
 import socket
+import sys
 import threading
 import webbrowser
 from collections.abc import Callable
@@ -50,9 +52,13 @@ def serve(
         if is_opened:
             # Some browsers run in the terminal, and opening one ends only with it.
             threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
-        # The second interrupt of a hasty user is no fault either.
-        with contextlib.suppress(KeyboardInterrupt):
-            uvicorn.Server(settings).run(sockets=[listener])
+        # The server passes on the signal that ended it; folders of ours must be tidied away all the same.
+        before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+        try:
+            with contextlib.suppress(KeyboardInterrupt):
+                uvicorn.Server(settings).run(sockets=[listener])
+        finally:
+            signal.signal(signal.SIGTERM, before)
 
 
 def address(port: int, path: str, token: str) -> str:

@@ -11,7 +11,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from ..store import RunRow
 from .context import Context
 from .filters import Filter, read_filter
-from .listing import FREQUENT, ROWS_ON_A_PAGE, Listing
+from .listing import ROWS_ON_A_PAGE, Listing
 from .view_run import run_named, tabs
 
 FIRST_LOOK_SECONDS = 1.5
@@ -70,20 +70,18 @@ class ItemsPage:
         rows, total = listing.page(wanted)
         choices = listing.choices()
         first = (wanted.page - 1) * ROWS_ON_A_PAGE + 1
+        last = first + len(rows) - 1
+        has_more = len(rows) == ROWS_ON_A_PAGE if total is None else last < total
         return {
             "run": run.name,
             "line": {"run": run.name},
             "filter": wanted,
             "rows": rows,
             "total": total,
-            "is_counted": not wanted.q or total <= FREQUENT,
             "first": first,
-            "last": first + len(rows) - 1,
+            "last": last,
             "back": f"/items?{wanted.query(run.name, page=wanted.page - 1)}" if wanted.page > 1 else None,
-            "next": f"/items?{wanted.query(run.name, page=wanted.page + 1)}"
-            if first + len(rows) - 1 < total
-            or (wanted.q and len(rows) == ROWS_ON_A_PAGE and total > FREQUENT)
-            else None,
+            "next": f"/items?{wanted.query(run.name, page=wanted.page + 1)}" if has_more else None,
             "query": wanted.query(run.name),
             "sorted_by": lambda name: _sorted_by(wanted, run.name, name),
             "choices": choices,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -9,13 +10,19 @@ import msgspec
 from msgspec import Struct
 
 from ...records import Call, Reply, TokenLogprob, TopToken
-from ..base import Parameters, failed
+from ..base import Form, Parameters, failed
 
 PLACES = 2
 """Replies generated at once: they share the reading of the weights, which is most of the work."""
 
 CONTEXT = 4096
 """Tokens of prompt and reply, where the model was trained for so many."""
+
+FORMS = "forms 1"
+"""How replies are held to a form. Part of the model's identity: another way would give other replies."""
+
+LONGEST_TEXT = 300
+"""Characters before the answer, or behind it, of a reply that is held to a form: it must fit into the longest reply."""
 
 LONGEST_REPLY = 512
 """Unless a length is asked for: small models like to go round in circles."""
@@ -67,7 +74,27 @@ def request_for(call: Call, params: Parameters) -> dict[str, Any]:
     if params.schema is not None:
         answer = {"name": "answer", "strict": True, "schema": params.schema}
         request["response_format"] = {"type": "json_schema", "json_schema": answer}
+    elif params.form is not None and call.kind != "steps":
+        request["grammar"] = grammar_of(params.form)
     return request
+
+
+def grammar_of(form: Form) -> str:
+    """The grammar of a reply: some text that does not begin the answer, and the answer; or the other way round.
+
+    It leaves the probabilities that are reported as they were: only what may follow is held to it.
+    """
+    values = " | ".join(map(_quoted, form.values))
+    answer = f"{_quoted(form.opening)} value {_quoted(form.closing)}"
+    # Whatever begins as the answer does cannot be text, or the text would never have to end.
+    barred = re.sub(r"([\\\]\[])", r"\\\1", form.opening[:1])
+    text = f"[^{barred}]" if barred and not form.is_first else "[^\\x00]"
+    rules = f"{answer} text" if form.is_first else f"text {answer}"
+    return f"root ::= {rules}\nvalue ::= {values}\ntext ::= {text}{{0,{LONGEST_TEXT}}}\n"
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
 
 
 def reply_of(

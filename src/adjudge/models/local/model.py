@@ -23,7 +23,7 @@ from ...errors import ModelError
 from ...records import Call, Reply, TokenLogprob
 from ..base import Model, Parameters, Price, failed
 from ..passages import Passage, passages_of, said_beside
-from .generating import CONTEXT, PLACES, reply_of, request_for
+from .generating import CONTEXT, FORMS, PLACES, reply_of, request_for
 from .library import VERSION, check_installed
 from .scorer import Scored, Scorer, TooLong, Unscored
 from .server import Server, check_against_server
@@ -88,7 +88,7 @@ class LocalModel(Model):
             self.check(Parameters())
             assert isinstance(self._file, Path)
             self._digest = digest_of(self._file)
-        return f"local|{self._digest}|{VERSION}"
+        return f"local|{self._digest}|{VERSION}|{FORMS}"
 
     def check(self, params: Parameters, kinds: Collection[str] = ("generate",)) -> None:
         super().check(params, kinds)

@@ -14,7 +14,7 @@ from msgspec import Struct
 from ...card.agreement import levels_of
 from ...card.join import Joined, Row, numbers
 from ...card.shapes import Card, CorrectedMean, CriterionCard
-from ...card.tables import Section, sections
+from ...card.tables import sections
 from ...records import Estimate
 from ...report.words import decimals, interval
 from ...stats import caution, mean_interval, nearest, reason, wilson
@@ -30,6 +30,8 @@ from ..charts import (
     scatter,
     strip,
 )
+from .scores import kept
+from .tables import PlainTable, plain_tables
 
 Points = Mapping[str, Joined]
 """The judge's answers beside people's, by the card's name of the criterion."""
@@ -80,6 +82,8 @@ class CriterionPeople(Struct, frozen=True):
     """what has no number here, and why"""
     corrected_axis: Markup | None
     corrected: tuple[CorrectedRow, ...]
+    n_hidden: int
+    """systems whose corrected means are left out, because there are too many"""
     scatter: Markup | None
     reliability: Markup | None
     """stated confidence against being right"""
@@ -90,7 +94,7 @@ class CardPart(Struct, frozen=True):
 
     card: Card
     criteria: tuple[CriterionPeople, ...]
-    tables: tuple[Section, ...]
+    tables: tuple[PlainTable, ...]
 
 
 def card_part(card: Card, points: Points | None = None) -> CardPart:
@@ -99,7 +103,7 @@ def card_part(card: Card, points: Points | None = None) -> CardPart:
     return CardPart(
         card=card,
         criteria=tuple(_criterion(name, one, found.get(name)) for name, one in card.criteria.items()),
-        tables=tuple(sections(card)),
+        tables=plain_tables(sections(card)),
     )
 
 
@@ -118,6 +122,7 @@ def _criterion(name: str, card: CriterionCard, joined: Joined | None) -> Criteri
         ],
     )
     digits = decimals(card.scale)
+    shown = {system: card.corrected[system] for system in kept(list(card.corrected))}
     return CriterionPeople(
         name=name,
         card=card,
@@ -142,8 +147,9 @@ def _criterion(name: str, card: CriterionCard, joined: Joined | None) -> Criteri
         corrected_axis=axis(means) if card.corrected else None,
         corrected=tuple(
             CorrectedRow(system, mean, _three(system, mean, means, digits), reason(mean))
-            for system, mean in card.corrected.items()
+            for system, mean in shown.items()
         ),
+        n_hidden=len(card.corrected) - len(shown),
         scatter=_scatter(name, card, joined),
         reliability=_reliability(name, joined),
     )

@@ -8,11 +8,12 @@ from markupsafe import Markup
 from msgspec import Struct
 
 from ...ranking import CriterionRanking, Met, Ranking, Standing
-from ...ranking.tables import Section, leader, sections
+from ...ranking.tables import leader, sections
 from ...report.words import interval, percent
 from ..charts import Domain, Mark, axis, domain_of, strip
 from .pairs import SHARES, share_strip
 from .scores import kept
+from .tables import PlainTable, plain_tables
 
 MOST_IN_MATRIX = 24
 _SHADES = 9
@@ -61,7 +62,7 @@ class RankingPart(Struct, frozen=True):
 
     criteria: tuple[CriterionStandings, ...]
     notes: tuple[str, ...]
-    tables: tuple[Section, ...]
+    tables: tuple[PlainTable, ...]
 
 
 def ranking_part(ranking: Ranking) -> RankingPart | None:
@@ -73,7 +74,7 @@ def ranking_part(ranking: Ranking) -> RankingPart | None:
     return RankingPart(
         criteria=tuple(_criterion(name, one) for name, one in chosen.items()),
         notes=tuple(note for note in ranking.notes if note not in own),
-        tables=tuple(sections(ranking)),
+        tables=plain_tables(sections(ranking)),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from ...card.shapes import Card
 from ...ranking import Ranking
@@ -51,6 +51,16 @@ class RunParts(Struct, frozen=True):
     card: CardPart | None
     timing: TimingPart | None
     method: MethodPart
+
+    def has_tables(self) -> bool:
+        """Whether numbers are folded away that the parts before them show already."""
+        return bool((self.card and self.card.tables) or (self.ranking and self.ranking.tables))
+
+    def without_tables(self) -> RunParts:
+        """The same parts without those, where a page would be too large."""
+        card = structs.replace(self.card, tables=()) if self.card is not None else None
+        ranking = structs.replace(self.ranking, tables=()) if self.ranking is not None else None
+        return structs.replace(self, card=card, ranking=ranking)
 
 
 def run_parts(

@@ -1,0 +1,175 @@
+"""`adjudge view` as a process: where it listens, what it prints, how it ends, and what it leaves behind."""
+
+from __future__ import annotations
+
+import http.client
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+import pytest
+
+from adjudge.store import open_store
+from running import DIRECT, EXAMPLES, adjudge, answers, ended, started
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("server") / "a.db"
+    replies = f"replay:{EXAMPLES / 'answers.replies.jsonl'}"
+    done = adjudge(
+        "run", EXAMPLES / "answers.jsonl", *DIRECT, "-m", replies, "--run", "tact", "--store", path
+    )
+    assert done.code == 0
+    return path
+
+
+@contextmanager
+def viewing(*arguments: str | Path, **environment: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """The command, and the address that it printed."""
+    process = started("view", "--no-browser", *arguments, **environment)
+    try:
+        assert process.stdout is not None
+        yield process, process.stdout.readline().strip()
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+class Page(NamedTuple):
+    """What came back."""
+
+    status: int
+    headers: http.client.HTTPMessage
+    text: str
+
+
+def fetched(url: str, **headers: str) -> Page:
+    parts = urlsplit(url)
+    connection = http.client.HTTPConnection("127.0.0.1", parts.port, timeout=20)
+    with closing(connection):
+        connection.request("GET", f"{parts.path}?{parts.query}", headers=headers)
+        answer = connection.getresponse()
+        return Page(answer.status, answer.headers, answer.read().decode())
+
+
+def opened(url: str) -> tuple[str, str]:
+    """What a browser has after opening the address: the cookie, and the page that it was sent to."""
+    first = fetched(url)
+    assert first.status == 303
+    cookie = (first.headers["set-cookie"] or "").partition(";")[0]
+    location = first.headers["location"] or ""
+    assert "token" not in location
+    page = fetched(f"http://127.0.0.1:{urlsplit(url).port}{location}", cookie=cookie)
+    assert page.status == 200
+    return cookie, page.text
+
+
+def test_the_address_that_is_printed_opens_the_run_and_ctrl_c_ends_quietly(store: Path) -> None:
+    with viewing("tact", "--store", store) as (process, url):
+        assert url.startswith("http://127.0.0.1:")
+        _, page = opened(url)
+        assert "tact" in page
+        process.send_signal(signal.SIGINT)
+        left = ended(process, 20)
+    assert left.code == 0
+    assert left.err == ""
+    assert "Traceback" not in left.out
+
+
+def test_it_listens_on_the_loopback_address_alone(store: Path) -> None:
+    with viewing("--store", store) as (_, url):
+        port = urlsplit(url).port
+        opened(url)
+        others = {info[4][0] for info in socket.getaddrinfo(socket.gethostname(), port, socket.AF_INET)}
+        for address in others - {"127.0.0.1"}:
+            if address.startswith("127."):
+                continue
+            with pytest.raises(OSError, match=r"."):
+                socket.create_connection((str(address), port or 0), timeout=2).close()
+        table = Path("/proc/net/tcp")
+        if table.exists():
+            held = [line.split()[1] for line in table.read_text().splitlines()[1:] if line.split()[3] == "0A"]
+            assert [local for local in held if local.endswith(f":{port:04X}")] == [f"0100007F:{port:04X}"]
+
+
+def test_a_wrong_name_of_the_host_is_refused_over_the_wire(store: Path) -> None:
+    with viewing("--store", store) as (_, url):
+        refused = fetched(url, Host=f"evil.example:{urlsplit(url).port}")
+        assert refused.status == 403
+        assert refused.headers["server"] is None
+
+
+def test_what_was_derived_from_the_store_is_gone_after_the_end(store: Path, tmp_path: Path) -> None:
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with viewing("--store", store, TMPDIR=str(tmp_path)) as (process, url):
+            cookie, _ = opened(url)
+            assert list(tmp_path.iterdir()) == []
+            page = fetched(f"http://127.0.0.1:{urlsplit(url).port}/items?run=tact", cookie=cookie)
+            assert page.status == 200
+            folders = list(tmp_path.iterdir())
+            assert len(folders) == 1
+            assert folders[0].stat().st_mode & 0o777 == 0o700
+            process.send_signal(number)
+            assert ended(process, 20).code == (0 if number == signal.SIGINT else 143)
+        assert list(tmp_path.iterdir()) == []
+
+
+def test_two_servers_at_once_do_not_take_each_others_cookies(store: Path) -> None:
+    with viewing("--store", store) as (_, one), viewing("--store", store) as (_, two):
+        cookie, _ = opened(one)
+        assert fetched(f"http://127.0.0.1:{urlsplit(two).port}/", cookie=cookie).status == 401
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [(("--store", "none.db"), "there is no store"), (("nobody", "--store", "STORE"), "There is no run 'nobody'"),
+     (("--port", "TAKEN", "--store", "STORE"), "cannot be used")],
+)  # fmt: skip
+def test_a_mistake_is_a_message_and_exit_2(store: Path, arguments: tuple[str, ...], said: str) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        told = {"STORE": str(store), "TAKEN": str(taken.getsockname()[1])}
+        done = adjudge("view", "--no-browser", *(told.get(argument, argument) for argument in arguments))
+    assert done.code == 2
+    assert said in done.err
+    assert "Traceback" not in done.err
+
+
+def test_a_run_in_another_process_is_followed(tmp_path: Path) -> None:
+    items = answers(tmp_path / "items.jsonl", 40)
+    script = tmp_path / "script.jsonl"
+    script.write_text('{"text": "[RESULT] 4"}\n' * 40)
+    path = tmp_path / "a.db"
+    open_store(path).close()
+    with viewing("--store", path) as (_, url):
+        cookie, page = opened(url)
+        assert "There is no run in this store yet" in page
+        base = f"http://127.0.0.1:{urlsplit(url).port}"
+        done = ended(
+            started("run", items, *DIRECT, "-m", f"fake:script={script}", "--run", "new", "--store", path), 60
+        )
+        assert done.code == 0, done.err
+        give_up = time.monotonic() + 20
+        while True:
+            text = fetched(f"{base}/live/items?run=new", cookie=cookie).text
+            if "of 40<" in text or time.monotonic() > give_up:
+                break
+            time.sleep(0.1)
+        assert "of 40<" in text
+        assert "new" in fetched(f"{base}/", cookie=cookie).text
+
+
+def test_help_imports_no_server() -> None:
+    code = "import sys; sys.argv = ['adjudge', 'view', '--help']\nfrom adjudge.cli import main\ntry: main()\nexcept SystemExit: pass\nprint([m for m in sys.modules if m in ('starlette', 'uvicorn', 'jinja2')])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.rstrip().endswith("[]")
