@@ -75,6 +75,14 @@ def test_last_is_the_run_that_was_started_or_resumed_last(store: Store) -> None:
     assert [run.name for run in store.runs()] == ["second", "first"]
 
 
+def test_last_passes_over_the_runs_that_tests_leave_behind(store: Store) -> None:
+    store.start_run("pytest/test_one/1f", MANIFEST, "one")
+    assert store.run("last").name == "pytest/test_one/1f"
+    store.start_run("mine", MANIFEST, "two")
+    store.start_run("pytest/test_two/2e", MANIFEST, "three")
+    assert store.run("last").name == "mine"
+
+
 def test_a_run_that_is_not_there_is_an_error_that_names_those_that_are(store: Store) -> None:
     with pytest.raises(StoreError, match="no run in the store yet"):
         store.run()

@@ -101,9 +101,14 @@ def all_runs(connection: sqlite3.Connection) -> list[RunRow]:
 
 
 def one_run(connection: sqlite3.Connection, name: str) -> RunRow:
-    """The run of that name, or the one last started where the name is `last`."""
+    """The run of that name, or the one last started where the name is `last`.
+
+    Tests leave many small runs behind (`pytest/…`); `last` means one of them only where there is no other.
+    """
     if name == "last":
-        row = connection.execute(f"SELECT {_COLUMNS} FROM runs ORDER BY turn DESC LIMIT 1").fetchone()
+        row = connection.execute(
+            f"SELECT {_COLUMNS} FROM runs ORDER BY name LIKE 'pytest/%', turn DESC LIMIT 1"
+        ).fetchone()
     else:
         row = connection.execute(f"SELECT {_COLUMNS} FROM runs WHERE name = ?", (name,)).fetchone()
     if row is not None:

@@ -26,9 +26,7 @@ class Mark(Struct, frozen=True):
 
 def strip(marks: Sequence[Mark], domain: Domain, title: str, *, reference: float | None = None) -> Markup:
     """One row: for each mark a dot on its interval. A value that is undefined leaves the row empty."""
-    parts = [
-        svg.line(domain.along(tick), 0, domain.along(tick), _HEIGHT, "gridline") for tick in ticks(domain)
-    ]
+    parts = [svg.uprights([domain.along(tick) for tick in ticks(domain)], _HEIGHT, "gridline")]
     if reference is not None:
         parts.append(svg.line(domain.along(reference), 0, domain.along(reference), _HEIGHT, "ref"))
     lanes = _HEIGHT / (len(marks) + 1)

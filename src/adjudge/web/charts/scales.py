@@ -29,7 +29,7 @@ class Domain(Struct, frozen=True):
 
     def along(self, value: float) -> str:
         """The same as an attribute."""
-        return f"{self.share(value) * 100:.2f}%"
+        return f"{round(self.share(value) * 100, 2):g}%"
 
 
 def domain_of(scale: Scale | None, values: Iterable[float | None] = ()) -> Domain:

@@ -30,23 +30,15 @@ def bars(
     top = max([tallest or 0, *(n for _, n in counts)], default=0)
     if not top:
         return svg.chart("100%", height, f"{title}: nothing to count", [])
-    parts = [svg.line("0%", height - 0.5, "100%", height - 0.5, "gridline")]
-    for place, (name, n) in enumerate(counts):
-        tall = n / top * (height - 2)
+    drawn = []
+    for place, (_, n) in enumerate(counts):
         if n:
-            parts.append(
-                svg.rect(
-                    f"{(place + 0.14) / len(counts) * 100:.2f}%",
-                    height - max(tall, 1.0),
-                    f"{0.72 / len(counts) * 100:.2f}%",
-                    max(tall, 1.0),
-                    "bar",
-                    rx=1,
-                    title=f"{name}: {n:,}",
-                )
-            )
+            tall = max(1.0, n / top * (height - 2))
+            x, wide = (place + 0.14) / len(counts) * 100, 0.72 / len(counts) * 100
+            drawn.append(svg.rect(f"{x:.1f}%", height - tall, f"{wide:.1f}%", tall, "bar"))
     told = ", ".join(f"{name}: {n:,}" for name, n in counts if n)
-    return svg.chart("100%", height, title, parts, desc=told)
+    floor = svg.line("0", height - 0.5, "100%", height - 0.5, "gridline")
+    return svg.chart("100%", height, f"{title} ({told})", [floor, *drawn])
 
 
 def stacked(parts: Sequence[Part], title: str, *, whole: float | None = None) -> Markup:

@@ -45,6 +45,14 @@ def line(x1: Along, y1: float, x2: Along, y2: float, css: str) -> Markup:
     return _element("line", css, x1=x1, y1=y1, x2=x2, y2=y2)
 
 
+def uprights(places: Iterable[Along], height: float, css: str) -> Markup:
+    """Upright lines through a whole row; many tables hold many of them, so they are written as short as can be."""
+    lines = (
+        Markup('<line x1="{}" x2="{}" y2="{}"/>').format(_text(x), _text(x), _text(height)) for x in places
+    )
+    return Markup('<g class="{}">{}</g>').format(css, Markup("").join(lines))
+
+
 def rect(
     x: Along, y: float, width: Along, height: float, css: str, *, rx: float = 0, title: str = ""
 ) -> Markup:

@@ -7,7 +7,6 @@ from typing import Protocol
 
 from msgspec import Struct
 
-
 MOST_ROWS = 80
 """Of a longer table the rest is counted; `--json` has all."""
 
