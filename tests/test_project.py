@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "adjudge"
 
 LAYERS = (
-    {"errors", "records", "version"},
+    {"errors", "records", "sections", "version"},
     {"data", "render", "parse", "stats"},
     {"protocols", "models", "store"},
     {"combine"},
@@ -28,7 +28,15 @@ LAYERS = (
 )
 LAYER_OF = {name: number for number, names in enumerate(LAYERS) for name in names}
 
-ONLY_IN = {"uvloop": "engine", "scipy": "stats", "numpy": "stats", "starlette": "web", "uvicorn": "web", "jinja2": "web", "polars": "data"}
+ONLY_IN = {
+    "uvloop": "engine",
+    "scipy": "stats",
+    "numpy": "stats",
+    "starlette": "web",
+    "uvicorn": "web",
+    "jinja2": "web",
+    "polars": "data",
+}
 
 
 def modules() -> list[Path]:

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from msgspec import Struct
-
 from ..records import Estimate
+from ..sections import Section
 from ..stats import Retest, Test, caution, reason
 from .shapes import Card, CorrectedMean, CriterionCard, Sentence
 from .words import NO_VALUE, count, interval, number, percent, share
@@ -30,16 +29,6 @@ _NAMES = {
     "gwet": "Gwet AC2",
     "soft_pairwise": "soft pairwise accuracy",
 }
-
-
-class Section(Struct, frozen=True):
-    """A heading with lines of text and a table, either of which may be empty."""
-
-    title: str
-    lines: tuple[str, ...] = ()
-    columns: tuple[str, ...] = ()
-    rows: tuple[tuple[str, ...], ...] = ()
-    depth: int = 2
 
 
 def sections(card: Card) -> Iterator[Section]:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import secrets
 import sys
-from collections.abc import Sequence
-from typing import Any
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import IO, Any
 
 import msgspec
+
+from ..errors import DataError
 
 # Judged text may hold escape sequences for the terminal and overrides of the writing direction.
 _ACTING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -57,3 +62,32 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, title:
 def print_error(message: str) -> None:
     """An error for a person, on standard error, without a traceback."""
     sys.stderr.write(f"adjudge: {message}\n")
+
+
+@contextlib.contextmanager
+def writing(output: Path | None) -> Iterator[IO[bytes]]:
+    """A file that appears whole or not at all, or standard output."""
+    if output is None:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    try:
+        handle, name = tempfile.mkstemp(dir=output.parent, prefix=f".{output.name}.")
+    except OSError as error:
+        raise DataError(
+            f"{output} cannot be written: {error.strerror}. Choose another place with -o."
+        ) from error
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        # mkstemp makes files private; an export is as open as any file of the user's.
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(name, 0o666 & ~mask)
+        os.replace(name, output)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(name)
+        raise

@@ -10,8 +10,7 @@ import typer
 
 from ..errors import DataError
 from .options import AS_JSON, RUN, STORE
-from .output import print_json, print_text
-from .reports import _writing
+from .output import print_json, print_text, writing
 from .sections import markdown_of, print_sections
 
 
@@ -139,6 +138,6 @@ def pair_command(
 def _write_rows(rows: Sequence[dict[str, Any]], output: Path | None) -> None:
     import msgspec
 
-    with _writing(output) as file:
+    with writing(output) as file:
         for row in rows:
             file.write(msgspec.json.encode(row) + b"\n")

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import io
-import os
-import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -16,7 +12,7 @@ import typer
 
 from ..errors import DataError
 from .options import AS_JSON, RUN, STORE
-from .output import print_json, print_table, print_text
+from .output import print_json, print_table, print_text, writing
 from .replies import show_replies
 
 
@@ -194,7 +190,7 @@ def export_command(
         raise DataError("--format parquet writes bytes that no terminal can show. Say where to with -o FILE.")
     with open_store(store, write=False) as opened:
         rows = (export_row(result) for result in results(opened, opened.run(run)))
-        with _writing(output) as file:
+        with writing(output) as file:
             if form == "jsonl":
                 _write_jsonl(rows, file)
             elif form == "csv":
@@ -203,35 +199,6 @@ def export_command(
                 from ..data import write_parquet
 
                 write_parquet(rows, EXPORT_COLUMNS, file)
-
-
-@contextlib.contextmanager
-def _writing(output: Path | None) -> Iterator[IO[bytes]]:
-    """A file that appears whole or not at all, or standard output."""
-    if output is None:
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
-        return
-    try:
-        handle, name = tempfile.mkstemp(dir=output.parent, prefix=f".{output.name}.")
-    except OSError as error:
-        raise DataError(
-            f"{output} cannot be written: {error.strerror}. Choose another place with -o."
-        ) from error
-    try:
-        with os.fdopen(handle, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        # mkstemp makes files private; an export is as open as any file of the user's.
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(name, 0o666 & ~mask)
-        os.replace(name, output)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(name)
-        raise
 
 
 def _write_jsonl(rows: Iterator[dict[str, Any]], file: IO[bytes]) -> None:

@@ -4,27 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Protocol
 
+from ..sections import Section
 from .output import print_table, print_text
 
 
-class Part(Protocol):
-    """A heading with lines of text and a table, either of which may be empty."""
-
-    @property
-    def title(self) -> str: ...
-    @property
-    def lines(self) -> Sequence[str]: ...
-    @property
-    def columns(self) -> Sequence[str]: ...
-    @property
-    def rows(self) -> Sequence[Sequence[str]]: ...
-    @property
-    def depth(self) -> int: ...
-
-
-def print_sections(parts: Iterable[Part]) -> None:
+def print_sections(parts: Iterable[Section]) -> None:
     """On a terminal: tables as wide as it is."""
     from ..report.terminal import safe
 
@@ -38,7 +23,7 @@ def print_sections(parts: Iterable[Part]) -> None:
             print_table([safe(name) for name in columns], [[safe(cell) for cell in row] for row in rows])
 
 
-def markdown_of(parts: Iterable[Part]) -> str:
+def markdown_of(parts: Iterable[Section]) -> str:
     """For a paper, a pull request or a step summary."""
     from ..report.markdown import escaped
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import sys
-from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, cast, get_args
 
@@ -12,7 +11,8 @@ import typer
 
 from ..errors import DataError
 from .options import AS_JSON, RUN, STORE
-from .output import print_json, print_table, print_text
+from .output import print_json, print_text
+from .sections import markdown_of, print_sections
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from ..card import Card
     from ..card.draw import Drawn
     from ..card.of_run import CardSettings
-    from ..card.tables import Section
     from ..stats import Resample
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "'")
@@ -77,9 +76,9 @@ def trust_command(
     if as_json:
         print_json(card)
     elif markdown:
-        print_text(_markdown(sections(card)))
+        print_text(markdown_of(sections(card)))
     else:
-        _print(sections(card))
+        print_sections(sections(card))
 
 
 def _card(
@@ -108,42 +107,6 @@ def _card(
     if said is None:
         raise DataError("--scores needs labels to hold them against. Say where they are with --labels FILE.")
     return judge_card(read_scores(scores), said.labels, n_empty=said.n_empty, run=scores.name, **settings)
-
-
-def _print(parts: Iterable[Section]) -> None:
-    """On a terminal: names made harmless, tables as wide as it is."""
-    from ..report.terminal import safe
-
-    for part in parts:
-        print_text(f"{'' if part.depth == 1 else chr(10)}{safe(part.title)}")
-        for line in part.lines:
-            print_text(f"  {safe(line)}")
-        sys.stdout.flush()
-        if part.rows:
-            columns, rows = _without_empty(part.columns, part.rows)
-            print_table(columns, [[safe(cell) for cell in row] for row in rows])
-
-
-def _without_empty(
-    columns: Sequence[str], rows: Sequence[Sequence[str]]
-) -> tuple[list[str], list[list[str]]]:
-    """The table without remarks that no row has."""
-    kept = [i for i in range(len(columns)) if any(row[i] for row in rows)]
-    return [columns[i] for i in kept], [[row[i] for i in kept] for row in rows]
-
-
-def _markdown(parts: Iterable[Section]) -> str:
-    from ..report.markdown import escaped
-
-    blocks = []
-    for part in parts:
-        blocks.append(f"{'#' * part.depth} {escaped(part.title)}")
-        blocks += [escaped(line.strip()) for line in part.lines]
-        if part.rows:
-            columns, rows = _without_empty(part.columns, part.rows)
-            lines = [columns, ["---"] * len(columns), *([escaped(cell) for cell in row] for row in rows)]
-            blocks.append("\n".join(f"| {' | '.join(line)} |" for line in lines))
-    return "\n\n".join(blocks)
 
 
 def sample_command(

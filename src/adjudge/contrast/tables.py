@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from msgspec import Struct
-
 from ..records import Estimate
+from ..sections import Section
 from ..stats import caution, reason
 from .sentences import digits_of
 from .shapes import Change, Comparison, CriterionContrast, SystemContrast, SystemOrder
@@ -28,16 +27,6 @@ _CHANGES: dict[Change, str] = {
     "same": "in both",
     "open": "in neither",
 }
-
-
-class Section(Struct, frozen=True):
-    """A heading with lines of text and a table, either of which may be empty."""
-
-    title: str
-    lines: tuple[str, ...] = ()
-    columns: tuple[str, ...] = ()
-    rows: tuple[tuple[str, ...], ...] = ()
-    depth: int = 2
 
 
 def sections(found: Comparison) -> Iterator[Section]:

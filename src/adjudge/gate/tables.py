@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..contrast.tables import Section
 from ..contrast.words import NO_VALUE, interval, number, share
 from ..records import Estimate
+from ..sections import Section
 from .shapes import WORDS, Check, Verdict
 
 MEANING = (

@@ -9,8 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
 
-from msgspec import Struct
-
+from ..sections import Section
 from ..stats import PositionBias, caution, reason
 from .shapes import CriterionRanking, Ranking, Standing
 from .words import NO_VALUE, count, interval, number, p_value, percent
@@ -23,16 +22,6 @@ MEANING = (
     "games at every look: it stays right however often one looks."
 )
 _WIDEST_MATRIX = 12
-
-
-class Section(Struct, frozen=True):
-    """A heading with lines of text and a table, either of which may be empty."""
-
-    title: str
-    lines: tuple[str, ...] = ()
-    columns: tuple[str, ...] = ()
-    rows: tuple[tuple[str, ...], ...] = ()
-    depth: int = 2
 
 
 def sections(ranking: Ranking) -> Iterator[Section]:

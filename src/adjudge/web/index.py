@@ -136,6 +136,14 @@ class RunIndex:
         finally:
             self._pool.put(connection)
 
+    def made_at_once(self, store: Store, run: RunRow, seq: int) -> list[dict[str, Any]]:
+        """The rows of one item straight from the store, for a page that cannot wait until they are copied."""
+        made = rows_of(judged_between(store, run, seq, seq), protocols_of(store, run))
+        names = COLUMNS.split(", ")
+        return [
+            dict(zip(names, self._columns(seq, number, row), strict=True)) for number, row in enumerate(made)
+        ]
+
     def close(self) -> None:
         """Let go of the file; the thread that fills it is waited for."""
         self.progress.fault = AdjudgeError("The server is ending.")

@@ -17,7 +17,7 @@ from .view_run import PATIENCE_SECONDS
 from .view_runs import line_of
 
 if TYPE_CHECKING:
-    from ..contrast.tables import Section
+    from ..sections import Section
 
 _KEPT_PAIRS = 50
 
@@ -68,6 +68,7 @@ class ComparePage:
             "links": {line.run: f"/run?{urlencode({'run': line.run})}" for line in lines},
             "sections": parts,
             "refusal": refusal,
+            "is_number": _is_number,
             "is_live": not is_current or any(line.status == "running" for line in lines),
             "live_version": f"{kept.number}-{'-'.join(str(line.judged) for line in lines)}",
             "query": urlencode([("with", line.run) for line in lines]),
@@ -87,3 +88,8 @@ class ComparePage:
         with self._context.reading() as store:
             before, after = (side_of_run(store, store.run(name)) for name in (first, second))
             return list(sections(contrast(before, after)))
+
+
+def _is_number(cell: str) -> bool:
+    """Whether a column is set to the right, by its first cell."""
+    return cell[:1] in tuple("0123456789+-–−") and cell != ""

@@ -38,8 +38,8 @@ class ItemPage:
             item = item_at(store, run, seq)
             places = places_of(store, run, seq)
             labels = [label for label in store.labels(run) if label.item == item.id]
-        listing = self._items.listing(run)
-        rows = listing.of_item(seq)
+            listing = self._items.listing(run)
+            rows = listing.of_item(seq) or listing.index.made_at_once(store, run, seq)
         back, after = _around(listing, run, wanted, row if row is not None or not rows else rows[0]["id"])
         results, flags = _results(rows)
         values: dict[str, Any] = {
