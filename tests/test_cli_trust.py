@@ -141,7 +141,7 @@ def test_markdown_has_tables_that_names_cannot_break(folder: Path, tmp_path: Pat
     )
     assert done.code == 0
     assert done.out.startswith("# Judge card of scores.jsonl\n")
-    assert r"| level | statistic | value \[95 %\] |" in done.out
+    assert "| level | statistic | value &#91;95 %&#93; |" in done.out
     assert "<b>" not in done.out
     assert "&#60;b&#62;&#124;x" in done.out
 

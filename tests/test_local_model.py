@@ -27,6 +27,7 @@ from adjudge.models.local.scorer import Scorer, TooLong, Unscored
 from adjudge.models.local.server import Server, check_against_server
 from adjudge.models.local.weights import SMOLLM2
 from adjudge.records import Call, Message, Reply
+from running import adjudge as command
 
 ROOT = Path(__file__).parents[1]
 SOURCE = (
@@ -400,15 +401,16 @@ def test_a_run_on_the_embedded_judge_scores_items_and_keeps_the_baselines(
     assert weights
     rows = [
         {"id": str(n), "group": "bridge", "source_text": SOURCE, "generated_response": text}
-        for n, text in enumerate((*RESPONSES, ""))
+        for n, text in enumerate((*RESPONSES, "", "word " * 9000))
     ]
     items = tmp_path / "items.jsonl"
     items.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     store = tmp_path / "a.db"
     done = adjudge.run(items, ["gptscore/fluency", "gptscore/consistency"], "local", store=store)
     values = {(result.item, result.criterion): result.value for result in done.results()}
-    assert len(values) == 8
-    assert values["3", "fluency"] is None
+    assert len(values) == 10
+    assert values["3", "fluency"] is values["4", "fluency"] is None
+    assert {result.flags for result in done.results() if result.item == "4"} == {("too_long",)}
     for criterion in ("fluency", "consistency"):
         sense, nonsense = values["0", criterion], values["2", criterion]
         assert sense is not None
@@ -424,6 +426,21 @@ def test_a_run_on_the_embedded_judge_scores_items_and_keeps_the_baselines(
         judged = list(opened.judgments(opened.run(done.name)))
     notes = next(one.judgment.notes for one in judged if one.judgment is not None)
     assert set(notes) == {"tokens", "unconditional_logprob", "words", "copied_bigrams"}
+
+
+def test_a_broken_file_ends_a_run_with_a_message_and_without_a_traceback(tmp_path: Path) -> None:
+    pytest.importorskip("xllamacpp", reason="the extra `local` is not installed")
+    broken = tmp_path / "broken.gguf"
+    broken.write_bytes(b"GGUF\x03\0\0\0" + b"\xff" * 64)
+    items = tmp_path / "items.jsonl"
+    items.write_text(json.dumps({"source_text": SOURCE, "generated_response": "x"}) + "\n", encoding="utf-8")
+    done = command(
+        "run", items, "-p", "gptscore/fluency", "-m", f"local:{broken}", "--store", tmp_path / "a.db"
+    )
+    assert done.code == 2
+    assert "cannot be loaded" in done.err
+    assert "download it again" in done.err
+    assert "Traceback" not in done.err
 
 
 # -- small parts

@@ -77,6 +77,7 @@
         const response = await fetch(`${form.getAttribute("action")}?${told}`);
         if (!response.ok || mine !== turn) return;
         target.innerHTML = await response.text();
+        if (target.dataset.live) target.dataset.live = `${target.dataset.live.split("?")[0]}?${shown.split("?")[1]}`;
         history.replaceState(null, "", shown);
       } catch { form.requestSubmit(); }
     };
