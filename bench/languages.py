@@ -3,7 +3,8 @@
 Takes N short texts of each language from `../shared/data` (summaries in English and their Korean translations, and
 GPT-4's Chinese feedback), cuts each in the middle, and asks how likely the second half is after its own first half
 and after another text's. A model that reads the language expects the right one more. Prints the share of texts for
-which it does with Wilson's interval, the mean gain in nats a token, and how many tokens a character takes.
+which it does with Wilson's interval, by how much of itself the surprise (the negative log-probability) shrinks, which can be
+compared between languages as nats a token cannot, and how many tokens a character takes.
 
     python bench/languages.py [--limit 8] [--data DIR] [--threads 1]
 """
@@ -56,8 +57,9 @@ def mean(reply: Reply) -> float:
     return math.fsum(token.logprob for token in reply.logprobs) / len(reply.logprobs)
 
 
-async def gains(model: LocalModel, given: list[str]) -> tuple[list[float], float]:
-    """For each text by how much its own first half helps more than the next text's; and tokens a character."""
+async def gains(model: LocalModel, given: list[str]) -> tuple[list[float], float, float]:
+    """For each text by how many nats a token its own first half helps more than the next text's; the same as a share of
+    the surprise after the other; and tokens a character."""
     parts = [halves(text) for text in given]
     calls = [
         Call(f"{n}", "1", "p", ("c",), "local", (Message("user", before),), kind="likelihood", target=after)
@@ -67,20 +69,23 @@ async def gains(model: LocalModel, given: list[str]) -> tuple[list[float], float
     replies = await asyncio.gather(*(model.ask(call, Parameters()) for call in calls))
     told = [mean(reply) for reply in replies]
     tokens = sum(len(reply.logprobs or ()) for reply in replies[::2])
-    return [a - b for a, b in zip(told[::2], told[1::2], strict=True)], tokens / sum(len(b) for _, b in parts)
+    found = [own - other for own, other in zip(told[::2], told[1::2], strict=True)]
+    share = math.fsum(found) / -math.fsum(told[1::2])
+    return found, share, tokens / sum(len(after) for _, after in parts)
 
 
 async def measure(arguments: argparse.Namespace) -> None:
     pull(SMOLLM2, lambda text: print(text, file=sys.stderr))
     model = LocalModel("local", threads=arguments.threads)
-    print(f"{'language':<10}{'own beginning likelier':<28}{'gain in nats a token':<24}tokens a character")
+    print(
+        f"{'language':<10}{'own beginning likelier':<28}{'less surprise':<16}{'nats a token':<16}tokens a character"
+    )
     for language, given in texts(arguments.data, arguments.limit).items():
-        found, per_character = await gains(model, given)
+        found, less, per_character = await gains(model, given)
         share = wilson(sum(gain > 0 for gain in found), len(found))
         wins = f"{sum(gain > 0 for gain in found)} of {len(found)} [{share.low:.0%}, {share.high:.0%}]"
-        print(
-            f"{language:<10}{wins:<28}{math.fsum(found) / len(found):<24.2f}{per_character:.2f}", flush=True
-        )
+        gain = math.fsum(found) / len(found)
+        print(f"{language:<10}{wins:<28}{less:<16.1%}{gain:<16.2f}{per_character:.2f}", flush=True)
     await model.close()
 
 

@@ -6,7 +6,7 @@ document, with percentile intervals from resampling documents; the same for the 
 share of copied bigrams. Then how the criteria correlate with each other: on a small model they hardly differ.
 Needs `../shared/data`. A run that was stopped goes on where it was with the same --store.
 
-    python bench/quality.py [--limit 12] [--skip 0] [--all-criteria] [--sfres M] [--store FILE] [--data DIR] [--json]
+    python bench/quality.py [--limit 12] [--skip 0] [--all-criteria] [--variants] [--sfres M] [--store FILE] [--data DIR] [--json]
 """
 
 from __future__ import annotations
@@ -36,6 +36,8 @@ OTHERS = (
     "semantic-appropriateness",
     "understandability",
 )
+VARIANTS = {"relevance": "relevance-backward"}
+"""Rated criterion → the protocol that asks for it in the other direction."""
 MUST_REACH = {"coherence": 0.29, "consistency": 0.28, "fluency": 0.22, "relevance": 0.19}
 """The lower ends of the intervals that were measured for this model on 144 summaries."""
 RESAMPLES, SEED = 2000, 20260214
@@ -83,7 +85,7 @@ def judged(rows: list[Row], criteria: list[str], store: Path) -> dict[str, dict[
         done = adjudge.run(items, [f"gptscore/{name}" for name in criteria], "local", store=store)
     found: dict[str, dict[str, float | None]] = {name: {} for name in criteria}
     for result in done.results():
-        found[result.criterion][result.item] = result.value
+        found[result.protocol.partition("@")[0].removeprefix("gptscore/")][result.item] = result.value
     return found
 
 
@@ -130,7 +132,12 @@ def table(
     """For each rated criterion: the judge and the baselines, on the items that have a score."""
     told: dict[str, Any] = {}
     for name, criterion in rated.items():
-        kept = [row for row in rows if scores[criterion][row["id"]] is not None and name in row["human"]]
+        asked = [judge for judge in (criterion, VARIANTS.get(name)) if judge in scores]
+        kept = [
+            row
+            for row in rows
+            if name in row["human"] and all(scores[judge][row["id"]] is not None for judge in asked)
+        ]
         human = np.array([row["human"][name] for row in kept])
         groups = np.array([row["group"] for row in kept])
         words = [words_of(row["generated_response"]) for row in kept]
@@ -139,7 +146,10 @@ def table(
             for own, row in zip(words, kept, strict=True)
         ]
         columns = {
-            f"gptscore/{criterion}": np.array([scores[criterion][row["id"]] for row in kept], dtype=float),
+            **{
+                f"gptscore/{judge}": np.array([scores[judge][row["id"]] for row in kept], dtype=float)
+                for judge in asked
+            },
             "length": np.array([len(own) for own in words], dtype=float),
             "copied bigrams": np.array(copied),
         }
@@ -186,6 +196,9 @@ def main() -> None:
     )
     parser.add_argument("--limit", type=int, default=12, help="documents of summeval")
     parser.add_argument("--all-criteria", action="store_true", help="also the five that nobody has rated")
+    parser.add_argument(
+        "--variants", action="store_true", help="also in the other direction, which takes longer"
+    )
     parser.add_argument("--skip", type=int, default=0, help="documents of summeval to leave out before those")
     parser.add_argument(
         "--sfres", type=int, default=0, metavar="N", help="also N sentences made from dialogue acts"
@@ -200,10 +213,11 @@ def main() -> None:
         store = arguments.store or Path(folder) / "quality.db"
         rows = summeval(arguments.data, arguments.limit, arguments.skip)
         criteria = [*SUMMEVAL.values(), *(OTHERS if arguments.all_criteria else ())]
-        scores = judged(rows, criteria, store)
+        variants = list(VARIANTS.values()) if arguments.variants else []
+        scores = judged(rows, criteria + variants, store)
         told: dict[str, Any] = {
             "summeval": table(rows, SUMMEVAL, scores),
-            "between_criteria": between(scores),
+            "between_criteria": between({name: scores[name] for name in criteria}),
         }
         if arguments.sfres:
             rows = sfres(arguments.data, arguments.sfres)

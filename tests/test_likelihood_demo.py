@@ -6,9 +6,10 @@ import csv
 import gzip
 import json
 import math
-import os
+import signal
 import subprocess
 import sys
+import time
 import zipfile
 from collections import Counter
 from pathlib import Path
@@ -18,7 +19,9 @@ import pytest
 
 from adjudge.cli.demo import CRITERIA, data_folder
 from adjudge.cli.demo_figures import FAULTS, INTACT, MEASURES
-from adjudge.models.local.weights import SMOLLM2
+from adjudge.errors import AdjudgeError, ModelError
+from adjudge.models.local.weights import SMOLLM2, pull
+from adjudge.store import open_store
 from running import ROOT, Outcome, adjudge, ended, read_rows, started
 
 
@@ -183,15 +186,34 @@ def test_the_wheel_holds_what_the_demo_needs(tmp_path: Path) -> None:
     assert {f"adjudge/demo/{name}" for name in ("items.jsonl", "labels.csv", "likelihoods.jsonl.gz")} <= names
 
 
+def n_judged(store: Path) -> int:
+    try:
+        with open_store(store, write=False) as opened:
+            return opened.totals(opened.run("last")).judged
+    except AdjudgeError:
+        return 0  # not begun yet
+
+
 @pytest.mark.slow
-def test_the_embedded_model_gives_what_was_recorded(tmp_path: Path) -> None:
+def test_the_embedded_model_gives_what_was_recorded_also_when_it_was_interrupted(tmp_path: Path) -> None:
     pytest.importorskip("xllamacpp", reason="the extra `local` is not installed")
-    if not SMOLLM2.path.exists():
-        pytest.skip("the weights are not in the cache (adjudge models pull smollm2-135m)")
-    environment = {"ADJUDGE_THREADS": os.environ.get("ADJUDGE_THREADS", "2")}
-    live = demo(tmp_path, "--limit", "6", "--json", **environment).json
+    try:
+        pull(SMOLLM2, lambda _text: None)
+    except ModelError as error:
+        pytest.skip(f"the weights cannot be had: {error}")
+    first = started("demo", "--limit", "6", "--json", cwd=tmp_path)
+    deadline = time.monotonic() + 120
+    while n_judged(tmp_path / "adjudge-demo.db") < 5 and time.monotonic() < deadline:
+        time.sleep(0.2)
+    first.send_signal(signal.SIGINT)
+    stopped = ended(first)
+    assert stopped.code == 130, stopped.err
+    assert "give the same command" in stopped.err
+    again = demo(tmp_path, "--limit", "6", "--json")
+    assert "goes on" in again.err
+    live = again.json
     recorded = demo(tmp_path, "--limit", "6", "--json", "--recorded").json
-    assert (live["is_recorded"], recorded["is_recorded"]) == (False, True)
+    assert (live["n_failed"], live["is_recorded"], recorded["is_recorded"]) == (0, False, True)
     for system, cells in live["systems"].items():
         for name, cell in cells.items():
             # Another processor rounds in another way.

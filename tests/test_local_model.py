@@ -565,21 +565,41 @@ def test_the_limit_of_the_process_counts_as_memory() -> None:
     ],
     ids=["tag", "marker", "json", "first_line", "label"],
 )
-@pytest.mark.parametrize("estimator", ["parsed", "probability"])
 @pytest.mark.embedded
 def test_a_prompted_protocol_gets_a_score_from_the_embedded_judge_and_the_run_says_what_that_is_worth(
-    weights: Path, tmp_path: Path, protocol: str, fields: dict[str, str], estimator: str
+    weights: Path, tmp_path: Path, protocol: str, fields: dict[str, str]
 ) -> None:
     items = tmp_path / "items.jsonl"
     items.write_text(json.dumps({"id": "1", **fields}) + "\n", encoding="utf-8")
     rubric = ROOT / "examples" / "tact.toml" if protocol.startswith("prometheus") else None
     done = adjudge.run(
-        items, protocol, f"local:{weights}", store=tmp_path / "a.db", rubric=rubric, reask=False, estimator=estimator
+        items, protocol, f"local:{weights}", store=tmp_path / "a.db", rubric=rubric, reask=False
     )  # fmt: skip
     (result,) = done.results()
-    assert (result.status, result.estimator) == ("ok", estimator)
+    assert (result.status, result.estimator) == ("ok", "parsed")
     assert result.value is not None
     assert any("does not follow rubrics" in text for text in done.adjustments)
+
+
+@pytest.mark.embedded
+def test_the_expected_score_is_of_the_models_own_probabilities_and_fails_where_they_are_elsewhere(
+    weights: Path, tmp_path: Path
+) -> None:
+    items = tmp_path / "items.jsonl"
+    items.write_text(json.dumps({"summary": "It is good.", "reviews": "Good."}) + "\n", encoding="utf-8")
+    done = adjudge.run(
+        items, "opinion-summary/fluency", f"local:{weights}", store=tmp_path / "a.db", reask=False, estimator="probability"
+    )  # fmt: skip
+    from adjudge.store import open_store
+
+    with open_store(tmp_path / "a.db", write=False) as store:
+        (judged,) = store.judgments(store.run(done.name))
+    assert judged.judgment is not None
+    (score,) = judged.judgment.scores
+    assert score.estimator == "probability"
+    assert score.distribution is not None
+    assert score.caught_mass == pytest.approx(math.fsum(score.distribution.values()))
+    assert (score.value is not None) == (score.status == "ok") == ((score.caught_mass or 0.0) >= 0.5)
 
 
 @pytest.mark.parametrize(

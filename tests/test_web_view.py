@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sqlite3
 import time
 from html import unescape
 from pathlib import Path
@@ -69,7 +70,7 @@ def examples(tmp_path_factory: pytest.TempPathFactory) -> Browser:
 
 
 def items_on(page: str) -> list[str]:
-    return re.findall(r'<th scope="row"><a href="/item[^"]*"><bdi>([^<]*)</bdi>', page)
+    return re.findall(r'<th scope="row"[^>]*><a href="/item[^"]*"><bdi>([^<]*)</bdi>', page)
 
 
 def total_on(page: str) -> int:
@@ -139,6 +140,40 @@ def test_a_filter_finds(browser: Browser, query: str, wanted: list[str]) -> None
     assert total_on(page) == len(wanted)
 
 
+@pytest.mark.parametrize(
+    "query", ["q=answer", "q=ANSWER+number+1", "q=r+1&sort=-score", "q=ma&system=a&sort=item", "q=0", "q=zq"]
+)
+def test_a_frequent_text_is_found_as_a_rare_one_is(
+    browser: Browser, query: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from adjudge.web import listing
+
+    rare = items_on(browser.get(f"/items?run=first&{query}").text)
+    monkeypatch.setattr(listing, "FREQUENT", 0)
+    assert items_on(browser.get(f"/items?run=first&{query}").text) == rare
+    monkeypatch.setattr(listing.Listing, "_query", lambda *_: None)
+    assert items_on(browser.get(f"/items?run=first&{query}").text) == rare
+
+
+def test_pages_of_a_frequent_text_follow_each_other_to_the_end(
+    browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from adjudge.web import listing, view_items
+
+    monkeypatch.setattr(listing, "FREQUENT", 0)
+    monkeypatch.setattr(listing, "ROWS_ON_A_PAGE", 8)
+    monkeypatch.setattr(view_items, "ROWS_ON_A_PAGE", 8)
+    seen, url = [], "/items?run=first&q=answer&sort=-score"
+    while url:
+        page = browser.get(url).text
+        seen.append(items_on(page))
+        following = re.search(r'rel="next" href="([^"]*)"', page)
+        url = unescape(following[1]) if following else ""
+    assert [len(part) for part in seen] == [8, 8, 4]
+    assert len({name for part in seen for name in part}) == 20
+    assert "of many" in browser.get("/items?run=first&q=answer").text
+
+
 def test_scores_are_sorted_both_ways_and_failures_come_last(browser: Browser) -> None:
     up = items_on(browser.get("/items?run=first&sort=score").text)
     down = items_on(browser.get("/items?run=first&sort=-score").text)
@@ -173,7 +208,7 @@ def test_next_and_before_go_through_the_list_as_it_was_filtered_and_sorted(brows
     for query in ("sort=-score&system=a", "sort=score", "q=answer&sort=-item", "", "sort=-status"):
         listed = browser.get(f"/items?run=first&{query}").text
         names = items_on(listed)
-        url = unescape(re.findall(r'<th scope="row"><a href="(/item[^"]*)"', listed)[0])
+        url = unescape(re.findall(r'<th scope="row"[^>]*><a href="(/item[^"]*)"', listed)[0])
         seen = []
         while url:
             page = browser.get(url).text
@@ -384,3 +419,41 @@ def test_recorded_replies_of_the_examples_are_all_marked(tmp_path: Path) -> None
     browser = Browser(store)
     for number in range(len(read_rows(EXAMPLES / "products.jsonl"))):
         assert "read on the rung" in browser.get(f"/item?run=p&n={number}").text
+
+
+def test_the_attack_cases_of_names_and_queries_find_nothing_and_break_nothing(
+    attacks: list[dict[str, str]], browser: Browser
+) -> None:
+    from urllib.parse import urlencode
+
+    payloads = [case["payload"] for case in attacks if case["layer"].startswith(("L6", "L7", "L8"))]
+    assert len(payloads) > 10
+    for text in payloads:
+        for query in ({"run": text}, {"run": "first", "n": text}):
+            assert browser.get(f"/item?{urlencode(query)}").status == 404
+        wild = {
+            "run": "first",
+            "q": text,
+            "system": text,
+            "status": text,
+            "flag": text,
+            "sort": text,
+            "page": text,
+        }
+        answered = browser.get(f"/items?{urlencode(wild)}")
+        assert answered.status == 200
+        assert items_on(answered.text) == []
+    assert total_on(browser.get("/items?run=first").text) == 20
+
+
+def test_a_folder_without_room_is_a_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = judged(tmp_path, [answer(1)], [said(1, "[RESULT] 3")])
+    browser = Browser(store)
+
+    def full(*_: object) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    monkeypatch.setattr(RunIndex, "_write", full)
+    answered = browser.get("/items?run=first")
+    assert answered.status == 404
+    assert "TMPDIR" in answered.text

@@ -20,6 +20,9 @@ LABEL = 2
 PART = 1
 """The label of one criterion among possibly several: "Coherence:"."""
 
+BOX = 0
+"""A box around a result, which may be the task's: \\boxed{4}."""
+
 MOST_MARKS = 2_000
 """No judge marks its answer more often; what comes later is not looked at."""
 
@@ -44,6 +47,15 @@ _NOT_AN_ANSWER = re.compile(
     r"deduct(?:ed|ions?)|penalt(?:y|ies)|errors|mistakes|example|(?<!on\sa\s)scale|range|index|id|count|number|version|position|rank|year|date|page|"
     r"line|step|length|words?|tokens?|human|f1|bleu|rouge|credit)\b|满分|滿分|最高|最低|之前|扣分|만점|감점|이전|置信|信心|신뢰"
 )
+_COUNTED = re.compile(
+    # Part labels only: "for this reason the score: 4" is one of a score.
+    r"\b(?:strengths?|weakness(?:es)?|pros|cons|reasons?|issues?|problems?|faults?|lost|missed|found|priority|severity|temperature|improvements?|"
+    r"suggestions?|recommendations?|findings|observations?|notes?|steps?|time|day|chapter|section|question|item|figure|table|"
+    r"sources?|references?|citations?|examples?|instructions?|facts?|claims?|sentences?|paragraphs?)\b"
+    r"|优点|缺点|不足|理由|原因|建议|장점|단점|이유|개선|참고|参考答案|标准答案|正确答案"
+    r"|(?:'s|\b(?:student|reference|expected|correct|actual|true|ground|gold|right))\b[^\n]{0,24}\b(?:answer|result|solution|output|value|response)\b"
+)
+"""Labels of what a judge counts, numbers or quotes, and of somebody else's result."""
 _PLAIN = frozenset(
     "the a an this that its your our so therefore thus hence and is given here here's i give it would assistant assistant's "
     "response response's summary summary's answer answer's numeric numerical integer result evaluation quality for of".split()
@@ -68,7 +80,7 @@ def _hard(words: tuple[str, ...]) -> re.Pattern[str]:
         r"\[\[(?=[^\[\]\n]{1,40}\]\])"
         rf"|\[(?:(?:final|overall|my)[\s_])?(?:{either})s?(?:\s?\][:\s]{{0,4}}|[:\s]{{1,3}})"
         rf"|<(?:(?:final|overall)[\s_-])?(?:{either})s?\s{{0,4}}>"
-        r"|\\boxed\{"
+        r"|\\boxed\{(?:\\(?:text|mathrm|mathbf|textbf)\{)?"
         rf"|【(?:最终|最終|总|综合|최종|final\s)?(?:{either})】[:\s]{{0,4}}"
     )
 
@@ -87,6 +99,7 @@ _AFTER_LABEL = (
     r"(?::|=|->|→|\||\s[-–—]\s|[-–—]\s{1,2})"
 )
 _COLON = re.compile(r":[ \t]*+(?:\n[ \t]*+){0,2}(?=[0-9\"'`(])")
+_LATER_LABEL = re.compile(r"[.;,|][ \t]{0,2}([^\W\d_][^\n.;,|:]{1,30})$")
 _KEY = re.compile(r"[\"']([^\"'\n:]{1,40})[\"']\s{0,4}:\s{0,4}")
 
 
@@ -96,7 +109,8 @@ def hard_marks(text: str, words: tuple[str, ...]) -> list[Mark]:
         return []
     found: list[Mark] = []
     for match in _hard(words).finditer(text):
-        found.append(Mark(match.start(), match.end(), ANSWER))
+        is_box = text[match.start()] == "\\"
+        found.append(Mark(match.start(), match.end(), BOX if is_box else ANSWER))
         if len(found) >= MOST_MARKS:
             break
     return found
@@ -125,6 +139,11 @@ def part_labels(text: str) -> list[Mark]:
         line = before[before.rfind("\n") + 1 :]
         if 0 < len(line) <= 48 and ":" not in line:
             found.append(Mark(colon.start() - len(line), colon.end(), _rank_of_part(line)))
+        elif found and text.find("\n", found[-1].at, colon.start()) < 0:
+            # One label behind the other on a line: "Content: 2/5. Style: 4/5."
+            label = _LATER_LABEL.search(line)
+            if label:
+                found.append(Mark(colon.start() - len(label[1]), colon.end(), _rank_of_part(label[1])))
         if len(found) >= MOST_MARKS:
             break
     if '":' in text or "':" in text or '" :' in text:
@@ -134,7 +153,7 @@ def part_labels(text: str) -> list[Mark]:
 
 
 def _rank_of_part(label: str) -> int:
-    if _NOT_AN_ANSWER.search(label):
+    if _NOT_AN_ANSWER.search(label) or _COUNTED.search(label):
         return 0
     return ANSWER if len(label) < 24 and _FINAL.search(label) else PART
 

@@ -31,6 +31,7 @@ _WORD = r"(?:(?:zero|one|two|three|four|five|six|seven|eight|nine|ten)\b|[零〇
 
 _BLOB = re.compile(r"[0-9][0-9]*+(?:[.,:/_~–—−-][0-9]++)*+")
 _PLAIN = re.compile(r"([0-9]++(?:\.[0-9]++)?+)(?:/([0-9]++(?:\.[0-9]++)?+))?+")
+_POINT_FIRST = re.compile(r"\.[0-9]{1,6}(?![0-9.,:/])")
 _THOUSANDS = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})++")
 _WORD_AT = re.compile(_WORD, re.I)
 _CJK_DECIMAL = re.compile(
@@ -46,6 +47,12 @@ _TOP_AFTER = re.compile(
     # On one line: the next one may begin with "Of the 3 points, …".
     rf"[ \t]{{0,2}}{_UNIT}?+[ \t]{{0,2}}(?:/|out\s{{1,2}}of|of)\s{{0,2}}"
     rf"(?:an?\s|the\s)?(?:possible\s|total\s|maximum\s|max\s|full\s)?(?:of\s)?({_DIGITS}|{_WORD})",
+    re.I,
+)
+_TOP_IN_WORDS = re.compile(
+    rf"[ \t]?\([ \t]?(?:out\s)of\s(?:an?\s|the\s)?({_DIGITS}|{_WORD})"
+    rf"|[ \t]{{1,2}}{_UNIT}?+[ \t]?(?:on|in)\s(?:an?|the|this|your|our)\s(?:scale\s(?:of|from)\s(?:(?:{_DIGITS}|{_WORD})\s?(?:-|–|—|~|to)\s?)?({_DIGITS}|{_WORD})"
+    rf"|(?:{_DIGITS}\s?(?:-|–|—|~|to)\s?)?({_DIGITS}|{_WORD})(?:[-\s]points?)?\s(?:likert\s)?scale)",
     re.I,
 )
 _FULL_MARKS_AFTER = re.compile(
@@ -69,6 +76,9 @@ _UNFINISHED_SUM = re.compile(
     rf"\s?{_UNIT}?+\s?(?:\+\s?[0-9]|(?:plus|minus)\s[0-9]|[-−–]\s?{_DIGITS}\s?{_UNIT})"
 )
 _SCALE_NAME = re.compile(r"\s?(?:分制|점\s?(?:만점|척도)|points?\s(?:scale|rating|likert|system))")
+_BOUND_AFTER = re.compile(
+    rf"\s?{_UNIT}?+\s?(?:or\s(?:higher|above|more|better|over|lower|below|less|fewer|under)\b|이상|이하|미만|초과|及?以上|及?以下)"
+)
 _RANGE_AFTER = re.compile(
     rf"[ \t]{{0,2}}{_UNIT}?+[ \t]{{0,2}}(?:[-–—~−～]|to\b|or\b|and/or\b|through\b|到|至|或者?|에서|부터|이?나)\s{{0,2}}({_DIGITS}|{_WORD})",
     re.I,
@@ -107,7 +117,7 @@ def number_at(text: str, at: int) -> Number | None:
     if text.startswith(("-", "−", "+"), at):
         sign = 1.0 if text[at] == "+" else -1.0
         at += 1
-    number = _digits_at(text, at) or _word_at(text, at) or _stars_at(text, at)
+    number = _digits_at(text, at) or _word_at(text, at) or _stars_at(text, at) or _fraction_at(text, at)
     if number is None:
         return None
     if sign < 0:
@@ -142,6 +152,8 @@ def _stands_free(text: str, at: int) -> bool:
     before = text[at - 1]
     if before in "_.,$€£¥₩#^\\/&@" or (before.isalpha() and before < "\u2e80"):
         return before == "." and text[max(0, at - 3) : at] == "..."
+    if text.endswith(("out of ", "out of the ", "out of a "), max(0, at - 11), at):
+        return False
     if before in "-−" or text.endswith(("满分", "满分为", "满分是", "滿分"), max(0, at - 4), at):
         return False
     if before in "–—~" and at > 1 and text[at - 2].isalnum():
@@ -183,6 +195,14 @@ def _word_at(text: str, at: int) -> Number | None:
     return _with_tail(text, number)
 
 
+def _fraction_at(text: str, at: int) -> Number | None:
+    """A decimal without its zero: ".7"."""
+    digits = _POINT_FIRST.match(text, at) if text.startswith(".", at) else None
+    if digits is None:
+        return None
+    return _with_tail(text, Number(float(digits[0]), at, digits.end(), digits.end()))
+
+
 def _stars_at(text: str, at: int) -> Number | None:
     """As many as there are full stars; empty ones beside them say how many there could have been."""
     stars = _STARS.match(text, at)
@@ -214,14 +234,15 @@ def _with_tail(text: str, number: Number) -> Number | None:
         return number._replace(top=100.0, until=percent.end())
     if number.top is not None:
         return _with_unit(text, number)
-    top = _TOP_AFTER.match(text, end) or _FULL_MARKS_AFTER.match(text, end)
+    top = _TOP_AFTER.match(text, end) or _FULL_MARKS_AFTER.match(text, end) or _TOP_IN_WORDS.match(text, end)
     if top:
-        most = top[1] or top[2]
-        return number._replace(top=_value(most), until=top.end(), unit=True)
+        return number._replace(top=_value(top[top.lastindex or 1]), until=top.end(), unit=True)
+    if _BOUND_AFTER.match(text, end):
+        return None
     if _UNFINISHED_SUM.match(text, end) or _SCALE_NAME.match(text, end):
         return None
     upper = _RANGE_AFTER.match(text, end)
-    if upper and (_value(upper[1]) > number.value or upper[0].strip()[0].isalpha()):
+    if upper and (_value(upper[1]) >= number.value or upper[0].strip()[0].isalpha()):
         return None
     return _with_unit(text, number)
 

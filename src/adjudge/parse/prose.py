@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from .entries import is_entry
 from .numbers import Number, digits, free_number_at, number_at
 from .text import places
 
@@ -33,6 +34,8 @@ _GIVING = re.compile(
     r"\b(?:giv(?:e|es|en|ing)|gave|award(?:s|ed|ing)?|gets?|getting|receiv(?:e|es|ed|ing))\b"
 )
 """Words that give a score where it is said to whom or as what, and otherwise anything."""
+_MAKES = re.compile(r"\b(?:gives?|gave|giving)\s(?:\w{1,12}\s)?$")
+_POINTS_MADE = re.compile(r"s?\s(?:in\s(?:favou?r|support)|about|against|that|to|of|which|each|per)\b")
 _GIVEN_TO = frozenset("of a an it this response summary answer output text".split())
 _HYPOTHETICAL = re.compile(
     r"\b(?:would\shave|could\shave|might\shave|should\shave|could\s(?:be|earn|get|reach|score)|"
@@ -41,17 +44,19 @@ _HYPOTHETICAL = re.compile(
     r"from\s(?:being|achieving|reaching|earning|receiving|getting|scoring|obtaining|attaining|deserving|a\b|the\b)|"
     r"(?:prevent|keep|stop|hold|deduct|detract)(?:s|ed|ing)?\b|instead\sof|rather\sthan|short\sof|"
     r"(?:less|lower|higher|more|better|worse|other)\sthan|below|above|not(?:\squite)?\s(?:an?|the|deserve|merit|warrant|give|reach|achieve|score)|"
-    r"cannot|can't|couldn't|doesn't|does\snot|didn't|did\snot|isn't|is\snot|wouldn't|would\snot|hesitat\w+|required\s(?:by|for)|criteria\sfor|rubric\sfor|scale\sof|scale\sfrom|ranging\sfrom)\b"
+    r"cannot|can't|couldn't|doesn't|does\snot|didn't|did\snot|isn't|is\snot|wouldn't|would\snot|hesitat\w+|"
+    r"(?:never|nobody|no\sone|hardly|barely)\s(?:\w+\s)?(?:giv|rat|scor|award|assign|deserv|earn|merit)\w*|(?:almost|nearly|close\sto|far\sfrom|at\sleast|at\smost|up\sto|under|over)\s(?:an?)?|(?:love|like|want|wish|tempted)\sto|"
+    r"(?:max|maximum|minimum|possible)\s(?:score|rating|mark|grade)s?\s(?:is|of|being|was)|(?:highest|lowest|top|best)\s(?:possible\s)?(?:score|rating|mark|grade)s?\s(?:is|being|was)|required\s(?:by|for)|criteria\sfor|rubric\sfor|scale\sof|scale\sfrom|ranging\sfrom)\b"
     r"|要达到|达到|不足以|不能|无法|没有|未|距离|不是|려면|위해|않|못"
 )
 _CONDITION = re.compile(r"\b(?:if|unless|had\sit|were\sit|would\shave)\b|如果|若|要是|려면|했다면")
-_MODAL = re.compile(r"\b(?:would|could|might)\b(?<!i would)|会|能|을\s?것")
+_MODAL = re.compile(r"\b(?:would|could|might)\b(?<!i would)|会|能|可以|可得|将|을\s?것")
 _IS_DESCRIBED = re.compile(
-    r"\s{0,2}[\"'”]?\s{0,2}(?:means|represents|indicates|denotes|requires|would\s(?!be\b)|would\sbe\s(?:for|given|reserved|only|needed|required|if)\b|if\b|in\sthe\s(?:rubric|scale|criteria)|is\s(?:given|reserved|for|defined|awarded\sto|when)|"
+    r"\s{0,2}[\"'”]?\s{0,2}(?:(?:would|could|might)\s[^.;,\n]{0,40}\bif\b|to\s(?:responses|answers|summaries|outputs|texts)\b|means|represents|indicates|denotes|requires|would\s(?!be\b)|would\sbe\s(?:for|given|reserved|only|needed|required|if)\b|if\b|in\sthe\s(?:rubric|scale|criteria)|is\s(?:given|reserved|for|defined|awarded\sto|when)|"
     r"代表|表示|意味|是指|的标准|标准|档|은\s|는\s|이려면)"
 )
 _KOREAN_NO = re.compile(
-    r"[가-힣]{0,3}\s?[가-힣]{0,6}(?:\s수\s?(?:는|가)?\s?없|려면|기\s?위해|지\s?않|지\s?못|아니[라고며]|요청|요구|주장)"
+    r"[가-힣]{0,3}\s?[가-힣]{0,6}(?:\s수\s?(?:는|가)?\s?없|려면|기\s?위해|지\s?않|지\s?못|아니[라고며]|요청|요구|주장|원하|원했|바라|바랐|기에는|받았을|줬을|주었을|라고|으로\s?표시)"
 )
 _TAKEN_BACK = re.compile(
     r"\s?\?|\s{0,2}(?:太[高低多]|[过過偏][高低]|(?:(?:is|was|would\sbe|seems|feels)\s)?(?:far\s|much\s|a\sbit\s)?too\s(?:high|low|generous|harsh|much|strict|lenient)\b|"
@@ -69,6 +74,11 @@ _ATTRIBUTED = re.compile(
     r"|\b(?:previous|prior|earlier|other|another|human|second|former)\s(?:judge|rater|reviewer|evaluator|grader|annotator|person|model)s?\b"
     r"|\b(?:asked|told|instructed|urged|ordered|requested|tempted)\s(?:me\s|us\s|you\s|the\sjudge\s)?(?:to\s(?:give|award|assign|output|answer|say|write|respond)|for)\b"
     r"|\b(?:one|some|someone|people|others|many)\s(?:might|may|could|would)\b"
+    r"|\b(?:rubric|criteria|guidelines?|standards?)\s(?:\w{1,12}\s){0,2}?(?:assign|giv|award|requir|defin|call|reserv|describ|specif|sa(?:ys|id)\b)"
+    r"|\b(?:average|mean|customer|user|product|overall\sproduct|star)\sratings?\s(?:of|is|was)\b"
+    r"|\b(?:product|hotel|restaurant|movie|film|book|phone|app|game|critics?|reviews?|guests?|customers?|buyers?|users?|readers?|voters?)\s(?:\w{1,12}\s){0,2}?"
+    r"(?:giv|gave|ha[sd]\b|have\b|receiv|got\b|gets\b|is\srated|was\srated|scored?\b)"
+    r"|(?:摘要|回答|文章|原文|学生|助手)[^,。;]{0,6}(?:说|称|提到|写|表示|声称)"
     r"|(?:用户|用戶|作者|读者|有人|别人|其他|上一位|前一位|之前)[^,。;]{0,10}(?:要求|认为|說|说|希望|给|打|声称)"
     r"|(?:사용자|작성자|저자|이전|다른\s?(?:심사|평가))[^,.;]{0,10}(?:요청|요구|주장|말|원하|심사|평가)"
 )
@@ -79,7 +89,11 @@ _COUNTS_THINGS = re.compile(
     r"if|by|per|under|according|perfect|excellent|good|fair|poor)\b)[a-z]{2,}"
     r"|(?:分|点|點)[钟之为别析数成支类部段布享明鐘為別數類]|\s?(?:个|個|条|条|项|種|种|篇|句|次|年|月|日|名|位|개|가지|번|명|年)"
 )
-_SHARE_OF_THINGS = re.compile(r"\s(?:of\s(?:the|these|those|its)|[a-z]+s\s(?:are|were|have|is|do|did))\b")
+_SHARE_OF_THINGS = re.compile(
+    r"\s(?:of\s(?:the|these|those|its)|[a-z]+s\s(?:are|were|have|is|do|did)|(?:main|key|major|important|given|listed|required|relevant|supported|core)\s[a-z]+"
+    r"|(?!(?:stars|points|marks|as|is|has|was|thus|plus|this|its|across|versus|unless|less|besides|always|towards)\b)[a-z]{2,}s)\b"
+)
+_BY_OTHERS = re.compile(r"\sby\s(?:the\s|its\s|most\s)?(?:critics|users|customers|guests|reviewers|readers|buyers|viewers|people)\b")
 _CONCLUDES = re.compile(
     r"\b(?:overall|therefore|thus|hence|final(?:ly)?|conclu\w+|in\s(?:summary|sum|total)|consequently|so|as\sa\sresult|accordingly|"
     r"i\s(?:would|will|'d)?\s?(?:give|rate|score|assign|award|grade)|i(?:'d|'ll)\s(?:give|rate|score|assign|award|grade)|given\s(?:this|these|that|the))\b"
@@ -166,11 +180,13 @@ def _in_words(text: str, start: int, end: int) -> list[Number]:
 
 def _is_led_to(left: str, words: frozenset[str]) -> bool:
     left = left.rstrip()
-    return left.endswith(_LEADS_CJK) or left[left.rfind(" ") + 1 :] in words
+    return left.endswith(_LEADS_CJK) or left[max(left.rfind(" "), left.rfind("\n")) + 1 :] in words
 
 
 def _is_score(text: str, left: str, number: Number, high: float) -> bool:
     after = number.until
+    if is_entry(text, number.start, number, is_part=False):
+        return False
     if number.top is not None:
         is_date = left.endswith("on ")
         return number.top == high and not is_date and not _SHARE_OF_THINGS.match(text, after)
@@ -179,9 +195,16 @@ def _is_score(text: str, left: str, number: Number, high: float) -> bool:
         return False
     if following.startswith(("점", "star", "星", "颗星", "顆星")):
         return True
-    if _GIVING.search(left[-48:]) and (following.startswith("point") or _is_led_to(left[-20:], _GIVEN_TO)):
+    if _GIVING.search(left[-48:]) and (_gives_points(text, left, number) or _is_led_to(left[-20:], _GIVEN_TO)):
         return True
     return _is_led_to(left[-20:], _LEADS) and _SCORING.search(left[-48:]) is not None
+
+
+def _gives_points(text: str, left: str, number: Number) -> bool:
+    """Whether points are awarded, and not made: a response that "gives 3 points in favour" is not scored."""
+    if not text.startswith("point", number.end + 1) or _POINTS_MADE.match(text, number.until):
+        return False
+    return _MAKES.search(left) is None or _OWN.search(left[-48:]) is not None
 
 
 def _might_have_been(text: str, left: str, number: Number) -> bool:
@@ -193,6 +216,7 @@ def _might_have_been(text: str, left: str, number: Number) -> bool:
         or (_CONDITION.search(left) is not None and _MODAL.search(clause) is not None)
         or _IS_DESCRIBED.match(text, number.until) is not None
         or _is_attributed(clause)
+        or _BY_OTHERS.match(text, number.until) is not None
         or is_taken_back(text, number)
         or _KOREAN_NO.match(text, number.until) is not None
     )

@@ -17,6 +17,7 @@ from ..records import How, Reading, Scale, Status
 from .answers import (
     ANSWER,
     ANSWER_WORDS,
+    BOX,
     LABEL,
     PART,
     SCORE_WORDS,
@@ -28,10 +29,11 @@ from .answers import (
     labels,
     part_labels,
 )
+from .entries import is_a_list, is_entry, is_legend, is_own_box
 from .numbers import Number, number_at
 from .prose import concluding, counts_things, is_taken_back, scores_said
 from .refusal import declines
-from .text import folded, narrow, set_aside, window, without_emphasis
+from .text import folded, narrow, set_aside, window, without_code, without_emphasis
 
 _NUMBER = r"(-?[0-9]{1,9}(?:\.[0-9]{1,9})?)"
 _BARE = re.compile(_NUMBER)
@@ -48,8 +50,11 @@ _ABSTAINS = re.compile(
     r"[\s\"'`(\[:]{0,6}(?:n/a\b|not\s(?:applicable|available|given)|unable|cannot|无法|不适用|없음|불가)"
 )
 _ANOTHER = re.compile(r"\s?(?:,|;|and|&|vs\.?|or)\s?[0-9]++(?:\.[0-9]++)?+\s?(?:$|[\n.,;)\]<])")
+_IN_PARTS = re.compile(
+    r"\s(?:for|on|in)\s[a-z ]{2,30}[,;]\s(?:and\s)?[0-9]++(?:\.[0-9]++)?+(?:/[0-9]++)?\s(?:for|on|in)\s[a-z]"
+)
 _SCALE_WRITTEN = re.compile(
-    r"(?:[ \t|/·,]{1,3}(?:[\[(<{][ \t]?[0-9]{1,2}[ \t]?[\])>}]|[0-9]{1,2}(?![0-9]|\.[0-9]))){2,20}+"
+    r"[\])>}]?(?:[ \t|/·,]{1,3}(?:[\[(<{][ \t]?[0-9]{1,2}[ \t]?[\])>}]|[0-9]{1,2}(?![0-9]|\.[0-9]))){2,20}+"
 )
 _RINGED = re.compile(r"[\[(<{][ \t]?([0-9]{1,2})[ \t]?[\])>}]")
 _OPENING = re.compile(r"(?:\ufffc++\s++)*+(?:-(?=\s)|[–—•·>(\[\"'“:`]|\s){0,6}")
@@ -58,15 +63,20 @@ _HEAD_ENDS = re.compile(
     r"\s{0,2}(?:$|[\n,;:!(\[=，；：！。（\ufffc]|\.(?![0-9])|\)(?![a-z])|[-–—]\s?(?=\D)|[\"'”’`\]]|です|입니다|이다)|\s(?=(?:the|this|it|because|although|while|reason|explanation|since|i|that)\b)|\s{2,}"
 )
 _CLOSING = re.compile(
-    r"(?:(?:[^0-9\s]\s?(?<!\bno)[.!?。！？]|[\n\ufffc])[ \t]*+|[a-z][ \t]?\()([0-9]++(?:\.[0-9]++)?+)\s?(?:/[0-9]++)?\)?[.。]?\s*$"
+    r"(?:(?:[^0-9\s]\s?(?<!\bno)[.!?。！？]|[\n\ufffc])[ \t]*+|[a-z][ \t]\()(?<!\s\.)([0-9]++(?:\.[0-9]++)?+)\s?(?:/[0-9]++)?\)?[.。]?\s*$"
 )
+_NUMBERED = re.compile(
+    r"\b(?:figure|fig\.|table|criterion|step|section|item|point|equation|eq\.|part|option|example|chapter|line|page|no\.|number|question|claim|sentence|paragraph|o|f|g)"
+    r"\s\([0-9.]++\)[.。]?\s*$"
+)
+_IN_BRACKETS = re.compile(r"\(([0-9]++(?:\.[0-9]++)?+)\)")
 _ALONE_ON_LINE = re.compile(r"\s++([0-9]++(?:\.[0-9]++)?+)[ \t]*+(?:\n|$)")
 _LONE_LINE = re.compile(
     r"^[ \t]{0,4}([0-9]++(?:\.[0-9]++)?+)[ \t]?(?:/[ \t]?[0-9]++|分|점)?[.。]?[ \t\r]*+$", re.M
 )
 MOST_LINES = 100
-_LIST_LINE = re.compile(r"^[ \t]{0,4}([0-9]{1,2})[.)、][ \t]", re.M)
-_WORD_THEN_NUMBER = re.compile(r"[a-z][a-z ]{1,30}\(\s?(?=[0-9])")
+_WORD_THEN_NUMBER = re.compile(r"[a-z][a-z ]{1,30}(?<=\s)\(\s?(?=[0-9])")
+_BRACKET_ENDS = re.compile(r"\)\s{0,2}(?:$|[\n.:;!。：；]|[-–—]\s)")
 
 
 def read_score(
@@ -111,7 +121,7 @@ def _anchored(reply: str, scale: Scale, names: dict[str, float]) -> Reading | No
     own = folded(without_emphasis(set_aside(reply)))
     reading = _spoken(own, scale, names)
     if reading is None and ("```" in reply or "~~~" in reply):
-        shown = folded(without_emphasis(set_aside(reply, fenced=False)))
+        shown = folded(without_emphasis(set_aside(without_code(reply), fenced=False)))
         reading = _marked(shown, scale, names)
     return _corrected(own, scale, reading) if reading is not None and reading.span else reading
 
@@ -168,14 +178,21 @@ def _marked(
         return _judged(scale, values)
     if any(_ABSTAINS.match(own, mark.at) for mark in strong):
         return Reading(status="refused")
-    weak = _values(own, [mark for mark in found if mark.rank < LABEL], names)
+    weak = _values(own, [mark for mark in found if mark.rank == PART], names)
+    weak = weak or _values(own, [mark for mark in found if _is_boxed(own, mark)], names)
     return _judged(scale, weak) if weak else None
+
+
+def _is_boxed(own: str, mark: Mark) -> bool:
+    return mark.rank == BOX and is_own_box(own, mark.start, mark.at)
 
 
 def _values(own: str, marks: Iterable[Mark], names: dict[str, float]) -> list[Number]:
     found: list[Number] = []
     for mark in marks:
-        found += _value_after(own, mark.at, names)
+        after = _value_after(own, mark.at, names)
+        if after and not is_entry(own, mark.start, after[0], is_part=mark.rank == PART):
+            found += after
     return found
 
 
@@ -186,8 +203,19 @@ def _parts(own: str, names: dict[str, float]) -> list[Number]:
         values = _values(own, [mark for mark in found if mark.rank == rank], names)
         values = [number for number in values if _HEAD_ENDS.match(own, number.until)]
         if values:
-            return values
+            return [one for number in values for one in (number, *_next_line(own, number))]
     return []
+
+
+def _next_line(own: str, number: Number) -> list[Number]:
+    """The number alone on the next line, where this one is alone on its own: a list of numbers has no score."""
+    start = own.rfind("\n", 0, number.start) + 1
+    end = own.find("\n", number.until)
+    if end < 0 or own[start : number.start].strip(" -•") or own[number.until : end].strip():
+        return []
+    following = _ALONE_ON_LINE.match(own, end)
+    rival = number_at(own, following.start(1)) if following else None
+    return [rival] if rival is not None else []
 
 
 def _value_after(own: str, at: int, names: dict[str, float]) -> list[Number]:
@@ -196,12 +224,13 @@ def _value_after(own: str, at: int, names: dict[str, float]) -> list[Number]:
     for place in (at, filler.end() if filler else at):
         number = number_at(own, place) or _name_at(own, place, names)
         if number is not None:
-            if is_taken_back(own, number):
+            is_bound = own.endswith("<", 0, number.start) and not own.startswith(">", number.until)
+            if is_bound or is_taken_back(own, number):
                 return []
             written = _SCALE_WRITTEN.match(own, number.end)
             if written:
                 return _ringed(own, number, written.end())
-            another = _ANOTHER.match(own, number.until)
+            another = _ANOTHER.match(own, number.until) or _IN_PARTS.match(own, number.until)
             doubt = [number._replace(value=float("nan"))] if another else []
             return [number, *doubt]
     return []
@@ -233,15 +262,17 @@ def _opening(own: str, names: dict[str, float]) -> tuple[list[Number], bool]:
     if number is None:
         inside = _WORD_THEN_NUMBER.match(own, at)
         number = number_at(own, inside.end()) if inside else None
-        if number is None or not own.startswith(")", number.until):
+        if number is None or not _BRACKET_ENDS.match(own, number.until):
             return [], False
         return [number], False
     if not _HEAD_ENDS.match(own, number.until):
         return [], False
     line_end = own.find("\n", number.until)
     rest = own[number.until : line_end if line_end >= 0 else len(own)].strip(" .。*)`\"'")
+    if is_legend(own, number):
+        return [], False
     if _LIST_DOT.match(own, number.until) and (
-        _is_a_list(own) or (rest[:1].isdigit() and rest != own[number.start : number.end])
+        is_a_list(own) or is_entry(own, at, number, is_part=False) or (rest[:1].isdigit() and rest != own[number.start : number.end])
     ):
         return [], False
     is_alone = not rest and not _LIST_DOT.match(own, number.until)
@@ -261,7 +292,13 @@ def _closing(own: str) -> list[Number]:
     """The number with which a reply ends, alone after its last sentence or in brackets behind it."""
     closing = _CLOSING.search(own, max(0, len(own) - 24))
     number = number_at(own, closing.start(1)) if closing else None
-    return [number] if number is not None and number.start else []
+    if number is None or not number.start:
+        return []
+    if own[number.start - 1] == "(":
+        tail = own[max(0, number.start - 400) :]
+        if _NUMBERED.search(tail) or len(set(_IN_BRACKETS.findall(tail))) > 1:
+            return []
+    return [number]
 
 
 def _alone(own: str) -> list[Number]:
@@ -269,16 +306,6 @@ def _alone(own: str) -> list[Number]:
     lines = islice(_LONE_LINE.finditer(own), MOST_LINES)
     found = [number_at(own, line.start(1)) for line in lines]
     return [number for number in found if number is not None]
-
-
-def _is_a_list(own: str) -> bool:
-    """Whether lines are numbered one after the other, so that an opening "1." is no score."""
-    seen: list[int] = []
-    for line in _LIST_LINE.finditer(own):
-        seen.append(int(line[1]))
-        if len(seen) > 1:
-            return seen[1] == seen[0] + 1
-    return False
 
 
 def _judged(scale: Scale, found: list[Number]) -> Reading:

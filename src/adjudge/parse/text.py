@@ -36,6 +36,7 @@ _WIDE = re.compile(_WIDE_SET + _WIDE_SET + "*+")  # a plain set in front lets th
 
 _THOUGHT_TAG = re.compile(r"<(/?)(?:think|thinking|thought|thoughts|reasoning|reflection)[ \t]{0,8}>", re.I)
 _FENCE_LINE = re.compile(r"^[ \t]{0,8}(```+|~~~+)([^\n]*)$", re.M)
+_PLAIN_BLOCKS = frozenset(("", "json", "jsonc", "text", "txt", "plaintext", "plain", "markdown", "md", "xml", "yaml", "yml", "toml", "html"))
 _OUTER_UNDERSCORE = re.compile(r"_(?:(?<![0-9A-Za-z]_)|(?![0-9A-Za-z]))")
 _HEADING = re.compile(r"^[ \t]{0,3}#{1,6}(?=[ \t])", re.M)
 _BLOCK_QUOTE = re.compile(r"^[ \t]{0,8}>[^\n]*", re.M)
@@ -176,6 +177,16 @@ def fences(text: str) -> list[Span]:
     if opened is not None:
         spans.append((opened.start(), len(text)))
     return spans
+
+
+def without_code(text: str) -> str:
+    """The text without the fenced blocks that say which programming language they hold."""
+    return masked(text, [span for span in fences(text) if _is_code(text, span[0])])
+
+
+def _is_code(text: str, start: int) -> bool:
+    line = _FENCE_LINE.match(text, start)
+    return line is not None and line[2].strip().lower() not in _PLAIN_BLOCKS
 
 
 def fence_lines(text: str) -> list[Span]:

@@ -50,6 +50,12 @@ def reading_of(store: Store, run: RunRow) -> int:
     return store._access.read(lambda connection: _reading(connection, run.id))
 
 
+def calls_per_item(store: Store, run: RunRow) -> int:
+    """How many calls each item of a run needs, as far as it has come; questions asked again are not among them."""
+    slots = store._access.read(lambda connection: read_slots(connection, run.id))
+    return sum(slot.kind not in ("reask", "steps") for slot in slots.values())
+
+
 def item_states(store: Store, run: RunRow) -> dict[int, ItemState]:
     """By the number of each item how far it is; an item whose state is as before has no new judgment."""
     return store._access.read(lambda connection: _item_states(connection, run.id))

@@ -24,11 +24,9 @@ from .index import Indexes
 class Context:
     """Shared by all routes of one server."""
 
-    def __init__(self, store_path: Path, csrf: str, *, annotate_path: str = "") -> None:
+    def __init__(self, store_path: Path, csrf: str) -> None:
         self.store_path = store_path
         self.csrf = csrf
-        self.annotate_path = annotate_path
-        """where labelling begins; empty where only looking is possible"""
         self._lock = threading.Lock()
         self._indexes: Indexes | None = None
         self._totals: dict[int, tuple[RunRow, Totals]] = {}

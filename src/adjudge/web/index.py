@@ -166,6 +166,11 @@ class RunIndex:
                 self._take_items(store, run)
         except AdjudgeError as fault:
             self.progress.fault = self.progress.fault or fault
+        except (sqlite3.Error, OSError) as fault:
+            self.progress.fault = self.progress.fault or AdjudgeError(
+                f"The table of items cannot be kept in {self._path.parent}: {fault}.\n"
+                "Free some space there, or name another folder in TMPDIR and start again."
+            )
         finally:
             self._looked = time.monotonic()
             self._writing.release()
@@ -202,8 +207,6 @@ class RunIndex:
         if not progress.is_whole:
             for statement in _INDEXES:
                 self._writer.execute(statement)
-            # Without this the planner does not know that there are many rows of few systems.
-            self._writer.execute("ANALYZE rows")
             progress.version += 1
         self._count_choices()
         progress.is_whole = True

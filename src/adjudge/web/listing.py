@@ -97,7 +97,7 @@ class Listing:
         low = text.lower()
         terms = connection.execute(
             "SELECT term FROM terms WHERE term >= ? AND term < ? LIMIT ?",
-            (low, low[:-1] + chr(ord(low[-1]) + 1), _MOST_TERMS),
+            (low, low + "\U0010ffff", _MOST_TERMS),
         ).fetchall()
         if len(terms) == _MOST_TERMS:
             return None
@@ -110,9 +110,7 @@ class Listing:
                 self._version, self._counts = version, {}
             known = self._counts.get(rule)
         if known is None:
-            known = connection.execute(f"SELECT count(*) FROM rows WHERE {rule.sql}", rule.given).fetchone()[
-                0
-            ]
+            known = _n_rows(connection, rule)
             with self._lock:
                 self._counts[rule] = known
         return known

@@ -56,8 +56,9 @@ class Kept(Generic[T]):
             fault = error
         with self._changed:
             if fault is None:
-                self._value = value
-            self._fault, self._state, self._is_making = fault, state, False
+                self._value, self._state = value, state
+            # After a fault no state is reached, so that whoever asks a little later makes it try again.
+            self._fault, self._is_making = fault, False
             self._ended = time.monotonic()
             self._took = self._ended - began
             self.number += 1

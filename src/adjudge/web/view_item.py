@@ -11,12 +11,12 @@ from starlette.responses import Response
 
 from ..errors import StoreError
 from ..store import RunRow
-from ..store.browsing import item_at, places_of
+from ..store.browsing import item_at, items_between, places_of
 from .context import Context
 from .filters import Filter, read_filter
 from .item_parts import fields_of, groups_of
 from .listing import Listing, Row
-from .view_items import ItemsPage
+from .view_items import FIRST_LOOK_SECONDS, ItemsPage
 from .view_run import run_named
 
 
@@ -38,9 +38,16 @@ class ItemPage:
             item = item_at(store, run, seq)
             places = places_of(store, run, seq)
             labels = [label for label in store.labels(run) if label.item == item.id]
-            listing = self._items.listing(run)
+            has_order = wanted.is_narrowed or bool(wanted.sort)
+            # Only the order of a list takes an index; without one, numbers tell what comes next.
+            listing = self._items.listing(run, FIRST_LOOK_SECONDS if has_order else 0.0)
+            is_last = not items_between(store, run, seq + 1, seq + 1)
             rows = listing.of_item(seq) or listing.index.made_at_once(store, run, seq)
-        back, after = _around(listing, run, wanted, row if row is not None or not rows else rows[0]["id"])
+        if has_order:
+            back, after = _around(listing, run, wanted, row if row is not None or not rows else rows[0]["id"])
+        else:
+            back = f"/item?{wanted.query(run.name)}&n={seq - 1}" if seq else None
+            after = None if is_last else f"/item?{wanted.query(run.name)}&n={seq + 1}"
         results, flags = _results(rows)
         values: dict[str, Any] = {
             "run": run.name,

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from ..store import RunRow, Store
-from ..store.browsing import labels_state, reading_of
+from ..store.browsing import calls_per_item, labels_state, reading_of
 from .context import Context
 from .live import Kept
 from .view_runs import RunLine, line_of
@@ -64,6 +64,7 @@ class RunPage:
             run = run_named(store, request)
             line = line_of(run, self._context.totals(store, run))
             state = (reading_of(store, run), labels_state(store), line)
+            per_item = calls_per_item(store, run) if run.status == "running" else 0
         kept = self._kept_of(run)
         parts, is_current = kept.get(state, wait_seconds) if line.calls else (None, True)
         return {
@@ -72,10 +73,11 @@ class RunPage:
             "is_current": is_current,
             "is_live": run.status == "running" or not is_current,
             "live_version": f"{kept.number}-{line.judged}-{line.failed}-{line.status}",
-            "done": _done(line),
+            "done": _done(line, per_item),
             "tabs": tabs(run.name),
             "tab": "Summary",
             "query": urlencode({"run": run.name}),
+            "doors": _doors(run.name),
             "command": f"adjudge report {run.name}",
         }
 
@@ -96,6 +98,20 @@ class RunPage:
             return run_parts(summary, **known_of(store, run, summary))
 
 
-def _done(line: RunLine) -> tuple[int, int]:
-    """Items that were begun, of those that the run was given."""
-    return line.items, max(line.items, line.planned or 0)
+def _done(line: RunLine, per_item: int) -> tuple[int, int]:
+    """Calls that have come to an end, of those that the run will take."""
+    total = max(line.items, line.planned or 0) * per_item
+    return min(line.judged + line.failed, total), total
+
+
+def _doors(run: str) -> list[tuple[str, str]]:
+    """Ways into the items that are asked for most."""
+    return [
+        (text, f"/items?{urlencode({'run': run, **query})}")
+        for text, query in {
+            "all items": {},
+            "what failed": {"status": "failed"},
+            "lowest scores": {"sort": "score"},
+            "highest scores": {"sort": "-score"},
+        }.items()
+    ]

@@ -70,7 +70,7 @@ class LocalModel(Model):
         self._digest = file.sha256 if isinstance(file, Weights) else ""
         self._scorer: Scorer | None = None
         self._server: Server | None = None
-        self._loading = threading.Lock()
+        self._loading, self._counting = threading.Lock(), threading.Lock()
         self._lanes = min(LANES, self.threads)
         self._scoring = ThreadPoolExecutor(self._lanes, "adjudge-likelihood")
         self._some = ThreadPoolExecutor(PLACES, "adjudge-generate")
@@ -119,11 +119,11 @@ class LocalModel(Model):
         for waiting in self._waiting:
             waiting.answer.cancel()
         self._waiting.clear()
+        # Whoever still computes must have ended before the model is freed, also where nobody waits for it any more.
+        await self._in(self._some, self._scoring.shutdown)
         if self._workers:
             await asyncio.wait(self._workers.values())
-        await self._in(self._scoring, self._free_scorer)
-        await self._in(self._some, self._free_server)
-        self._scoring.shutdown()
+        await self._in(self._some, self._free)
         self._some.shutdown()
 
     # -- likelihoods
@@ -172,7 +172,7 @@ class LocalModel(Model):
             scorer = self._loaded()
             for prompt, target in passages_of(call):
                 scored.append(scorer.score(prompt, target, lambda: self._is_closed, lane))
-                self.n_evaluated += scored[-1].evaluated
+                self._count(scored[-1])
                 alone.append(self._unconditional(scorer, target, lane))
         except TooLong as long:
             return failed(call, "too_long", f"{long}.", perf_counter() - started)
@@ -195,11 +195,15 @@ class LocalModel(Model):
         found = self._alone.get(target)
         if found is None:
             scored = scorer.score_alone(target, lambda: self._is_closed, lane)
-            self.n_evaluated += scored.evaluated
+            self._count(scored)
             if len(self._alone) >= 1000:
                 self._alone.clear()
             found = self._alone[target] = scored.mean
         return found
+
+    def _count(self, scored: Scored) -> None:
+        with self._counting:
+            self.n_evaluated += scored.evaluated
 
     # -- generated replies
 
@@ -263,12 +267,10 @@ class LocalModel(Model):
         assert isinstance(self._file, Weights)
         return self._say if not self._file.path.exists() else lambda _text: None
 
-    def _free_scorer(self) -> None:
+    def _free(self) -> None:
         if self._scorer is not None:
             self._scorer.close()
             self._scorer = None
-
-    def _free_server(self) -> None:
         if self._server is not None:
             self._server.close()
             self._server = None
