@@ -457,3 +457,23 @@ def test_a_folder_without_room_is_a_message(tmp_path: Path, monkeypatch: pytest.
     answered = browser.get("/items?run=first")
     assert answered.status == 404
     assert "TMPDIR" in answered.text
+
+
+def test_whoever_labels_cannot_come_upon_the_scores_of_the_judge(tmp_path: Path) -> None:
+    from adjudge.web.annotate_session import open_session
+
+    store = judged(tmp_path, [answer(1)], [said(1, "Feedback: told you. [RESULT] 3")])
+    with open_session(store, "first", 1, 0, []) as session:
+        browser = Browser(store, session=session)
+        assert browser.get("/").headers["location"] == "/annotate"
+        assert browser.get("/annotate").status == 200
+        for url in (
+            "/run?run=first",
+            "/items?run=first",
+            "/item?run=first&n=0",
+            "/api/runs",
+            "/live/items?run=first",
+        ):
+            answered = browser.get(url)
+            assert answered.status == 404
+            assert "told you" not in answered.text

@@ -69,8 +69,9 @@ def judged(folder: Path) -> Path:
     faults = [json.loads(line) for line in (EXAMPLES / "known-faults/items.jsonl").open(encoding="utf-8")]
     items = [
         {
-            "id": one["id"], "group": one["group"], "system": one["system"], "response": one["generated_response"],
+            "id": one["id"], "group": one["group"], "system": one["system"],
             "instruction": f"Summarise this text in three sentences.\n\n{one['source_text']}",
+            "response": one["generated_response"],
         }
         for one in faults
     ]  # fmt: skip

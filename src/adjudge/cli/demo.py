@@ -7,6 +7,7 @@ the package. The recording is played where the model cannot be had, and everythi
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -98,6 +99,8 @@ def _why_not_embedded(quiet: bool) -> str:
     from ..models.local import SMOLLM2, pull
     from ..models.local.library import check_installed
 
+    # `kill` must leave no half of a download behind, as Ctrl-C does not.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         check_installed()
         pull(SMOLLM2, lambda text: _say(quiet, text))

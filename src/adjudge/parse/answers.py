@@ -13,6 +13,8 @@ from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
 
+from .lazy import lazily
+
 ANSWER = 3
 """A bracket, a tag, a marker, or a label that says final or overall."""
 LABEL = 2
@@ -38,16 +40,16 @@ ANSWER_WORDS = tuple(
 )
 """Words that may also name something else: the judge's own answer to the task, a section."""
 
-_FINAL = re.compile(
+_FINAL = lazily(
     r"\b(?:final|overall|total|my|average|mean|aggregate|combined|conclusion|verdict|revised|corrected|adjusted|updated)\b|最终|最終|总|總|综合|綜合|整体|최종|종합|전체|총"
 )
-_NOT_AN_ANSWER = re.compile(
+_NOT_AN_ANSWER = lazily(
     r"\b(?:max(?:imum)?|min(?:imum)?|perfect|possible|highest|lowest|passing|confidence|certainty|probability|weight|reference|"
     r"threshold|baseline|previous|prior|earlier|initial|tentative|provisional|preliminary|requested|suggested|claimed|desired|target|expected|"
     r"deduct(?:ed|ions?)|penalt(?:y|ies)|errors|mistakes|example|(?<!on\sa\s)scale|range|index|id|count|number|version|position|rank|year|date|page|"
     r"line|step|length|words?|tokens?|human|f1|bleu|rouge|credit)\b|满分|滿分|最高|最低|之前|扣分|만점|감점|이전|置信|信心|신뢰"
 )
-_COUNTED = re.compile(
+_COUNTED = lazily(
     # Part labels only: "for this reason the score: 4" is one of a score.
     r"\b(?:strengths?|weakness(?:es)?|pros|cons|reasons?|issues?|problems?|faults?|lost|missed|found|priority|severity|temperature|improvements?|"
     r"suggestions?|recommendations?|findings|observations?|notes?|steps?|time|day|chapter|section|question|item|figure|table|"
@@ -60,8 +62,8 @@ _PLAIN = frozenset(
     "the a an this that its your our so therefore thus hence and is given here here's i give it would assistant assistant's "
     "response response's summary summary's answer answer's numeric numerical integer result evaluation quality for of".split()
 )
-_PLAIN_CJK = re.compile(r"助手|的|回答|该|这|本|文章|给|응답|답변|의")
-_NOT_WORDS = re.compile(r"[-–—•·#>0-9.)(\]\[{}\"`*/\\]++")
+_PLAIN_CJK = lazily(r"助手|的|回答|该|这|本|文章|给|응답|답변|의")
+_NOT_WORDS = lazily(r"[-–—•·#>0-9.)(\]\[{}\"`*/\\]++")
 _CLAUSE_ENDS = frozenset("\n.;!?|:,({[\"'“”。，；：！？、>\ufffc")
 
 
@@ -80,12 +82,12 @@ def _hard(words: tuple[str, ...]) -> re.Pattern[str]:
         r"\[\[(?=[^\[\]\n]{1,40}\]\])"
         rf"|\[(?:(?:final|overall|my)[\s_])?(?:{either})s?(?:\s?\][:\s]{{0,4}}|[:\s]{{1,3}})"
         rf"|<(?:(?:final|overall)[\s_-])?(?:{either})s?\s{{0,4}}>"
-        r"|\\boxed\{(?:\\(?:text|mathrm|mathbf|textbf)\{)?"
+        r"|<answer>\s{0,2}|\\boxed\{(?:\\(?:text|mathrm|mathbf|textbf)\{)?"
         rf"|【(?:最终|最終|总|综合|최종|final\s)?(?:{either})】[:\s]{{0,4}}"
     )
 
 
-_SEPARATORS = ("=", "->", "→", "|", "- ", "– ", "— ")
+_SEPARATORS = ("=", "->", "→", "⇒", "|", "- ", "– ", "— ")
 
 
 @lru_cache(maxsize=8)
@@ -96,11 +98,16 @@ def _labels(words: tuple[str, ...]) -> re.Pattern[str]:
 _AFTER_LABEL = (
     r"s?(?:[\s_](?:response|answer|output|option|summary))?"
     r"(?:\s{1,2}(?:for|on|in\sterms\sof)\s[^\n:.;,0-9=]{1,40})?(?:\s{0,2}\([^()\n]{0,48}\))?[\s\"'”’`\]]{0,4}"
-    r"(?::|=|->|→|\||\s[-–—]\s|[-–—]\s{1,2})"
+    r"(?::|=|->|→|⇒|\||\s[-–—]\s|[-–—]\s{1,2})"
 )
-_COLON = re.compile(r":[ \t]*+(?:\n[ \t]*+){0,2}(?=[0-9\"'`(])")
-_LATER_LABEL = re.compile(r"[.;,|][ \t]{0,2}([^\W\d_][^\n.;,|:]{1,30})$")
-_KEY = re.compile(r"[\"']([^\"'\n:]{1,40})[\"']\s{0,4}:\s{0,4}")
+_COLON = lazily(r":[ \t]*+(?:\n[ \t]*+){0,2}(?=[0-9\"'`(])")
+_ROW = lazily(
+    # A row of a table that gives one number: with two, it compares.
+    r"^[ \t]{0,4}\|[ \t]{0,4}([^\W\d_][^|\n]{1,40})\|(?=[ \t]{0,4}[0-9][0-9./ ]{0,8}[ \t]{0,4}\|(?![ \t]{0,4}[0-9]))",
+    re.M,
+)
+_LATER_LABEL = lazily(r"[.;,|][ \t]{0,2}([^\W\d_][^\n.;,|:]{1,30})$")
+_KEY = lazily(r"[\"']([^\"'\n:]{1,40})[\"']\s{0,4}:\s{0,4}")
 
 
 def hard_marks(text: str, words: tuple[str, ...]) -> list[Mark]:
@@ -109,7 +116,9 @@ def hard_marks(text: str, words: tuple[str, ...]) -> list[Mark]:
         return []
     found: list[Mark] = []
     for match in _hard(words).finditer(text):
-        is_box = text[match.start()] == "\\"
+        is_box = text[match.start()] == "\\" or (
+            text.startswith("<answer", match.start()) and "answer" not in words
+        )
         found.append(Mark(match.start(), match.end(), BOX if is_box else ANSWER))
         if len(found) >= MOST_MARKS:
             break
@@ -122,7 +131,9 @@ def labels(text: str, words: tuple[str, ...]) -> list[Mark]:
     if ":" not in text and not any(sign in text for sign in _SEPARATORS):
         return found
     for match in _labels(words).finditer(text):
-        rank = _rank(text, match.start())
+        # "result = 1" is a line of code.
+        is_code = text[match.end() - 1] == "=" and text.startswith("result", match.start())
+        rank = 0 if is_code else _rank(text, match.start())
         if rank:
             found.append(Mark(match.start(), match.end(), rank))
             if len(found) >= MOST_MARKS:
@@ -149,6 +160,9 @@ def part_labels(text: str) -> list[Mark]:
     if '":' in text or "':" in text or '" :' in text:
         keys = islice(_KEY.finditer(text), MOST_MARKS)
         found += [Mark(key.start(), key.end(), _rank_of_part(key[1])) for key in keys]
+    if "|" in text:
+        rows = islice(_ROW.finditer(text), MOST_MARKS)
+        found += [Mark(row.start(), row.end(), _rank_of_part(row[1])) for row in rows]
     return [mark for mark in found if mark.rank]
 
 
@@ -248,7 +262,7 @@ _CHANGING: dict[str, str] = {
 """What may change an answer, and may as well belong to the prose."""
 
 _CUES = {
-    word: (re.compile(tail), words is _CORRECTING)
+    word: (lazily(tail), words is _CORRECTING)
     for words in (_CORRECTING, _CHANGING)
     for word, tail in words.items()
 }
@@ -256,7 +270,7 @@ _ASCII_CUES = [word for word in _CUES if word.isascii()]
 MOST_CORRECTIONS = 20
 """How often one of these words is looked at."""
 
-_TO_NEW_ANSWER = re.compile(
+_TO_NEW_ANSWER = lazily(
     r"(?:[\s:,;.!\"'(\[…–—-]|(?:i'd|i'll|i'm|it's|that's|this|that|its|it|i|is|was|would|will|should|must|be|the|my|to|as|of|at|say|think|feel|no|wait|so|now|"
     r"again|after|upon|re-?reading|re-?considering|reflection|final|overall|correct|corrected|revised|revise|new|true|actual|right|more|like|fair|fairer|"
     r"too|high|low|generous|harsh|strict|lenient|down|up|only|just|better|best|winner|which|and|but|or|rather|actually|instead|"
@@ -265,16 +279,16 @@ _TO_NEW_ANSWER = re.compile(
     r"lower(?:ing)?|rais(?:e|ing)|reduc(?:e|ing)|increas(?:e|ing)|chang(?:e|ed|ing)|set|assign|award|deserves|merits|response|summary|mind)(?![a-z])"
     r"|最终|得分|评分|分数|应该|[应为给打到是我后]|점수는|점수를|점수){0,40}+"
 )
-_TYING = re.compile(
+_TYING = lazily(
     r"scor|rat(?:e|ing)|grade|answer|verdict|choice|choos|select|pick|prefer|go with|giv|mak(?:e|ing)|lower|rais|chang|assign|award|deserve|merit|\bto\b|"
     r"i(?:'d|\swould)\ssay|分|给|打|점수"
 )
-_UNREAL = re.compile(
+_UNREAL = lazily(
     r"\b(?:(?<!i\s)would|could|might|may|can|not|never|consider(?:ed|ing)?|about|without|by|"
     r"(?<!had\s)(?<!have\s)(?<!need\s)(?<!decided\s)to)\s(?:\w{1,12}\s)?$|n't\s(?:\w{1,12}\s)?$"
 )
 """What stands before a change that was not made: "more detail would raise it to 5"."""
-_CHANGED_TO_KOREAN = re.compile(r"([0-9]++(?:\.[0-9]++)?+)\s?점?으?로\s?(?:최종\s?)?$")
+_CHANGED_TO_KOREAN = lazily(r"([0-9]++(?:\.[0-9]++)?+)\s?점?으?로\s?(?:최종\s?)?$")
 
 
 def corrections(text: str, start: int) -> list[Correction]:

@@ -12,28 +12,36 @@ import re
 from collections.abc import Iterable
 
 from ..records import Reading
-from .answers import ANSWER_WORDS, VERDICT_WORDS, Mark, corrections, hard_marks, labels
+from .answers import ANSWER_WORDS, BOX, VERDICT_WORDS, Mark, corrections, hard_marks, labels
+from .entries import is_own_box
+from .lazy import lazily
 from .options import Found, Options, options_for
 from .refusal import declines
 from .text import folded, narrow, set_aside, window, without_emphasis
-from .verdicts import verdict_said
+from .verdicts import is_quiz, verdict_said
 
-_BARE_MARKED = re.compile(
+_BARE_MARKED = lazily(
     r"\[\[\s?([^\[\]\n]{1,60}?)\s?\]\]|\[(?:result|verdict)\]\s?([^\[\]\n]{1,60})|<(verdict|winner|answer|choice|result)>\s?([^<\n]{1,60}?)\s?</\3>",
     re.I,
 )
-_FILLER = re.compile(
+_FILLER = lazily(
     r"[\s\"'`“”‘’(\[{:=|]{0,10}"
     r"(?:(?:the|my|is|i|would|choose|select|prefer|pick|final|verdict|winner|answer|choice|better|best|that|an?\b(?=\s(?:tie|draw)))"
     r"(?![a-z])[\s:\"'(\[]{1,4}){0,5}"
 )
-_OPENING = re.compile(r"(?:\ufffc++\s++)*+(?:[-•·>\"'“:`]|\s){0,6}")
-_HEAD_ENDS = re.compile(r"\s{0,2}(?:$|[\n,;!.(\[=，；！。（\ufffc)]|:|[-–—]\s)")
-_LAST_LINE = re.compile(r"\n[ \t]*+([^\s][^\n]{0,40})$")
-_LAST_SENTENCE = re.compile(r"[.!?。][ \t]{1,2}([^\s.!?。][^\n.!?。]{0,20}[.。]?)$")
-_REPLACED_ENDS = re.compile(r"\s?(?:$|[.!,;\n)\]。]|(?:is|as|wins|gives|because|since|for)\b)")
-_PLAIN_TIE = re.compile(r"(?:an?\s)?(?:tie|draw|平|동점|무승부|引)")
-_ABSTAINS = re.compile(r"[\s\"'`(\[:]{0,6}(?:n/a\b|not\sapplicable|unable|cannot)")
+_OPENING = lazily(r"(?:\ufffc++\s++)*+(?:[-•·>\"'“:`]|\s){0,6}")
+_HEAD_ENDS = lazily(r"\s{0,2}(?:$|[\n,;!.(\[=，；！。（\ufffc)]|:|[-–—]\s)")
+_LAST_LINE = lazily(r"\n[ \t]*+([^\s][^\n]{0,40})$")
+_LAST_SENTENCE = lazily(r"[.!?。][ \t]{1,2}([^\s.!?。][^\n.!?。]{0,20}[.。]?)$")
+_REPLACED_ENDS = lazily(r"\s?(?:$|[.!,;\n)\]。]|(?:is|as|wins|gives|because|since|for)\b)")
+_OF_TASK = lazily(r"(?:\b(?:own|correct|right|reference|true|actual|expected|gold)|'s)\s(?:final\s)?$")
+_ENTRY = lazily(r"\.[ \t]++\S")
+_AGAINST = lazily(r"[ ]?\([^()\n]{0,60}\)\s?(?:,\s)?(?:vs|versus|and|or|while|whereas|but)\b")
+_ORDINAL_WINS = lazily(
+    r"the\s(first|second)\s(?:response|answer|one|output|option|summary)\s(?:is|was|wins)\b(?:\s\w{1,16}){0,2}"
+)
+_PLAIN_TIE = lazily(r"(?:an?\s)?(?:tie|draw|平|동점|무승부|引)")
+_ABSTAINS = lazily(r"[\s\"'`(\[:]{0,6}(?:n/a\b|not\sapplicable|unable|cannot)")
 
 
 def read_choice(text: str, options: tuple[str, str] = ("A", "B"), tie: bool = False) -> Reading:
@@ -97,10 +105,17 @@ def _spoken(reply: str, cased: str, own: str, names: Options) -> Found | Reading
     said = verdict_said(cased, own, names)
     if opening is not None:
         is_contradicted = isinstance(said, Found) and said.side != opening.side
+        if said is None and own.startswith(":", opening.end):
+            # "A: The second response is better" answers a question; its A is no option.
+            place = _ORDINAL_WINS.search(own, opening.end, opening.end + 80)
+            is_contradicted = place is not None and place[1] != opening.side
         return Reading(status="conflicting") if is_contradicted else opening
     if said is not None:
         return said
-    labelled = _agreed(_values(own, labels(own, ANSWER_WORDS), names)) or _closing(own, names)
+    answers = (
+        [] if is_quiz(cased) else [mark for mark in labels(own, ANSWER_WORDS) if not _is_of_task(own, mark)]
+    )
+    labelled = _agreed(_values(own, answers, names)) or _closing(own, names)
     if labelled is None and ("```" in reply or "~~~" in reply):
         return _marked(folded(without_emphasis(set_aside(reply, fenced=False))), names)
     return labelled
@@ -109,18 +124,36 @@ def _spoken(reply: str, cased: str, own: str, names: Options) -> Found | Reading
 def _marked(own: str, names: Options) -> Found | Reading | None:
     """What brackets, markers, tags and verdict labels say."""
     hard = hard_marks(own, VERDICT_WORDS + ANSWER_WORDS)
-    found = _values(own, [*hard, *labels(own, VERDICT_WORDS)], names)
+    strong = [mark for mark in hard if mark.rank != BOX]
+    found = _values(own, [*strong, *labels(own, VERDICT_WORDS)], names)
     if found or not hard:
         return _agreed(found)
+    if not strong:
+        return _agreed(_values(own, [box for box in hard if is_own_box(own, box.start, box.at)], names))
     if any(_ABSTAINS.match(own, mark.at) for mark in hard):
         return Reading(status="refused")
     # A marker was given and holds neither option: what the prose says is not the answer then.
-    is_marker = any(not own.startswith(("[[", "\\boxed"), mark.start) for mark in hard)
+    is_marker = any(not own.startswith("[[", mark.start) for mark in strong)
     return Reading() if is_marker else None
 
 
+def _is_of_task(own: str, mark: Mark) -> bool:
+    """Whether a label announces the answer to the task: "My own answer:", "The correct answer:"."""
+    return _OF_TASK.search(own, max(0, mark.start - 16), mark.start) is not None
+
+
 def _values(own: str, marks: Iterable[Mark], names: Options) -> list[Found]:
-    return [value for mark in marks if (value := _value_after(own, mark.at, names))]
+    found = [(mark, value) for mark in marks if (value := _value_after(own, mark.at, names))]
+    return [value for mark, value in found if not _is_no_choice(own, mark, value, names)]
+
+
+def _is_no_choice(own: str, mark: Mark, value: Found, names: Options) -> bool:
+    """Whether what stands behind a mark is asked, or heads the first of two passages below it."""
+    end = _closed(own, value.end)
+    if own.startswith(("?", " ?"), end):
+        return True
+    is_below = own.find("\n", mark.at, value.start) >= 0 or names.keys[0].isdigit()
+    return is_below and value.side != "tie" and _labels_other(own, value, names)
 
 
 def _agreed(found: list[Found]) -> Found | Reading | None:
@@ -154,9 +187,17 @@ def _opening(cased: str, own: str, names: Options) -> Found | None:
         return None
     if own.startswith(":", after) and not is_bare_key:
         return None
+    if names.has_noun and is_bare_key and own[at].isdigit() and _ENTRY.match(own, after):
+        return None
+    if own.startswith(("?", " ?"), after) or _AGAINST.match(own, after):
+        return None
+    if is_bare_key and own.startswith(" \ufffc", found.end) and names.keys[0] == "a" == own[at]:
+        # The article before a quotation: "A 'good' answer would …".
+        return None
     if is_bare_key and _labels_other(own, found, names):
         return None
-    if found.side == "tie" and not is_bare_key and not _PLAIN_TIE.match(own, at):
+    is_contest = "=" in own[at : found.end] or "≈" in own[at : found.end]
+    if found.side == "tie" and not is_bare_key and not is_contest and not _PLAIN_TIE.match(own, at):
         return None
     return found
 
@@ -185,6 +226,6 @@ def _labels_other(own: str, found: Found, names: Options) -> bool:
     other = names.keys[1] if found.side == "first" else names.keys[0]
     sign = own[found.end : found.end + 1]
     return (
-        sign in (":", ".", ")")
-        and re.search(rf"(?:^|\s){other}{re.escape(sign)}\s", own[found.end :]) is not None
+        sign in (":", ".", ")", "]")
+        and re.search(rf"(?:^|[\s\[]){other}{re.escape(sign)}\s", own[found.end :]) is not None
     )

@@ -11,22 +11,23 @@ from __future__ import annotations
 
 import re
 
+from .lazy import lazily
 from .numbers import Number
 
 _REACH = 1_500
 """How far behind an entry the next one is looked for, in characters."""
 _LAST_ENTRY = 20
 
-_ENTRY = re.compile(r"(?:[.)\]][ \t]++|、[ \t]*+)(?=[^\s0-9])")
-_LIST_LINE = re.compile(r"^[ \t]{0,8}\(?([0-9]{1,2})(?:[.)][ \t]|、)", re.M)
-_EQUALS = re.compile(r"[ \t]?(?:=|:|[-–—][ \t])")
-_BOX_ENDS = re.compile(r"[^{}\n]{0,24}\}[^0-9A-Za-z\u00c0-\uffef]*+(?:\\?\)[\s.]*+)?\Z")
-_OWN_BOX = re.compile(
+_ENTRY = lazily(r"(?:[.)\]:][ \t]++|、[ \t]*+)(?=\S)")
+_LIST_LINE = lazily(r"^[ \t]{0,8}\(?([0-9]{1,2})(?:[.)][ \t]|、)", re.M)
+_EQUALS = lazily(r"[ \t]?(?:=|:|[-–—][ \t])")
+_BOX_ENDS = lazily(r"[^{}<\n]{0,24}(?:\}|</answer>)[^0-9A-Za-z\u00c0-\uffef]*+(?:\\?\)[\s.]*+)?\Z")
+_OWN_BOX = lazily(
     r"(?:[^\w]|\\text|\\mathrm|\\textbf|so|thus|therefore|hence|the|my|final|overall|answer|is|as|verdict|choice|winner|conclusion|"
     r"i|would|will|give|it|better|best|response|assistant|output|option)*+$"
 )
-_OF_SCORE = re.compile(r"\b(?:scor|rat(?:e|ing)|grad|verdict|winner|prefer|choos)|评分|得分|分数|점수|평점")
-_SENTENCE_STARTS = re.compile(r"[.!?。！？\n]\s")
+_OF_SCORE = lazily(r"\b(?:scor|rat(?:e|ing)|grad|verdict|winner|prefer|choos)|评分|得分|分数|점수|평점")
+_SENTENCE_STARTS = lazily(r"[.!?。！？\n]\s")
 
 
 def is_entry(own: str, mark: int, number: Number, *, is_part: bool) -> bool:
@@ -74,16 +75,20 @@ def is_legend(own: str, number: Number) -> bool:
     """Whether the levels of a scale are explained one by one: "1 = bad, 2 = poor"."""
     if not _EQUALS.match(own, number.until):
         return False
-    for level in (number.value + 1, number.value - 1):
-        written = f"{level:g}"
-        at = own.find(written, number.until, number.until + _REACH)
+    return any(_is_explained(own, number, f"{level:g}") for level in (number.value + 1, number.value - 1))
+
+
+def _is_explained(own: str, number: Number, level: str) -> bool:
+    at = own.find(level, max(0, number.start - _REACH), number.until + _REACH)
+    while at >= 0:
         if (
-            at >= 0
-            and not own[at - 1].isalnum()
-            and own[at - 1] not in ".-/"
-            and _EQUALS.match(own, at + len(written))
+            not own[at - 1 : at].isalnum()
+            and own[at - 1 : at] not in (".", "-", "/", ":")
+            and _EQUALS.match(own, at + len(level))
+            and not own[at + len(level) + 1 : at + len(level) + 2].isdigit()
         ):
             return True
+        at = own.find(level, at + 1, number.until + _REACH)
     return False
 
 

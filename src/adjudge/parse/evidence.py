@@ -6,12 +6,13 @@ import re
 import unicodedata
 
 from ..records import Answer
+from .lazy import lazily
 from .text import ASIDE, Span, masked, thoughts
 
 _QUOTES = str.maketrans(
     {"“": '"', "”": '"', "„": '"', "‘": "'", "’": "'", "«": '"', "»": '"', "–": "-", "—": "-"}
 )
-_ELLIPSIS = re.compile(r"\s*(?:\.{3,}|…|\[\.{3}\]|\[…\])\s*")
+_ELLIPSIS = lazily(r"\s*(?:\.{3,}|…|\[\.{3}\]|\[…\])\s*")
 _EDGES = " \t\n\"'`.,;:!?-…"
 
 
@@ -58,12 +59,12 @@ def said_in(text: str, answers: list[Span], answer: Answer) -> str:
     return _OPENING.sub("", plain.replace(ASIDE, "")).strip(" \t\n*")
 
 
-_SAYS = re.compile(r"[^\W\d_]")
-_LABEL = re.compile(
+_SAYS = lazily(r"[^\W\d_]")
+_LABEL = lazily(
     r"(?:final |overall )?(?:score|rating|result|verdict|评分|得分|分数|점수|gpt-4回答|分|점)|\(?\d+\s?[-–~]\s?\d+\)?",
     re.I,
 )
-_OPENING = re.compile(r"\A\s*(?:feedback|explanation|evaluation explanation)\s*[:：]\s*", re.I)
+_OPENING = lazily(r"\A\s*(?:feedback|explanation|evaluation explanation)\s*[:：]\s*", re.I)
 _MARK_REACH = 24
 _LABEL_LINE = 100
 """A line longer than this says more than which answer it holds."""

@@ -7,12 +7,13 @@ from typing import Any, NamedTuple
 
 from ..records import How, Protocol, Reading, Scale, Subject
 from .jsonish import Document, Path, find_documents
+from .lazy import lazily
 from .marks import score_value
 from .numbers import number_at
 from .readers import offered, read_free_score, unread
 from .text import masked, narrow, thoughts, window
 
-_LOOSE = re.compile(r"[\s_\-]+")
+_LOOSE = lazily(r"[\s_\-]+")
 _MISSING: Any = object()
 _LONGEST_PROSE = 200_000
 """No judge answers in more words than this; JSON may be longer."""

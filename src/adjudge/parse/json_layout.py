@@ -121,6 +121,8 @@ def _places_of(document: Document, criterion: str, scale: Scale | None, *, alone
     """The values that may be the criterion's answer: under its name, or the only answer there is."""
     keys = _SCORE_KEYS if scale is not None else _CHOICE_KEYS
     named = list(_named(document.value, (), flat(criterion)))
+    if not named and _is_called(document.value, flat(criterion)):
+        named = [((), document.value)]
     if not named and alone:
         named = [((), document.value)]
     for path, value in named:
@@ -143,12 +145,15 @@ def _named(value: Any, path: Path, wanted: str) -> Iterator[tuple[Path, Any]]:
                 yield from _named(inner, (*path, key), wanted)
     elif isinstance(value, list):
         for index, inner in enumerate(value):
-            if isinstance(inner, dict) and any(
-                flat(str(key)) in _NAME_KEYS and flat(str(name)) == wanted for key, name in inner.items()
-            ):
+            if isinstance(inner, dict) and _is_called(inner, wanted):
                 yield (*path, index), inner
             else:
                 yield from _named(inner, (*path, index), wanted)
+
+
+def _is_called(value: dict[str, Any], wanted: str) -> bool:
+    """Whether an object says that it is the criterion's: {"criterion": "clarity", "score": 4}."""
+    return any(flat(str(key)) in _NAME_KEYS and flat(str(name)) == wanted for key, name in value.items())
 
 
 def _only_answer(value: dict[str, Any], scale: Scale | None) -> list[str]:

@@ -11,13 +11,15 @@ import json
 import re
 from typing import Any, NamedTuple
 
+from .lazy import lazily
+
 REPAIRED_AT_MOST = 16_384
 _MOST_TOKENS = 50_000
 _MOST_CANDIDATES = 64
 
-_BRACES = re.compile(r'[{}"]')
-_STRING_REST = re.compile(r'[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
-_TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[{}\[\],:]|[^\s"{}\[\],:]++', re.DOTALL)
+_BRACES = lazily(r'[{}"]')
+_STRING_REST = lazily(r'[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
+_TOKEN = lazily(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[{}\[\],:]|[^\s"{}\[\],:]++', re.DOTALL)
 
 Path = tuple[str | int, ...]
 Span = tuple[int, int]

@@ -12,6 +12,7 @@ from msgspec import structs
 from ..records import Choice, Item, Judgment, Order, Protocol, Reading, Scale, Score, Status, Subject
 from .evidence import grounded_share, said_in
 from .json_answers import JsonAnswer
+from .lazy import lazily
 from .readers import read_chosen, read_scored
 from .text import set_aside
 
@@ -215,7 +216,7 @@ _OTHER_LETTERS = {
     "zh": re.compile(r"[^一-鿿]+"),
     "en": re.compile(r"[^A-Za-z]+"),
 }
-_NO_LETTERS = re.compile(r"[\W\d_]+")
+_NO_LETTERS = lazily(r"[\W\d_]+")
 
 
 def _speaks_another_language(language: str, text: str) -> bool:

@@ -15,8 +15,9 @@ from itertools import pairwise
 import msgspec
 
 from ..records import FieldValue, Item, Judgment, Message, Protocol, Reply, Score, Status, TokenLogprob
+from .lazy import lazily
 
-_WORD = re.compile(r"[぀-ヿ㐀-鿿]|[^\W_]+", re.UNICODE)
+_WORD = lazily(r"[぀-ヿ㐀-鿿]|[^\W_]+", re.UNICODE)
 """Words; a character each in scripts that are written without spaces between them."""
 
 

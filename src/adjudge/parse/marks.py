@@ -12,21 +12,22 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from ..records import Reading, Scale, Status
+from .lazy import lazily
 from .numbers import Number, number_at
 from .text import ASIDE, Span, fences, narrow, set_aside, without_emphasis
 
 # A minus sign before a digit belongs to the number: "-1" is off the scale, not 1.
-_BEFORE_VALUE = re.compile(
+_BEFORE_VALUE = lazily(
     r"(?:[\s:=(\[{\"'“”‘’«`>|*_]|-(?![0-9])){0,12}"
     r"(?:(?:the\s)?(?:final\s|overall\s)?(?:score|rating|result|is|of|점수|评分|得分|分数)(?:[\s:=(\[*_]|-(?![0-9])){0,6}){0,2}",
     re.I,
 )
-_RANGE = re.compile(
+_RANGE = lazily(
     r"\s{0,3}[(\[]?\s?[0-9]{1,3}\s?(?:-|–|—|~|〜|to|到|至|/|에서)\s?[0-9]{1,3}\s?(?:점|分)?\s?[)\]]", re.I
 )
-_COLON = re.compile(r":")
-_LEVEL_ECHO = re.compile(r"[\s\"'*]{0,3}(?:[-–—:：=]|\bmeans\b)\s{0,3}\S")
-_VALUE_ENDS = re.compile(r"\s{0,3}(?:[^\w\s]|\n|\Z|[^\W\d])")
+_COLON = lazily(r":")
+_LEVEL_ECHO = lazily(r"[\s\"'*]{0,3}(?:[-–—:：=]|\bmeans\b)\s{0,3}\S")
+_VALUE_ENDS = lazily(r"\s{0,3}(?:[^\w\s]|\n|\Z|[^\W\d])")
 
 
 class Found(NamedTuple):
@@ -112,7 +113,7 @@ def settle(found: list[Found], text: str) -> Reading | None:
     return Reading(value=value, status=last.status, how="anchored", span=last.span)
 
 
-_BOXED_LINE = re.compile(
+_BOXED_LINE = lazily(
     r"[\W_]*(?:(?:final|overall|my|the|score|rating|result|answer|점수|评分|得分)[\W_]*){0,3}", re.I
 )
 

@@ -14,6 +14,8 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from .lazy import lazily
+
 _ENGLISH = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _WORDS: dict[str, float] = (
     {word: float(n) for n, word in enumerate(_ENGLISH)}
@@ -29,61 +31,59 @@ _UNIT = (
 )
 _WORD = r"(?:(?:zero|one|two|three|four|five|six|seven|eight|nine|ten)\b|[零〇一二两兩三四五六七八九十]|[영일이삼사오육칠팔구십]|하나|둘|셋|넷|다섯|여섯|일곱|여덟|아홉|열|[한두세네](?=\s?점))"
 
-_BLOB = re.compile(r"[0-9][0-9]*+(?:[.,:/_~–—−-][0-9]++)*+")
-_PLAIN = re.compile(r"([0-9]++(?:\.[0-9]++)?+)(?:/([0-9]++(?:\.[0-9]++)?+))?+")
-_POINT_FIRST = re.compile(r"\.[0-9]{1,6}(?![0-9.,:/])")
-_THOUSANDS = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})++")
-_WORD_AT = re.compile(_WORD, re.I)
-_CJK_DECIMAL = re.compile(
+_BLOB = lazily(r"[0-9][0-9]*+(?:[.,:/_~–—−-][0-9]++)*+")
+_PLAIN = lazily(r"([0-9]++(?:\.[0-9]++)?+)(?:/([0-9]++(?:\.[0-9]++)?+))?+")
+_POINT_FIRST = lazily(r"\.[0-9]{1,6}(?![0-9.,:/])")
+_THOUSANDS = lazily(r"[0-9]{1,3}(?:,[0-9]{3})++")
+_WORD_AT = lazily(_WORD, re.I)
+_CJK_DECIMAL = lazily(
     r"([零〇一二三四五六七八九十])[点點]([零〇一二三四五六七八九])(?![零〇一二三四五六七八九十])"
 )
-_STARS = re.compile(r"((?:[★⭐🌟]\ufe0f?+){1,20})((?:☆\ufe0f?+){0,20})(?![★⭐🌟☆])")
-_HALF = re.compile(r"\s?½|\sand\sa\shalf\b|(?<=分)半", re.I)
-_NOT_A_NUMBER_AFTER = re.compile(r"[A-Za-z_+²³°℃]|-[A-Za-z]|\s?(?:percent\b|°)", re.I)
-_UNIT_AFTER = re.compile(r"\s{0,2}" + _UNIT, re.I)
-_TIGHT_UNIT = re.compile(r"(?:points?|pts?|stars?|marks?|out)\b", re.I)
-_PERCENT = re.compile(r"\s?%")
-_TOP_AFTER = re.compile(
+_STARS = lazily(r"((?:[★⭐🌟]\ufe0f?+){1,20})((?:☆\ufe0f?+){0,20})(?![★⭐🌟☆])")
+_HALF = lazily(r"\s?½|\sand\sa\shalf\b|(?<=分)半", re.I)
+_NOT_A_NUMBER_AFTER = lazily(r"[A-Za-z_+²³°℃]|-[A-Za-z]|\s?(?:percent\b|°)", re.I)
+_UNIT_AFTER = lazily(r"\s{0,2}" + _UNIT, re.I)
+_TIGHT_UNIT = lazily(r"(?:points?|pts?|stars?|marks?|out)\b", re.I)
+_PERCENT = lazily(r"\s?%")
+_TOP_AFTER = lazily(
     # On one line: the next one may begin with "Of the 3 points, …".
     rf"[ \t]{{0,2}}{_UNIT}?+[ \t]{{0,2}}(?:/|out\s{{1,2}}of|of)\s{{0,2}}"
     rf"(?:an?\s|the\s)?(?:possible\s|total\s|maximum\s|max\s|full\s)?(?:of\s)?({_DIGITS}|{_WORD})",
     re.I,
 )
-_TOP_IN_WORDS = re.compile(
+_TOP_IN_WORDS = lazily(
     rf"[ \t]?\([ \t]?(?:out\s)of\s(?:an?\s|the\s)?({_DIGITS}|{_WORD})"
     rf"|[ \t]{{1,2}}{_UNIT}?+[ \t]?(?:on|in)\s(?:an?|the|this|your|our)\s(?:scale\s(?:of|from)\s(?:(?:{_DIGITS}|{_WORD})\s?(?:-|–|—|~|to)\s?)?({_DIGITS}|{_WORD})"
     rf"|(?:{_DIGITS}\s?(?:-|–|—|~|to)\s?)?({_DIGITS}|{_WORD})(?:[-\s]points?)?\s(?:likert\s)?scale)",
     re.I,
 )
-_FULL_MARKS_AFTER = re.compile(
+_FULL_MARKS_AFTER = lazily(
     rf"\s{{0,2}}{_UNIT}?+\s{{0,2}}[(,，]?\s{{0,2}}(?:满分|滿分|총점)(?:为|是|:)?\s{{0,2}}({_DIGITS}|{_WORD})"
     rf"|\s{{0,2}}{_UNIT}?+\s{{0,2}}\(\s?({_DIGITS}|{_WORD})\s?(?:점\s?만점|分满分|分滿分|分制)",
     re.I,
 )
-_TOP_FIRST = re.compile(
+_TOP_FIRST = lazily(
     rf"({_DIGITS}|{_WORD})\s?(?:점\s?만점(?:에서?|\s?중)?|점\s?중(?:에서?)?|点満点中|分满分[,，]?|分中|分之|分制(?:的?情况)?[下中里内]?\)?[,，]?)"
     rf"(?:\s?(?:에서|중))?[:\s]{{0,3}}(?:得|给|给出|评)?(?={_DIGITS}|{_WORD})"
     rf"|(?:满分|滿分)(?:为|是)?\s?({_DIGITS}|{_WORD})\s?分?[,，、。:\s]{{0,3}}(?:得分?|给出?|评分?)?(?:为|是|:)?\s?(?={_DIGITS}|{_WORD})",
     re.I,
 )
-_EQUATION = re.compile(
+_EQUATION = lazily(
     # A single fraction is none: "4/5 = 80%" gives the four.
     rf"(?!{_DIGITS}\s?/\s?{_DIGITS}\s?=){_DIGITS}\s?{_UNIT}?+"
     rf"(?:\s?\)?\s?(?:[-+−–×*÷/]|x\b|[ ](?=[ ]?[0-9])|plus\b|minus\b|times\b)\s?\(?{_DIGITS}\s?{_UNIT}?+){{1,12}}+"
     r"\s?\)?\s?(?:=|equals\b|is\b|makes\b|gives\b|이므로|等于|得)\s?(?=[0-9])"
 )
-_UNFINISHED_SUM = re.compile(
-    rf"\s?{_UNIT}?+\s?(?:\+\s?[0-9]|(?:plus|minus)\s[0-9]|[-−–]\s?{_DIGITS}\s?{_UNIT})"
-)
-_SCALE_NAME = re.compile(r"\s?(?:分制|점\s?(?:만점|척도)|points?\s(?:scale|rating|likert|system))")
-_BOUND_AFTER = re.compile(
+_UNFINISHED_SUM = lazily(rf"\s?{_UNIT}?+\s?(?:\+\s?[0-9]|(?:plus|minus)\s[0-9]|[-−–]\s?{_DIGITS}\s?{_UNIT})")
+_SCALE_NAME = lazily(r"\s?(?:分制|점\s?(?:만점|척도)|points?\s(?:scale|rating|likert|system))")
+_BOUND_AFTER = lazily(
     rf"\s?{_UNIT}?+\s?(?:or\s(?:higher|above|more|better|over|lower|below|less|fewer|under)\b|이상|이하|미만|초과|及?以上|及?以下)"
 )
-_RANGE_AFTER = re.compile(
+_RANGE_AFTER = lazily(
     rf"[ \t]{{0,2}}{_UNIT}?+[ \t]{{0,2}}(?:[-–—~−～]|to\b|or\b|and/or\b|through\b|到|至|或者?|에서|부터|이?나)\s{{0,2}}({_DIGITS}|{_WORD})",
     re.I,
 )
-_RANGE_BEFORE = re.compile(
+_RANGE_BEFORE = lazily(
     rf"(?:between|from)\s{{1,2}}(?:{_DIGITS}\sand\s)?$|{_DIGITS}\s?{_UNIT}?+\s?(?:to|or|到|至|或者?|에서|부터)\s?$",
     re.I,
 )

@@ -11,6 +11,7 @@ import re
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
+from .lazy import lazily
 from .text import places
 
 Side = Literal["first", "second", "tie"]
@@ -25,14 +26,14 @@ NOUN_NAMES = frozenset(
     for noun in re.sub(r"s\?", "", NOUNS).split("|")
     for form in ((noun, noun + "s") if noun.isascii() and not noun.endswith(("y", "s")) else (noun,))
 )
-_KEYED = re.compile(r"(?:(.*?)[\s(#_-]++)?([a-z]|[0-9]{1,2})\)?", re.S)
+_KEYED = lazily(r"(?:(.*?)[\s(#_-]++)?([a-z]|[0-9]{1,2})\)?", re.S)
 _INSIDE = r"[0-9A-Za-z_\u00c0-\u058f’.\-]"
 _NOT_BEFORE = r"(?![0-9A-Za-z_\u00c0-\u058f’\-+]|\.\w)"
 _TIE_WORDS = r"tie[ds]?|draw|equal(?:ly)?|both|neither|same|no\sdifference|平局|平手|一样|相当|동점|무승부|비김|비슷|引き分け"
 
 
 _ORDINALS: dict[str, Side] = {"first ": "first", "second ": "second", "former": "first", "latter": "second"}
-_ORDERED = re.compile(rf"(?i)(?:{NOUNS}|one)\b")
+_ORDERED = lazily(rf"(?i)(?:{NOUNS}|one)\b")
 
 
 LONGEST_NAME = 200
@@ -93,7 +94,7 @@ class Options:
     def _value_pattern(self) -> str:
         """What may stand behind a mark: "A", "(a)", "Response A", "A>>B", and words for a tie."""
         one, two = (re.escape(key) for key in self.keys)
-        name = rf"(?:the\s)?(?:(?:{self.nouns}|{NOUNS})[\s_]{{0,2}})?[#(\[\"'`]{{0,2}}(?P<one>{one}|{two})[)\"'`]{{0,2}}(?![0-9a-z_\u00c0-\u058f’\-]|'s)"
+        name = rf"(?:the\s)?(?:(?:{self.nouns}|{NOUNS})[\s_]{{0,2}})?[#(\[\"'`]{{0,2}}(?P<one>{one}|{two})[)\"'`]{{0,2}}(?![0-9a-z_\u00c0-\u058f’\-]|'s|[.,:/][0-9])"
         if not self.is_keyed:
             name = rf"(?:the\s)?(?P<one>{one}|{two})(?!\w)"
         contest = rf"(?:{NOUNS})?\s?(?P<left>{one}|{two})\s?(?P<sign>>{{1,3}}|<{{1,3}}|={{1,2}}|≈|≫|≪)\s?(?:{NOUNS})?\s?(?P<right>{one}|{two})(?!\w)"
@@ -204,10 +205,10 @@ class Options:
         return Found(side, match.start(), end) if self.has_noun else Found(side, *match.span("one"))
 
 
-_AND_ANOTHER = re.compile(
+_AND_ANOTHER = lazily(
     r"\s?(?:or|and|/|,|&|vs\.?|versus)\s?(?:(?:the|responses?|outputs?|assistants?|options?)\s)?\(?(?:[a-d]|[0-9])\)?(?![\w'’])"
 )
-_ARTICLE_FOLLOWED = re.compile(
+_ARTICLE_FOLLOWED = lazily(
     r"[ ](?!(?:is|was|wins|because|since|as|provides|has|performs|does|gives|offers|better|due|for|with|and|but|than|over)\b)[a-z]"
 )
 

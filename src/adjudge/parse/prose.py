@@ -8,10 +8,10 @@ concludes, they conflict. The text must be narrow, folded and without emphasis.
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
 
-from .entries import is_entry
+from .entries import is_entry, is_legend
+from .lazy import lazily
 from .numbers import Number, digits, free_number_at, number_at
 from .text import places
 
@@ -23,21 +23,22 @@ LONGEST_SENTENCE = 1_000
 MOST_WORDS = 400
 """How often one number word is looked at within those."""
 
-_SENTENCE_END = re.compile(r"[.!?。！？\n](?:(?<=[。！？\n])|(?=\s|$))")
-_SCORING = re.compile(
+_SENTENCE_END = lazily(r"[.!?。！？\n](?:(?<=[。！？\n])|(?=\s|$))")
+_SCORING = lazily(
     r"\b(?:scor(?:e|es|ed|ing)|rat(?:e|es|ed|ing)|grad(?:e|es|ed|ing)|assign(?:s|ed|ing)?|deserv(?:e|es|ed|ing)|earn(?:s|ed|ing)?|"
     r"merit(?:s|ed|ing)?|warrant(?:s|ed|ing)?|evaluat(?:e|ed|ing)|mak(?:es|ing)\sit\san?|(?:i|would|i'd)\s(?:say|choose)|going\swith|"
-    r"my\s(?:final\s)?(?:answer|verdict)\sis)\b|\bi(?:'d|'ll|\swould|\swill|\scan)?\s(?:only\s)?give\s{0,2}$|\bi\sdisagree[^.\n]{0,12}:\s?$|\bit(?:'s|\sis|\swould\sbe)\san?\s{0,2}$"
-    r"|评|評|给|給|打|得|获得|分数|为|是|점수|평점|평가"
+    r"my\s(?:final\s)?(?:answer|verdict)\sis)\b|\ba\s(?:solid|strong|clear|fair)\s{0,2}$|\bi(?:'d|'ll|\swould|\swill|\scan)?\s(?:only\s)?give\s{0,2}$|\bi\sdisagree[^.\n]{0,12}:\s?$|\bit(?:'s|\sis|\swould\sbe)\san?\s{0,2}$"
+    r"|评|評|给|給|打|得|值|获得|分数|为|是|점수|평점|평가"
 )
-_GIVING = re.compile(
-    r"\b(?:giv(?:e|es|en|ing)|gave|award(?:s|ed|ing)?|gets?|getting|receiv(?:e|es|ed|ing))\b"
-)
+_GIVING = lazily(r"\b(?:giv(?:e|es|en|ing)|gave|award(?:s|ed|ing)?|gets?|getting|receiv(?:e|es|ed|ing))\b")
 """Words that give a score where it is said to whom or as what, and otherwise anything."""
-_MAKES = re.compile(r"\b(?:gives?|gave|giving)\s(?:\w{1,12}\s)?$")
-_POINTS_MADE = re.compile(r"s?\s(?:in\s(?:favou?r|support)|about|against|that|to|of|which|each|per)\b")
+_MAKES = lazily(r"\b(?:gives?|gave|giving)\s(?:\w{1,12}\s)?$")
+_FITS = lazily(
+    r"\s(?:is|seems|feels|would\sbe)\s(?:more\s|most\s)?(?:appropriate|fair|warranted|justified|right|reasonable|fitting|suitable)\b(?!\s(?:if|for|when)\b)"
+)
+_POINTS_MADE = lazily(r"s?\s(?:in\s(?:favou?r|support)|about|against|that|to|of|which|each|per)\b")
 _GIVEN_TO = frozenset("of a an it this response summary answer output text".split())
-_HYPOTHETICAL = re.compile(
+_HYPOTHETICAL = lazily(
     r"\b(?:would\shave|could\shave|might\shave|should\shave|could\s(?:be|earn|get|reach|score)|"
     r"(?:to|and|would|could)\s(?:\w+\s)?(?:achieve|reach|attain|become|bring|raise|elevate|push|bump|warrant|merit|obtain|earn|receive|get)\b(?!\s(?:a|the)\s(?:low|fail))|"
     r"to\s(?:be|make\sit|deserve|score|give\sit|rate\sit)|"
@@ -45,29 +46,29 @@ _HYPOTHETICAL = re.compile(
     r"(?:prevent|keep|stop|hold|deduct|detract)(?:s|ed|ing)?\b|instead\sof|rather\sthan|short\sof|"
     r"(?:less|lower|higher|more|better|worse|other)\sthan|below|above|not(?:\squite)?\s(?:an?|the|deserve|merit|warrant|give|reach|achieve|score)|"
     r"cannot|can't|couldn't|doesn't|does\snot|didn't|did\snot|isn't|is\snot|wouldn't|would\snot|hesitat\w+|"
-    r"(?:never|nobody|no\sone|hardly|barely)\s(?:\w+\s)?(?:giv|rat|scor|award|assign|deserv|earn|merit)\w*|(?:almost|nearly|close\sto|far\sfrom|at\sleast|at\smost|up\sto|under|over)\s(?:an?)?|(?:love|like|want|wish|tempted)\sto|"
+    r"(?:never|nobody|no\sone|hardly|barely)\s(?:\w+\s)?(?:giv|rat|scor|award|assign|deserv|earn|merit)\w*|(?:almost|nearly|close\sto|far\sfrom|at\sleast|at\smost|up\sto|under|over)\s(?:an?)?|(?:love|like|want|wish|tempted|tempting)\sto|"
     r"(?:max|maximum|minimum|possible)\s(?:score|rating|mark|grade)s?\s(?:is|of|being|was)|(?:highest|lowest|top|best)\s(?:possible\s)?(?:score|rating|mark|grade)s?\s(?:is|being|was)|required\s(?:by|for)|criteria\sfor|rubric\sfor|scale\sof|scale\sfrom|ranging\sfrom)\b"
-    r"|要达到|达到|不足以|不能|无法|没有|未|距离|不是|려면|위해|않|못"
+    r"|要达到|达到|不足以|不值|不能|无法|没有|未|距离|不是|려면|위해|않|못"
 )
-_CONDITION = re.compile(r"\b(?:if|unless|had\sit|were\sit|would\shave)\b|如果|若|要是|려면|했다면")
-_MODAL = re.compile(r"\b(?:would|could|might)\b(?<!i would)|会|能|可以|可得|将|을\s?것")
-_IS_DESCRIBED = re.compile(
+_CONDITION = lazily(r"\b(?:if|unless|had\sit|were\sit|would\shave)\b|如果|若|要是|려면|했다면")
+_MODAL = lazily(r"\b(?:would|could|might)\b(?<!i would)|会|能|可以|可得|将|을\s?것")
+_IS_DESCRIBED = lazily(
     r"\s{0,2}[\"'”]?\s{0,2}(?:(?:would|could|might)\s[^.;,\n]{0,40}\bif\b|to\s(?:responses|answers|summaries|outputs|texts)\b|means|represents|indicates|denotes|requires|would\s(?!be\b)|would\sbe\s(?:for|given|reserved|only|needed|required|if)\b|if\b|in\sthe\s(?:rubric|scale|criteria)|is\s(?:given|reserved|for|defined|awarded\sto|when)|"
     r"代表|表示|意味|是指|的标准|标准|档|은\s|는\s|이려면)"
 )
-_KOREAN_NO = re.compile(
-    r"[가-힣]{0,3}\s?[가-힣]{0,6}(?:\s수\s?(?:는|가)?\s?없|려면|기\s?위해|지\s?않|지\s?못|아니[라고며]|요청|요구|주장|원하|원했|바라|바랐|기에는|받았을|줬을|주었을|라고|으로\s?표시)"
+_KOREAN_NO = lazily(
+    r"[가-힣]{0,3}\s?[가-힣]{0,6}(?:\s수\s?(?:는|가)?\s?없|려면|기\s?위해|지\s?않|지\s?못|아니[라고며]|요청|요구|주장|원하|원했|바라|바랐|기에는|에\s?가깝|에\s?근접|받았을|줬을|주었을|라고|으로\s?표시|인\s(?!것))"
 )
-_TAKEN_BACK = re.compile(
+_TAKEN_BACK = lazily(
     r"\s?\?|\s{0,2}(?:太[高低多]|[过過偏][高低]|(?:(?:is|was|would\sbe|seems|feels)\s)?(?:far\s|much\s|a\sbit\s)?too\s(?:high|low|generous|harsh|much|strict|lenient)\b|"
     r"(?:은|는|이)?\s?너무\s?(?:높|낮|과)|(?:were\s|was\s|are\s|is\s|have\sbeen\s)?(?:deduct|subtract|dock)(?:ed|ion)|감점|차감|깎)"
     r"|\s(?:with|had|were|once)\b(?=[^.\n]{0,40}\b(?:more|better|been|added|fewer|less)\b)"
 )
 """What follows a number that is not given: a doubt, a verdict on the number itself, a deduction."""
-_TAKEN_OFF = re.compile(
+_TAKEN_OFF = lazily(
     r"(?:\b(?:deduct|subtract|dock)(?:s|ed|ing)?(?:\s\w{1,12}){0,2}|\b(?:los(?:es?|ing)|lost|minus)|扣[了掉除]?|减去?|감점\s?:?|차감)\s?$"
 )
-_ATTRIBUTED = re.compile(
+_ATTRIBUTED = lazily(
     r"\b(?:users?|authors?|writers?|students?|prompts?|instructions?|questions?|texts?|responses?|summary|answers?|essays?|assistants?|candidates?|others?|"
     r"someone|somebody|people|everyone|he|she|they|judges?|raters?|reviewers?|evaluators?|graders?|annotators?|customers?|systems?|models?)\s(?:\w{1,12}\s){0,2}?"
     r"(?:ask|request|demand|want|claim|insist|propos|instruct|urg|expect|sa(?:ys|id)\b|suggest(?:s|ed)\b|argu|stat(?:es|ed)\b|think|believ|tell|told)"
@@ -82,34 +83,36 @@ _ATTRIBUTED = re.compile(
     r"|(?:用户|用戶|作者|读者|有人|别人|其他|上一位|前一位|之前)[^,。;]{0,10}(?:要求|认为|說|说|希望|给|打|声称)"
     r"|(?:사용자|작성자|저자|이전|다른\s?(?:심사|평가))[^,.;]{0,10}(?:요청|요구|주장|말|원하|심사|평가)"
 )
-_OWN = re.compile(r"\bi\b|\b(?:i'd|i'll|so|but|therefore|thus|hence|we)\b|我|但|因此|所以|저는|나는|따라서")
-_COUNTS_THINGS = re.compile(
+_OWN = lazily(r"\bi\b|\b(?:i'd|i'll|so|but|therefore|thus|hence|we)\b|我|但|因此|所以|저는|나는|따라서")
+_COUNTS_THINGS = lazily(
     r"\s(?!(?:for|in|on|because|as|and|but|with|since|due|to|at|overall|from|based|would|is|was|given|though|although|however|while|"
     r"indicating|reflecting|which|that|stars?|points?|here|this|out|or|rather|instead|when|considering|considered|the|it|there|i|seems?|"
     r"if|by|per|under|according|perfect|excellent|good|fair|poor)\b)[a-z]{2,}"
     r"|(?:分|点|點)[钟之为别析数成支类部段布享明鐘為別數類]|\s?(?:个|個|条|条|项|種|种|篇|句|次|年|月|日|名|位|개|가지|번|명|年)"
 )
-_SHARE_OF_THINGS = re.compile(
+_SHARE_OF_THINGS = lazily(
     r"\s(?:of\s(?:the|these|those|its)|[a-z]+s\s(?:are|were|have|is|do|did)|(?:main|key|major|important|given|listed|required|relevant|supported|core)\s[a-z]+"
     r"|(?!(?:stars|points|marks|as|is|has|was|thus|plus|this|its|across|versus|unless|less|besides|always|towards)\b)[a-z]{2,}s)\b"
 )
-_BY_OTHERS = re.compile(r"\sby\s(?:the\s|its\s|most\s)?(?:critics|users|customers|guests|reviewers|readers|buyers|viewers|people)\b")
-_CONCLUDES = re.compile(
+_BY_OTHERS = lazily(
+    r"\sby\s(?:the\s|its\s|most\s)?(?:critics|users|customers|guests|reviewers|readers|buyers|viewers|people)\b"
+)
+_CONCLUDES = lazily(
     r"\b(?:overall|therefore|thus|hence|final(?:ly)?|conclu\w+|in\s(?:summary|sum|total)|consequently|so|as\sa\sresult|accordingly|"
     r"i\s(?:would|will|'d)?\s?(?:give|rate|score|assign|award|grade)|i(?:'d|'ll)\s(?:give|rate|score|assign|award|grade)|given\s(?:this|these|that|the))\b"
     r"|因此|所以|综上|总的来说|总体|最终|综合|于是|따라서|그러므로|종합|결론|최종|총평"
 )
 _IN_WORDS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "zero")
-_BEFORE_WORD = re.compile(
-    r"\b(?:(?:scores?|ratings?|grade)\s(?:of|is|as|at|to|would\sbe|should\sbe)\s(?:an?\s)?|(?:give|rate|score|award|gave|giving)\s(?:it|this)\s(?:an?\s)?"
-    r"|(?:scor(?:es?|ing)|earn(?:s|ing)|deserves|receives)\san?\s)$"
+_BEFORE_WORD = lazily(
+    r"\b(?:(?:scores?|ratings?|grade)\s(?:of|is|as|at|to|would\sbe|should\sbe)\s(?:an?\s)?|(?:give|rate|score|award|gave|giving)\s(?:it|this|the)(?:\s(?:response|answer|summary|output|text|essay|one))?\s(?:an?\s)?"
+    r"|(?:scor(?:es?|ing)|earn(?:s|ing)|deserves|receives|gets)\san?\s)$"
 )
 _AFTER_WORD = (" out of", " star", " point", "/")
 _LEADS = frozenset(
-    "of a an is give only as at to be it this that them with score rating rated grade say choose perfect solid strong full just summary response answer "
+    "of a an is give assign only as at to be it this that them with score rating rated grade say choose perfect solid strong full just summary response answer "
     "output text it's around about approximately roughly".split()
 )
-_LEADS_CJK = (*"评評给給打得为是予出到分数应该它", *"점수 점수는 점수를 평점 평점은".split(), *":\"'(")
+_LEADS_CJK = (*"评評给給打得值为是予出到分数应该它", *"점수 점수는 점수를 평점 평점은".split(), *":\"'(")
 _AFTER_DIGITS = ("of ", "and a half", *"/ 점 分 点 點 星 颗星 顆星 ½ out star point mark pts".split())
 
 
@@ -185,7 +188,7 @@ def _is_led_to(left: str, words: frozenset[str]) -> bool:
 
 def _is_score(text: str, left: str, number: Number, high: float) -> bool:
     after = number.until
-    if is_entry(text, number.start, number, is_part=False):
+    if is_entry(text, number.start, number, is_part=False) or is_legend(text, number):
         return False
     if number.top is not None:
         is_date = left.endswith("on ")
@@ -195,7 +198,11 @@ def _is_score(text: str, left: str, number: Number, high: float) -> bool:
         return False
     if following.startswith(("점", "star", "星", "颗星", "顆星")):
         return True
-    if _GIVING.search(left[-48:]) and (_gives_points(text, left, number) or _is_led_to(left[-20:], _GIVEN_TO)):
+    if _GIVING.search(left[-48:]) and (
+        _gives_points(text, left, number) or _is_led_to(left[-20:], _GIVEN_TO)
+    ):
+        return True
+    if _FITS.match(text, after) and _is_led_to(left[-20:], _GIVEN_TO):
         return True
     return _is_led_to(left[-20:], _LEADS) and _SCORING.search(left[-48:]) is not None
 

@@ -13,6 +13,7 @@ from typing import TypeGuard
 
 from ..records import Answer, Reading, Scale
 from .choice import read_choice
+from .lazy import lazily
 from .marks import Value, choice_value, read_first_line, read_label, read_marker, read_tag, score_value
 from .refusal import declines
 from .score import read_score
@@ -24,7 +25,7 @@ _EXAMINED = 100_000
 _HEAD = 4_000
 """A refusal stands at the beginning of a reply."""
 
-_PLAIN_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+_PLAIN_NUMBER = lazily(r"[0-9]+(?:\.[0-9]+)?")
 
 
 def read_scored(answer: Answer, text: str, scale: Scale) -> Reading:
@@ -150,7 +151,7 @@ def _only_sure(free: Reading, text: str, marked: Reading | None) -> Reading:
 
 
 _NEAR = 48
-_DECLARED = re.compile(
+_DECLARED = lazily(
     r"(?:score|rating|rate|result|grade|verdict|winner|better|best|prefer\w*|choose|choice|점수|평점|评分|得分|分数|打分|判定)[^.!?。！？\n]{0,24}$",
     re.I,
 )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from itertools import islice
 
+from .lazy import lazily
 from .text import folded, narrow, places
 
 MOST_SIGNS = 4
@@ -33,20 +33,20 @@ _SIGNS = (
     *("comfortable", "sorry", "apolog", "impossible", "not possible", "n/a", "not applicable", "abstain"),
     *("no score", "no rating", "no verdict"),
 )
-_ASIAN_SIGN = re.compile(
-    "无法|無法|不能|不便|拒绝|拒絕|没有办法|없|불가|어렵|않겠|못|거부|거절|できません|できない|しかね"
+_ASIAN_SIGN = lazily(
+    "无法|無法|不能|还没|不便|拒绝|拒絕|没有办法|없|불가|어렵|않겠|못|거부|거절|できません|できない|しかね"
 )
 _AROUND = 80
 """How far around one of these words a refusal reaches: most text is then never searched at all."""
 
-_REFUSAL = re.compile(
+_REFUSAL = lazily(
     rf"\bi(?:['’]m|\sam)?\s(?:\w+\s)?(?:cannot|can['’]?t|can\snot|could\snot|couldn['’]t|won['’]?t|will\snot|unable|"
     rf"not\sable|must\s(?:respectfully\s)?decline|decline|refuse|do\snot\sfeel\scomfortable|don['’]t\sfeel\scomfortable|"
     rf"not\scomfortable|have\sto\sdecline)\b[^.\n]{{0,40}}?\b{_TASK}"
     r"|\b(?:sorry|apologi[sz]e|apologies)\b[^.\n]{0,30}\b(?:but|cannot|can['’]?t|unable|not\sable)\b"
     rf"|^(?:unable|impossible|not\spossible)\sto\s{_TASK}|^(?:\w+\s){{1,4}}cannot\sbe\s(?:evaluated|rated|scored|judged|assessed|graded)"
     r"|^(?:n/a|not\sapplicable|(?:i\s)?abstain|no\s(?:score|rating|verdict))\b"
-    r"|(?:抱歉|对不起|對不起|很遗憾|很遺憾)[^。\n]{0,30}(?:无法|無法|不能|不便|没有办法)"
+    r"|(?:抱歉|对不起|對不起|很遗憾|很遺憾)[^。\n]{0,30}(?:无法|無法|不能|不便|没有办法|还没学)"
     r"|(?:我|本人|作为|因此)?[^。\n]{0,12}(?:无法|無法|不能|拒绝|拒絕|不便)[^。\n]{0,12}(?:评价|评分|评估|評|打分|判断|判斷|提供|回答|协助|比较|完成|给出|满足|回应|处理)"
     r"|(?:평가|판단|채점|답변|제공|비교|점수|선택|도와|응답|결정)[^.\n]{0,16}(?:수\s?없|불가|어렵습니다|않겠|못\s?합니다|거부|거절)"
     r"|(?:죄송|유감)[^.\n]{0,40}(?:없|불가|어렵)"

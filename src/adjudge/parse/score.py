@@ -30,53 +30,55 @@ from .answers import (
     part_labels,
 )
 from .entries import is_a_list, is_entry, is_legend, is_own_box
+from .lazy import lazily
 from .numbers import Number, number_at
 from .prose import concluding, counts_things, is_taken_back, scores_said
 from .refusal import declines
 from .text import folded, narrow, set_aside, window, without_code, without_emphasis
 
 _NUMBER = r"(-?[0-9]{1,9}(?:\.[0-9]{1,9})?)"
-_BARE = re.compile(_NUMBER)
-_BARE_MARKED = re.compile(
+_BARE = lazily(_NUMBER)
+_BARE_MARKED = lazily(
     rf"\[\[\s?{_NUMBER}\s?\]\]|\[(?:result|score|rating)\]\s?{_NUMBER}|<(score|rating|result|grade)>\s?{_NUMBER}\s?</\3>",
     re.I,
 )
-_FILLER = re.compile(
-    r"[\s\"'`“”‘’(\[{<~≈:=|]{0,10}"
+_FILLER = lazily(
+    r"[\s\"'`“”‘’(\[{<~≈:=|【]{0,10}"
     r"(?:(?:the|an?|my|is|of|as|i|would|give|it|this|response|score|scored|rating|rate|final|overall|result|"
     r"should\sbe|will\sbe|be|为|是|给|得|分数|得分|评分|점수|점수는|점수:)(?![a-z])[\s:\"'(\[]{0,4}){0,5}"
 )
-_ABSTAINS = re.compile(
+_ABSTAINS = lazily(
     r"[\s\"'`(\[:]{0,6}(?:n/a\b|not\s(?:applicable|available|given)|unable|cannot|无法|不适用|없음|불가)"
 )
-_ANOTHER = re.compile(r"\s?(?:,|;|and|&|vs\.?|or)\s?[0-9]++(?:\.[0-9]++)?+\s?(?:$|[\n.,;)\]<])")
-_IN_PARTS = re.compile(
+_ANOTHER = lazily(r"\s?(?:,|;|and|&|vs\.?|or)\s?[0-9]++(?:\.[0-9]++)?+\s?(?:$|[\n.,;)\]<])")
+_IN_PARTS = lazily(
     r"\s(?:for|on|in)\s[a-z ]{2,30}[,;]\s(?:and\s)?[0-9]++(?:\.[0-9]++)?+(?:/[0-9]++)?\s(?:for|on|in)\s[a-z]"
 )
-_SCALE_WRITTEN = re.compile(
+_SCALE_WRITTEN = lazily(
     r"[\])>}]?(?:[ \t|/·,]{1,3}(?:[\[(<{][ \t]?[0-9]{1,2}[ \t]?[\])>}]|[0-9]{1,2}(?![0-9]|\.[0-9]))){2,20}+"
 )
-_RINGED = re.compile(r"[\[(<{][ \t]?([0-9]{1,2})[ \t]?[\])>}]")
-_OPENING = re.compile(r"(?:\ufffc++\s++)*+(?:-(?=\s)|[–—•·>(\[\"'“:`]|\s){0,6}")
-_LIST_DOT = re.compile(r"(?:[.)]|、)(?=\s)")
-_HEAD_ENDS = re.compile(
-    r"\s{0,2}(?:$|[\n,;:!(\[=，；：！。（\ufffc]|\.(?![0-9])|\)(?![a-z])|[-–—]\s?(?=\D)|[\"'”’`\]]|です|입니다|이다)|\s(?=(?:the|this|it|because|although|while|reason|explanation|since|i|that)\b)|\s{2,}"
+_RINGED = lazily(r"[\[(<{][ \t]?([0-9]{1,2})[ \t]?[\])>}]")
+_OPENING = lazily(r"(?:\ufffc++\s++)*+(?:-(?=\s)|[–—•·>(\[\"'“:`]|\s){0,6}")
+_LIST_DOT = lazily(r"(?:[.)]|、)(?=\s)")
+_HEAD_ENDS = lazily(
+    r"\s{0,2}(?:$|\|(?![ \t]{0,4}[0-9])|[\n,;:!(\[=}，；：！。（\ufffc]|\.(?![0-9])|\)(?![a-z])|[-–—]\s?(?=\D)|[\"'”’`\]]|です|입니다|이다)|\s(?=(?:the|this|it|because|although|while|reason|explanation|since|i|that)\b)|\s{2,}"
 )
-_CLOSING = re.compile(
+_ONE_OF = lazily(r"\s(?:that|the|this|it|i)\b")
+_CLOSING = lazily(
     r"(?:(?:[^0-9\s]\s?(?<!\bno)[.!?。！？]|[\n\ufffc])[ \t]*+|[a-z][ \t]\()(?<!\s\.)([0-9]++(?:\.[0-9]++)?+)\s?(?:/[0-9]++)?\)?[.。]?\s*$"
 )
-_NUMBERED = re.compile(
-    r"\b(?:figure|fig\.|table|criterion|step|section|item|point|equation|eq\.|part|option|example|chapter|line|page|no\.|number|question|claim|sentence|paragraph|o|f|g)"
-    r"\s\([0-9.]++\)[.。]?\s*$"
+_NUMBERED = lazily(
+    r"\b(?:figure|fig\.|table|criterion|step|section|item|point|equation|eq\.|part|option|example|chapter|line|page|no\.|number|question|claim|"
+    r"sentence|paragraph|response|answer|output|assistant)\s\(\s?$"
 )
-_IN_BRACKETS = re.compile(r"\(([0-9]++(?:\.[0-9]++)?+)\)")
-_ALONE_ON_LINE = re.compile(r"\s++([0-9]++(?:\.[0-9]++)?+)[ \t]*+(?:\n|$)")
-_LONE_LINE = re.compile(
+_IN_BRACKETS = lazily(r"\(([0-9]++(?:\.[0-9]++)?+)\)")
+_ALONE_ON_LINE = lazily(r"\s++([0-9]++(?:\.[0-9]++)?+)[ \t]*+(?:\n|$)")
+_LONE_LINE = lazily(
     r"^[ \t]{0,4}([0-9]++(?:\.[0-9]++)?+)[ \t]?(?:/[ \t]?[0-9]++|分|점)?[.。]?[ \t\r]*+$", re.M
 )
 MOST_LINES = 100
-_WORD_THEN_NUMBER = re.compile(r"[a-z][a-z ]{1,30}(?<=\s)\(\s?(?=[0-9])")
-_BRACKET_ENDS = re.compile(r"\)\s{0,2}(?:$|[\n.:;!。：；]|[-–—]\s)")
+_WORD_THEN_NUMBER = lazily(r"(?:[a-z]{1,16}\s){1,3}\(\s?(?=[0-9])")
+_BRACKET_ENDS = lazily(r"\)\s{0,2}(?:$|[\n.:;!。：；]|[-–—]\s)")
 
 
 def read_score(
@@ -262,17 +264,19 @@ def _opening(own: str, names: dict[str, float]) -> tuple[list[Number], bool]:
     if number is None:
         inside = _WORD_THEN_NUMBER.match(own, at)
         number = number_at(own, inside.end()) if inside else None
-        if number is None or not _BRACKET_ENDS.match(own, number.until):
+        if number is None or not _BRACKET_ENDS.match(own, number.until) or _names_place(own, number):
             return [], False
         return [number], False
-    if not _HEAD_ENDS.match(own, number.until):
+    if not _HEAD_ENDS.match(own, number.until) or (number.in_words and _ONE_OF.match(own, number.until)):
         return [], False
     line_end = own.find("\n", number.until)
     rest = own[number.until : line_end if line_end >= 0 else len(own)].strip(" .。*)`\"'")
     if is_legend(own, number):
         return [], False
     if _LIST_DOT.match(own, number.until) and (
-        is_a_list(own) or is_entry(own, at, number, is_part=False) or (rest[:1].isdigit() and rest != own[number.start : number.end])
+        is_a_list(own)
+        or is_entry(own, at, number, is_part=False)
+        or (rest[:1].isdigit() and rest != own[number.start : number.end])
     ):
         return [], False
     is_alone = not rest and not _LIST_DOT.match(own, number.until)
@@ -292,20 +296,34 @@ def _closing(own: str) -> list[Number]:
     """The number with which a reply ends, alone after its last sentence or in brackets behind it."""
     closing = _CLOSING.search(own, max(0, len(own) - 24))
     number = number_at(own, closing.start(1)) if closing else None
-    if number is None or not number.start:
+    if number is None or not number.start or _begins_list(own, number):
         return []
-    if own[number.start - 1] == "(":
-        tail = own[max(0, number.start - 400) :]
-        if _NUMBERED.search(tail) or len(set(_IN_BRACKETS.findall(tail))) > 1:
-            return []
+    if own[number.start - 1] == "(" and _names_place(own, number):
+        return []
     return [number]
+
+
+def _names_place(own: str, number: Number) -> bool:
+    """Whether a number in brackets names something else, as in "Figure (3)", or is one of several."""
+    if _NUMBERED.search(own, max(0, number.start - 24), number.start):
+        return True
+    around = _IN_BRACKETS.findall(own, max(0, number.start - 400), number.until + 400)
+    return len(set(around)) > 1
 
 
 def _alone(own: str) -> list[Number]:
     """Numbers that have a line to themselves, as after "Here is my score:"."""
     lines = islice(_LONE_LINE.finditer(own), MOST_LINES)
     found = [number_at(own, line.start(1)) for line in lines]
-    return [number for number in found if number is not None]
+    return [number for number in found if number is not None and not _begins_list(own, number)]
+
+
+def _begins_list(own: str, number: Number) -> bool:
+    """Whether a reply is cut off behind the number of a list's first entry: "Its strengths:\\n1"."""
+    before = own[: number.start].rstrip()
+    return (
+        number.value == 1 and number.until >= len(own.rstrip(" .")) and before.endswith(("s:", "点:", "점:"))
+    )
 
 
 def _judged(scale: Scale, found: list[Number]) -> Reading:

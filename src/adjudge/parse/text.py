@@ -14,6 +14,8 @@ import re
 from collections.abc import Iterable
 from itertools import islice
 
+from .lazy import lazily
+
 Span = tuple[int, int]
 
 ASIDE = "\ufffc"
@@ -32,15 +34,32 @@ _NARROW = (
     | {ord(space): " " for space in _SPACES + _INVISIBLE}
 )
 _WIDE_SET = "[\uff01-\uff5e\U0001d7ce-\U0001d7ff" + _SPACES + _INVISIBLE + "]"
-_WIDE = re.compile(_WIDE_SET + _WIDE_SET + "*+")  # a plain set in front lets the search skip ahead
+_WIDE = lazily(_WIDE_SET + _WIDE_SET + "*+")  # a plain set in front lets the search skip ahead
 
-_THOUGHT_TAG = re.compile(r"<(/?)(?:think|thinking|thought|thoughts|reasoning|reflection)[ \t]{0,8}>", re.I)
-_FENCE_LINE = re.compile(r"^[ \t]{0,8}(```+|~~~+)([^\n]*)$", re.M)
-_PLAIN_BLOCKS = frozenset(("", "json", "jsonc", "text", "txt", "plaintext", "plain", "markdown", "md", "xml", "yaml", "yml", "toml", "html"))
-_OUTER_UNDERSCORE = re.compile(r"_(?:(?<![0-9A-Za-z]_)|(?![0-9A-Za-z]))")
-_HEADING = re.compile(r"^[ \t]{0,3}#{1,6}(?=[ \t])", re.M)
-_BLOCK_QUOTE = re.compile(r"^[ \t]{0,8}>[^\n]*", re.M)
-_QUOTATION = re.compile(
+_THOUGHT_TAG = lazily(r"<(/?)(?:think|thinking|thought|thoughts|reasoning|reflection)[ \t]{0,8}>", re.I)
+_FENCE_LINE = lazily(r"^[ \t]{0,8}(```+|~~~+)([^\n]*)$", re.M)
+_PLAIN_BLOCKS = frozenset(
+    (
+        "",
+        "json",
+        "jsonc",
+        "text",
+        "txt",
+        "plaintext",
+        "plain",
+        "markdown",
+        "md",
+        "xml",
+        "yaml",
+        "yml",
+        "toml",
+        "html",
+    )
+)
+_OUTER_UNDERSCORE = lazily(r"_(?:(?<![0-9A-Za-z]_)|(?![0-9A-Za-z]))")
+_HEADING = lazily(r"^[ \t]{0,3}#{1,6}(?=[ \t])", re.M)
+_BLOCK_QUOTE = lazily(r"^[ \t]{0,8}>[^\n]*", re.M)
+_QUOTATION = lazily(
     # An unterminated quotation ends at the next blank line and is then not one. A mark after a letter or
     # a digit opens nothing: it is an inch or a closing mark.
     r'"(?<![0-9A-Za-z]")(?:[^"\\\n]++|\\[^\n]|\\|\n(?![ \t]*+\n))*+"?'
@@ -52,14 +71,14 @@ _CLOSING = frozenset('"”’」』»“`')
 
 # A name or a bare value between quotation marks is a way of writing it ("A", `4`, "score": 4), not a
 # quotation of somebody; a key is kept whatever its words are.
-_NAME = re.compile(
+_NAME = lazily(
     r"\s?(?:[^\W\d]\w{0,39}|\[?\[?[A-Za-z]\]?\]?|[+-]?\d{1,3}(?:\.\d{1,2})?"
     r"|(?:output|response|assistant|answer|option|model|summary|candidate|system)\s?\(?\w\)?)\s?",
     re.I,
 )
-_KEY = re.compile(r"[\w \-/().&']{1,60}")
-_SHORT_VALUE = re.compile(r"\s?(?:[0-9][^\n:]{0,15}|\[\[[^\[\]\n]{1,8}\]\])\s?")
-_COLON_NEXT = re.compile(r"[ \t]{0,4}[:：]")
+_KEY = lazily(r"[\w \-/().&']{1,60}")
+_SHORT_VALUE = lazily(r"\s?(?:[0-9][^\n:]{0,15}|\[\[[^\[\]\n]{1,8}\]\])\s?")
+_COLON_NEXT = lazily(r"[ \t]{0,4}[:：]")
 
 
 def narrow(text: str) -> str:

@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from ..records import Reading
+from .lazy import lazily
 from .options import NOUN_NAMES, NOUNS, Found, Options
 from .text import places
 
@@ -44,19 +45,19 @@ _DOUBTING = (
     "难以",
     "어렵",
 )
-_SENTENCE_END = re.compile(r"[.!?。！？\n](?:(?<=[。！？\n])|(?=[\s.]|$))")
+_SENTENCE_END = lazily(r"[.!?。！？\n](?:(?<=[。！？\n])|(?=[\s.]|$))")
 _ADVERB = (
     r"(?:,?\s(?:also|clearly|overall|slightly|much|significantly|marginally|generally|therefore|thus|still|far|a\slot|a\sbit|somewhat|"
-    r"definitely|certainly|ultimately|arguably|indeed|objectively|obviously|notably|considerably|the|an?|in\smy\sopinion|by\sfar|"
+    r"definitely|certainly|actually|really|ultimately|arguably|indeed|objectively|obviously|notably|considerably|the|an?|in\smy\sopinion|by\sfar|"
     r"considered|deemed|judged|seen\sas|regarded\sas|found\sto\sbe|to\sbe|my|our|likely|probably|simply|just|even|as|output|overall,|clear|obvious|decisive|strong)){0,4}"
 )
 _NOUN = r"(?:'s|’s)?(?:\s(?:response|answer|output|summary|one|analysis|explanation|code|solution|reply|approach|translation))?"
-_KOREAN_NOT = r"(?![가-힣]{0,4}(?:지|진|다고|기)\s?(?:는\s|도\s)?(?:않|못|할\s?수|볼\s?수|보기|말|어렵)|할\s?수\s?(?:는\s)?없)"
+_KOREAN_NOT = r"(?![가-힣]{0,3}\s?수(?:도|는)?\s?있|[가-힣]{0,4}(?:지|진|다고|기)\s?(?:는\s|도\s)?(?:않|못|할\s?수|볼\s?수|보기|말|어렵)|할\s?수\s?(?:는\s)?없)"
 """What may not follow a Korean verb, which carries its no behind itself."""
 _KOREAN_BETTER = rf"(?:좋|우수|나(?![쁘쁜쁩빠빴])|낫|뛰어|적절){_KOREAN_NOT}"
 _KOREAN_WORSE = rf"(?:나[쁘쁜쁩빠빴]|못하|못합|떨어){_KOREAN_NOT}"
-_WINS = re.compile(
-    rf"{_ANY}(?:{_NOUN}{_ADVERB}(?:,?\s(?:is|was|are|would\sbe|seems|appears|remains|stands\sout\sas|emerges\sas|comes\sout\sas|as|being|gets|should\sbe|can\sbe|could\sbe)"
+_WINS = lazily(
+    rf"{_ANY}(?:{_NOUN}{_ADVERB}(?:,?\s(?:is|was|are|would\sbe|seems|appears|remains|stands\sout\sas|emerges\sas|comes\sout\sas|as|being|gets|(?:should|can|could)\sbe(?=,?\s(?:clearly\s|also\s)?(?:considered|deemed|judged|seen|regarded|found|preferred|favou?red|chosen)\b))"
     rf"{_ADVERB}\s(?:better(?!\s(?:written|structured|organi[sz]ed|formatted|phrased|worded|presented|explained))|best|superior|preferable|preferred|stronger|winner|favou?red|winning|chosen)\b"
     r"|\s(?:wins?|outperforms?|outshines|surpass(?:es)?|beats|edges\sout|comes\sout\s(?:ahead|on\stop)|has\s(?:the|an|a\sslight)\sedge|takes\sthe\slead)\b)"
     r"|\s?(?:的回答|的回复)?(?:明显|略|稍|显然|总体上?|整体上?|相对|会)?(?:更好|更优|更佳|更胜一筹|胜出|获胜|较好|较优|优于|胜过|更出色)"
@@ -64,57 +65,58 @@ _WINS = re.compile(
     rf"{_KOREAN_BETTER}|\s?(?:가|이)?\s?(?:승리|이겼|이긴){_KOREAN_NOT}|\s?(?:을|를)\s?(?:선택|선호){_KOREAN_NOT}|\s?の(?:ほう|方)が(?:良い|優れ))"
 )
 """The option comes first in all these patterns, so that a search jumps from name to name."""
-_CHOOSES = re.compile(
-    r"(?:\b(?:choos(?:e|ing)|chose|select(?:ed)?|prefer|pick(?:ed)?|go\swith|favou?r|vote\sfor|lean(?:ing)?\stowards?|in\sfavou?r\sof|recommend|"
+_CHOOSES = lazily(
+    r"(?:\b(?:choos(?:e|ing)|chose|select(?:ed)?|prefer|pick(?:ed)?|go\swith|i(?:'d|\swould)\ssay|favou?r|vote\sfor|lean(?:ing)?\stowards?|in\sfavou?r\sof|recommend|"
     r"preference\s(?:is|goes)(?:\sto|\sfor)?|goes\sto|winner\sis|verdict\sis|decision\sis|award\sthis\sto|"
-    r"(?:better|best|preferred|superior|stronger|winning|correct)(?:\s(?:response|output|answer|one|option|choice|summary|assistant|candidate|model))?\s(?:is|would\sbe|seems\sto\sbe|appears\sto\sbe)|"
-    rf"(?:final\s)?(?:answer|choice)\sis):?{_ADVERB}\s?|(?:选择|选|我选|更好的是|胜者是|胜者为|获胜者是|승자는|선택은)\s?:?\s?)"
+    r"(?:better|best|preferred|superior|stronger|winning)(?:\s(?:response|output|answer|one|option|choice|summary|assistant|candidate|model))?\s(?:is|would\sbe|seems\sto\sbe|appears\sto\sbe)|"
+    rf"(?<!correct\s)(?<!right\s)(?<!own\s)(?<!true\s)(?<!actual\s)(?<!'s\s)(?:final\s)?(?<!'s\sfinal\s)(?:answer|choice)\sis):?{_ADVERB}\s?|(?:选择|选|我选|更好的是|胜者是|胜者为|获胜者是|승자는|선택은)\s?:?\s?)"
     rf"(?:(?:the\s)?(?:{NOUNS})[\s_]{{0,2}})?[#(\[\"“']{{0,2}}$"
 )
 """What stands right before the option that is chosen."""
 _BEFORE_CHOSEN = frozenset(
-    "choose choosing chose select selected prefer pick picked with favor favour for toward towards of recommend is to be the clearly "
+    "say choose choosing chose select selected prefer pick picked with favor favour for toward towards of recommend is to be the clearly "
     "definitely obviously overall certainly ultimately therefore thus still likely probably simply just also".split()
 )
-_LOSES = re.compile(
+_LOSES = lazily(
     rf"{_ANY}(?:{_NOUN}{_ADVERB}\s(?:is|was|seems|appears){_ADVERB}\s(?:worse|inferior|weaker)\b"
     rf"|\s?(?:가|이|의\s답변이|의\s응답이|는|은|쪽이)?\s?(?:훨씬|조금|약간|좀)?\s?더\s?{_KOREAN_WORSE})"
 )
 _OTHER = rf"(?:\s?(?:the|{NOUNS}))?\s?{_ANY}"
 _OWN_ANSWER = "(?:的(?:回答|回复))?"
 _BY_HOW_MUCH = r"(?:훨씬\s?|조금\s?|약간\s?)?(?:더\s?)?"
-_BEATS = re.compile(
+_BEATS = lazily(
     rf"{_ANY}(?:{_OWN_ANSWER}比{_OTHER}{_OWN_ANSWER}(?:更|要|还|明显|略|稍微?|显然|整体){{0,2}}(?:好|优|佳|强|出色|准确|完整)"
     rf"|(?:가|이|의\s답변이|쪽이)\s?{_OTHER}보다\s?{_BY_HOW_MUCH}{_KOREAN_BETTER})"
 )
-_YIELDS = re.compile(
+_YIELDS = lazily(
     rf"{_ANY}(?:{_OWN_ANSWER}(?:(?:明显|显然|远|稍|略)?(?:不如|不及|逊于|劣于){_OTHER}|没有{_OTHER}{_OWN_ANSWER}(?:那么|这么)?(?:好|优|强|出色|准确)"
     rf"|比{_OTHER}{_OWN_ANSWER}(?:更|要|还|明显|略|稍微?){{0,2}}(?:差|弱|糟|逊))"
     rf"|보다는?\s?{_OTHER}(?:가|이|의\s답변이|쪽이)\s?{_BY_HOW_MUCH}{_KOREAN_BETTER}"
     rf"|(?:가|이)\s?{_OTHER}보다\s?{_BY_HOW_MUCH}{_KOREAN_WORSE}"
     rf"|(?:가|이)?\s?아니라,?{_OTHER}(?:입니다|이다|이에요|가|를|을|\s?[.。]|$))"
 )
-_YIELDS_ENGLISH = re.compile(
-    rf"{_ANY}{_NOUN}{_ADVERB}\s(?:(?:is|was){_ADVERB}\s(?:not\s(?:nearly\s|quite\s)?as\s(?:good|strong|helpful|accurate)\sas|"
-    rf"outperformed\sby|beaten\sby|no\smatch\sfor)|(?:loses|lost)\sto|falls\sshort\sof){_OTHER}"
+_YIELDS_ENGLISH = lazily(
+    rf"{_ANY}{_NOUN}{_ADVERB}\s(?:(?:(?:is|was)n't\sas\s(?:good|strong|helpful|accurate)\sas|(?:is|was){_ADVERB}\s(?:not\s(?:nearly\s|quite\s)?as\s(?:good|strong|helpful|accurate)\sas|"
+    rf"outperformed\sby|beaten\sby|no\smatch\sfor))|(?:loses|lost)\sto|falls\sshort\sof){_OTHER}"
 )
 """Sentences that set one option against the other: the one that is named first wins, or yields to the other."""
-_MORE = re.compile(
+_MORE = lazily(
     rf"{_ANY}{_NOUN}{_ADVERB}(?:\s(?:is|was){_ADVERB}\s(?:more|most)\s"
     r"(?:accurate|helpful|relevant|correct|coherent|consistent|fluent|informative|comprehensive|precise|appropriate|effective|suitable|faithful|"
     r"complete|convincing|useful|truthful|reliable|natural|readable)\b"
     rf"|\s(?:provid|giv|offer|ha|produc)[a-z]+{_ADVERB}\sbetter\s(?:response|answer|output|summary|solution)\b)"
 )
-_WEIGHS = re.compile(r"\b(?:while|whereas|but|however|although|though|on\sthe\sother\shand)\b")
-_TIES = re.compile(
-    r"\b(?:it(?:'s|\sis)|this\sis|is|are|as|call\sit|declare|end\sin|result(?:s|ed)?\sin|to)\s(?:an?\s|essentially\s|effectively\s)?(?:tie|tied|draw)\b|"
+_WEIGHS = lazily(r"\b(?:while|whereas|but|however|although|though|on\sthe\sother\shand)\b")
+_TIES = lazily(
+    r"\b(?:it(?:'s|\sis)|this\sis|is|are|as|call\sit|declare|end\sin|result(?:s|ed)?\sin|to)\s(?:essentially\s|effectively\s)?an?\s(?:tie|draw)\b|"
+    r"\b(?:it(?:'s|\sis)|this\sis|is|are)\s(?:essentially\s|effectively\s)?tied?\b(?!\s(?:to|up|with|in|the|at)\b)|"
     r"\bequally\s(?:good|well|helpful|bad|valid|relevant|strong|effective|accurate|correct|coherent|consistent|fluent)|"
     r"\b(?:both|two|they)\b[^.\n]{0,60}\bare\s(?:\w{1,20}\s)?(?:equal|equivalent|comparable|identical)\b|"
-    rf"neither\s[^.\n]{{0,16}}{_ANY}[^.\n]{{0,30}}{_ANY}|\bno\s(?:clear\s)?winner|平局|不相上下|무승부|동점"
+    rf"neither\s[^.\n]{{0,16}}{_ANY}[^.\n]{{0,30}}{_ANY}|\bneither\s(?:\w{1, 12}\s){0, 2}?is\s(?:\w{1, 14}\s)?(?:better|superior|worse|preferable)|\bno\s(?:clear\s)?winner|平局|不相上下|무승부|동점"
 )
-_SAYS_TIE = re.compile(r"\b(?:tie|tied|draw)\b|winner|平局|무승부|동점")
-_DENIED_TIE = re.compile(r"\b(?:not|n't|but|however|although)\b|n't\b")
-_UNDECIDED = re.compile(
+_SAYS_TIE = lazily(r"\b(?:tie|tied|draw)\b|winner|平局|무승부|동점")
+_DENIED_TIE = lazily(r"\b(?:not|n't|but|however|although)\b|n't\b")
+_UNDECIDED = lazily(
     r"\b(?:hard|difficult|impossible|tough)\sto\s(?:decide|say|choose|tell|determine|pick|judge)|\bor\sis\sit\b|\bit\sdepends\b|\bdepend(?:s|ing)\son\b|"
     r"\bcannot\s(?:decide|determine|choose|select|say|tell)|can't\s(?:decide|determine|choose|say)|\beither\s(?:one|of)|难以(?:判断|决定)|판단하기\s어렵"
 )
@@ -127,46 +129,65 @@ _OTHER_JUDGES = "|".join(
     rf"{which}\s(?:judge|rater|reviewer|evaluator|annotator)s?"
     for which in ("previous", "prior", "earlier", "other", "another")
 )
-_NOT_THE_JUDGES = re.compile(
-    r"\b(?:whether|if|unless|to\sdetermine|would\shave|might\sbe|may\sbe|could\sbe\sargued|some\s(?:may|might|people)|argu(?:es|ed|ing)|"
+_NOT_THE_JUDGES = lazily(
+    r"\b(?:whether|if(?!\s(?:i\s(?:had|have|must|were)|forced|pressed|anything))|unless|(?:might|may|could)\s(?:seem|appear|look)|to\sdetermine|would\shave|might\sbe|may\sbe|could\sbe\sargued|some\s(?:may|might|people)|argu(?:es|ed|ing)|"
     r"believ(?:es|ed)|claim(?:s|ed)|stat(?:es|ed)\sthat|suggests?|thinks|says|said|contends?|asserts?|according\sto|"
     rf"{_OTHERS_MIGHT}|{_OTHER_JUDGES}|at\sfirst\s(?:glance|sight))\b|如果|是否|若|有人|用户认为|作者认为|难说"
 )
-_SPEAKS_UP = re.compile(r"\b(?:but|yet|however,?)\s(?:i|in\smy|overall|my)\b")
-_TOLD = re.compile(
+_SPEAKS_UP = lazily(r"\b(?:but|yet|however,?)\s(?:i|in\smy|overall|my)\b")
+_TOLD = lazily(
     r"\b(?:ask|tell|told|want|instruct|request|order|urge|tempt)(?:s|ed)?\s(?:(?:me|us|you|the\sjudge)\s)?(?:to|that|for)\s(?:the\s)?(?:\w{1,12}\s)?$"
 )
 """What stands before a verdict that somebody asked for."""
-_DENIED_THAT = re.compile(
+_DENIED_THAT = lazily(
     r"(?:\b(?:not|never|cannot)|n't)\s(?:\w{1,12}\s){0,2}?(?:true|clear|obvious|evident|certain|sure|convinced|correct|right|accurate|fair|case|mean|imply|say|think|"
     r"believe|agree|claim|conclude|follow|accept|find)\s(?:\w{1,12}\s)?that\b(?:(?!\b(?:so|but|thus|hence)\b)[^,;:.]){0,60}$"
-    r"|\b(?:false|wrong|incorrect|untrue|doubt(?:ful)?|disagree|deny|dispute|reject)\b[^,;:.]{0,24}\bthat\b(?:(?!\b(?:so|but|thus|hence)\b)[^,;:.]){0,60}$"
+    r"|\b(?:false|wrong|incorrect|untrue|(?<!no\s)(?<!without\s)(?<!little\s)doubt(?:ful)?|disagree|deny|dispute|reject)\b[^,;:.]{0,24}\bthat\b(?:(?!\b(?:so|but|thus|hence)\b)[^,;:.]){0,60}$"
 )
 """A no to the whole of what follows: "it is not true that"."""
-_ON_CONDITION = re.compile(
+_ON_CONDITION = lazily(
     r"[^.,;:\n]{0,60}?\s(?:if|unless|provided|were\sit|had\sit)\s(?!i\b|only\b|forced|pressed|anything|not\b)"
 )
-_TURNED = re.compile(
+_TURNED = lazily(
     r"[^.;\n]{0,80}?\b(?:but|yet|however|though)\b[^.;\n\x01\x02]{0,24}\b(?:(?:loses?|lost|worse|weaker|inferior|falls|fails|lags)\b[^.;\n\x01\x02]{0,24}\b"
     r"(?:overall|in\stotal|in\sthe\send|on\sbalance|in\sgeneral)|overall\b[^.;\n\x01\x02]{0,12}\b(?:loses|worse|weaker|inferior|falls|fails))\b"
 )
 """What takes a partial win back: "on style, but loses overall"."""
+_BOTH = lazily(
+    rf"[{_FIRST}{_SECOND}][)\]\"”]{{0,2}}\s(?:and|or|nor)\s(?:the\s)?(?:(?:{NOUNS})\s)?[(\[\"“]{{0,2}}$"
+)
+"""The other option right before this one: what follows is said of both."""
+_EACH_IN_PART = lazily(
+    rf"\s(?:in|on|at|for)\s[^.;,{_FIRST}{_SECOND}]{{2,40}},?\s(?:and\s|but\s|while\s|whereas\s)?(?:(?:{NOUNS})\s)?[(]?[{_FIRST}{_SECOND}]\)?\s(?:in|on|at|for)\s"
+)
+_AT_FIRST = lazily(r"\s(?:at\sfirst|initially|in\ssome\s|in\spart\b|on\spaper)")
 _TURNING = ("but ", "yet ", "however", "though")
-_COMPARED_TO = re.compile(rf"(?<!相)比\s?(?:{NOUNS})?\s?$")
-_SET_AGAINST = re.compile(
+_COMPARED_TO = lazily(rf"(?<!相)比\s?(?:{NOUNS})?\s?$")
+_SET_AGAINST = lazily(
     "as (?:good|strong|helpful|accurate) as|los(?:es|t) to|short of|(?:formed|beaten) by|no match"
 )
-_SET_AGAINST_ASIAN = re.compile("[比如及于]|没有|보다|아니라")
-_DENIED = re.compile(
+_SET_AGAINST_ASIAN = lazily("[比如及于]|没有|보다|아니라")
+_DENIED = lazily(
     r"\b(?:not|cannot|never|nor|neither|either|instead\sof|rather\sthan|than|over)\b|n't\b|不|并非|没有|않|아니|못"
 )
 _CONCEDING = ("although", "though", "while", "even though", "even if", "despite")
-_CLAUSE_END = re.compile(r"[,;:，；、]|\b(?:and|but|so|because|while|that|therefore)\b")
-_CONCLUDES = re.compile(
+_CLAUSE_END = lazily(r"[,;:，；、]|\b(?:and|but|so|because|while|that|therefore)\b")
+_CONCLUDES = lazily(
     r"\b(?:therefore|thus|hence|overall|conclu\w+|final(?:ly)?|in\s(?:summary|sum)|consequently|as\sa\sresult|ultimately|so|accordingly|"
     r"verdict|i\s(?:would|will|have|choose|select|prefer|pick|believe|determine)|given\s(?:this|these|the|that)|based\son|after)\b"
     r"|因此|所以|综上|总的来说|总体|最终|综合|따라서|그러므로|종합|결론|최종"
 )
+
+
+_QUIZ = lazily(
+    r"\([D-J]\)|\n[ \t]{0,8}[D-J][.)]\s|\b(?:[Aa]nswer(?:s|ed)?|[Cc]hose|[Cc]hooses|[Ss]elect(?:s|ed)|[Pp]ick(?:s|ed)|[Oo]ptions?|[Cc]hoices?)\s(?:option\s)?\(?(?:[D-J]|C(?=\)|,\s(?:while|and|but)|\s(?:while|and|but|is)\b))\)?(?![\w'’])"
+)
+_OF_ANSWER = lazily(r"(?:answer|choice|option)\sis[\s:(\[\"“']{0,4}$")
+
+
+def is_quiz(cased: str) -> bool:
+    """Whether the task itself has lettered choices, so that "the answer is A" need not name the better response."""
+    return _QUIZ.search(cased, max(0, len(cased) - TAIL)) is not None
 
 
 class Said(NamedTuple):
@@ -274,6 +295,8 @@ def _weighty(said: list[Said], own: str) -> list[Said]:
     concluding = [one for one in said if one.concludes]
     if concluding or not said:
         return concluding
+    if len({one.found.side for one in said}) > 1:
+        return []
     first_end = _SENTENCE_END.search(own)
     return [one for one in said if first_end is None or one.sentence < first_end.start()]
 
@@ -292,6 +315,8 @@ def _strong(part: _Signed) -> Iterator[Said]:
     claims += [(at, at, at) for at in won]
     for at in part.mentions:
         chooses = _CHOOSES.search(text, max(0, at - 80), at) if _may_be_chosen(text, at) else None
+        if chooses and _OF_ANSWER.search(text, max(0, at - 24), at) and is_quiz(part.cased):
+            continue
         if chooses:
             claims.append((at, chooses.start(), at + 1))
     for at, start, end in sorted([*claims, *_ties(part)], reverse=True):
@@ -382,6 +407,8 @@ def _is_said(text: str, begin: int, start: int, at: int, end: int) -> bool:
     """Whether the judge itself says so, without a condition and without a no."""
     if _is_not_the_judges(text, max(begin, at - 120), start, at) or _is_limited(text, end):
         return False
+    if _BOTH.search(text, max(begin, at - 32), at):
+        return False
     before = text[begin:at].lstrip()
     if before.startswith(_CONCEDING) and "," not in before:
         return False
@@ -410,6 +437,8 @@ def _is_not_the_judges(text: str, begin: int, start: int, at: int) -> bool:
 def _is_limited(text: str, end: int) -> bool:
     """Whether what stands behind the verdict makes it a condition's, or takes it back."""
     after = text[end : end + 160]
+    if _AT_FIRST.match(after) or _EACH_IN_PART.match(after):
+        return True
     if (
         " if " in after or " unless " in after or "provided" in after or "d it " in after
     ) and _ON_CONDITION.match(after):

@@ -6,8 +6,8 @@ them behind the same checks (`security.Guard`), so a route never checks host, to
     def routes(context: Context) -> list[Route]:
         return [Route("/annotate", page), Route("/annotate/label", put, methods=["POST"])]
 
-- `annotate.routes(context, session)` is mounted when `build_app(..., session=...)` is given one;
-  every address of it begins with /annotate.
+- `annotate.routes(context, session)` is mounted, in place of the viewer, when `build_app(..., session=...)`
+  is given one; every address of it begins with /annotate.
 - Endpoints are plain functions `def page(request: Request) -> Response` (Starlette runs them in
   a thread); one that takes a body is `async def` and uses `await request.json()`.
 - `context.page(request, "annotate/label.html", **values)` renders a template, which extends
@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from ..errors import AdjudgeError
@@ -47,11 +47,14 @@ def build_app(store_path: Path, *, port: int, own: Secrets | None = None, sessio
     """The whole application with its checks around it, for a server that listens on `port`."""
     own = own or Secrets()
     context = Context(store_path, own.csrf)
-    routes = [Route("/static/{name}", _static(), methods=["GET"]), *_view_routes(context)]
-    if session is not None:
+    routes = [Route("/static/{name}", _static(), methods=["GET"])]
+    if session is None:
+        routes += _view_routes(context)
+    else:
         from . import annotate
 
-        routes += annotate.routes(context, session)
+        # Whoever labels must not come upon the judge's scores: the viewer is not there at all.
+        routes += [*annotate.routes(context, session), Route("/", _to_labels, methods=["GET"])]
     inner = Starlette(
         routes=routes,
         exception_handlers={
@@ -63,6 +66,10 @@ def build_app(store_path: Path, *, port: int, own: Secrets | None = None, sessio
     inner.router.redirect_slashes = False
     inner.state.context = context
     return Guard(inner, port=port, own=own)
+
+
+def _to_labels(_: Request) -> Response:
+    return RedirectResponse("/annotate", status_code=303)
 
 
 def _view_routes(context: Context) -> list[Route]:
