@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from adjudge.data import read_labels
 from adjudge.errors import DataError
 from running import DIRECT, EXAMPLES, adjudge, write_rows
 
@@ -304,3 +305,21 @@ def test_what_cannot_be_drawn_by_is_told(folder: Path, arguments: tuple[str, ...
     done = adjudge("sample", "one", *arguments, "--store", folder / "s.db")
     assert done.code == 2
     assert "--by" in done.err
+
+
+def test_ids_like_formulas_are_harmless_in_a_drawn_file_and_come_back(tmp_path: Path) -> None:
+    ids = ["=1+1", "-2", "@x", "'=quoted", "plain"]
+    write_rows(tmp_path / "items.jsonl", [{"id": name, "task": "t", "response": name} for name in ids])
+    store = ("--store", tmp_path / "s.db")
+    command = ("-p", "geval/score", "--criterion", "clear", "-m", "fake:text=<score>4</score>", "-q", *store)
+    assert adjudge("run", tmp_path / "items.jsonl", *command).code == 0
+    drawn = tmp_path / "drawn.csv"
+    assert adjudge("sample", "last", "-n", "5", "-o", drawn, *store).code == 0
+    with drawn.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert not [row["item"] for row in rows if row["item"].startswith(("=", "-", "+", "@"))]
+    with drawn.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows({**row, "value": "4"} for row in rows)
+    assert {label.item for label in read_labels(drawn).labels} == set(ids)

@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from ..card.of_run import CardSettings
     from ..stats import Resample
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "'")
-_OWN_COLUMNS = ("item", "criterion", "subject", "rater", "value", "probability")
-
 
 def trust_command(
     run: str = typer.Argument(None, metavar="[RUN]", help="The name of a run, or 'last'."),
@@ -164,12 +161,10 @@ def _write(drawn: Drawn, output: Path | None) -> None:
 
 
 def _write_csv(drawn: Drawn, file: IO[str]) -> None:
-    """A text that a spreadsheet could take for a formula begins with an apostrophe; ids stay as they are."""
+    """A cell that a spreadsheet could take for a formula begins with an apostrophe; reading takes it off again."""
+    from ..data import guarded
+
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(drawn.columns)
     for row in drawn.rows:
-        writer.writerow([_cell(name, row.get(name, "")) for name in drawn.columns])
-
-
-def _cell(column: str, text: str) -> str:
-    return f"'{text}" if column not in _OWN_COLUMNS and text.startswith(_FORMULA) else text
+        writer.writerow([guarded(row.get(name, "")) for name in drawn.columns])

@@ -1,7 +1,7 @@
 """CSV and TSV as rows: a header, then one row a record, which may span lines.
 
 Strict: a row whose cells do not fit the header, or whose quotes do not close, is a problem and
-never shifted into place. Knows nothing of which columns a table should have, but knows an export of ours
+never shifted into place. Knows nothing of which columns a table should have, but knows a file of ours
 by its header, and takes off the apostrophes that made it safe to open in a spreadsheet.
 """
 
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from .json_rows import FIELD_LIMIT, Report, Row, refuse_long_fields
 from .lines import LINE_LIMIT, BadRowError, BrokenFileError, batches, utf8
-from .spreadsheet import EXPORT_HEADER, unguarded
+from .spreadsheet import is_ours, unguarded
 
 
 def csv_rows(path: Path, report: Report, delimiter: str) -> Iterator[tuple[int, Row]]:
@@ -27,7 +27,7 @@ def csv_rows(path: Path, report: Report, delimiter: str) -> Iterator[tuple[int, 
     source = _TextLines(path)
     reader = csv.reader(source, delimiter=delimiter, strict=True)
     header = _header(path, source, reader)
-    is_export = tuple(header) == EXPORT_HEADER
+    has_guards = is_ours(header)
     while True:
         start = source.number + 1
         try:
@@ -35,7 +35,7 @@ def csv_rows(path: Path, report: Report, delimiter: str) -> Iterator[tuple[int, 
             source.refuse_bad(start)
             if cells is None:
                 return
-            row = _row(header, [unguarded(cell) for cell in cells] if is_export else cells)
+            row = _row(header, [unguarded(cell) for cell in cells] if has_guards else cells)
         except BadRowError as bad:
             report(start, str(bad))
         except csv.Error as error:

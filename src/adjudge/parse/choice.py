@@ -112,10 +112,9 @@ def _spoken(reply: str, cased: str, own: str, names: Options) -> Found | Reading
         return Reading(status="conflicting") if is_contradicted else opening
     if said is not None:
         return said
-    answers = (
-        [] if is_quiz(cased) else [mark for mark in labels(own, ANSWER_WORDS) if not _is_of_task(own, mark)]
-    )
-    labelled = _agreed(_values(own, answers, names)) or _closing(own, names)
+    answers = [mark for mark in labels(own, ANSWER_WORDS) if not _is_of_task(own, mark)]
+    found = _values(own, answers, names)
+    labelled = _agreed(found if found and not is_quiz(cased) else []) or _closing(own, names)
     if labelled is None and ("```" in reply or "~~~" in reply):
         return _marked(folded(without_emphasis(set_aside(reply, fenced=False))), names)
     return labelled

@@ -23,6 +23,9 @@ LONGEST_SENTENCE = 1_000
 MOST_WORDS = 400
 """How often one number word is looked at within those."""
 
+MOST_NUMBERS = 500
+"""How many numbers are weighed within them, the last ones."""
+
 _SENTENCE_END = lazily(r"[.!?。！？\n](?:(?<=[。！？\n])|(?=\s|$))")
 _SCORING = lazily(
     r"\b(?:scor(?:e|es|ed|ing)|rat(?:e|es|ed|ing)|grad(?:e|es|ed|ing)|assign(?:s|ed|ing)?|deserv(?:e|es|ed|ing)|earn(?:s|ed|ing)?|"
@@ -144,7 +147,8 @@ def concluding(said: list[Said]) -> list[Said]:
 
 def _said_between(text: str, start: int, end: int, high: float) -> list[Said]:
     found: list[Said] = []
-    for number in _in_digits(text, start, end) or _in_words(text, start, end):
+    numbers = _in_digits(text, start, end) or _in_words(text, start, end)
+    for number in numbers[-MOST_NUMBERS:]:
         begin = max(start, number.start - LONGEST_SENTENCE)
         for stop in _SENTENCE_END.finditer(text, begin, number.start):
             begin = stop.end()

@@ -19,6 +19,7 @@ from types import TracebackType
 from msgspec import Struct
 
 from ..card.draw import items_to_label
+from ..data import guarded
 from ..engine import protocols_of
 from ..errors import DataError
 from ..records import Item, Label, Subject
@@ -265,10 +266,10 @@ def labels_csv(labels: Sequence[Label]) -> str:
         chance = label.probability
         writer.writerow(
             {
-                "item": label.item,
-                "criterion": label.criterion,
+                "item": guarded(label.item),
+                "criterion": guarded(label.criterion),
                 "subject": label.subject or "",
-                "rater": label.rater,
+                "rater": guarded(label.rater),
                 "value": label.value if isinstance(label.value, str) else number_text(label.value),
                 "probability": "" if chance is None else f"{chance:.6g}",
             }
