@@ -14,6 +14,7 @@ from adjudge.protocols.check import check_protocols
 from adjudge.protocols.findings import Finding
 from adjudge.protocols.suspicions import Prompt, suspicions_of, unlike_siblings
 from adjudge.records import Answer, Language, Protocol, Scale
+from thorough import tries
 
 PIECES = (
     "{{response_a}}", "{{response_b}}", "{{reference}}", "{{examples}}", "{{", "}}", "\n", "\n\n", " ", "# ", "- ", "1. ", "**",
@@ -65,7 +66,7 @@ def protocol(system: str, user: str, answer: Answer, scale: Scale | None, task: 
     st.sampled_from(SCALES),
     st.sampled_from(["score", "compare"]),
 )
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=tries(120), deadline=None)
 def test_any_prompt_gives_suspicions_that_point_into_it(
     users: list[str], system: str, answer: Answer, scale: Scale | None, task: str
 ) -> None:
@@ -85,7 +86,7 @@ def test_any_prompt_gives_suspicions_that_point_into_it(
     st.binary(max_size=200) | PROMPTS.map(str.encode),
     st.text(max_size=200),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=tries(150), deadline=None)
 def test_any_bytes_in_the_files_of_a_folder_give_findings(user: bytes, cases: bytes, more: str) -> None:
     settings_text = 'title = "Own"\ntask = "score"\nlanguage = { prompt = "en", reply = "en" }\nsource = "own"\ninputs = []\n'
     settings_text += 'criteria = [{ name = "q", scale = { low = 1, high = 5, best = 5 } }]\nanswer = { reader = "first_line" }\n'

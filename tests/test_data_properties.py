@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from adjudge.data import RESERVED, ItemFile, read_examples, read_rubric
 from adjudge.errors import DataError
+from thorough import tries
 
 TEXTS = st.text(st.characters(exclude_characters="\0", exclude_categories=("Cs",)))
 HARD_TEXTS = TEXTS | st.sampled_from(
@@ -108,7 +109,7 @@ BYTES = st.binary(max_size=200) | st.lists(PIECES | st.binary(max_size=4), max_s
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".json", ".csv", ".tsv", ".parquet"])
 @pytest.mark.parametrize("packed", [False, True])
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=tries(60))
 @given(data=BYTES)
 @example(data=b"[" * 20_000)
 @example(data=b'{"x": ' * 20_000)
@@ -122,7 +123,7 @@ RUBRIC_PIECES = st.sampled_from([b"criterion = ", b'"x"', b"[levels]\n", b"1 = "
 
 
 @pytest.mark.parametrize("name", ["x.toml", "x.json"])
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=tries(150))
 @given(data=BYTES | st.lists(RUBRIC_PIECES, max_size=25).map(b"".join))
 @example(data=b"a = " + b"[" * 20_000)
 @example(data=b"a" + b".a" * 2_000 + b" = 1")

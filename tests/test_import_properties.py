@@ -20,6 +20,7 @@ from adjudge.protocols.importing.settings import Remark, Setting, Table, written
 from adjudge.protocols.importing.slots import templated, templated_as_format
 from adjudge.records import FieldValue, Item
 from adjudge.render import render, slots_of
+from thorough import tries
 
 # Pieces that documents of prompts are made of, mixed with anything.
 PIECES = st.sampled_from(
@@ -58,7 +59,7 @@ def outcome(content: bytes, name: str) -> None:
             assert parse(protocol, "4") is not None
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=tries(300))
 @given(DOCUMENTS, st.sampled_from(["a.md", "a.txt", "a.py"]))
 @example("```\nRate {x}: {low} {{high}} {{ low }}\n```", "a.md")
 @example("P = 'Rate {x} and write {{{{ low }}}} now.'\nP.format(x=1)\n", "a.py")
@@ -66,7 +67,7 @@ def test_any_text_is_imported_or_refused_and_what_is_imported_loads_and_renders(
     outcome(text.encode("utf-8", "replace"), name)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=tries(100))
 @given(st.binary(max_size=200), st.sampled_from(["a.md", "a.txt", "a.py"]))
 def test_any_bytes_are_imported_or_refused(content: bytes, name: str) -> None:
     outcome(content, name)
@@ -126,7 +127,7 @@ def replaced(text: str, values: dict[str, str]) -> str:
     return pattern.sub(lambda found: forms[found[0]], text)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=tries(200))
 @given(templates())
 def test_a_prompt_in_a_fence_is_sent_as_the_document_says_with_its_values_in_place(
     drawn: tuple[str, dict[str, str]],
@@ -143,7 +144,7 @@ def test_a_prompt_in_a_fence_is_sent_as_the_document_says_with_its_values_in_pla
     assert message.content == replaced(text, values)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=tries(200))
 @given(templates())
 def test_a_python_string_is_sent_as_its_value_says_with_its_values_in_place(
     drawn: tuple[str, dict[str, str]],
@@ -203,7 +204,7 @@ def test_settings_with_any_text_are_read_back_as_they_were_written(text: str, co
     ],
 )
 def test_an_import_takes_time_in_proportion_to_the_text(unit: str, around: str, name: str) -> None:
-    """A megabyte of anything is done in seconds; a quadratic search would take hours."""
+    """A long text of anything is done at once; a quadratic search would take minutes."""
     start = time.perf_counter()
-    outcome(around.replace("%s", unit * (1_000_000 // len(unit))).encode(), name)
-    assert time.perf_counter() - start < 60
+    outcome(around.replace("%s", unit * (250_000 // len(unit))).encode(), name)
+    assert time.perf_counter() - start < 15

@@ -214,8 +214,11 @@ def test_a_server_that_is_not_there_is_told_as_such() -> None:
         address = server.url
 
     async def ask() -> Reply:
-        model = parse_model(f"{address}/v1#reader", network=Network(backoff_seconds=0.001))
-        return await model.ask(call(SOURCE), Parameters())
+        network = Network(backoff_seconds=0.001)
+        try:
+            return await parse_model(f"{address}/v1#reader", network=network).ask(call(SOURCE), Parameters())
+        finally:
+            await network.close()
 
     with pytest.raises(ModelError, match="Check the address"):
         asyncio.run(ask())

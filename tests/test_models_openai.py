@@ -279,7 +279,7 @@ def test_whether_a_server_tells_likelihoods_shows_only_when_it_is_asked() -> Non
     likelihood = Call("k", "i", "p", (), "m", MESSAGES, kind="likelihood", target="text")
 
     async def ask(server: FakeServer) -> None:
-        model = parse_model(f"{server.url}/v1#judge", network=Network(backoff_seconds=0.01))
+        model = parse_model(f"{server.url}/v1#judge")
         model.check(Parameters(), ("likelihood",))
         try:
             await model.ask(likelihood, Parameters())

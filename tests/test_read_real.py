@@ -77,6 +77,48 @@ def test_feedback_that_gives_no_score_is_hardly_ever_taken_for_one(real_rows: Ro
     assert all(read_score(f"Feedback: {text} [RESULT] {score}", 1, 5).value == score for text, score in pairs)
 
 
+def judged_texts(real_rows: Rows) -> list[str]:
+    """Texts that judges are shown, which are no judgments: one in five of the longer ones, cut to 1,500 characters."""
+    names = ("autoj_pairwise", "faireval", "llmbar", "pandalm", "summeval", "topical_chat")
+    texts = {
+        value[:1500].rstrip()
+        for name in names
+        for row in real_rows(f"{name}.items")
+        for key, value in row.items()
+        if isinstance(value, str) and len(value) > 40 and not key.endswith("_id")
+    }
+    return sorted(texts)[::5]
+
+
+def test_a_text_that_judges_nothing_is_hardly_ever_read_as_a_judgment(real_rows: Rows) -> None:
+    texts = judged_texts(real_rows)
+    assert len(texts) > 1000
+    scored = [text for text in texts if read_score(text, 1, 5, 1).status == "ok"]
+    chosen = [text for text in texts if read_choice(text, ("Response 1", "Response 2"), True).status == "ok"]
+    assert len(scored) <= 0.005 * len(texts)
+    assert len(chosen) <= 0.002 * len(texts)
+
+
+AROUND: dict[str, tuple[str, Callable[[str], Reading], float | str]] = {
+    "rating": ("{}\n\nRating: [[7]]", lambda text: read_score(text, 1, 10), 7),
+    "result": ("Feedback: {} [RESULT] 4", lambda text: read_score(text, 1, 5, 1), 4),
+    "score": ("{}\n\nScore: 4", lambda text: read_score(text, 1, 5, 1), 4),
+    "rating first": ("Rating: 2\nRationale: {}", lambda text: read_score(text, 1, 3), 2),
+    "first line": ("8\n{}", lambda text: read_score(text, 0, 10), 8),
+    "arena": ("{}\n\nMy final verdict is: [[A>B]]", lambda text: read_choice(text, tie=True), "first"),
+    "bracket": ("{}\n\nFinal verdict: [[B]]", lambda text: read_choice(text, ("[[A]]", "[[B]]")), "second"),
+}
+
+
+@pytest.mark.parametrize("name", AROUND)
+def test_a_verdict_is_found_whatever_text_stands_around_it(real_rows: Rows, name: str) -> None:
+    form, read, value = AROUND[name]
+    texts = judged_texts(real_rows)
+    found = [read(form.replace("{}", text)).value for text in texts]
+    assert sum(one == value for one in found) >= 0.99 * len(texts)
+    assert [text for text, one in zip(texts, found, strict=True) if one not in (value, None)] == []
+
+
 FREE_SCORES = {
     "parse-02": "conflicting", "parse-04": 4, "parse-06": "out_of_range", "parse-08": "out_of_range", "parse-10": "unparsed",
     "parse-12": "unparsed", "parse-14": "unparsed", "parse-18": "out_of_range", "parse-20": "conflicting", "parse-22": 4, "parse-24": 4,

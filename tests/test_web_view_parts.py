@@ -8,7 +8,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from adjudge.data import read_rubric
 from adjudge.parse.evidence import grounded_share
+from adjudge.protocols import load_protocol
 from adjudge.records import (
     Call,
     Item,
@@ -24,6 +26,7 @@ from adjudge.store import Slot
 from adjudge.store.browsing import Place
 from adjudge.web.item_parts import fields_of, groups_of
 from adjudge.web.quotes import Text, apart
+from running import EXAMPLES
 
 ABOUT = Slot("acme/polite@0123456789", ("polite",), "fake:x", "ab", 0, "generate")
 ITEM = Item("i1", {"question": "Why?", "response": "Because the “Sea” is\n\n deep. Because."})
@@ -96,7 +99,7 @@ def test_evidence_is_marked_in_the_field_and_says_where_it_was_found() -> None:
     assert question.turns[0][1].spans == []
     shown = response.turns[0][1]
     assert [shown.text[start:end] for start, end in shown.spans] == ["the “Sea” is\n\n deep"]
-    (reading,) = groups_of(ITEM, places)[0].samples[0][0].readings
+    (reading,) = groups_of(ITEM, places, {})[0].samples[0][0].readings
     assert [(proof.text, proof.fields) for proof in reading.evidence] == [
         ("the sea", []),
         ("the “sea” is deep", ["response"]),
@@ -109,7 +112,7 @@ def test_the_tokens_at_the_place_of_a_score_are_those_that_could_have_been_writt
         "k", "Fine: 4", logprobs=(TokenLogprob("Fine:", -0.1), TokenLogprob(" 4", math.log(0.7), tops))
     )
     score = Score("polite", "ok", value=4.0, how="strict", span=(6, 7))
-    (reading,) = groups_of(ITEM, [a_place(reply, Judgment((score,)))])[0].samples[0][0].readings
+    (reading,) = groups_of(ITEM, [a_place(reply, Judgment((score,)))], {})[0].samples[0][0].readings
     assert [(token.text, round(token.probability, 3), token.is_written) for token in reading.tokens] == [
         (" 4", 0.7, True),
         (" 5", 0.2, False),
@@ -118,22 +121,28 @@ def test_the_tokens_at_the_place_of_a_score_are_those_that_could_have_been_writt
 
 
 def test_what_a_second_answer_said_is_marked_in_the_second_answer() -> None:
-    score = Score("polite", "ok", value=4.0, how="reask", span=(0, 1))
-    first = a_place(Reply("k", "4 or 5, who knows"), Judgment((score,)))
-    again = Slot(ABOUT.protocol, ABOUT.criteria, ABOUT.model, "ab", 0, "reask")
-    second = a_place(Reply("k2", "4"), None, slot=1, about=again, call=a_call("k2", "k", "reask"))
-    one, two = groups_of(ITEM, [first, second])[0].samples[0]
+    protocol = load_protocol("prometheus/direct", rubric=read_rubric(EXAMPLES / "tact.toml"))
+    name = f"{protocol.id}@{protocol.digest}"
+    about, again = (Slot(name, ("tact",), "fake:x", "ab", 0, kind) for kind in ("generate", "reask"))
+    score = Score("tact", "ok", value=4.0, how="reask")
+    first = a_place(Reply("k", "4 or 5, who knows"), Judgment((score,)), about=about)
+    second = a_place(
+        Reply("k2", "Well, once more. [RESULT] 4"), None, slot=1, about=again, call=a_call("k2", "k", "reask")
+    )
+    one, two = groups_of(ITEM, [first, second], {name: protocol})[0].samples[0]
     assert one.text is not None
     assert two.text is not None
     assert (one.text.spans, one.readings) == ([], [])
     assert two.is_second
-    assert two.text.spans == [(0, 1)]
+    assert [two.text.text[start:end] for start, end in two.text.spans] == ["4"]
     assert two.readings[0].how == "reask"
     assert two.prompt[0][1].text == "Judge."
 
 
 def test_a_call_without_a_reply_is_shown_with_its_error() -> None:
-    told = groups_of(ITEM, [a_place(None, None, error=ReplyError("timeout", "60 s passed"))])[0].samples[0][0]
+    told = groups_of(ITEM, [a_place(None, None, error=ReplyError("timeout", "60 s passed"))], {})[0].samples[
+        0
+    ][0]
     assert told.error == ReplyError("timeout", "60 s passed")
     assert told.text is None
 
@@ -147,7 +156,7 @@ def test_both_orders_are_one_sample_and_have_two_prompts() -> None:
         a_place(Reply("k", "4"), None),
         a_place(Reply("k2", "5"), None, slot=1, about=other, call=turned),
     ]
-    (group,) = groups_of(ITEM, places)
+    (group,) = groups_of(ITEM, places, {})
     assert [[told.order for told in sample] for sample in group.samples] == [["ab", "ba"]]
     assert [order for order, _ in group.prompts] == ["ab", "ba"]
 
@@ -155,7 +164,7 @@ def test_both_orders_are_one_sample_and_have_two_prompts() -> None:
 def test_a_text_of_a_megabyte_is_cut_and_keeps_what_was_read() -> None:
     text = "x" * 1_000_000 + "4" + "y" * 500_000
     score = Score("polite", "ok", value=4.0, how="strict", span=(1_000_000, 1_000_001))
-    told = groups_of(ITEM, [a_place(Reply("k", text), Judgment((score,)))])[0].samples[0][0]
+    told = groups_of(ITEM, [a_place(Reply("k", text), Judgment((score,)))], {})[0].samples[0][0]
     assert told.text is not None
     assert len(told.text.text) < 70_000
     ((start, end),) = told.text.spans

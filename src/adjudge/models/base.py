@@ -43,11 +43,11 @@ class Parameters(Struct, frozen=True):
     """log-probabilities of this many alternatives at each place; 0 for those of the reply alone"""
     schema: dict[str, Any] | None = None
     """the JSON schema that the reply must have, where the model can be held to one"""
-    form: Form | None = None
-    """the form of a reply that is not JSON; only models in this process are held to it"""
     seed: int | None = None
     timeout_seconds: float = 120.0
     """for one request; waits that a host asks for do not count"""
+    form: Form | None = None
+    """the form of a reply that is not JSON; only models in this process are held to it"""
 
 
 class Probe(Struct, frozen=True):

@@ -32,7 +32,7 @@ SCORE_WORDS = tuple(
     "score rating grade rated result 得分 评分 評分 分数 分數 打分 总分 總分 评价 점수 평점 총점 평가 스코어 スコア 点数 得点 評価".split()
 )
 VERDICT_WORDS = tuple(
-    "verdict winner preference preferred decision result judgment judgement better best chosen vote "
+    "verdict winner preference preferred decision result judgment judgement better best chosen vote overall "
     "结论 胜者 获胜者 判定 裁决 승자 판정 선택 勝者 判決".split()
 )
 ANSWER_WORDS = tuple(

@@ -17,7 +17,7 @@ from .entries import is_own_box
 from .lazy import lazily
 from .options import Found, Options, options_for
 from .refusal import declines
-from .text import folded, narrow, set_aside, window, without_emphasis
+from .text import folded, narrow, set_aside, window, without_code, without_emphasis
 from .verdicts import is_quiz, verdict_said
 
 _BARE_MARKED = lazily(
@@ -116,7 +116,7 @@ def _spoken(reply: str, cased: str, own: str, names: Options) -> Found | Reading
     found = _values(own, answers, names)
     labelled = _agreed(found if found and not is_quiz(cased) else []) or _closing(own, names)
     if labelled is None and ("```" in reply or "~~~" in reply):
-        return _marked(folded(without_emphasis(set_aside(reply, fenced=False))), names)
+        return _marked(folded(without_emphasis(set_aside(without_code(reply), fenced=False))), names)
     return labelled
 
 

@@ -12,8 +12,10 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from ..records import Reading, Scale, Status
+from .entries import is_entry
 from .lazy import lazily
 from .numbers import Number, number_at
+from .prose import counts_things
 from .text import ASIDE, Span, fences, narrow, set_aside, without_emphasis
 
 # A minus sign before a digit belongs to the number: "-1" is off the scale, not 1.
@@ -197,13 +199,21 @@ def read_first_line(text: str, value: Value) -> Reading | None:
     found = [read for at in labelled if (read := _value_from(plain, at, end, value)) is not None]
     if not found:
         opening = _value_from(plain, start, end, value)
-        found = [opening] if opening is not None else []
+        found = [opening] if opening is not None and not _is_no_score(plain, start, opening[2][0]) else []
     if len({read[0] for read in found}) > 1:
         return Reading(status="conflicting", span=found[0][2])
     if not found:
         return None
     number, status, span = found[0]
     return Reading(number if status == "ok" else None, status, "anchored", span)
+
+
+def _is_no_score(plain: str, start: int, at: int) -> bool:
+    """Whether the number that a reply opens with counts things or heads a list: "3个分论点", "1. 结构"."""
+    number = number_at(plain, at)
+    return number is not None and (
+        is_entry(plain, start, number, is_part=False) or counts_things(plain, number)
+    )
 
 
 def _value_from(
@@ -220,9 +230,15 @@ def _behind(plain: str, pattern: re.Pattern[str], value: Value) -> list[Found]:
         at = match.end()
         bounds = _RANGE.match(plain, at)
         read = _value_from(plain, bounds.end() if bounds else at, len(plain), value)
-        if read is not None:
+        if read is not None and not _counts(plain, match.start(), read[2][0]):
             found.append(Found(*read, match.start()))
     return found
+
+
+def _counts(plain: str, mark: int, at: int) -> bool:
+    """Whether the number at a place is that of a list's first entry: "Score:\\n1. clear\\n2. short"."""
+    number = number_at(plain, at)
+    return number is not None and is_entry(plain, mark, number, is_part=False)
 
 
 _LINE_LEAD = 16

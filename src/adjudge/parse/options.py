@@ -111,6 +111,8 @@ class Options:
             start, end = match.span()
             if needs_noun and not self._is_named(text, start, end):
                 continue
+            if self.is_keyed and text[start - 1 : start] == " " and _names_another(text, start):
+                continue
             found.append(Found("first" if match[0].lower() == first else "second", start, end))
         return found or _ordinals(text)
 
@@ -203,6 +205,19 @@ class Options:
         side: Side = "first" if key == self.keys[0] else "second"
         # The letter is the value, unless the options were shown with their noun: "Output (a)".
         return Found(side, match.start(), end) if self.has_noun else Found(side, *match.span("one"))
+
+
+_OTHER_NOUNS = frozenset(
+    "team player plan vitamin type group class grade hepatitis person party side point city company section part appendix figure table step phase "
+    "product train car box bag set column row series category level speaker student patient vector matrix event node variable angle country "
+    "bank school room gate terminal route stage scenario case".split()
+)
+
+
+def _names_another(text: str, start: int) -> bool:
+    """Whether the letter belongs to a name of another kind: "Plan A", "Vitamin B"."""
+    before = text[max(0, start - 12) : start - 1]
+    return before[before.rfind(" ") + 1 :].lower() in _OTHER_NOUNS
 
 
 _AND_ANOTHER = lazily(

@@ -42,7 +42,7 @@ _FITS = lazily(
 _POINTS_MADE = lazily(r"s?\s(?:in\s(?:favou?r|support)|about|against|that|to|of|which|each|per)\b")
 _GIVEN_TO = frozenset("of a an it this response summary answer output text".split())
 _HYPOTHETICAL = lazily(
-    r"\b(?:would\shave|could\shave|might\shave|should\shave|could\s(?:be|earn|get|reach|score)|"
+    r"\b(?:would\shave|'d\shave|consider(?:ed|ing)?\s(?:giving|rating|scoring|awarding|an?\b)|(?:thought\sabout|debated)\s(?:giving|rating|scoring)|could\shave|might\shave|should\shave|could\s(?:be|earn|get|reach|score)|"
     r"(?:to|and|would|could)\s(?:\w+\s)?(?:achieve|reach|attain|become|bring|raise|elevate|push|bump|warrant|merit|obtain|earn|receive|get)\b(?!\s(?:a|the)\s(?:low|fail))|"
     r"to\s(?:be|make\sit|deserve|score|give\sit|rate\sit)|"
     r"from\s(?:being|achieving|reaching|earning|receiving|getting|scoring|obtaining|attaining|deserving|a\b|the\b)|"
@@ -53,7 +53,7 @@ _HYPOTHETICAL = lazily(
     r"(?:max|maximum|minimum|possible)\s(?:score|rating|mark|grade)s?\s(?:is|of|being|was)|(?:highest|lowest|top|best)\s(?:possible\s)?(?:score|rating|mark|grade)s?\s(?:is|being|was)|required\s(?:by|for)|criteria\sfor|rubric\sfor|scale\sof|scale\sfrom|ranging\sfrom)\b"
     r"|要达到|达到|不足以|不值|不能|无法|没有|未|距离|不是|려면|위해|않|못"
 )
-_CONDITION = lazily(r"\b(?:if|unless|had\sit|were\sit|would\shave)\b|如果|若|要是|려면|했다면")
+_CONDITION = lazily(r"\b(?:if|whether|unless|had\sit|were\sit|would\shave)\b|如果|若|要是|려면|했다면")
 _MODAL = lazily(r"\b(?:would|could|might)\b(?<!i would)|会|能|可以|可得|将|을\s?것")
 _IS_DESCRIBED = lazily(
     r"\s{0,2}[\"'”]?\s{0,2}(?:(?:would|could|might)\s[^.;,\n]{0,40}\bif\b|to\s(?:responses|answers|summaries|outputs|texts)\b|means|represents|indicates|denotes|requires|would\s(?!be\b)|would\sbe\s(?:for|given|reserved|only|needed|required|if)\b|if\b|in\sthe\s(?:rubric|scale|criteria)|is\s(?:given|reserved|for|defined|awarded\sto|when)|"
@@ -83,6 +83,7 @@ _ATTRIBUTED = lazily(
     r"|\b(?:product|hotel|restaurant|movie|film|book|phone|app|game|critics?|reviews?|guests?|customers?|buyers?|users?|readers?|voters?)\s(?:\w{1,12}\s){0,2}?"
     r"(?:giv|gave|ha[sd]\b|have\b|receiv|got\b|gets\b|is\srated|was\srated|scored?\b)"
     r"|(?:摘要|回答|文章|原文|学生|助手)[^,。;]{0,6}(?:说|称|提到|写|表示|声称)"
+    r"|\b(?:responses|answers|summaries|outputs|texts|essays)\s(?:\w{1,12}\s){0,3}?(?:get|receive|earn|deserve|score|merit)\b"
     r"|(?:用户|用戶|作者|读者|有人|别人|其他|上一位|前一位|之前)[^,。;]{0,10}(?:要求|认为|說|说|希望|给|打|声称)"
     r"|(?:사용자|작성자|저자|이전|다른\s?(?:심사|평가))[^,.;]{0,10}(?:요청|요구|주장|말|원하|심사|평가)"
 )
@@ -97,6 +98,10 @@ _SHARE_OF_THINGS = lazily(
     r"\s(?:of\s(?:the|these|those|its)|[a-z]+s\s(?:are|were|have|is|do|did)|(?:main|key|major|important|given|listed|required|relevant|supported|core)\s[a-z]+"
     r"|(?!(?:stars|points|marks|as|is|has|was|thus|plus|this|its|across|versus|unless|less|besides|always|towards)\b)[a-z]{2,}s)\b"
 )
+IN_PARTS = lazily(
+    r"\s(?:for|on|in)\s[a-z ]{2,30}(?:[,;]|\sand|\sbut)\s(?:and\s|but\s)?(?:an?\s)?[0-9]++(?:\.[0-9]++)?+(?:/[0-9]++)?\s(?:for|on|in)\s[a-z]"
+)
+"""One score for this and another one for that."""
 _BY_OTHERS = lazily(
     r"\sby\s(?:the\s|its\s|most\s)?(?:critics|users|customers|guests|reviewers|readers|buyers|viewers|people)\b"
 )
@@ -227,6 +232,7 @@ def _might_have_been(text: str, left: str, number: Number) -> bool:
         or (_CONDITION.search(left) is not None and _MODAL.search(clause) is not None)
         or _IS_DESCRIBED.match(text, number.until) is not None
         or _is_attributed(clause)
+        or IN_PARTS.match(text, number.until) is not None
         or _BY_OTHERS.match(text, number.until) is not None
         or is_taken_back(text, number)
         or _KOREAN_NO.match(text, number.until) is not None

@@ -16,11 +16,15 @@ from .choice import read_choice
 from .lazy import lazily
 from .marks import Value, choice_value, read_first_line, read_label, read_marker, read_tag, score_value
 from .refusal import declines
-from .score import read_score
+from .score import is_corrected, read_score
 from .text import ASIDE, narrow, set_aside, window
 
 _EXAMINED = 100_000
 """How much of each end of a reply is examined. No judge writes more, and the answer stands at an end."""
+
+_MARKED = ("tag", "marker", "label")
+_LONGEST = 20_000
+"""How much of a reply is searched for a correction of its marked answer, in characters."""
 
 _HEAD = 4_000
 """A refusal stands at the beginning of a reply."""
@@ -34,7 +38,10 @@ def read_scored(answer: Answer, text: str, scale: Scale) -> Reading:
     def free(reply: str) -> Reading:
         return read_free_score(reply, scale)
 
-    return _read(answer, text, score_value(scale), _PLAIN_NUMBER, free)
+    reading = _read(answer, text, score_value(scale), _PLAIN_NUMBER, free)
+    if reading.status == "ok" and answer.reader in _MARKED and is_corrected(text[:_LONGEST], scale, reading):
+        return Reading(status="conflicting", span=reading.span)
+    return reading
 
 
 def read_chosen(answer: Answer, text: str) -> Reading:

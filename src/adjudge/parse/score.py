@@ -32,7 +32,7 @@ from .answers import (
 from .entries import is_a_list, is_entry, is_legend, is_own_box
 from .lazy import lazily
 from .numbers import Number, number_at
-from .prose import concluding, counts_things, is_taken_back, scores_said
+from .prose import IN_PARTS, concluding, counts_things, is_taken_back, scores_said
 from .refusal import declines
 from .text import folded, narrow, set_aside, window, without_code, without_emphasis
 
@@ -51,9 +51,6 @@ _ABSTAINS = lazily(
     r"[\s\"'`(\[:]{0,6}(?:n/a\b|not\s(?:applicable|available|given)|unable|cannot|无法|不适用|없음|불가)"
 )
 _ANOTHER = lazily(r"\s?(?:,|;|and|&|vs\.?|or)\s?[0-9]++(?:\.[0-9]++)?+\s?(?:$|[\n.,;)\]<])")
-_IN_PARTS = lazily(
-    r"\s(?:for|on|in)\s[a-z ]{2,30}[,;]\s(?:and\s)?[0-9]++(?:\.[0-9]++)?+(?:/[0-9]++)?\s(?:for|on|in)\s[a-z]"
-)
 _SCALE_WRITTEN = lazily(
     r"[\])>}]?(?:[ \t|/·,]{1,3}(?:[\[(<{][ \t]?[0-9]{1,2}[ \t]?[\])>}]|[0-9]{1,2}(?![0-9]|\.[0-9]))){2,20}+"
 )
@@ -125,10 +122,18 @@ def _anchored(reply: str, scale: Scale, names: dict[str, float]) -> Reading | No
     if reading is None and ("```" in reply or "~~~" in reply):
         shown = folded(without_emphasis(set_aside(without_code(reply), fenced=False)))
         reading = _marked(shown, scale, names)
-    return _corrected(own, scale, reading) if reading is not None and reading.span else reading
+    return corrected(own, scale, reading) if reading is not None and reading.span else reading
 
 
-def _corrected(own: str, scale: Scale, reading: Reading) -> Reading:
+def is_corrected(text: str, scale: Scale, reading: Reading) -> bool:
+    """Whether the judge replaces a value that was read in the whole reply by another one behind it."""
+    if reading.span is None or not corrections(folded(narrow(text[reading.span[1] :])), 0):
+        return False
+    own = folded(without_emphasis(set_aside(narrow(text))))
+    return corrected(own, scale, reading).value != reading.value
+
+
+def corrected(own: str, scale: Scale, reading: Reading) -> Reading:
     """The reading, or what the judge replaces it by further on; a conflict where that is not plain."""
     later: list[Number] | None = None
     for correction in corrections(own, reading.span[1] if reading.span else 0):
@@ -158,10 +163,10 @@ def _spoken(own: str, scale: Scale, names: dict[str, float]) -> Reading | None:
         return marked
     parts = _parts(own, names)
     if parts and (not opening or _LIST_DOT.match(own, opening[0].until)):
-        return _judged(scale, parts)
+        opening = parts
     said = scores_said(own, scale.high or 0.0)
     if opening:
-        # A conclusion that takes the opening back leaves open which of them was meant.
+        # A conclusion that takes the opening or a label back leaves open which of them was meant.
         return _judged(scale, [*(one.number for one in said if one.concludes), *opening])
     found = [one.number for one in concluding(said)] or _closing(own) or _alone(own)
     return _judged(scale, found) if found else None
@@ -232,7 +237,7 @@ def _value_after(own: str, at: int, names: dict[str, float]) -> list[Number]:
             written = _SCALE_WRITTEN.match(own, number.end)
             if written:
                 return _ringed(own, number, written.end())
-            another = _ANOTHER.match(own, number.until) or _IN_PARTS.match(own, number.until)
+            another = _ANOTHER.match(own, number.until) or IN_PARTS.match(own, number.until)
             doubt = [number._replace(value=float("nan"))] if another else []
             return [number, *doubt]
     return []

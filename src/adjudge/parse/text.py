@@ -199,11 +199,16 @@ def fences(text: str) -> list[Span]:
 
 
 def without_code(text: str) -> str:
-    """The text without the fenced blocks that say which programming language they hold."""
-    return masked(text, [span for span in fences(text) if _is_code(text, span[0])])
+    """The text without the fenced blocks that say which programming language they hold.
+
+    One that is never closed stays: the judge's own words may follow the code.
+    """
+    return masked(text, [span for span in fences(text) if _is_code(text, *span)])
 
 
-def _is_code(text: str, start: int) -> bool:
+def _is_code(text: str, start: int, end: int) -> bool:
+    if not text[max(start + 3, end - 64) : end].rstrip().endswith(("```", "~~~")):
+        return False
     line = _FENCE_LINE.match(text, start)
     return line is not None and line[2].strip().lower() not in _PLAIN_BLOCKS
 

@@ -112,7 +112,7 @@ _TIES = lazily(
     r"\b(?:it(?:'s|\sis)|this\sis|is|are)\s(?:essentially\s|effectively\s)?tied?\b(?!\s(?:to|up|with|in|the|at)\b)|"
     r"\bequally\s(?:good|well|helpful|bad|valid|relevant|strong|effective|accurate|correct|coherent|consistent|fluent)|"
     r"\b(?:both|two|they)\b[^.\n]{0,60}\bare\s(?:\w{1,20}\s)?(?:equal|equivalent|comparable|identical)\b|"
-    rf"neither\s[^.\n]{{0,16}}{_ANY}[^.\n]{{0,30}}{_ANY}|\bneither\s(?:\w{1, 12}\s){0, 2}?is\s(?:\w{1, 14}\s)?(?:better|superior|worse|preferable)|\bno\s(?:clear\s)?winner|平局|不相上下|무승부|동점"
+    rf"neither\s[^.\n]{{0,16}}{_ANY}[^.\n]{{0,30}}{_ANY}|\bneither\s(?:\w{{1,12}}\s){{0,2}}?is\s(?:\w{{1,14}}\s)?(?:better|superior|worse|preferable)|\bno\s(?:clear\s)?winner|平局|不相上下|무승부|동점"
 )
 _SAYS_TIE = lazily(r"\b(?:tie|tied|draw)\b|winner|平局|무승부|동점")
 _DENIED_TIE = lazily(r"\b(?:not|n't|but|however|although)\b|n't\b")
@@ -130,7 +130,7 @@ _OTHER_JUDGES = "|".join(
     for which in ("previous", "prior", "earlier", "other", "another")
 )
 _NOT_THE_JUDGES = lazily(
-    r"\b(?:whether|if(?!\s(?:i\s(?:had|have|must|were)|forced|pressed|anything))|unless|(?:might|may|could)\s(?:seem|appear|look)|to\sdetermine|would\shave|might\sbe|may\sbe|could\sbe\sargued|some\s(?:may|might|people)|argu(?:es|ed|ing)|"
+    r"\b(?:whether|if(?!\s(?:i\s(?:had|have|must|were)|forced|pressed|anything))|unless|(?:might|may|could)\s(?:seem|appear|look)|to\sdetermine|would\shave|might\sbe|may\sbe|could\sbe\sargued|some\s(?:may|might|people)|(?:claim|idea|notion|assertion|suggestion|assumption)\sthat|argu(?:es|ed|ing)|"
     r"believ(?:es|ed)|claim(?:s|ed)|stat(?:es|ed)\sthat|suggests?|thinks|says|said|contends?|asserts?|according\sto|"
     rf"{_OTHERS_MIGHT}|{_OTHER_JUDGES}|at\sfirst\s(?:glance|sight))\b|如果|是否|若|有人|用户认为|作者认为|难说"
 )
@@ -160,7 +160,10 @@ _BOTH = lazily(
 _EACH_IN_PART = lazily(
     rf"\s(?:in|on|at|for)\s[^.;,{_FIRST}{_SECOND}]{{2,40}},?\s(?:and\s|but\s|while\s|whereas\s)?(?:(?:{NOUNS})\s)?[(]?[{_FIRST}{_SECOND}]\)?\s(?:in|on|at|for)\s"
 )
-_AT_FIRST = lazily(r"\s(?:at\sfirst|initially|in\ssome\s|in\spart\b|on\spaper)")
+_SAYS_ANOTHER = lazily(r"[^.;\n]{0,24}, (?:says|said|claims|claimed|argues|argued|writes)\b")
+_AT_FIRST = lazily(
+    r"\s(?:at\sfirst|initially|in\s(?:the|this)\s(?:example|story|text|scenario|dialogue|game|article|poem)\b|until\b|(?:as|so)\slong\sas\b|only\s(?:if|when|in)\b|in\ssome\s|in\spart\b|on\spaper)"
+)
 _TURNING = ("but ", "yet ", "however", "though")
 _COMPARED_TO = lazily(rf"(?<!相)比\s?(?:{NOUNS})?\s?$")
 _SET_AGAINST = lazily(
@@ -437,6 +440,8 @@ def _is_not_the_judges(text: str, begin: int, start: int, at: int) -> bool:
 def _is_limited(text: str, end: int) -> bool:
     """Whether what stands behind the verdict makes it a condition's, or takes it back."""
     after = text[end : end + 160]
+    if ", " in after and _SAYS_ANOTHER.match(after):
+        return True
     if _AT_FIRST.match(after) or _EACH_IN_PART.match(after):
         return True
     if (

@@ -7,13 +7,14 @@ is marked in that answer, not in the first reply.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
-from ..records import FieldValue, Item, Judgment, Message, Reply, ReplyError, Score, TokenLogprob
+from ..records import FieldValue, Item, Judgment, Message, Protocol, Reply, ReplyError, Score, TokenLogprob
 from ..store.browsing import Place
 from .quotes import Text, apart
+from .replies import second_spans
 from .text import cut
 
 LONGEST_SHOWN = 60_000
@@ -115,7 +116,7 @@ def fields_of(item: Item, places: Iterable[Place]) -> list[Field]:
     ]
 
 
-def groups_of(item: Item, places: Sequence[Place]) -> list[Group]:
+def groups_of(item: Item, places: Sequence[Place], protocols: Mapping[str, Protocol]) -> list[Group]:
     """The judgments of an item, by protocol and judge."""
     searchable = {
         name: [Text(part.content if isinstance(part, Message) else part) for part in _parts(value)]
@@ -125,27 +126,35 @@ def groups_of(item: Item, places: Sequence[Place]) -> list[Group]:
     for place in places:
         about = place.about
         by_judge.setdefault((about.protocol, about.model, about.criteria), []).append(place)
-    return [_group(key, own, searchable) for key, own in by_judge.items()]
+    return [_group(key, own, searchable, item, protocols.get(key[0])) for key, own in by_judge.items()]
 
 
 def _group(
-    key: tuple[str, str, tuple[str, ...]], places: Sequence[Place], searchable: dict[str, list[Text]]
+    key: tuple[str, str, tuple[str, ...]],
+    places: Sequence[Place],
+    searchable: dict[str, list[Text]],
+    item: Item,
+    protocol: Protocol | None,
 ) -> Group:
     first = {place.call.key: place for place in places if place.call is not None}
     samples: dict[int, list[Told]] = {}
     for place in places:
         parent = first.get(place.call.parent) if place.call is not None and place.call.parent else None
-        samples.setdefault(place.about.sample, []).append(_told(place, parent, searchable))
+        # A judgment holds places in its own reply alone: those in a second one are looked for again.
+        second = second_spans(place, parent, protocol, item) if place.about.kind == "reask" else []
+        samples.setdefault(place.about.sample, []).append(_told(place, parent, searchable, second))
     prompts: dict[tuple[str, ...], tuple[str, list[tuple[str, Shown]]]] = {}
     for place in places:
         if place.call is not None and place.about.kind != "reask":
             messages = tuple(message.content for message in place.call.messages)
             prompts.setdefault(messages, (place.about.order, _messages(place)))
-    protocol, _, digest = key[0].partition("@")
-    return Group(protocol, digest, key[1], key[2], list(samples.values()), list(prompts.values()))
+    name, _, digest = key[0].partition("@")
+    return Group(name, digest, key[1], key[2], list(samples.values()), list(prompts.values()))
 
 
-def _told(place: Place, parent: Place | None, searchable: dict[str, list[Text]]) -> Told:
+def _told(
+    place: Place, parent: Place | None, searchable: dict[str, list[Text]], second: Sequence[Span]
+) -> Told:
     is_second = place.about.kind == "reask"
     source = parent.judgment if is_second and parent is not None else place.judgment
     scores = [score for score in (source.scores if source else ()) if (score.how == "reask") == is_second]
@@ -166,7 +175,7 @@ def _told(place: Place, parent: Place | None, searchable: dict[str, list[Text]])
         order=place.about.order,
         sample=place.about.sample,
         is_second=is_second,
-        text=_shown(reply.text, [span for span in spans if span is not None])
+        text=_shown(reply.text, second if is_second else [span for span in spans if span is not None])
         if reply and not is_likelihood
         else None,
         title="read on the rung: " + ", ".join(dict.fromkeys(how for how in hows if how)),

@@ -69,7 +69,7 @@ def item_view(
         messages = place.call.messages if place.call is not None else ()
         parent = parents.get(place.call.parent or "") if place.call is not None else None
         if place.about.kind == "reask":
-            spans = _second_spans(place, parent, protocols.get(place.about.protocol), item)
+            spans = second_spans(place, parent, protocols.get(place.about.protocol), item)
         else:
             spans = _spans(place.judgment)
         calls.append(_call(place, spans, () if messages == before else messages, most))
@@ -150,7 +150,7 @@ def _spans(judgment: Judgment | None) -> list[Span]:
     return sorted({span for span in found if span is not None})
 
 
-def _second_spans(place: Place, parent: Place | None, protocol: Protocol | None, item: Item) -> list[Span]:
+def second_spans(place: Place, parent: Place | None, protocol: Protocol | None, item: Item) -> list[Span]:
     """The places in a reply to a second question, of what the first reply had lacked.
 
     A judgment holds places in its own reply alone, so the second reply is read once more.

@@ -9,6 +9,7 @@ from msgspec import Struct, field
 from starlette.requests import Request
 from starlette.responses import Response
 
+from ..engine import protocols_of
 from ..errors import StoreError
 from ..store import RunRow
 from ..store.browsing import item_at, items_between, places_of
@@ -42,6 +43,7 @@ class ItemPage:
             # Only the order of a list takes an index; without one, numbers tell what comes next.
             listing = self._items.listing(run, FIRST_LOOK_SECONDS if has_order else 0.0)
             is_last = not items_between(store, run, seq + 1, seq + 1)
+            groups = groups_of(item, places, protocols_of(store, run))
             rows = listing.of_item(seq) or listing.index.made_at_once(store, run, seq)
         if has_order:
             back, after = _around(listing, run, wanted, row if row is not None or not rows else rows[0]["id"])
@@ -54,7 +56,7 @@ class ItemPage:
             "item": item,
             "number": seq + 1,
             "fields": fields_of(item, places),
-            "groups": groups_of(item, places),
+            "groups": groups,
             "results": results,
             "flags": flags,
             "labels": labels,

@@ -17,7 +17,7 @@ from .view_run import run_named, tabs
 FIRST_LOOK_SECONDS = 1.5
 """How long a page waits for the rows of a run that nobody has looked at yet; a small run is whole by then."""
 
-GAPS = (("samples", "Samples"), ("judges", "Judges"), ("orders", "Orders"), ("people", "People"))
+GAPS = (("people", "Apart"), ("samples", "Samples"), ("judges", "Judges"), ("orders", "Orders"))
 STATUSES = ("ok", "failed", "unparsed", "out_of_range", "conflicting", "refused", "truncated", "no_reply")
 
 

@@ -25,7 +25,7 @@ class Mark(Struct, frozen=True):
 
 
 def strip(marks: Sequence[Mark], domain: Domain, title: str, *, reference: float | None = None) -> Markup:
-    """One row: for each mark a dot on its interval. A value that is undefined leaves the row empty."""
+    """One row: for each mark a dot on its interval. A value that is undefined leaves no dot, but what is possible is drawn."""
     parts = [svg.uprights([domain.along(tick) for tick in ticks(domain)], _HEIGHT, "gridline")]
     if reference is not None:
         parts.append(svg.line(domain.along(reference), 0, domain.along(reference), _HEIGHT, "ref"))
@@ -63,13 +63,13 @@ def axis_of_bins(low: float, high: float) -> Markup:
 
 
 def _mark(mark: Mark, domain: Domain, y: float) -> list[Markup]:
-    if mark.value is None:
-        return []
     parts = []
     if mark.possible is not None and mark.possible[0] < mark.possible[1]:
         parts.append(
             svg.line(domain.along(mark.possible[0]), y, domain.along(mark.possible[1]), y, "possible")
         )
+    if mark.value is None:
+        return parts
     if mark.low is not None and mark.high is not None:
         parts.append(
             svg.line(domain.along(mark.low), y, domain.along(mark.high), y, f"whisker {mark.css}".strip())

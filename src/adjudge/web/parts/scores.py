@@ -116,7 +116,9 @@ def _remark(cell: Cell, digits: int) -> str:
         said.append(f"{number(cell.bounds.low, digits)} to {number(cell.bounds.high, digits)} possible")
     if cell.n_samples > cell.n + cell.n_failed and cell.n_samples_failed:
         said.append(f"{cell.n_samples_failed:,} of {cell.n_samples:,} samples failed")
-    return "; ".join(text for text in (*said, cell.reason) if text)
+    # Where all scores failed, the failures are the reason.
+    why = "" if cell.value is None and cell.n_failed else cell.reason
+    return "; ".join(text for text in (*said, why) if text)
 
 
 def _notes(summary: Summary, name: str, cells: Mapping[str, Cell], digits: int) -> tuple[str, ...]:
@@ -124,6 +126,6 @@ def _notes(summary: Summary, name: str, cells: Mapping[str, Cell], digits: int) 
     about = summary.criteria[name]
     if about.minimum_detectable is not None and len(cells) > 1:
         notes.append(detectable_text(about.minimum_detectable, digits, about.scale))
-    if any(cell.n_failed and cell.bounds and cell.value is not None for cell in cells.values()):
+    if any(cell.n_failed and cell.bounds for cell in cells.values()):
         notes.append("The pale band is where the mean could lie, whatever the failed scores would have been.")
     return tuple(note for note in notes if note)
