@@ -56,10 +56,15 @@ def assert_comes_out(expected: list[str], printed: str) -> None:
 
 
 SHELL = re.compile(r"[|&;<>$*?#`]")
+THEN_ECHO = re.compile(r"""(adjudge [^|&;<>$*?#`]*?) (&&|\|\|) echo "?([^"|&;]*)"?""")
 
 
 def outcome(command: str, folder: Path) -> tuple[int, str]:
     """What a command leaves behind. One without anything for a shell runs in this process: starting takes longest."""
+    if then := THEN_ECHO.fullmatch(command):
+        code, printed = outcome(then[1], folder)
+        is_said = (code == 0) == (then[2] == "&&")
+        return (0, printed + then[3].replace("$?", str(code))) if is_said else (code, printed)
     if command.startswith("adjudge ") and not SHELL.search(command):
         with contextlib.chdir(folder):
             done = adjudge(*shlex.split(command)[1:], COLUMNS="120")

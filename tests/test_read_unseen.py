@@ -4,8 +4,7 @@ Each reply stands with what a careful person reads in it, written down first: a 
 value to read whatever the reason, or both where a person would hesitate too. Of the replies of this file and its two
 siblings, 374 of the first 433 were right at first sight and 10 silently wrong; of 320 that were then
 aimed at silent errors 246 and 63; of 177 written after the first mends 158 and 2; of 69 for the readers of protocols 62 and 5;
-and of 133 more of the tempting kind, after all these, 115 and 14. What was wrong was mended
-by its cause; the expectations of six replies were changed on a second look. A status where a person would see a value
+of 133 more of the tempting kind, after all these, 115 and 14; and of a last 49, 48 and 1. What was wrong was mended by its cause; the expectations of six replies were changed on a second look. A status where a person would see a value
 is a shortcoming; a value that is not there is a fault, and no reply may have one.
 """
 
@@ -340,6 +339,32 @@ CHINESE: list[Case] = [
 ]  # fmt: skip
 """From 0 to 10, any value."""
 
+VARIED: list[tuple[float, float, str, object]] = [
+    (1, 10, "The assistant's answer covers 7 of the 10 requested cities and is otherwise accurate. Rating: [[6]]", 6),
+    (1, 10, "The assistant rated the movie 9/10 as requested. Rating: [[8]]", 8),
+    (1, 10, "The response rates the movie 9/10, which is unsupported.", NO),
+    (1, 10, "Rating: [[8]] out of 10", 8),
+    (1, 10, "Rating: [8]", 8),
+    (1, 10, "**Rating: 8/10**", 8),
+    (1, 10, "[[rating]]: 8", 8),
+    (1, 10, "Rating: [[rating]]", NO),
+    (1, 10, "Rating: [[5]] for turn one, [[7]] for turn two", NO),
+    (1, 10, "I would rate the response an 8.5 out of 10. Rating: [[8.5]]", 8.5),
+    (1, 3, "2 - somewhat interesting", 2),
+    (1, 3, "2: Somewhat", 2),
+    (1, 3, "Natural: 3", 3),
+    (1, 3, "The response is natural, so 3.", (NO, 3)),
+    (1, 3, "Rating: 3 (good)\nRationale: The response mentions 2 facts.", 3),
+    (0, 1, "Rating: 0\nRationale: The response does not use the fact that 1 in 5 people agree.", 0),
+    (0, 1, "0 (No)", 0),
+    (0, 1, "No, 0", (NO, 0)),
+    (1, 5, "Fluency: 4 – one awkward phrase", 4),
+    (1, 5, "The summary scores 4 out of 5 for relevance and would be a 5 if it named the author.", 4),
+    (1, 5, "I would rate the summary a 2 on the relevance scale.", (NO, 2)),
+    (1, 5, "The summary is a 2 out of 5 in terms of coherence, due to 3 abrupt jumps.", 2),
+]  # fmt: skip
+"""On the scales that are given, any value."""
+
 SCALES: dict[tuple[float, float, float | None], list[Case]] = {
     (1, 5, 1): FIVE,
     (0, 10, 1): TEN,
@@ -348,7 +373,10 @@ SCALES: dict[tuple[float, float, float | None], list[Case]] = {
     (0, 100, 1): HUNDRED,
     (0, 10, None): CHINESE,
 }
-ALL = [(scale, text, said) for scale, cases in SCALES.items() for text, said in cases]
+ALL: list[tuple[tuple[float, float, float | None], str, object]] = [
+    *((scale, text, said) for scale, cases in SCALES.items() for text, said in cases),
+    *(((low, high, None), text, said) for low, high, text, said in VARIED),
+]
 
 
 @pytest.mark.parametrize(("scale", "text", "said"), ALL)
@@ -360,4 +388,4 @@ def test_no_score_is_read_that_the_reply_does_not_give(
 
 def test_all_but_a_few_scores_are_read_as_a_person_reads_them() -> None:
     right = sum(is_right(read_score(text, *scale), said) for scale, text, said in ALL)
-    assert right >= 261
+    assert right >= 283

@@ -433,6 +433,33 @@ NAMED: list[tuple[tuple[str, str], str, object]] = [
     (("Alice", "Bob"), "Alice", "first"),
     (("left", "right"), "The left response is right about the date, but the right response is better.", "second"),
     (("left", "right"), "left", "first"),
+    (("Output (a)", "Output (b)"), "Output (a) misses the constraint, and Output (b) satisfies it. Hence Output (b) is better.", "second"),
+    (("Output (a)", "Output (b)"), "Neither output follows the instruction exactly, but Output (a) is closer. Therefore, Output (a) is better.", "first"),
+    (("Output (a)", "Output (b)"), "Output (a) says that option (b) is right. Therefore, Output (a) is better.", "first"),
+    (("Output (a)", "Output (b)"), "The instruction asks for (a) a title and (b) a summary. Output (b) gives both. Therefore, Output (b) is better.", "second"),
+    (("Output (a)", "Output (b)"), "The instruction asks for (a) a title and (b) a summary.", NO),
+    (("Output (a)", "Output (b)"), "Output (a) lists: (a) red, (b) blue. Output (b) lists nothing.", NO),
+    (("Output (a)", "Output (b)"), "Output (a) is better than Output (b) in format, but Output (b) is better in content.", NO),
+    (("Output (a)", "Output (b)"), "Output (b) is a better continuation of the story than Output (a).", "second"),
+    (("Output (a)", "Output (b)"), "I think Output (a) does a better job.", (NO, "first")),
+    (("Output (a)", "Output (b)"), "Output (a) is the correct answer.", (NO, "first")),
+    (("Output (a)", "Output (b)"), "Output (a) is correct and Output (b) is incorrect.", (NO, "first")),
+    (("Output (a)", "Output (b)"), "Output (a) is incorrect.", (NO, "second")),
+    (("Output (a)", "Output (b)"), "Output (a) and (b) are the same.", NO),
+    (("Output (a)", "Output (b)"), "Output (a)\n\nOutput (a) is more concise.", "first"),
+    (("Output (a)", "Output (b)"), "Output (a): correct\nOutput (b): incorrect", (NO, "first")),
+    (("Output (a)", "Output (b)"), "Based on the above, the better output is Output (b).", "second"),
+    (("Output (a)", "Output (b)"), "Therefore, Output (b) is better, despite Output (a) being longer.", "second"),
+    (("Output (a)", "Output (b)"), "It cannot be said that Output (a) is better.", NO),
+    (("Response 1", "Response 2"), "Response 1 is more detailed, Response 2 is more concise. Response 2 is better.", "second"),
+    (("Response 1", "Response 2"), "Response 1 gets 4 points, Response 2 gets 5 points.", (NO, "second")),
+    (("Response 1", "Response 2"), "1. Response 1 is detailed.\n2. Response 2 is short.", NO),
+    (("Response 1", "Response 2"), "Response 2 is better than Response 1 by 2 points.", "second"),
+    (("Response 1", "Response 2"), "Response 2 lists 1 item and Response 1 lists 2.", NO),
+    (("Summary A", "Summary B"), "Summary A is more coherent.", (NO, "first")),
+    (("Summary A", "Summary B"), "Summary B wins because Summary A hallucinates.", "second"),
+    (("Summary A", "Summary B"), "A", "first"),
+    (("Summary A", "Summary B"), "Summary A and Summary B are equally coherent.", NO),
 ]  # fmt: skip
 """Between options with other names."""
 
@@ -452,4 +479,4 @@ def test_no_choice_is_read_that_the_reply_does_not_make(
 
 def test_all_but_a_few_choices_are_read_as_a_person_reads_them() -> None:
     right = sum(is_right(read_choice(text, options, tie), said) for options, tie, text, said in ALL)
-    assert right >= 397
+    assert right >= 424

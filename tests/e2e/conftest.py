@@ -9,7 +9,9 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import socket
 import subprocess
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +20,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from adjudge.web.annotate_session import Session
+from adjudge.web.app import build_app
+from adjudge.web.security import Secrets
+from adjudge.web.server import HOST, address
 from running import started
 
 CHROMIUM = os.environ.get("ADJUDGE_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
@@ -128,6 +134,29 @@ def serving(*arguments: str | Path) -> Iterator[str]:
             process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=20)
     assert "Traceback" not in err, err
+
+
+@contextmanager
+def hosting(store: Path, session: Session | None = None, path: str = "/") -> Iterator[str]:
+    """The same application in a thread of this process, for tests that are not about the command: it starts at once."""
+    import uvicorn
+
+    with socket.create_server((HOST, 0)) as listener:
+        own, port = Secrets(), listener.getsockname()[1]
+        app = build_app(store, port=port, own=own, session=session)
+        server = uvicorn.Server(uvicorn.Config(app, log_level="warning", lifespan="off", ws="none"))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        try:
+            yield address(port, path, own.token)
+        finally:
+            server.should_exit = server.force_exit = True
+            thread.join(20)
+
+
+@pytest.fixture(scope="session")
+def host() -> Callable[..., Any]:
+    return hosting
 
 
 @pytest.fixture(scope="session")

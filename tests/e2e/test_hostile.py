@@ -10,6 +10,8 @@ from urllib.parse import urlencode, urlsplit
 
 import pytest
 
+from adjudge.web.annotate import start_path
+from adjudge.web.annotate_session import open_session
 from running import ROOT, adjudge, write_rows
 
 pytestmark = pytest.mark.browser
@@ -141,10 +143,10 @@ def test_no_page_of_the_viewer_acts_on_what_it_shows_on_a_screen_or_a_phone(
 
 
 def test_no_labelling_page_acts_on_what_it_shows(
-    store: Path, watch: Callable[..., Any], serve: Callable[..., Any]
+    store: Path, watch: Callable[..., Any], host: Callable[..., Any]
 ) -> None:
     rater = "\"><img src=x onerror='window.canary=1'>"
-    with serve("annotate", RUN, "-n", "1000", "--store", store) as url:
+    with open_session(store, RUN, n=1000) as session, host(store, session, start_path(None)) as url:
         watched = watch(url, width=390, height=844)
         page = watched.page
         settle(watched, "the start")

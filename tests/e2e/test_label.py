@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from adjudge.store import open_store
+from adjudge.web.annotate import start_path
+from adjudge.web.annotate_session import open_session
 from running import DIRECT, EXAMPLES, adjudge, write_rows
 
 pytestmark = pytest.mark.browser
@@ -46,6 +49,18 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
         done = adjudge("run", *arguments, "--store", store)
         assert done.code == 0, done.err
     return store
+
+
+@pytest.fixture
+def label(store: Path, host: Callable[..., Any]) -> Callable[..., Any]:
+    """A server that labels a run, as `adjudge annotate` starts one."""
+
+    @contextmanager
+    def hosted(run: str, *, n: int = 50, seed: int = 0, rater: str | None = None) -> Iterator[str]:
+        with open_session(store, run, n, seed) as session, host(store, session, start_path(rater)) as url:
+            yield url
+
+    return hosted
 
 
 def labels(store: Path, run: str, rater: str) -> list[tuple[str, str | None, float | str]]:
@@ -100,9 +115,9 @@ def test_twenty_items_labelled_by_keyboard_are_what_trust_reads(
 
 
 def test_keys_skip_undo_and_go_back(
-    store: Path, watch: Callable[..., Any], serve: Callable[..., Any]
+    store: Path, watch: Callable[..., Any], label: Callable[..., Any]
 ) -> None:
-    with serve("annotate", "tact", "-n", "3", "--store", store, "--seed", "5") as url:
+    with label("tact", n=3, seed=5) as url:
         watched = watch(url)
         page = begin(watched, "ben")
         first = shown(page)
@@ -136,9 +151,9 @@ def test_keys_skip_undo_and_go_back(
 
 
 def test_a_key_off_the_scale_does_nothing_and_keys_typed_ahead_are_not_given_to_the_next_item(
-    store: Path, watch: Callable[..., Any], serve: Callable[..., Any]
+    store: Path, watch: Callable[..., Any], label: Callable[..., Any]
 ) -> None:
-    with serve("annotate", "tact", "-n", "5", "--store", store) as url:
+    with label("tact", n=5) as url:
         watched = watch(url)
         page = begin(watched, "cat")
         first = shown(page)
@@ -184,9 +199,9 @@ def test_all_questions_of_a_pair_are_answered_one_after_another(
 
 
 def test_a_number_of_two_digits_is_typed(
-    store: Path, watch: Callable[..., Any], serve: Callable[..., Any]
+    store: Path, watch: Callable[..., Any], label: Callable[..., Any]
 ) -> None:
-    with serve("annotate", "ten", "--rater", "eve", "--store", store) as url:
+    with label("ten", rater="eve") as url:
         watched = watch(url)
         page = watched.page
         page.keyboard.type("11")
@@ -203,8 +218,8 @@ def test_a_number_of_two_digits_is_typed(
     assert [value for _, _, value in labels(store, "ten", "eve")] == [10, 7]
 
 
-def test_two_raters_label_at_once(store: Path, watch: Callable[..., Any], serve: Callable[..., Any]) -> None:
-    with serve("annotate", "tact", "-n", "4", "--store", store) as url:
+def test_two_raters_label_at_once(store: Path, watch: Callable[..., Any], label: Callable[..., Any]) -> None:
+    with label("tact", n=4) as url:
         pages = {name: begin(watch(url), name) for name in ("fay", "gus")}
         for value in ("1", "2", "3", "4"):
             for page in pages.values():
@@ -215,9 +230,9 @@ def test_two_raters_label_at_once(store: Path, watch: Callable[..., Any], serve:
 
 @pytest.mark.parametrize("run", ["tact", "pairs", "ten"])
 def test_every_labelling_page_fits_a_phone(
-    store: Path, watch: Callable[..., Any], serve: Callable[..., Any], run: str
+    watch: Callable[..., Any], label: Callable[..., Any], run: str
 ) -> None:
-    with serve("annotate", run, "--store", store, "-n", "2") as url:
+    with label(run, n=2) as url:
         for theme in ("light", "dark"):
             watched = watch(url, width=390, height=844, theme=theme)
             watched.check("the start")

@@ -151,18 +151,20 @@ def pages(home: str) -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize(("width", "theme"), [(1440, "light"), (1440, "dark"), (390, "light"), (390, "dark")])
-def test_every_page_fits_its_window_in_both_themes(
-    home: str, watch: Callable[..., Any], width: int, theme: str
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_every_page_fits_a_screen_and_a_phone_in_both_themes(
+    home: str, watch: Callable[..., Any], theme: str
 ) -> None:
-    watched = watch(home, width=width, height=844, theme=theme)
+    watched = watch(home, theme=theme)
     for name, address in pages(home).items():
         answer = watched.page.goto(address)
         assert answer.status == 200, name
         assert "token" not in watched.page.url
         ground = watched.page.evaluate("getComputedStyle(document.body).backgroundColor")
         assert (ground == "rgb(18, 19, 21)") == (theme == "dark"), ground
-        watched.check(name)
+        for width, height in ((1440, 900), (390, 844)):
+            watched.page.set_viewport_size({"width": width, "height": height})
+            watched.check(f"{name} at {width}")
 
 
 def test_every_page_says_something_without_a_script(home: str, watch: Callable[..., Any]) -> None:
@@ -215,10 +217,10 @@ def test_another_page_can_neither_read_nor_post_here(home: str, watch: Callable[
 
 
 def test_a_run_in_progress_is_followed_without_reloading(
-    tmp_path: Path, watch: Callable[..., Any], serve: Callable[..., Any]
+    tmp_path: Path, watch: Callable[..., Any], host: Callable[..., Any]
 ) -> None:
     store = tmp_path / "live.db"
-    items = answers(tmp_path / "items.jsonl", 12)
+    items = answers(tmp_path / "items.jsonl", 8)
 
     def slow(request: Request) -> Any:
         del request
@@ -241,7 +243,7 @@ def test_a_run_in_progress_is_followed_without_reloading(
         while not store.exists() or not server.requests:
             assert run.poll() is None
             time.sleep(0.05)
-        with serve("view", "live", "--store", store) as url:
+        with host(store, path="/run?run=live") as url:
             watched = watch(url)
             watched.page.wait_for_selector(".pill.running")
             watched.page.evaluate("window.stayed = true")
@@ -251,15 +253,15 @@ def test_a_run_in_progress_is_followed_without_reloading(
         assert ended(run).code == 0
 
 
-@pytest.mark.parametrize(("width", "theme"), [(1440, "light"), (390, "dark")])
 @pytest.mark.parametrize("run", ["tact", "pairs", "failed", "empty"])
 def test_the_report_opens_offline_and_fits(
-    store: Path, watch: Callable[..., Any], tmp_path: Path, run: str, width: int, theme: str
+    store: Path, watch: Callable[..., Any], tmp_path: Path, run: str
 ) -> None:
     path = tmp_path / "report.html"
     done = adjudge("report", run, "--html", path, "--store", store)
     assert done.code == 0, done.err
     assert path.stat().st_size < 1_000_000
-    watched = watch(path.as_uri(), width=width, theme=theme)
-    assert run in watched.page.inner_text("h1")
-    watched.check(f"the report of {run}")
+    for width, theme in ((1440, "light"), (390, "dark")):
+        watched = watch(path.as_uri(), width=width, theme=theme)
+        assert run in watched.page.inner_text("h1")
+        watched.check(f"the report of {run} at {width}")
