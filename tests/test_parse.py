@@ -359,3 +359,12 @@ def test_a_hostile_megabyte_takes_under_half_a_second(unit: str) -> None:
         started = time.process_time()
         parse(protocol, text)
         assert time.process_time() - started < 0.5, protocol_id
+
+
+@pytest.mark.parametrize("piece", ["```\nScore: 4\n```\n", "Score: 1. a 2 ", "> Score: 4\n"])
+def test_marks_without_end_take_time_in_proportion_to_their_number(piece: str) -> None:
+    text = (piece * (300_000 // len(piece) + 1))[:300_000]
+    protocol = load_protocol("geval/score")
+    start = time.process_time()
+    parse(protocol, text)
+    assert time.process_time() - start < 1.5

@@ -25,7 +25,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     items = [
         {
             "id": f"i{k}", "system": "odd" if k % 2 else "even", "instruction": "한 수를 말하라. قل رقماً.",
-            "response": f"answer {k} " + "long " * 40 * (k % 4),
+            "response": f"answer {k} " + "long " * 150 * (1 + k % 4),
         }
         for k in range(N)
     ]  # fmt: skip

@@ -16,6 +16,8 @@ from .numbers import Number
 
 _REACH = 1_500
 """How far behind an entry the next one is looked for, in characters."""
+_MOST_LOOKS = 60
+"""How many places that could be the next entry are looked at."""
 _LAST_ENTRY = 20
 
 _ENTRY = lazily(r"(?:[.)\]:][ \t]++|、[ \t]*+)(?=\S)")
@@ -50,7 +52,9 @@ def goes_on(own: str, number: Number) -> bool:
         return False
     following = f"{int(number.value) + 1}"
     at = own.find(following, number.until, number.until + _REACH)
-    while at >= 0:
+    for _ in range(_MOST_LOOKS):
+        if at < 0:
+            break
         before, after = own[at - 1], own[at + len(following) : at + len(following) + 2]
         if (before.isspace() or before in "(（。；;，,、") and (
             (after[:1] in (".", ")", "]") and not after[1:].isdigit()) or after.startswith("、")
@@ -80,7 +84,9 @@ def is_legend(own: str, number: Number) -> bool:
 
 def _is_explained(own: str, number: Number, level: str) -> bool:
     at = own.find(level, max(0, number.start - _REACH), number.until + _REACH)
-    while at >= 0:
+    for _ in range(_MOST_LOOKS):
+        if at < 0:
+            break
         if (
             not own[at - 1 : at].isalnum()
             and own[at - 1 : at] not in (".", "-", "/", ":")

@@ -21,11 +21,11 @@ def grounded_share(evidence: tuple[str, ...], judged: str) -> float | None:
 
     White space, case and the shape of quotation marks do not count; an ellipsis stands for a gap.
     """
-    quotes = [quote for quote in evidence if quote.strip(_EDGES)]
+    quotes = [flat for quote in evidence if (flat := _flat(quote)).strip(_EDGES)]
     if not quotes:
         return None
     text = _flat(judged)
-    return sum(_stands_in(_flat(quote), text) for quote in quotes) / len(quotes)
+    return sum(_stands_in(quote, text) for quote in quotes) / len(quotes)
 
 
 def _flat(text: str) -> str:

@@ -105,7 +105,7 @@ def settle(found: list[Found], text: str) -> Reading | None:
     own = set_aside(text)
     spoken = [mark for mark in found if own[mark.mark] != ASIDE and own[mark.span[0]] != ASIDE]
     if not spoken:
-        spoken = [mark for mark in found if _is_boxed(mark, text)]
+        spoken = _boxed(found, text)
     if not spoken:
         return unreadable()
     if len({mark.value for mark in spoken}) > 1:
@@ -120,11 +120,17 @@ _BOXED_LINE = lazily(
 )
 
 
-def _is_boxed(mark: Found, text: str) -> bool:
-    """Whether an answer in code stands on a line of its own: put into a box, not quoted from somewhere."""
-    if set_aside(text, fenced=False, quoted=False)[mark.mark] == ASIDE:
-        return False
-    if any(start <= mark.mark < end and end - start > _BOX for start, end in fences(text)):
+def _boxed(found: list[Found], text: str) -> list[Found]:
+    """The answers in code that stand on a line of their own: put into a box, not quoted from somewhere."""
+    if len(found) > _MOST_BOXES:
+        return []
+    shown = set_aside(text, fenced=False, quoted=False)
+    blocks = [(start, end) for start, end in fences(text) if end - start > _BOX]
+    return [mark for mark in found if shown[mark.mark] != ASIDE and _is_boxed(mark, text, blocks)]
+
+
+def _is_boxed(mark: Found, text: str, blocks: list[Span]) -> bool:
+    if any(start <= mark.mark < end for start, end in blocks):
         return False
     start = text.rfind("\n", 0, mark.mark) + 1
     if text[start : mark.mark].lstrip().startswith(">"):
@@ -134,6 +140,8 @@ def _is_boxed(mark: Found, text: str) -> bool:
     return _BOXED_LINE.fullmatch(text, start, mark.mark) is not None and len(tail) <= 16
 
 
+_MOST_BOXES = 50
+"""A judge that puts more answers into code than this has given none."""
 _BOX = 160
 """How long a code block may be and still be a box around the answer."""
 
@@ -225,12 +233,13 @@ def _value_from(
 
 
 def _behind(plain: str, pattern: re.Pattern[str], value: Value) -> list[Found]:
-    found = []
-    for match in pattern.finditer(plain):
+    found: list[Found] = []
+    for count, match in enumerate(pattern.finditer(plain)):
         at = match.end()
         bounds = _RANGE.match(plain, at)
         read = _value_from(plain, bounds.end() if bounds else at, len(plain), value)
-        if read is not None and not _counts(plain, match.start(), read[2][0]):
+        # So many lists are no judge's; looking for the next entry of each would take long.
+        if read is not None and (count > _MOST_LISTS or not _counts(plain, match.start(), read[2][0])):
             found.append(Found(*read, match.start()))
     return found
 
@@ -241,6 +250,7 @@ def _counts(plain: str, mark: int, at: int) -> bool:
     return number is not None and is_entry(plain, mark, number, is_part=False)
 
 
+_MOST_LISTS = 200
 _LINE_LEAD = 16
 """How much numbering and how many bullets may stand before a label that leads its line."""
 

@@ -83,8 +83,6 @@ _ATTRIBUTED = lazily(
     r"|\b(?:product|hotel|restaurant|movie|film|book|phone|app|game|critics?|reviews?|guests?|customers?|buyers?|users?|readers?|voters?)\s(?:\w{1,12}\s){0,2}?"
     r"(?:giv|gave|ha[sd]\b|have\b|receiv|got\b|gets\b|is\srated|was\srated|scored?\b)"
     r"|(?:摘要|回答|文章|原文|学生|助手)[^,。;]{0,6}(?:说|称|提到|写|表示|声称)"
-    r"|\b(?:response|assistant|answer|summary|author|writer|user|student|model)\s(?:\w{1,12}\s)?(?:rates|rated|gives|gave|awards|awarded)\s(?:the|an?|its|this|that)\s"
-    r"(?!(?:response|answer|summary|score|rating|mark|solid|perfect|strong|weak|low|high|full|total|grade|final|poor|good|fair|mere)\b)[a-z]{2,}"
     r"|\b(?:responses|answers|summaries|outputs|texts|essays)\s(?:\w{1,12}\s){0,3}?(?:get|receive|earn|deserve|score|merit)\b"
     r"|(?:用户|用戶|作者|读者|有人|别人|其他|上一位|前一位|之前)[^,。;]{0,10}(?:要求|认为|說|说|希望|给|打|声称)"
     r"|(?:사용자|작성자|저자|이전|다른\s?(?:심사|평가))[^,.;]{0,10}(?:요청|요구|주장|말|원하|심사|평가)"
@@ -100,9 +98,11 @@ _SHARE_OF_THINGS = lazily(
     r"\s(?:of\s(?:the|these|those|its)|[a-z]+s\s(?:are|were|have|is|do|did)|(?:main|key|major|important|given|listed|required|relevant|supported|core)\s[a-z]+"
     r"|(?!(?:stars|points|marks|as|is|has|was|thus|plus|this|its|across|versus|unless|less|besides|always|towards)\b)[a-z]{2,}s)\b"
 )
-_IN_ANOTHER = lazily(
-    r"\bin\s(?:the|its|their)\s(?:updated|revised|original|previous|initial|first|second|new|earlier|later)\s(?:response|answer|summary|review|version|draft|output)\b"
+_RATES_ANOTHER = lazily(
+    r"\b(?:response|assistant|answer|summary|author|writer|user|student|model)\s(?:\w{1,12}\s)?(?:rates|rated|gives|gave|awards|awarded)\s(?:the|its|this|that)\s"
+    r"(?!(?:response|answer|summary)\b)[a-z]{2,}"
 )
+"""A response that scores something itself: "rates the movie 9/10"."""
 IN_PARTS = lazily(
     r"\s(?:for|on|in)\s[a-z ]{2,30}(?:[,;]|\sand|\sbut)\s(?:and\s|but\s)?(?:an?\s)?[0-9]++(?:\.[0-9]++)?+(?:/[0-9]++)?\s(?:for|on|in)\s[a-z]"
 )
@@ -206,7 +206,9 @@ def _is_score(text: str, left: str, number: Number, high: float) -> bool:
         return False
     if number.top is not None:
         is_date = left.endswith("on ")
-        return number.top == high and not is_date and not _SHARE_OF_THINGS.match(text, after)
+        if number.top != high or is_date or _RATES_ANOTHER.search(left):
+            return False
+        return _SHARE_OF_THINGS.match(text, after) is None
     following = text[number.end : number.end + 6].lstrip()
     if _COUNTS_THINGS.match(text, number.end if following.startswith(("分", "点", "點")) else after):
         return False
@@ -237,7 +239,6 @@ def _might_have_been(text: str, left: str, number: Number) -> bool:
         or (_CONDITION.search(left) is not None and _MODAL.search(clause) is not None)
         or _IS_DESCRIBED.match(text, number.until) is not None
         or _is_attributed(clause)
-        or _IN_ANOTHER.search(left) is not None
         or IN_PARTS.match(text, number.until) is not None
         or _BY_OTHERS.match(text, number.until) is not None
         or is_taken_back(text, number)

@@ -5,12 +5,17 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import urlencode
 
-from msgspec import Struct
+from msgspec import Struct, structs
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from ..store import RunRow, Totals
+from ..store.browsing import reading_of
 from .context import Context
+from .unread import UnreadReplies
+
+PATIENCE_SECONDS = 0.5
+"""How long the list waits for what could not be read; what is not counted by then is shown later."""
 
 
 class RunLine(Struct, frozen=True):
@@ -32,6 +37,8 @@ class RunLine(Struct, frozen=True):
     cost_usd: float | None
     """none where no price is known"""
     planned: int | None
+    unread: int | None = None
+    """replies that could not be read in full; none where they were not counted"""
 
 
 def line_of(run: RunRow, totals: Totals) -> RunLine:
@@ -60,22 +67,23 @@ class RunsPage:
 
     def __init__(self, context: Context) -> None:
         self._context = context
+        self._unread = UnreadReplies(context.store_path)
 
     def page(self, request: Request) -> Response:
-        lines = self._lines()
+        lines, is_counted = self._lines()
         return self._context.page(
             request,
             "view/runs.html",
             crumbs=[(self._context.store_path.name, None)],
             lines=lines,
             links={line.run: f"/run?{urlencode({'run': line.run})}" for line in lines},
-            is_live=any(line.status == "running" for line in lines),
+            is_live=not is_counted or any(line.status == "running" for line in lines),
             live_version=_version(lines),
         )
 
     def live(self, request: Request) -> Response:
         """The same table for a page that follows a run."""
-        lines = self._lines()
+        lines, is_counted = self._lines()
         version = _version(lines)
         is_same = request.query_params.get("version") == version
         links = {line.run: f"/run?{urlencode({'run': line.run})}" for line in lines}
@@ -83,7 +91,7 @@ class RunsPage:
         return JSONResponse(
             {
                 "version": version,
-                "is_live": any(line.status == "running" for line in lines),
+                "is_live": not is_counted or any(line.status == "running" for line in lines),
                 "html": "" if is_same else self._context.fragment(request, "view/runs_table.html", **table),
             }
         )
@@ -91,12 +99,22 @@ class RunsPage:
     def as_json(self, _: Request) -> Response:
         import msgspec
 
-        return Response(msgspec.json.encode(self._lines()), media_type="application/json")
+        return Response(msgspec.json.encode(self._lines()[0]), media_type="application/json")
 
-    def _lines(self) -> list[RunLine]:
+    def _lines(self) -> tuple[list[RunLine], bool]:
+        """All runs, the latest first; and whether what could not be read is counted for all that have ended."""
         with self._context.reading() as store:
-            return [line_of(run, self._context.totals(store, run)) for run in reversed(store.runs())]
+            runs = list(reversed(store.runs()))
+            lines = [line_of(run, self._context.totals(store, run)) for run in runs]
+            ended = {
+                run.name: (run.id, reading_of(store, run), line.judged)
+                for run, line in zip(runs, lines, strict=True)
+                if run.status != "running"
+            }
+        unread, is_counted = self._unread.of(ended, PATIENCE_SECONDS)
+        return [structs.replace(line, unread=unread.get(line.run)) for line in lines], is_counted
 
 
 def _version(lines: list[RunLine]) -> str:
-    return f"{sum(line.judged + line.failed for line in lines)}-{'-'.join(line.status for line in lines)}"
+    counted = sum(line.judged + line.failed for line in lines)
+    return f"{counted}-{'-'.join(f'{line.status}{line.unread}' for line in lines)}"
