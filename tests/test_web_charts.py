@@ -167,6 +167,9 @@ def test_what_failures_leave_possible_is_drawn_as_a_band() -> None:
     (band,) = having(strip([Mark(3.0, 2.5, 3.5, (2.0, 4.0))], FIVE, "M1"), "possible")
     assert percent(band.get("x1")) < percent(band.get("x2"))
     assert not having(strip([Mark(3.0, 2.5, 3.5, (3.0, 3.0))], FIVE, "M1"), "possible")
+    nothing_read = strip([Mark(None, possible=(1.0, 5.0))], FIVE, "M1")
+    assert having(nothing_read, "possible"), "where all failed, everything is possible, and that is drawn"
+    assert not having(nothing_read, "dot")
 
 
 def test_two_marks_of_a_row_do_not_hide_each_other() -> None:

@@ -174,6 +174,46 @@ def test_every_page_says_something_without_a_script(home: str, watch: Callable[.
         assert len(watched.page.inner_text("main")) > 20, name
 
 
+UNNAMED = """() => {
+  const found = [];
+  const say = (what, one) => found.push(`${what}: ${one.outerHTML.slice(0, 100)}`);
+  const all = (selector) => [...document.querySelectorAll(selector)];
+  for (const one of all("svg:not([aria-hidden=true])")) if (one.getAttribute("role") !== "img" || !one.querySelector(":scope > title")) say("chart", one);
+  for (const one of all("a, button, summary")) if (!(one.getAttribute("aria-label") || one.textContent).trim()) say("control", one);
+  for (const one of all("input:not([type=hidden]), select, progress, meter"))
+    if (!one.labels?.length && !one.getAttribute("aria-label")) say("field", one);
+  for (const one of all("thead th:not([scope])")) say("heading of a column", one);
+  const ids = all("[id]").map((one) => one.id);
+  if (new Set(ids).size < ids.length) found.push("an id that is there twice");
+  let level = 0;
+  for (const one of all("h1, h2, h3, h4")) {
+    if (Number(one.tagName[1]) > level + 1 && !one.closest("dialog")) say(`after h${level}`, one);
+    level = Number(one.tagName[1]);
+  }
+  return found;
+}"""
+
+
+def test_every_page_can_be_read_aloud_and_used_by_keyboard(home: str, watch: Callable[..., Any]) -> None:
+    watched = watch(home)
+    page = watched.page
+    for name, address in pages(home).items():
+        page.goto(address)
+        assert page.evaluate(UNNAMED) == [], name
+        page.keyboard.press("Tab")
+        skip = page.locator(".skip")
+        assert skip.evaluate("(one) => one === document.activeElement"), name
+        box = skip.bounding_box()
+        assert box is not None
+        assert box["x"] >= 0, f"{name}: whoever uses the keyboard does not see where they are"
+        page.keyboard.press("Enter")
+        if page.locator("main a[href], main button, main summary").count():
+            page.keyboard.press("Tab")
+            # The first stop after the skip link is in the content, and its outline is drawn.
+            at = "(() => { const one = document.activeElement; return [one.closest('main') !== null, getComputedStyle(one).outlineStyle]; })()"
+            assert page.evaluate(at) == [True, "solid"], name
+
+
 def test_the_theme_that_was_chosen_stays(home: str, watch: Callable[..., Any]) -> None:
     watched = watch(home)
     watched.page.keyboard.press("t")

@@ -25,6 +25,10 @@ _BATCH = 256
 """How many items are looked at together: enough for one commit to serve many."""
 
 
+_PIECE = 32
+"""How many items are rendered in one go while replies come in."""
+
+
 class Progress(Struct):
     """How far a run is. Counts places: one call of one item."""
 
@@ -128,14 +132,17 @@ class Loop:
         first, last = batch[0][0], batch[-1][0]
         are_stored = self._store.put_items(self._run, first, [item for _, item in batch])
         finished = self._store.finished(self._run, first, last) if self._run.is_resumed else set()
-        places = []
-        for seq, item in batch:
+        places: list[Place] = []
+        for number, (seq, item) in enumerate(batch):
+            if number % _PIECE == 0:
+                await asyncio.sleep(0)  # replies that have come meanwhile are read, and their places filled again
             slots = self._plan.slots_of(item)
             open_slots = [slot for slot in slots if (seq, slot.number) not in finished]
             self._count_cached(len(slots) - len(open_slots))
             places += [self._place(seq, item, slot) for slot in open_slots]
-        await are_stored
-        return await self._share(places)
+        # Both are queued in this order and go into one commit.
+        _, shared = await asyncio.gather(are_stored, self._share(places))
+        return shared
 
     def _place(self, seq: int, item: Item, slot: Slot) -> Place:
         rendered = messages_for(slot, item)

@@ -19,8 +19,9 @@ from ..records import Call, FieldValue, Item, Judgment, Message, Order, Reply, T
 _PACKED_FROM = 1024
 """Shorter texts are kept as they are: little would be saved, and it would take longer than writing them."""
 
-_JUDGMENT_PACKED_FROM = 4096
-"""Judgments are written and read most often, and can be read again from the replies."""
+_OFTEN_PACKED_FROM = 4096
+"""Prompts and judgments are written most often. Packing takes longer than writing, and gives up Python's lock, which
+the writer then has to win back from a busy event loop."""
 
 _to_json = msgspec.json.Encoder().encode
 # Unlike JSON, MessagePack can say minus infinity, which a log-probability may be.
@@ -157,7 +158,7 @@ def read_reply(key: str, row: Row) -> Reply:
 
 def judgment_row(judgment: Judgment) -> tuple[bytes, int]:
     """The body of a judgment and its checksum."""
-    body = pack(_to_json(judgment), _JUDGMENT_PACKED_FROM)
+    body = pack(_to_json(judgment), _OFTEN_PACKED_FROM)
     return body, zlib.crc32(body)
 
 
@@ -177,7 +178,7 @@ def read_judgment(body: object, checksum: object) -> Judgment | None:
 
 def packed_messages(call: Call) -> bytes:
     # Every call brings a prompt, mostly a long one: two thirds of the time for a tenth more bytes.
-    return pack(_to_json(call.messages), strategy=zlib.Z_HUFFMAN_ONLY)
+    return pack(_to_json(call.messages), _OFTEN_PACKED_FROM, zlib.Z_HUFFMAN_ONLY)
 
 
 def read_call(

@@ -7,6 +7,7 @@ what it found holds until the run's judgments change. A run that goes on is not 
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 import time
 from collections.abc import Hashable, Mapping
@@ -66,7 +67,7 @@ class UnreadReplies:
             with open_store(self._store_path, write=False) as store:
                 places = store.judgments(store.run(name))
                 return sum(place.judgment is not None and _is_lacking(place.judgment) for place in places)
-        except AdjudgeError:
+        except (AdjudgeError, sqlite3.Error, OSError):
             return None  # the run was deleted, or its page says what is wrong with the store
 
 
