@@ -422,3 +422,25 @@ def test_two_protocols_are_reported_under_their_own_names(store: Path) -> None:
         "gptscore-ko/factuality/factuality",
         "gptscore-ko/fluency/fluency",
     }
+
+
+def test_an_export_into_a_folder_is_a_mistake_that_is_said(tmp_path: Path) -> None:
+    rows = write_rows(tmp_path / "items.jsonl", [{"id": "1", "task": "t", "response": "r"}])
+    store = ("--store", tmp_path / "s.db")
+    adjudge(
+        "run", rows, "-p", "geval/score", "--criterion", "c", "-m", "fake:text=<score>4</score>", "-q", *store
+    )
+    done = adjudge("export", "last", "-o", tmp_path, *store)
+    assert done.code == 2
+    assert "is a folder" in done.err
+
+
+def test_an_item_that_is_not_there_is_a_mistake_that_is_said(tmp_path: Path) -> None:
+    rows = write_rows(tmp_path / "items.jsonl", [{"id": "1", "task": "t", "response": "r"}])
+    store = ("--store", tmp_path / "s.db")
+    adjudge(
+        "run", rows, "-p", "geval/score", "--criterion", "c", "-m", "fake:text=<score>4</score>", "-q", *store
+    )
+    done = adjudge("runs", "show", "last", "--item", "nope", *store)
+    assert done.code == 2
+    assert "no item 'nope'" in done.err

@@ -70,7 +70,6 @@ def test_a_passing_fault_is_tried_again_and_the_reply_is_whole(name: str) -> Non
 STANDING = {
     "500 always": (fs.error(500, "broken inside"), "server", 6, "broken inside"),
     "reset always": (fs.reset(), "transport", 6, "broke off"),
-    "page always": (fs.html(), "bad_reply", 6, "sign in to the proxy"),
     "too long": (
         fs.error(400, "maximum context length is 10 tokens", code="context_length_exceeded"), "too_long", 1, "10 tokens",
     ),
@@ -222,6 +221,27 @@ def test_after_a_spent_quota_further_calls_are_not_sent() -> None:
     with FakeServer([fs.quota()]) as server:
         asyncio.run(run(server))
         assert server.n_requests == 1
+
+
+def test_a_page_in_place_of_every_reply_stops_the_run_with_what_to_do() -> None:
+    with pytest.raises(ModelError, match="login page or a proxy.*Check the address"):
+        asked([fs.html()] * 10)
+
+
+def test_a_page_after_a_good_reply_is_an_error_of_its_call_alone() -> None:
+    async def run(server: FakeServer) -> list[Reply]:
+        net = Network(backoff_seconds=0.01)
+        model = parse_model(f"{server.url}/v1#judge", network=net)
+        try:
+            return [await model.ask(CALL, Parameters()) for _ in range(2)]
+        finally:
+            await net.close()
+
+    with FakeServer([fs.chat("fine"), *[fs.html()] * 6]) as server:
+        first, second = asyncio.run(run(server))
+    assert first.text == "fine"
+    assert second.error is not None
+    assert "sign in to the proxy" in second.error.message
 
 
 def test_a_host_that_was_never_there_stops_the_run_with_what_to_do() -> None:

@@ -291,9 +291,12 @@ def test_items(judge):
 
 def test_option(judge):
     judge.many("geval/score", [], sample=3, model={FINE!r})
+
+def test_no_rubric(judge):
+    judge("prometheus/direct", instruction="i", response="r", rubric="none.toml", model={FINE!r})
 """
     result = outcome_of(pytester, code)
-    result.assert_outcomes(failed=7)
+    result.assert_outcomes(failed=8)
     result.stdout.fnmatch_lines(
         [
             "E*ModelError: no judge is named. Give one with --adjudge-model*",
@@ -304,10 +307,12 @@ def test_option(judge):
             "E*the items: 1 problem",
             "E*line 1: field 'response' is missing*",
             "E*judge.many has no option 'sample'. Did you mean 'samples'?",
+            "E*none.toml*",
         ]
     )
     assert "adjudge/pytest_plugin/" not in told(result), "no frame of ours"
     assert "items.jsonl" not in told(result)
+    assert "TypeError" not in told(result)
 
 
 def test_one_table_at_the_end_says_what_was_judged_and_that_a_judge_is_fake(

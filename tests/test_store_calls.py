@@ -11,7 +11,8 @@ import msgspec
 import pytest
 
 from adjudge.errors import StoreError
-from adjudge.store import Store, open_store
+from adjudge.records import Call
+from adjudge.store import RunRow, Store, open_store
 from test_store_records import a_call, a_judgment, a_reply, an_error, an_item, put_answered, started
 
 
@@ -97,6 +98,20 @@ def test_one_commit_can_hold_the_same_call_at_two_places(store: Store) -> None:
 
     assert asyncio.run(judge()) == [True] * 5
     assert len(store.finished(run, 0, 9)) == 5
+
+
+def test_two_processes_may_note_the_same_slot(store: Store, tmp_path: Path) -> None:
+    run = started(store)
+    with open_store(tmp_path / "s.db") as other:
+        # Each learns of the run before the other has written anything.
+        for opened, slot, number in ((store, 0, 0), (other, 1, 1), (store, 1, 2)):
+            call = msgspec.structs.replace(a_call(number), sample=slot)
+            asyncio.run(put(opened, run, number, slot, call))
+    assert store.finished(run, 0, 9) == {(0, 0), (1, 1), (2, 1)}
+
+
+async def put(store: Store, run: RunRow, item: int, slot: int, call: Call) -> None:
+    await store.put(run, item, slot, call, a_reply(call), a_judgment(call))
 
 
 def test_a_reply_that_is_there_already_is_not_sent_in_again(store: Store) -> None:

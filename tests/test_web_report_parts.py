@@ -283,6 +283,19 @@ def test_time_and_cost_are_drawn_where_they_are_known_and_left_out_where_not() -
     assert "timing" not in shown(run_parts(summary_of(rows))).ids()
 
 
+@pytest.mark.parametrize(
+    ("status", "wanted"),
+    [
+        ("running", ("warn", "1 of 1,200 items are judged so far; the run goes on.")),
+        ("interrupted", ("bad", "Only 1 of 1200 items are judged: the run was stopped. Give its command again to go on.")),
+    ],
+)  # fmt: skip
+def test_only_a_run_that_has_ended_is_said_to_be_stopped(status: str, wanted: tuple[str, str]) -> None:
+    facts = RunFacts(run="r", status=status, n_planned=1200, scales=dict(SCALES))
+    told = run_parts(summarise([result("i1", 3.0)], facts=facts)).cautions
+    assert (told[0].css, told[0].text) == wanted
+
+
 def test_a_summary_of_nothing_has_parts_that_render() -> None:
     page = shown(run_parts(summary_of([])))
     assert page.having("dot") == []

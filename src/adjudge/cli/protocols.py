@@ -39,7 +39,9 @@ def list_protocols(as_json: bool = AS_JSON) -> None:
         )
         for protocol in protocols
     ]
-    print_table(("id", "task", "criteria", "scale", "languages", "source"), rows)
+    columns = ("id", "task", "criteria", "scale", "languages", "source")
+    # The id is what one copies, and names the criterion in most cases.
+    print_table(columns, rows, spare=("source", "criteria", "languages"))
 
 
 def _described(protocol: Protocol) -> dict[str, object]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import typer
 
+from ..errors import DataError
 from ..records import Judgment
 from .options import AS_JSON, RUN, STORE
 from .output import print_json, print_text
@@ -37,9 +38,12 @@ def show_replies(
             shown.append(_told(opened, found, place, prompt or as_json))
             if len(shown) == limit:
                 break
+        has_item = bool(shown) or any(known.id == item for known in opened.items(found))
     if as_json:
         print_json(shown)
     elif not shown:
+        if item is not None and not has_item:
+            raise DataError(f"{found.name} has no item {item!r}. adjudge export {found.name} lists all.")
         typer.echo("There is no such reply.", err=True)
     for one in shown if not as_json else ():
         print_text(_text(one))

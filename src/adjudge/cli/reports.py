@@ -99,8 +99,8 @@ def print_runs(store: Path, as_json: bool) -> None:
     if as_json:
         print_json(rows)
         return
-    columns = ("run", "status", "started", "items", "calls", "failed", "protocols", "models", "cost")
-    print_table(columns, [tuple(_cell(row[column]) for column in columns) for row in rows])
+    columns = ("run", "status", "started", "items", "calls", "failed_calls", "protocols", "models", "cost")
+    print_table([name.replace("_", " ") for name in columns], [tuple(_cell(row[column]) for column in columns) for row in rows])
 
 
 def _run_row(store: Any, run: Any) -> dict[str, Any]:
@@ -111,7 +111,7 @@ def _run_row(store: Any, run: Any) -> dict[str, Any]:
         "started": run.started,
         "items": totals.items,
         "calls": totals.places,
-        "failed": sum(totals.failed.values()),
+        "failed_calls": sum(totals.failed.values()),
         "protocols": [f"{told['id']}@{told['digest']}" for told in run.manifest["protocols"]],
         "models": [told["spec"] for told in run.manifest["models"]],
         "cost": totals.cost_usd if totals.replies > totals.unpriced else None,

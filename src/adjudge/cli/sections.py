@@ -6,21 +6,32 @@ import sys
 from collections.abc import Iterable, Sequence
 
 from ..sections import Section
-from .output import print_table, print_text
+from .output import print_table, print_text, terminal_width
 
 
 def print_sections(parts: Iterable[Section]) -> None:
-    """On a terminal: tables as wide as it is."""
+    """Broken between words to the width of a terminal; a line for each line when it is piped."""
     from ..report.terminal import safe
 
     for part in parts:
-        print_text(f"{'' if part.depth == 1 else chr(10)}{safe(part.title)}")
+        if part.depth > 1:
+            print_text("")
+        _print_line(safe(part.title))
         for line in part.lines:
-            print_text(f"  {safe(line)}")
+            _print_line(f"  {safe(line)}")
         sys.stdout.flush()
         if part.rows:
-            columns, rows = _without_empty(part.columns, part.rows)
-            print_table([safe(name) for name in columns], [[safe(cell) for cell in row] for row in rows])
+            print_table(*_without_empty(part.columns, part.rows))
+
+
+def _print_line(text: str) -> None:
+    if not sys.stdout.isatty():
+        print_text(text)
+        return
+    from .layout import wrapped
+
+    for line in wrapped(text, terminal_width()):
+        print_text(line)
 
 
 def markdown_of(parts: Iterable[Section]) -> str:

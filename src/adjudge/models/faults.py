@@ -185,6 +185,8 @@ def no_reply_in(body: bytes, headers: Mapping[str, str], host: str) -> Fault:
             "bad_reply",
             f"{host} answered with a page ({kind}) in place of a reply, as a login page or a proxy does: {shown(body)}",
             True,
+            # Where no reply ever came, whatever sent the page is not the host that was meant.
+            is_unreached=True,
         )
     if start == b"{" and _is_json(body):
         return Fault("bad_reply", f"{host} answered with JSON that is no reply: {shown(body)}", True)

@@ -12,6 +12,7 @@ import socket
 import ssl
 from collections.abc import Mapping
 from time import perf_counter
+from typing import Any
 from urllib.parse import quote, urlsplit
 
 from msgspec import Struct
@@ -27,6 +28,9 @@ CONNECT_SECONDS = 20.0
 
 KEPT_SECONDS = 30.0
 """How long a connection is kept without being used."""
+
+KNOWN_SECONDS = 300.0
+"""How long the addresses of a host are taken to be the same."""
 
 _ALWAYS = {
     "User-Agent": f"adjudge/{__version__}",
@@ -57,6 +61,7 @@ class Transport:
         self._heads: dict[tuple[str, tuple[tuple[str, str], ...]], bytes] = {}
         self._kept: dict[tuple[str, int, bool], list[Connection]] = {}
         self._open: set[Connection] = set()
+        self._lookups: dict[str, tuple[float, asyncio.Future[Any]]] = {}
         self._tls: ssl.SSLContext | None = None
 
     async def post(
@@ -125,16 +130,10 @@ class Transport:
         return None
 
     async def _connected(self, target: _Target, seconds: float) -> Connection | Fault:
-        loop = asyncio.get_running_loop()
         seconds = min(seconds, CONNECT_SECONDS)
         try:
             async with asyncio.timeout(seconds):
-                _, connection = await loop.create_connection(
-                    lambda: Connection(loop),
-                    target.host,
-                    target.port,
-                    ssl=self._tls_context() if target.is_secure else None,
-                )
+                connection = await self._connect(target)
         except TimeoutError:
             return Fault(
                 "timeout", f"{target.shown}: no connection within {seconds:.0f} s", True, is_unreached=True
@@ -146,6 +145,42 @@ class Transport:
             return Fault("transport", f"{target.shown}: {_words(error)}", True, is_unreached=True)
         self._open.add(connection)
         return connection
+
+    async def _connect(self, target: _Target) -> Connection:
+        """A connection to the first of the host's addresses that takes one."""
+        loop = asyncio.get_running_loop()
+        tls = self._tls_context() if target.is_secure else None
+        fault: OSError | None = None
+        for address in await self._addresses(target):
+            try:
+                _, connection = await loop.create_connection(
+                    lambda: Connection(loop),
+                    address,
+                    target.port,
+                    ssl=tls,
+                    server_hostname=target.host if tls else None,
+                )
+            except ssl.SSLError:
+                raise
+            except OSError as error:
+                fault = error
+            else:
+                return connection
+        self._lookups.pop(target.host, None)  # it may have moved
+        raise fault or OSError("it has no address")
+
+    async def _addresses(self, target: _Target) -> list[str]:
+        """Where the host is. One look serves all calls, and goes on where the call that began it is called off."""
+        loop = asyncio.get_running_loop()
+        known = self._lookups.get(target.host)
+        if known is None or loop.time() - known[0] > KNOWN_SECONDS or _has_failed(known[1]):
+            looking = asyncio.ensure_future(
+                loop.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
+            )
+            # A failure is told to whoever still waits, and to nobody where nobody does.
+            looking.add_done_callback(_has_failed)
+            known = self._lookups[target.host] = (loop.time(), looking)
+        return list(dict.fromkeys(str(found[4][0]) for found in await asyncio.shield(known[1])))
 
     def _tls_context(self) -> ssl.SSLContext:
         if self._tls is None:
@@ -159,12 +194,19 @@ class Transport:
 
     async def close(self) -> None:
         """Close all connections, and wait until they are."""
+        for _, looking in self._lookups.values():
+            looking.cancel()
+        self._lookups.clear()
         connections, self._open = list(self._open), set()
         self._kept.clear()
         for connection in connections:
             connection.abort()
         if connections:
             await asyncio.wait([connection.is_lost for connection in connections], timeout=1.0)
+
+
+def _has_failed(looking: asyncio.Future[Any]) -> bool:
+    return looking.done() and (looking.cancelled() or looking.exception() is not None)
 
 
 def _target(address: str) -> _Target:

@@ -300,7 +300,8 @@ def _told_plainly(work: Callable[[], Any], *, is_many: bool = True) -> Any:
     except Interrupted:
         raise KeyboardInterrupt from None
     except AdjudgeError as error:
-        told = type(error)(_without_file(str(error), is_many))
+        error.args = (_without_file(str(error), is_many),)
+        told = error.with_traceback(None)
     raise told
 
 

@@ -5,14 +5,16 @@ Names stand here as users wrote them: whoever prints a section makes them harmle
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
 
+from ..records import Estimate
 from ..sections import Section
 from ..stats import PositionBias, caution, reason
 from .shapes import CriterionRanking, Ranking, Standing
-from .words import NO_VALUE, count, interval, number, p_value, percent
+from .words import NO_VALUE, count, interval, names, number, p_value, percent
 
 MEANING = (
     "[low, high] is a 95 % interval for other prompts of this kind. A win rate counts a tie as half a win; its n is the number of "
@@ -50,9 +52,31 @@ def leader(ranking: CriterionRanking) -> str:
     if not ranking.n_games and ranking.kind == "choices":
         return "There is no comparison to rank by."
     if not rivals and best.places[1] == 1:
-        return f"{best.system} is best{by}: ahead of all {count(len(others), 'other system')}."
+        behind = "the other system" if len(others) == 1 else f"all {len(others)} other systems"
+        return f"{best.system} is best{by}: ahead of {behind}."
+    level = [one for one in ranking.systems if _is_level(best, one, ranking)]
+    if len(level) == len(ranking.systems):
+        rates = {percent(one.win_rate) for one in level}
+        told = f", each with a win rate of {rates.pop()}" if len(rates) == 1 else ""
+        return f"No system leads{by}: all {len(level)} are level{told}."
+    if len(level) > 1:
+        shared = [one.system for one in level]
+        rivals = [name for name in rivals if name not in shared]
+        told = f", and cannot be told from {names(rivals)}" if rivals else ""
+        return f"{names(shared)} share the lead{by}{told}."
     named = ", ".join(rivals[:4]) + (f" and {len(rivals) - 4} more" if len(rivals) > 4 else "")
     return f"{best.system} leads{by}, but cannot be told from {named or 'others'}."
+
+
+def _is_level(best: Standing, one: Standing, ranking: CriterionRanking) -> bool:
+    """Whether the two stand on the very same number; strengths of sets that do not hang together are not comparable."""
+    if best.mean is not None and one.mean is not None:
+        own, other = best.mean.value, one.mean.value
+    elif len(ranking.components) == 1:
+        own, other = best.strength.value, one.strength.value
+    else:
+        return one is best
+    return own is not None and other is not None and math.isclose(own, other, rel_tol=1e-9, abs_tol=1e-9)
 
 
 def _criterion(name: str, ranking: CriterionRanking) -> Iterator[Section]:
@@ -90,11 +114,20 @@ def _standings(ranking: CriterionRanking) -> Section:
             _places(one), one.system, "" if one.mean is None else interval(one.mean), percent(one.win_rate),
             "" if one.weighted is None else percent(one.weighted), interval(one.strength), _ends(one),
             NO_VALUE if one.elo.value is None else number(one.elo.value, 0), f"{one.counts.won} / {one.counts.lost} / {one.counts.tied}",
-            str(one.win_rate.n), str(one.n_failed), one.strength.unit, reason(one.strength) or caution(one.strength),
+            str(one.win_rate.n), str(one.n_failed), one.strength.unit, _remark(one),
         )
         for one in ranking.systems
     )  # fmt: skip
     return Section("Systems, best first", (), columns, rows, 3)
+
+
+def _remark(standing: Standing) -> str:
+    """What to know of the strength; of its bootstrap only what the strength does not say already."""
+    own = reason(standing.strength) or caution(standing.strength)
+    missing = reason(standing.strength_bootstrap)
+    if standing.strength.low is None or not missing:
+        return own
+    return "; ".join(text for text in (own, f"no bootstrap interval: {missing}") if text)
 
 
 def _ends(standing: Standing) -> str:
@@ -203,8 +236,13 @@ def _length(ranking: CriterionRanking) -> Iterator[Section]:
         for one in ranking.systems
     )  # fmt: skip
     typical = f" ({found.typical_difference:.0f} characters)" if found.typical_difference else ""
-    line = f"Log odds per typical difference of lengths{typical}: {interval(found.coefficient)}."
+    line = f"Log odds per typical difference of lengths{typical}: {interval(found.coefficient)}{_because(found.coefficient)}."
     yield Section("Does length decide?", (line,), columns, rows, 3)
+
+
+def _because(estimate: Estimate) -> str:
+    why = reason(estimate)
+    return f" (no interval: {why})" if why else ""
 
 
 def _judges(ranking: CriterionRanking) -> Iterator[Section]:

@@ -49,6 +49,8 @@ class RunFacts(Struct, frozen=True):
     parameters: dict[str, Any] = {}
     tokens_in: int = 0
     tokens_out: int = 0
+    n_unpriced: int = 0
+    """replies whose cost is not known, and not in `cost_usd`"""
     cost_usd: float | None = None
     """none where no price is known"""
     seconds: float = 0.0

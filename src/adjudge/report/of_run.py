@@ -54,6 +54,7 @@ def facts_of(store: Store, run: RunRow) -> RunFacts:
         tokens_in=totals.tokens_in,
         tokens_out=totals.tokens_out,
         cost_usd=totals.cost_usd if is_priced else None,
+        n_unpriced=totals.unpriced,
         seconds=run.seconds,
         n_calls=totals.places,
         n_cached=max(0, totals.replies - totals.paid_replies),

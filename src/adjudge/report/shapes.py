@@ -165,4 +165,6 @@ class Summary(Struct, frozen=True):
     n_cached: int
     n_planned: int | None = None
     n_left_out: int = 0
+    n_unpriced: int = 0
+    """replies whose cost is not known, and not in `cost_usd`"""
     call_errors: dict[str, int] = {}

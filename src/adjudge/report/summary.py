@@ -62,6 +62,7 @@ def summarise(results: Iterable[Result], *, facts: RunFacts | None = None) -> Su
         tokens_in=facts.tokens_in,
         tokens_out=facts.tokens_out,
         cost_usd=facts.cost_usd,
+        n_unpriced=facts.n_unpriced,
         seconds=facts.seconds,
         n_calls=facts.n_calls,
         n_cached=facts.n_cached,

@@ -152,6 +152,10 @@ def cost_text(summary: Summary) -> str:
         calls += f" ({summary.n_cached:,} from the store)"
     tokens = f"{summary.tokens_in:,} tokens in, {summary.tokens_out:,} out"
     cost = "cost not known (no price given)" if summary.cost_usd is None else f"${summary.cost_usd:,.4f}"
+    if summary.cost_usd is not None and summary.n_unpriced:
+        cost += f" (and {count_of(summary.n_unpriced, 'call')} without a price)"
+    if summary.cost_usd and summary.n_calls and summary.n_cached >= summary.n_calls:
+        cost += ", paid by an earlier run"
     return " · ".join([calls, tokens, cost, duration(summary.seconds)])
 
 

@@ -12,9 +12,10 @@ from collections.abc import Hashable, Sequence
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Literal
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from ..records import Estimate
+from .arrays import Numbers, floats, same_length, scaled
 from .means import mean_interval, standard_error
 from .proportions import wilson
 from .undefined import undefined, without_interval
@@ -46,14 +47,24 @@ def exact_agreement(
     """The share of items on which both say the same; items with only one answer are left out and counted."""
     kept = _both(first, second)
     same = [float(first[i] == second[i]) for i in kept]
-    n_undefined = len(first) - len(kept)
-    if not kept:
+    of_kept = None if clusters is None else [clusters[i] for i in kept]
+    return share_of_equal(same, of_kept, confidence, n_failed, len(first) - len(kept))
+
+
+def share_of_equal(
+    same: Sequence[float],
+    clusters: Sequence[Hashable] | None = None,
+    confidence: float = 0.95,
+    n_failed: int = 0,
+    n_undefined: int = 0,
+) -> Estimate:
+    """The mean of what is known of each item: 1 where the answers are equal, 0 where not, in between where some are."""
+    if not same:
         return undefined("no item has two answers", n_failed=n_failed, n_undefined=n_undefined, unit="item")
     if clusters is None:
         found = wilson(sum(same), len(same), confidence, n_failed)
     else:
-        of_kept = [clusters[i] for i in kept]
-        found = mean_interval(same, of_kept, n_failed, confidence, limits=(0.0, 1.0))
+        found = mean_interval(same, clusters, n_failed, confidence, limits=(0.0, 1.0))
     method = found.method.replace("mean", "share of equal answers").replace(
         "share, W", "share of equal answers, W"
     )
@@ -88,17 +99,49 @@ def cohen_kappa(
     b = np.array([places[second[i]] for i in kept])  # type: ignore[index]
     value, influence = _kappa(a, b, distances(categories, weights))
     of_kept = None if clusters is None else [clusters[i] for i in kept]
-    unit = "item" if of_kept is None else f"group (n={len(set(of_kept))})"
+    found = _kappa_estimate(value, influence, n, of_kept, confidence, name)
+    return structs.replace(found, n_failed=n_failed, n_undefined=n_undefined)
+
+
+def quadratic_kappa(
+    first: Numbers,
+    second: Numbers,
+    clusters: Sequence[Hashable] | None = None,
+    confidence: float = 0.95,
+    n_failed: int = 0,
+) -> Estimate:
+    """Quadratic kappa of numbers as they stand, means of raters or samples included.
+
+    Squared distances need no categories, so nothing is rounded and the scale may point either way. On answers that are
+    levels it is `cohen_kappa` with quadratic weights; of means it is Lin's concordance correlation (1989).
+    """
+    import numpy as np
+
+    same_length(first, second, clusters)
+    x, y = floats(first), floats(second)
+    kept = np.flatnonzero(np.isfinite(x) & np.isfinite(y)).tolist()
+    n_undefined = len(x) - len(kept)
+    if not kept:
+        return undefined("no item has two answers", n_failed=n_failed, n_undefined=n_undefined, unit="item")
+    value, influence = _kappa_of_numbers(x[kept], y[kept])
+    of_kept = None if clusters is None else [clusters[i] for i in kept]
+    found = _kappa_estimate(value, influence, len(kept), of_kept, confidence, "quadratic kappa")
+    return structs.replace(found, n_failed=n_failed, n_undefined=n_undefined)
+
+
+def _kappa_estimate(
+    value: float | None,
+    influence: Floats,
+    n: int,
+    clusters: Sequence[Hashable] | None,
+    confidence: float,
+    name: str,
+) -> Estimate:
+    unit = "item" if clusters is None else f"group (n={len(set(clusters))})"
     if value is None:
-        return undefined(
-            "both always give one and the same answer",
-            n=n,
-            n_failed=n_failed,
-            n_undefined=n_undefined,
-            unit=unit,
-        )
-    low, high, method = influence_interval(value, influence, of_kept, confidence, name)
-    return Estimate(value, low, high, n, n_failed, n_undefined, method, unit)
+        return undefined("both always give one and the same answer", n=n, unit=unit)
+    low, high, method = influence_interval(value, influence, clusters, confidence, name)
+    return Estimate(value, low, high, n, 0, 0, method, unit)
 
 
 def _both(first: Sequence[Category | None], second: Sequence[Category | None]) -> list[int]:
@@ -137,6 +180,22 @@ def _kappa(a: Codes, b: Codes, apart: Floats) -> tuple[float | None, Floats]:
     return 1 - observed / expected, influence
 
 
+def _kappa_of_numbers(x: Floats, y: Floats) -> tuple[float | None, Floats]:
+    """The same with squared distances, from moments: there may be as many different values as items."""
+    import numpy as np
+
+    whole = scaled(np.concatenate([x, y]))
+    x, y = whole[: len(x)], whole[len(x) :]
+    spread = float(x.var() + y.var())
+    apart, expected = (x - y) ** 2, spread + float((x.mean() - y.mean()) ** 2)
+    observed = float(apart.mean())
+    if not expected > 0:
+        return None, np.empty(0)
+    by_chance = (x - y.mean()) ** 2 + (y - x.mean()) ** 2 + spread - 2 * expected
+    influence = -(apart - observed) / expected + observed / expected**2 * by_chance
+    return 1 - observed / expected, influence
+
+
 def influence_interval(
     value: float, influence: Floats, clusters: Sequence[Hashable] | None, confidence: float, name: str
 ) -> tuple[float | None, float | None, str]:
@@ -156,7 +215,7 @@ def influence_interval(
         se, quantile = precision.se, float(stdtrit(precision.df, (1 + confidence) / 2))
         method = f"{name}, cluster-robust interval"
     if se <= 1e-12:
-        why = "perfect agreement" if value > 1 - 1e-12 else "the items do not differ"
+        why = "perfect agreement" if value > 1 - 1e-12 else "every item says the same"
         return None, None, without_interval(name, why)
     return max(-1.0, value - quantile * se), min(1.0, value + quantile * se), method
 
@@ -194,3 +253,22 @@ def nearest(values: Sequence[float | None], levels: Sequence[float]) -> list[flo
         return min(ordered, key=lambda candidate: (abs(candidate - value), -candidate))
 
     return [level(value) for value in values]
+
+
+def halved(values: Sequence[float | None], levels: Sequence[float]) -> list[tuple[float, float] | None]:
+    """Each value as the nearest level, twice: where it lies midway between two, once as the lower, once as the upper.
+
+    Whoever gives both the same weight gets the same figures when the scale is turned round, which rounding halves one
+    way does not.
+    """
+    ordered = sorted(levels)
+
+    def both(value: float | None) -> tuple[float, float] | None:
+        if value is None or not math.isfinite(value) or not ordered:
+            return None
+        least = min(abs(level - value) for level in ordered)
+        # A mean of raters has rounding errors that must not decide for one side.
+        near = [level for level in ordered if abs(level - value) - least <= 1e-9 * max(1.0, abs(value))]
+        return near[0], near[-1]
+
+    return [both(value) for value in values]

@@ -18,7 +18,7 @@ from ..records import Estimate
 from .arrays import Numbers, floats
 from .connected import components
 from .games import Games, win_matrix
-from .undefined import cautioned, undefined
+from .undefined import cautioned, undefined, without_interval
 
 if TYPE_CHECKING:
     from .arrays import Floats
@@ -28,6 +28,9 @@ _BEYOND = 30.0
 _LEAST_OWN = 0.1
 """With less of the variation of lengths than this within pairs of systems, length and system are one and the same."""
 _LITTLE_OWN = 0.3
+_TINY = 1e-9
+"""Half an interval below this is rounding: the games agree with the fit to the last digit, and say nothing of others."""
+_NO_VARIANCE = "the games leave no variance"
 
 
 class LengthControl(Struct, frozen=True):
@@ -81,12 +84,9 @@ def length_controlled(
         return LengthControl(missing, typical or None, (missing,) * games.n_systems, means)
     z = _quantile(known.n_clusters, confidence)
     se = math.sqrt(max(0.0, float(found.covariance[-1, -1])))
-    method = "logistic regression, HC0 sandwich t interval"
     unit = "game" if known.n_clusters == known.n else f"group (n={known.n_clusters})"
     n_left_out = games.n - known.n
-    coefficient = Estimate(
-        found.gamma, found.gamma - z * se, found.gamma + z * se, known.n, 0, n_left_out, method, unit
-    )
+    coefficient = _coefficient(found.gamma, z * se, known.n, n_left_out, unit)
     cautions = []
     if own < _LITTLE_OWN:
         cautions.append(
@@ -94,6 +94,14 @@ def length_controlled(
         )
     rates = tuple(_rate(known, found, i, z, unit, n_left_out, cautions) for i in range(games.n_systems))
     return LengthControl(coefficient, None if is_scaled else typical, rates, means)
+
+
+def _coefficient(gamma: float, half: float, n: int, n_left_out: int, unit: str) -> Estimate:
+    name = "logistic regression"
+    if half < _TINY:
+        return Estimate(gamma, None, None, n, 0, n_left_out, without_interval(name, _NO_VARIANCE), unit)
+    method = f"{name}, HC0 sandwich t interval"
+    return Estimate(gamma, gamma - half, gamma + half, n, 0, n_left_out, method, unit)
 
 
 def _quantile(n_clusters: int, confidence: float) -> float:
@@ -130,7 +138,7 @@ def _unfit(games: Games, typical: float, own: float) -> str:
     if own < _LEAST_OWN:
         return "the systems differ in length so regularly that length and system cannot be told apart"
     if len(components(win_matrix(games))) > 1:
-        return "the strengths do not exist: see there"
+        return "not all strengths exist, because a system never won or never lost, or because no chain of wins joins them"
     return ""
 
 
@@ -188,9 +196,13 @@ def _rate(
     slope[system] += float(met @ (chance * (1 - chance)))
     on_odds = slope / (rate * (1 - rate))
     half = z * math.sqrt(max(0.0, float(on_odds @ found.covariance @ on_odds)))
+    name = "win rate at equal length, logistic regression"
+    if half < _TINY:
+        method = cautioned(without_interval(name, _NO_VARIANCE), cautions)
+        return Estimate(rate, None, None, len(others), 0, n_left_out, method, unit)
     middle = math.log(rate / (1 - rate))
     low, high = (1 / (1 + math.exp(-(middle + side * half))) for side in (-1, 1))
-    method = "win rate at equal length, logistic regression, HC0 sandwich t interval on log odds"
+    method = f"{name}, HC0 sandwich t interval on log odds"
     return Estimate(rate, low, high, len(others), 0, n_left_out, cautioned(method, cautions), unit)
 
 

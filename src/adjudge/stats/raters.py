@@ -38,14 +38,13 @@ def krippendorff_alpha(
     """
     import numpy as np
 
-    counts, values = _counts(ratings)
-    kept = counts.sum(axis=1) >= 2
+    table = rated(ratings)
+    kept = (~np.isnan(table)).sum(axis=1) >= 2 if table.size else np.zeros(len(table), dtype=bool)
     n_undefined = int(len(kept) - kept.sum())
-    counts = counts[kept]
-    n = len(counts)
+    n = int(kept.sum())
     if n == 0:
         return undefined("no item has two ratings", n_undefined=n_undefined, unit="item")
-    statistic = _Alpha(counts, values, metric)
+    statistic = _IntervalAlpha(table[kept]) if metric == "interval" else _Alpha(*_counts(table[kept]), metric)
     found = float(statistic(np.ones((n, 1)))[0])
     if not math.isfinite(found):
         return undefined("all ratings are the same", n=n, n_undefined=n_undefined, unit="item")

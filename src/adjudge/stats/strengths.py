@@ -203,7 +203,9 @@ def _estimates(
     n_games = np.bincount(own.first, minlength=own.n_systems) + np.bincount(
         own.second, minlength=own.n_systems
     )
-    unit, found = _unit(own), {}
+    # Groups stay groups in a piece where each has one game: all systems of a table speak of the same unit.
+    unit = "game" if games.n_clusters == games.n else f"group (n={own.n_clusters})"
+    found = {}
     for place, system in enumerate(piece.systems):
         value, n = float(piece.strength[place]), int(n_games[place])
         low = high = None
@@ -230,12 +232,18 @@ def _by_bootstrap(
         method = cautioned(without_interval(name, "all games belong to one prompt"), cautions)
         return Estimate(value, None, None, n, 0, 0, method, unit, seed)
     low, high, why, more = interval_or_why(values, confidence)
+    n_missing = int((values != values).sum())
+    # A resample without an estimate is one in which a strength has no bound. Where there are more of them than lie
+    # beyond an end of the interval, that end is not known, and the rest alone would make it too near.
+    if not why and n_missing > len(values) * (1 - confidence) / 2:
+        low, high, more = None, None, []
+        why = f"in {n_missing} of {len(values)} resamples the strengths have no bound"
     method = (
         f"{name}, bootstrap ({len(values)} resamples, percentiles)"
         if not why
         else without_interval(name, why)
     )
-    return Estimate(value, low, high, n, 0, 0, cautioned(method, [*cautions, *more]), unit, seed)
+    return Estimate(value, low, high, n, 0, n_missing, cautioned(method, [*cautions, *more]), unit, seed)
 
 
 def _resampled(games: Games, piece: _Piece, n_resamples: int, seed: int) -> Floats:

@@ -230,9 +230,10 @@ class CallWriter:
 
     def _note_slots(self, puts: Sequence[Put]) -> None:
         for put in puts:
-            if put.run not in self._slots:
-                self._slots[put.run] = read_slots(self._connection, put.run)
-            known = self._slots[put.run]
+            known = self._slots.get(put.run, {})
+            if put.slot not in known:
+                # Another process on the same run may have noted it meanwhile.
+                known = self._slots[put.run] = read_slots(self._connection, put.run)
             slot = rows.slot_of(put.call)
             if put.slot not in known:
                 known[put.slot] = slot

@@ -34,9 +34,17 @@ class MethodPart(Struct, frozen=True):
     adjustments: tuple[str, ...]
 
 
-def cautions_part(cautions: Sequence[Caution]) -> tuple[Told, ...]:
+def cautions_part(summary: Summary) -> tuple[Told, ...]:
     """The cautions, in the order of the report."""
-    return tuple(Told("bad" if one.kind in _GRAVE else "warn", one.text) for one in cautions)
+    return tuple(_told(one, summary) for one in summary.warnings)
+
+
+def _told(caution: Caution, summary: Summary) -> Told:
+    if caution.kind == "incomplete" and summary.status == "running":
+        # Whoever looks on while a run goes on need not be told that it was stopped.
+        text = f"{summary.n_items:,} of {summary.n_planned:,} items are judged so far; the run goes on."
+        return Told("warn", text)
+    return Told("bad" if caution.kind in _GRAVE else "warn", caution.text)
 
 
 def method_part(summary: Summary, manifest: Mapping[str, Any] | None, seed: int | None) -> MethodPart:

@@ -79,7 +79,7 @@ def run_parts(
         marks=marks_of(summary),
         size=size_text(summary) if summary.n_scores else "nothing judged yet",
         facts=tuple(_facts(summary)),
-        cautions=cautions_part(summary.warnings),
+        cautions=cautions_part(summary),
         scores=score_parts(summary, values),
         ranking=ranking_part(ranking) if ranking is not None else None,
         pairs=pair_parts(summary),
