@@ -224,7 +224,7 @@ def test_after_a_spent_quota_further_calls_are_not_sent() -> None:
 
 
 def test_a_page_in_place_of_every_reply_stops_the_run_with_what_to_do() -> None:
-    with pytest.raises(ModelError, match="login page or a proxy.*Check the address"):
+    with pytest.raises(ModelError, match=r"login page or a proxy.*Check the address"):
         asked([fs.html()] * 10)
 
 

@@ -37,6 +37,8 @@ class Row(Struct, frozen=True):
     first: Answer | None
     """none where the judge failed"""
     second: Answer | None
+    is_same: bool = False
+    """whether both runs have the same calls and the same replies: then the answers are equal by construction"""
 
 
 class Table(Struct, frozen=True):
@@ -225,6 +227,7 @@ def _table(
         if kind == "choices"
         else [_row(first[key], second[key]) for key in shared]
     )
+    rows = [structs.replace(row, is_same=_is_same(row.item, sides, protocols)) for row in rows]
     subjects = [{row.subject is not None for row in own} for own in flat]
     if not shared and subjects[0] != subjects[1]:
         notes.append("one run has a score for each response of a pair, the other one for both together")
@@ -239,6 +242,11 @@ def _table(
         criterion, kind, protocols, (names[0], names[1]), scales, tuple(rows), len(first) - len(shared),
         len(second) - len(shared), tuple(notes),
     )  # fmt: skip
+
+
+def _is_same(item: str, sides: tuple[Side, Side], protocols: tuple[str, str]) -> bool:
+    own, other = (side.replies.get((item, name)) for side, name in zip(sides, protocols, strict=True))
+    return own is not None and own == other
 
 
 def _shares_ids(models: dict[str, list[Result]]) -> bool:

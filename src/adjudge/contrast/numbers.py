@@ -13,6 +13,7 @@ from ..stats import (
     Test,
     adjusted,
     choice_agreement,
+    clustered_share,
     correlate,
     mcnemar_of,
     mean_interval,
@@ -20,7 +21,7 @@ from ..stats import (
     score_differences,
     spearman,
 )
-from ..stats.undefined import cautioned, undefined
+from ..stats.undefined import cautioned, undefined, without_interval
 from .match import Row, Table
 from .scaling import Scaling
 from .shapes import Change, SystemContrast, SystemOrder, SystemPair
@@ -30,6 +31,7 @@ MOST_SYSTEMS = 30
 FEW_SYSTEMS = 5
 """Systems below which a correlation over their means comes out near 1 or -1 by chance."""
 SHOWN = 0.05
+SAME = "both runs have the same calls and the same replies, so that it is 0 by construction"
 
 
 class Numbered(Struct, frozen=True):
@@ -82,15 +84,24 @@ def system_contrast(table: Table, scaling: Scaling, own: Sequence[Numbered], see
         why = "the scales cannot be subtracted from each other"
         difference = undefined(why, n=len(both), n_failed=difference.n_failed, unit=difference.unit)
         test = Test(None, None, len(both), "none", why)
+    n_same = sum(one.row.is_same for one in own)
+    is_same = n_same == len(own)
+    if is_same and difference.value is not None:
+        method = without_interval("mean of paired differences", SAME)
+        difference = structs.replace(difference, value=0.0, low=None, high=None, method=method)
+        test = Test(None, None, len(both), "none", SAME)
     groups = table.groups([one.row for one in both])
     ends = (limits, limits) if scaling.unit != "rank" else (_ends(table.scales[0]), _ends(table.scales[1]))
     missing = len(own) - len(both)
-    means = [
-        mean_interval(
-            [value for one in both if (value := pick(one)) is not None], groups, missing, limits=end
+    means = []
+    for pick, end in zip((_first, _second), ends, strict=True):
+        values = [value for one in both if (value := pick(one)) is not None]
+        means.append(
+            # The win rate is the one that a ranking prints.
+            clustered_share(values, groups, missing, unit="pair")
+            if table.kind == "choices"
+            else mean_interval(values, groups, missing, limits=end)
         )
-        for pick, end in zip((_first, _second), ends, strict=True)
-    ]
     return SystemContrast(
         first=means[0],
         second=means[1],
@@ -102,10 +113,11 @@ def system_contrast(table: Table, scaling: Scaling, own: Sequence[Numbered], see
         n_failed_first=sum(value is None for value in first) - n_both_failed,
         n_failed_second=sum(value is None for value in second) - n_both_failed,
         n_failed_both=n_both_failed,
-        bounds=found.bounds if missing and scaling.unit != "rank" else None,
+        bounds=found.bounds if missing and scaling.unit != "rank" and not is_same else None,
         minimum_detectable=found.minimum_detectable if scaling.unit != "rank" else None,
         system_first=own[0].row.systems[0],
         system_second=own[0].row.systems[1],
+        n_same=n_same,
     )
 
 

@@ -21,6 +21,7 @@ _ADVICE = {
 }
 
 
+SHOWN = 0.05
 FEW = 5
 """Items below which nothing is concluded from not having seen a difference."""
 
@@ -71,6 +72,9 @@ def summary(cards: Mapping[str, CriterionContrast], runs: Runs) -> tuple[str, ..
 
 def _level(name: str, one: CriterionContrast, runs: Runs) -> str:
     """Whether scores moved: of the only system, or of how many."""
+    if all(found.is_same for found in one.systems.values()):
+        items = count(one.n_items, "item" if one.kind == "scores" else "pair")
+        return f"On {name} nothing differs: {runs.first} and {runs.second} have the same calls and the same replies on all {items}."
     if one.kind == "choices":
         return _choices(name, one, runs)
     known = {system: found for system, found in one.systems.items() if found.difference.value is not None}
@@ -81,7 +85,12 @@ def _level(name: str, one: CriterionContrast, runs: Runs) -> str:
         return _single(name, one, next(iter(known.values())), runs)
     shown = {system: found for system, found in known.items() if found.is_shown}
     if not shown:
-        return f"On {name} no difference between {runs.first} and {runs.second} is shown for any of {count(len(one.systems), 'system')}."
+        text = f"On {name} no difference between {runs.first} and {runs.second} is shown for any of {count(len(one.systems), 'system')}"
+        doubtful = {system: found for system, found in known.items() if found.is_doubtful}
+        if not doubtful:
+            return f"{text}."
+        system, found = max(doubtful.items(), key=lambda each: abs(each[1].difference.value or 0.0))
+        return f"{text}; nearest to it {system}: {_numbers(one, found)}: {_doubt(found)}."
     most = max(shown, key=lambda system: abs(shown[system].difference.value or 0.0))
     told = _size(one, shown[most], runs)
     return f"On {name} {len(shown)} of {count(len(one.systems), 'system')} moved from {runs.first} to {runs.second}; most of all {most}: {told}."
@@ -91,11 +100,28 @@ def _single(name: str, one: CriterionContrast, found: SystemContrast, runs: Runs
     items = count(found.difference.n, "item")
     if found.is_shown:
         return f"On {name} {runs.second} is {_size(one, found, runs)} than {runs.first}, on the same {items}."
-    numbers = interval(found.difference, digits_of(one), is_difference=True)
-    text = f"On {name} no difference between {runs.first} and {runs.second} is shown ({numbers}, {items})"
+    text = (
+        f"On {name} no difference between {runs.first} and {runs.second} is shown ({_numbers(one, found)}, {items})"
+    )
+    if found.is_doubtful:
+        return f"{text}: {_doubt(found)}."
     if found.minimum_detectable is None:
         return f"{text}."
     return f"{text}; a true difference of {number(found.minimum_detectable, digits_of(one))} would be found four times in five."
+
+
+def _numbers(one: CriterionContrast, found: SystemContrast) -> str:
+    return interval(found.difference, digits_of(one), is_difference=True)
+
+
+def _doubt(found: SystemContrast) -> str:
+    """Why an interval without 0 shows no difference."""
+    if found.p is None or found.p > SHOWN:
+        return f"the interval leaves 0 out, but the test finds p {_p(found.p)}, which decides"
+    return (
+        f"the interval leaves 0 out, but is one of this difference alone (p {_p(found.p)}); corrected for all that are "
+        f"compared, p {_p(found.p_adjusted)}, which decides"
+    )
 
 
 def _size(one: CriterionContrast, found: SystemContrast, runs: Runs) -> str:
@@ -106,8 +132,7 @@ def _size(one: CriterionContrast, found: SystemContrast, runs: Runs) -> str:
     else:
         word = "higher" if value > 0 else "lower"
     unit = "points" if one.unit == "points" else "of the scale"
-    numbers = interval(found.difference, digits, is_difference=True)
-    return f"{number(abs(value), digits)} {unit} {word} ({numbers}, p {_p(found.p_adjusted)})"
+    return f"{number(abs(value), digits)} {unit} {word} ({_numbers(one, found)}, p {_p(found.p_adjusted)})"
 
 
 def _p(p: float | None) -> str:
@@ -249,6 +274,8 @@ def _levels(cards: Mapping[str, CriterionContrast], runs: Runs) -> str:
     ]
     if not known:
         return "No difference can be given; the criteria say why."
+    if all(found.is_same for one in cards.values() for found in one.systems.values()):
+        return f"Nothing differs: {runs.first} and {runs.second} have the same calls and the same replies on every item of every criterion."
     shown = [each for each in known if each[2].is_shown]
     if not shown:
         return f"None of {count(len(known), 'difference')} between {runs.first} and {runs.second} is shown (criteria by systems, corrected for their number)."
@@ -295,6 +322,8 @@ def _all_of(n: int) -> str:
 
 def _advice(cards: Mapping[str, CriterionContrast], runs: Runs) -> tuple[str, ...]:
     """What to do, by the gravest conclusion."""
+    if all(each.is_same for one in cards.values() for each in one.systems.values()):
+        return ()
     found = {one.conclusion for one in cards.values()}
     if runs.is_other_text and runs.is_other_judge:
         return (
@@ -327,7 +356,8 @@ def _unseen(cards: Mapping[str, CriterionContrast]) -> str:
     if not worst:
         return "That no difference is shown does not say that there is none."
     return (
-        f"That does not say that there is none: one of up to {number(worst)} points may have stayed unseen."
+        "That no difference is shown does not say that there is none: "
+        f"one of up to {number(worst)} points may have stayed unseen."
     )
 
 

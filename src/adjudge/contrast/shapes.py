@@ -47,6 +47,19 @@ class SystemContrast(Struct, frozen=True):
     """the true difference that as many items would find four times in five"""
     system_first: str
     system_second: str
+    n_same: int = 0
+    """items of which both runs have the same calls and the same replies"""
+
+    @property
+    def is_same(self) -> bool:
+        """Whether nothing can differ: all items have the same calls and the same replies in both runs."""
+        return 0 < self.n_items == self.n_same
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether the interval leaves 0 out and the corrected test shows nothing: the two answer different questions."""
+        low, high = self.difference.low, self.difference.high
+        return low is not None and high is not None and not self.is_shown and not low <= 0 <= high
 
     @property
     def is_shown(self) -> bool:

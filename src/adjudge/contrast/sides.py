@@ -6,7 +6,9 @@ The store is read here and nowhere else in this package. Of the items' texts onl
 from __future__ import annotations
 
 import zlib
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from hashlib import blake2b
 from typing import Any
 
 import msgspec
@@ -23,6 +25,9 @@ Scales = Mapping[str | tuple[str, str], Scale | None]
 Contents = dict[str, dict[str, int]]
 """item → field → a number that stands for its text"""
 
+Replies = Mapping[tuple[str, str], int]
+"""(item, protocol) → a number that stands for what was asked and what was read from the replies"""
+
 
 class Side(Struct, frozen=True):
     """A run, or results from anywhere, by the name under which sentences speak of it."""
@@ -36,6 +41,8 @@ class Side(Struct, frozen=True):
     fake: tuple[str, ...] = ()
     """judges that are fakes for tests"""
     notes: tuple[str, ...] = ()
+    replies: Replies = {}
+    """empty where that is not known, as for results from a file"""
 
     def scale(self, protocol: str, criterion: str) -> Scale | None:
         return self.scales.get((protocol, criterion), self.scales.get(criterion))
@@ -75,6 +82,7 @@ def side_of_run(store: Store, run: RunRow) -> Side:
         _contents(store, run),
         tuple(model["spec"] for model in run.manifest["models"] if model["is_fake"]),
         _notes(run),
+        _replies(store, run),
     )
 
 
@@ -84,6 +92,25 @@ def _contents(store: Store, run: RunRow) -> Contents:
         item.id: {name: zlib.crc32(msgspec.json.encode(value)) for name, value in item.fields.items()}
         for item in store.items(run)
     }
+
+
+def _replies(store: Store, run: RunRow) -> Replies:
+    """Equal numbers: the same calls (texts, prompt, judge, settings), and the same was read from each of their replies.
+
+    An item with a call that has no reply is left out: what it would have been is not known.
+    """
+    found: dict[tuple[str, str], int] = defaultdict(int)
+    missing = set()
+    for one in store.judgments(run):
+        if one.item is None:
+            continue
+        place = one.item.id, one.about.protocol
+        if one.judgment is None or one.error is not None:
+            missing.add(place)
+        told = msgspec.json.encode((one.call, one.about, one.judgment))
+        # A sum, because two runs may have their columns in another order.
+        found[place] += int.from_bytes(blake2b(told, digest_size=8).digest())
+    return {place: number for place, number in found.items() if place not in missing}
 
 
 def _notes(run: RunRow) -> tuple[str, ...]:

@@ -15,8 +15,9 @@ from .shapes import Change, Comparison, CriterionContrast, SystemContrast, Syste
 from .words import NO_VALUE, count, interval, number, p_text
 
 MEANING = (
-    "A difference is second - first, on the items that both runs judged. [low, high] is a 95 % interval; p is corrected by "
-    "Holm for all differences of this page; finds is the true difference that as many items show four times in five."
+    "A difference is second - first, on the items that both runs judged. [low, high] is a 95 % interval of each difference alone; p "
+    "is corrected by Holm for all differences of this page and decides what is shown, so that an interval may leave out 0 where no "
+    "difference is shown; finds is the true difference that as many items show four times in five."
 )
 _MOST_PAIRS = 20
 
@@ -72,7 +73,8 @@ def _system(name: str, one: SystemContrast, digits: int) -> tuple[str, ...]:
     span = (
         "" if one.bounds is None else f"{number(one.bounds.low, digits)} to {number(one.bounds.high, digits)}"
     )
-    remark = "; ".join(text for text in (reason(one.difference), caution(one.difference)) if text)
+    doubt = f"interval of this difference alone (p {p_text(one.p)})" if one.is_doubtful else ""
+    remark = "; ".join(text for text in (reason(one.difference), caution(one.difference), doubt) if text)
     failed = (one.n_failed_first + one.n_failed_both, one.n_failed_second + one.n_failed_both)
     return (
         name,

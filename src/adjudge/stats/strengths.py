@@ -237,7 +237,7 @@ def _by_bootstrap(
     # beyond an end of the interval, that end is not known, and the rest alone would make it too near.
     if not why and n_missing > len(values) * (1 - confidence) / 2:
         low, high, more = None, None, []
-        why = f"in {n_missing} of {len(values)} resamples the strengths have no bound"
+        why = f"{n_missing} of {len(values)} resamples have no bound"
     method = (
         f"{name}, bootstrap ({len(values)} resamples, percentiles)"
         if not why
