@@ -169,14 +169,15 @@ def test_alpha_is_that_of_the_krippendorff_package(metric: Any, gaps: float) -> 
 
 def test_a_resample_of_items_has_the_alpha_of_those_items() -> None:
     oracle = pytest.importorskip("krippendorff", reason="the oracle is not installed")
-    from adjudge.stats.raters import _Alpha, _counts
+    from adjudge.stats.arrays import rated
+    from adjudge.stats.raters import _alpha
 
     ratings = some_ratings(12, 3, 0.1)
     for metric in ("nominal", "ordinal", "interval"):
-        counts, values = _counts(ratings)
-        kept = counts.sum(axis=1) >= 2
+        own = rated(ratings)
+        kept = (~np.isnan(own)).sum(axis=1) >= 2
         weights = np.random.default_rng(0).integers(0, 3, (int(kept.sum()), 1)).astype(float)
-        found = _Alpha(counts[kept], values, metric)(weights)[0]  # type: ignore[arg-type]
+        found = _alpha(own[kept], metric)(weights)[0]  # type: ignore[arg-type]
         table = np.repeat(np.array(ratings, dtype=float)[kept], weights[:, 0].astype(int), axis=0)
         assert found == pytest.approx(
             oracle.alpha(reliability_data=table.T, level_of_measurement=metric), abs=1e-9

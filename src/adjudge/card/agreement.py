@@ -1,7 +1,7 @@
 """How one judge's answers go with people's: correlations, agreement, the ceiling, the alternative annotator test.
 
-The judge is always compared with one label per item (the mean or majority of its raters), except in the ceiling and the
-alternative annotator test, which compare it with each rater.
+The judge is compared with one label per item (the mean or majority of its raters), except in equal answers of scores,
+Gwet's coefficient, the ceiling and the alternative annotator test, which compare it with each rater.
 """
 
 from __future__ import annotations
@@ -21,21 +21,22 @@ from ..stats import (
     alt_test,
     caution,
     choice_agreement,
-    cohen_kappa,
     confidence_quality,
     correlate,
-    exact_agreement,
     gwet,
+    halved,
     krippendorff_alpha,
     mean_interval,
-    nearest,
     noise_ceiling,
+    quadratic_kappa,
+    share_of_equal,
     soft_pairwise_accuracy,
     tie_calibration,
 )
 from ..stats import (
     Kind as Coefficient,
 )
+from ..stats.alternative import Closeness
 from ..stats.undefined import cautioned, undefined
 from .join import Joined, Row, choices, numbers
 from .shapes import Draws, PeopleCeiling
@@ -105,41 +106,48 @@ def _soft_pairwise(joined: Joined, draws: Draws) -> Estimate:
 
 
 def agreement(joined: Joined, seed: int) -> dict[str, Estimate]:
-    """Equal answers, kappa, alpha and Gwet's coefficient of the judge and the label, on a known scale.
+    """Equal answers and Gwet's coefficient with each of an item's raters, kappa and alpha with their mean.
 
-    A mean of raters or samples is no level: for these four both sides count as the nearest level.
+    A mean of raters is no level, and rounding it would favour one end of the scale: what counts levels takes the
+    raters one by one, what squares distances takes the mean as it is. Only Gwet's coefficient needs the levels.
     """
     rows = joined.labelled()
     n_failed = _n_failed(rows)
-    levels = levels_of(joined.scale)
-    names = ("exact", "kappa", "alpha", "gwet")
-    if not joined.is_same_scale or levels is None:
-        why = (
-            "the labels are on a scale of their own"
-            if not joined.is_same_scale
-            else "the levels of the scale are not known"
-        )
-        found = dict.fromkeys(names, without(why, len(rows), n_failed))
-        if levels is None and joined.is_same_scale:
-            found["exact"] = exact_agreement(
-                numbers(row.answer for row in rows), numbers(row.label for row in rows), joined.groups(rows),
-                n_failed=n_failed,
-            )  # fmt: skip
-        return found
+    if not joined.is_same_scale:
+        none = without("the labels are on a scale of their own", len(rows), n_failed)
+        return dict.fromkeys(("exact", "kappa", "alpha", "gwet"), none)
     both = [row for row in rows if row.answer is not None]
-    judge = nearest(numbers(row.answer for row in both), levels)
-    human = nearest(numbers(row.label for row in both), levels)
-    groups = joined.groups(both)
-    couples = [[one, other] for one, other in zip(judge, human, strict=True)]
+    judge, human = numbers(row.answer for row in both), numbers(row.label for row in both)
+    levels, groups = levels_of(joined.scale), joined.groups(both)
+    beside = [_beside(row, levels) for row in both]
     found = {
-        "exact": exact_agreement(judge, human, groups),
-        "kappa": cohen_kappa(judge, human, levels, "quadratic", groups),
-        "alpha": krippendorff_alpha(couples, "interval", seed=seed),
-        "gwet": gwet(couples, levels, "quadratic")
-        if len(levels) <= MOST_LEVELS
-        else without(f"the scale has more than {MOST_LEVELS} levels", len(both)),
+        "exact": share_of_equal([_share_alike(couples) for couples in beside], groups),
+        "kappa": quadratic_kappa(judge, human, groups),
+        "alpha": krippendorff_alpha(list(zip(judge, human, strict=True)), "interval", seed=seed),
+        "gwet": _gwet(beside, levels),
     }
     return {name: counted(one, n_failed) for name, one in found.items()}
+
+
+def _beside(row: Row, levels: Sequence[float] | None) -> list[tuple[float, float]]:
+    """The judge beside each rater of an item, twice: what lies midway between two levels is once the lower, once the upper."""
+    given = [rating for rating in numbers(row.ratings) if rating is not None]
+    (answer,) = numbers([row.answer])
+    if levels is None:
+        return [(answer, rating) for rating in given if answer is not None]
+    (own,) = halved([answer], levels)
+    theirs = [both for both in halved(given, levels) if both is not None]
+    return [] if own is None else [couple for both in theirs for couple in zip(own, both, strict=True)]
+
+
+def _gwet(beside: Sequence[Sequence[tuple[float, float]]], levels: Sequence[float] | None) -> Estimate:
+    if levels is None:
+        return without("the levels of the scale are not known", len(beside))
+    if len(levels) > MOST_LEVELS:
+        return without(f"the scale has more than {MOST_LEVELS} levels", len(beside))
+    couples = [couple for couples in beside for couple in couples]
+    of_item = [place for place, couples in enumerate(beside) for _ in couples]
+    return gwet(couples, levels, "quadratic", items=of_item)
 
 
 def pairwise(joined: Joined, seed: int) -> TieCalibration:
@@ -245,11 +253,12 @@ def replacement(joined: Joined) -> AltTest:
         none = without("the labels are on a scale of their own", len(rows))
         return AltTest(none, none, None, 0.2, ())
     answers, ratings = [row.answer for row in rows], [row.ratings for row in rows]
-    return alt_test(answers, ratings, "near" if joined.kind == "scores" else "equal")
+    closeness: Closeness = "near" if joined.kind == "scores" else "equal"
+    return alt_test(answers, ratings, closeness, names=joined.raters)
 
 
 def stated_confidence(joined: Joined, seed: int) -> Confidence | None:
-    """Whether stated confidence means anything; right is the nearest level, or the same choice."""
+    """Whether stated confidence means anything; right is a nearest level of the label, or the same choice."""
     rows = [row for row in joined.labelled() if row.answer is not None]
     levels = levels_of(joined.scale)
     if not any(row.confidence is not None for row in rows) or not joined.is_same_scale:
@@ -259,10 +268,14 @@ def stated_confidence(joined: Joined, seed: int) -> Confidence | None:
     elif levels is None:
         return None
     else:
-        judge = nearest(numbers(row.answer for row in rows), levels)
-        human = nearest(numbers(row.label for row in rows), levels)
-        is_right = [one == other for one, other in zip(judge, human, strict=True)]
+        judge = halved(numbers(row.answer for row in rows), levels)
+        human = halved(numbers(row.label for row in rows), levels)
+        is_right = [_has_common(one, other) for one, other in zip(judge, human, strict=True)]
     return confidence_quality([row.confidence for row in rows], is_right, seed=seed)
+
+
+def _has_common(one: tuple[float, float] | None, other: tuple[float, float] | None) -> bool:
+    return one is not None and other is not None and not set(one).isdisjoint(other)
 
 
 def _n_failed(rows: Sequence[Row]) -> int:

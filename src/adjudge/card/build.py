@@ -43,7 +43,7 @@ def judge_card(
 ) -> Card:
     """Hold results against labels, criterion by criterion.
 
-    `scales` has the criteria's scales by (protocol, criterion) or by criterion; without one, kappa and its like are not
+    `scales` has the criteria's scales by (protocol, criterion) or by criterion; without one, Gwet's coefficient is not
     given. `samples` has the single values of items that were judged several times. `plan_width` asks how many labels it
     takes to know each mean to that width. `resample` says what a claim is about: new inputs, new systems, or both.
     """

@@ -19,13 +19,14 @@ from ..stats import (
     calibrate,
     corrected_share,
     difference_of,
+    halved,
     labels_needed,
     mean_interval,
-    nearest,
     ppi_difference,
     ppi_mean,
     ppi_stratified,
     reason,
+    worth,
 )
 from ..stats.undefined import without_interval
 from .agreement import counted, levels_of, without
@@ -194,12 +195,13 @@ def _independent(first: CorrectedMean, second: CorrectedMean) -> CorrectedMean:
     def apart(one: Estimate, other: Estimate) -> Estimate:
         return difference_of(one, other, "difference of independent means")
 
-    own = apart(first, second)
+    own, alone = apart(first, second), apart(first.labels_only, second.labels_only)
     return CorrectedMean(
         own.value, own.low, own.high, own.n, own.n_failed, own.n_undefined, own.method, own.unit, own.seed,
         judge_only=apart(first.judge_only, second.judge_only),
-        labels_only=apart(first.labels_only, second.labels_only),
+        labels_only=alone,
         bias=apart(first.bias, second.bias),
+        effective_labels=worth(own, alone, first.judge_only.n + second.judge_only.n),
     )  # fmt: skip
 
 
@@ -222,7 +224,9 @@ def pass_shares(joined: Joined) -> dict[str, Estimate]:
     good = levels[0] if scale is not None and scale.best in (levels[0], "low") else levels[1]
 
     def passed(values: Sequence[float | None]) -> list[float | None]:
-        return [None if level is None else float(level == good) for level in nearest(values, levels)]
+        # Raters who differ on two levels are midway: half a pass, whichever end is the good one.
+        both = halved(values, levels)
+        return [None if one is None else sum(level == good for level in one) / 2 for one in both]
 
     return {
         system: corrected_share(passed([one.label for one in own]), passed([one.judge for one in own]))

@@ -38,7 +38,7 @@ class PeopleCeiling(Estimate, frozen=True, kw_only=True):
     upper: Estimate | None = None
     """one rater against the mean of all, the rater included"""
     judge: Estimate
-    """the judge in the same examination"""
+    """the judge, held against the same raters"""
     share: Estimate
     """judge / ceiling; above 1 the judge is closer to the others than a rater is"""
     by_rater: dict[str, float | None] = field(default_factory=dict)
@@ -54,7 +54,7 @@ class CorrectedMean(Estimate, frozen=True, kw_only=True):
     power: float | None = None
     """how far the judge is believed; 0 is not at all"""
     effective_labels: float | None = None
-    """how many labels without a judge would know the mean as well"""
+    """how many labels without a judge would give as narrow an interval; at most all items"""
 
 
 class SystemFailures(Struct, frozen=True):

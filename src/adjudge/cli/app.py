@@ -10,6 +10,7 @@ from .demo import demo_command
 from .doctor import doctor_command
 from .gate import gate_command
 from .models import models_app
+from .plain import speak_plainly
 from .protocols import protocols_app
 from .rank import pair_command, rank_command
 from .reports import export_command, report_command, reread_command, runs_app
@@ -44,6 +45,7 @@ app.command("export")(export_command)
 app.command("doctor")(doctor_command)
 app.add_typer(protocols_app, name="protocols")
 app.add_typer(models_app, name="models")
+speak_plainly(app)
 
 
 def _print_version(is_asked: bool) -> None:

@@ -101,7 +101,7 @@ class ProgressWatcher(Watcher):
     def _words(self) -> str:
         latest = self.latest
         rate = latest.done / max(time.monotonic() - self._started, 1e-9)
-        cost = f", {latest.cost_usd:.4f} USD" if latest.cost_usd else ""
+        cost = f", ${latest.cost_usd:.4f}" if latest.cost_usd else ""
         stored = f", {latest.cached} from the store" if latest.cached else ""
         return f"{latest.failed} failed{stored}{cost}, {rate:.1f}/s"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import typer
@@ -90,13 +91,13 @@ def show_protocol(
         help="Show exactly what would be sent for item N of FILE: line N of JSONL, record N of CSV or Parquet.",
     ),
     rubric: Path = typer.Option(
-        None, "--rubric", help="A rubric (TOML or JSON), for protocols that take one."
+        None, "--rubric", metavar="FILE", help="A rubric (TOML or JSON), for protocols that take one."
     ),
     examples: Path = typer.Option(
-        None, "--examples", help="Judged examples (JSONL), for protocols that take them."
+        None, "--examples", metavar="FILE", help="Judged examples (JSONL), for protocols that take them."
     ),
     criterion: str = typer.Option(
-        "", "--criterion", help="A criterion in words, for protocols that take one."
+        "", "--criterion", metavar="TEXT", help="A criterion in words, for protocols that take one."
     ),
     renames: list[str] = typer.Option(
         [], "--map", metavar="INPUT=FIELD", help="Take an input from another field."
@@ -210,7 +211,8 @@ def new(
 ) -> None:
     """A commented protocol to start from."""
     write_starter(folder)
-    typer.echo(f"Wrote {folder}: edit protocol.toml and user.md, then run: adjudge protocols check {folder}")
+    again = shlex.join(["adjudge", "protocols", "check", str(folder)])
+    typer.echo(f"Wrote {folder}: edit protocol.toml and user.md, then run: {again}")
 
 
 @protocols_app.command("import")

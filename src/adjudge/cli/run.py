@@ -69,7 +69,10 @@ def run_command(
     rpm: float = typer.Option(None, "--rpm", metavar="N", help="At most N calls a minute."),
     tpm: float = typer.Option(None, "--tpm", metavar="N", help="At most N tokens a minute."),
     budget: float = typer.Option(
-        None, "--budget", metavar="USD", help="Start no further call once this is spent."
+        None,
+        "--budget",
+        metavar="USD",
+        help="Start no further call once this start of the run has spent so much; what earlier starts spent does not count.",
     ),
     price: str = typer.Option(None, "--price", metavar="IN,OUT", help="USD per million tokens in and out."),
     key_env: str = typer.Option(
@@ -96,6 +99,7 @@ def run_command(
     """Judge items with one or more models, and report the scores. The same command again asks only for what is missing."""
     from ..engine import Request
 
+    _need(protocols, models, criterion)
     request = Request(
         items=str(items), protocols=tuple(protocols), models=tuple(models), store=str(store), run=name, rubric=rubric,
         examples=examples, criterion=criterion, steps=_steps(steps), map=parse_renames(renames), samples=samples,
@@ -113,6 +117,21 @@ def run_command(
         n_read = show_report(str(store), finished, as_json=as_json)
         code = 0 if n_read else 4
     raise typer.Exit(code)
+
+
+def _need(protocols: list[str], models: list[str], criterion: str) -> None:
+    """Say what is missing before anything is read, with where to find it."""
+    if not protocols:
+        own = criterion or "Is the answer polite?"
+        raise DataError(
+            "a run needs a protocol: which way of judging? Choose one with -p ID; adjudge protocols list has them all.\n"
+            f"To judge by a criterion in words: -p geval/score --criterion {shlex.quote(own)}"
+        )
+    if not models:
+        raise DataError(
+            "a run needs a model to judge with: -m MODEL, for example -m openai:gpt-4.1-mini or -m local; "
+            "adjudge models list has the forms."
+        )
 
 
 def _carry_out(request: Any, quiet: bool) -> tuple[str | None, int]:
@@ -180,7 +199,7 @@ def _print_dry_run(request: Any, as_json: bool) -> None:
     for message in told.first_messages:
         print_text(f"--- {message.role} ---\n{message.content}")
     cost = (
-        f", about {told.cost_usd:.4f} USD for them"
+        f", about ${told.cost_usd:.4f} for them"
         if told.cost_usd is not None
         else " (give --price for the cost)"
     )

@@ -77,7 +77,9 @@ def system_contrast(table: Table, scaling: Scaling, own: Sequence[Numbered], see
     limits = (0.0, 1.0) if table.kind == "choices" else scaling.limits
     found = paired_difference(first, second, table.groups([one.row for one in own]), limits=limits, seed=seed)
     test: Test = found.test
-    if table.kind == "choices":
+    has_ties = any(value == 0.5 for one in both for value in (one.first, one.second))
+    # McNemar's test knows wins alone; with ties, the test must be one of the difference that is shown.
+    if table.kind == "choices" and not has_ties:
         test = mcnemar_of([_is_won(value) for value in first], [_is_won(value) for value in second])
     difference = found.difference
     if scaling.unit == "rank":

@@ -100,9 +100,7 @@ def _single(name: str, one: CriterionContrast, found: SystemContrast, runs: Runs
     items = count(found.difference.n, "item")
     if found.is_shown:
         return f"On {name} {runs.second} is {_size(one, found, runs)} than {runs.first}, on the same {items}."
-    text = (
-        f"On {name} no difference between {runs.first} and {runs.second} is shown ({_numbers(one, found)}, {items})"
-    )
+    text = f"On {name} no difference between {runs.first} and {runs.second} is shown ({_numbers(one, found)}, {items})"
     if found.is_doubtful:
         return f"{text}: {_doubt(found)}."
     if found.minimum_detectable is None:

@@ -97,20 +97,20 @@ def _contents(store: Store, run: RunRow) -> Contents:
 def _replies(store: Store, run: RunRow) -> Replies:
     """Equal numbers: the same calls (texts, prompt, judge, settings), and the same was read from each of their replies.
 
-    An item with a call that has no reply is left out: what it would have been is not known.
+    A call without a reply is the same in the same run alone: what the reply would have been is not known.
     """
     found: dict[tuple[str, str], int] = defaultdict(int)
-    missing = set()
+    this_run = f"{store.path} {run.id}"
     for one in store.judgments(run):
         if one.item is None:
             continue
-        place = one.item.id, one.about.protocol
-        if one.judgment is None or one.error is not None:
-            missing.add(place)
-        told = msgspec.json.encode((one.call, one.about, one.judgment))
+        # What a second question brought is part of the judgment of the first.
+        is_read = one.judgment is not None or one.about.kind == "reask"
+        whose = "" if is_read and one.error is None else this_run
+        told = msgspec.json.encode((one.call, one.about, one.judgment, whose))
         # A sum, because two runs may have their columns in another order.
-        found[place] += int.from_bytes(blake2b(told, digest_size=8).digest())
-    return {place: number for place, number in found.items() if place not in missing}
+        found[one.item.id, one.about.protocol] += int.from_bytes(blake2b(told, digest_size=8).digest())
+    return dict(found)
 
 
 def _notes(run: RunRow) -> tuple[str, ...]:

@@ -34,6 +34,15 @@ def share(value: float) -> str:
     return f"{value * 100:.0f} %" if value == 0 or value >= 0.1 else f"{value * 100:.1f} %"
 
 
+def percent(estimate: Estimate) -> str:
+    """62 % [55 %, 69 %], or a dash for what is undefined."""
+    if estimate.value is None:
+        return NO_VALUE
+    if estimate.low is None or estimate.high is None:
+        return f"{share(estimate.value)} [{NO_VALUE}]"
+    return f"{share(estimate.value)} [{share(estimate.low)}, {share(estimate.high)}]"
+
+
 def p_text(p: float | None) -> str:
     """0.032, or that it is below what three digits show."""
     if p is None:

@@ -11,11 +11,21 @@ from collections.abc import Mapping, Sequence
 from ..card.correction import Entry, corrected, entries
 from ..card.join import Joined
 from ..contrast.scaling import direction
-from ..contrast.words import count, interval, number, share
+from ..contrast.shapes import SystemContrast
+from ..contrast.words import count, interval, number, percent, share
 from ..errors import DataError
 from ..records import Estimate
-from ..stats import bounds, caution, detectable, labels_needed, mean_interval, reason, wilson
-from .decide import Needed, decided, more_needed
+from ..stats import (
+    bounds,
+    caution,
+    clustered_share,
+    detectable,
+    labels_needed,
+    mean_interval,
+    reason,
+    wilson,
+)
+from .decide import Needed, decided, detectable_share, more_games, more_needed
 from .rules import Allowed, Rules
 from .shapes import Check, Outcome, Rule
 
@@ -40,6 +50,21 @@ class Criterion:
         if scale is None or scale.low is None or scale.high is None:
             return None
         return scale.low, scale.high
+
+    @property
+    def is_share(self) -> bool:
+        """Whether what is decided on is a win rate, written in per cent."""
+        return self.joined.kind == "choices"
+
+    def found(self, judged: Sequence[Entry], n_failed: int = 0) -> Estimate:
+        """The judge's mean; of choices the win rate, by the method of a ranking."""
+        values = [entry.judge for entry in judged if entry.judge is not None]
+        if self.is_share:
+            return clustered_share(values, self.clusters(judged), n_failed)
+        return mean_interval(values, self.clusters(judged), n_failed, limits=self.limits)
+
+    def written(self, estimate: Estimate) -> str:
+        return percent(estimate) if self.is_share else interval(estimate)
 
     def clusters(self, own: Sequence[Entry]) -> list[str] | None:
         return self.joined.groups([entry.row for entry in own])
@@ -113,14 +138,17 @@ def _level_check(
 ) -> Check:
     judged = [entry for entry in own if entry.judge is not None]
     values = [entry.judge for entry in judged if entry.judge is not None]
-    clusters, limits = criterion.clusters(judged), criterion.limits
-    estimate = mean_interval(values, clusters, len(own) - len(judged), limits=limits)
+    clusters = criterion.clusters(judged)
+    estimate = criterion.found(judged, len(own) - len(judged))
     outcome = decided(estimate, threshold, criterion.direction)
-    needed = more_needed(values, clusters, threshold, limits) if outcome == "open" else Needed()
+    if criterion.is_share:
+        needed, least = more_games(estimate, clusters, threshold), detectable_share(estimate, clusters)
+    else:
+        needed = more_needed(values, clusters, threshold, criterion.limits)
+        least = detectable(values, clusters)
+    needed = needed if outcome == "open" else Needed()
     remarks = _failure_remark(values, estimate, criterion, threshold, outcome)
-    return _check(
-        criterion, rule, threshold, system, estimate, outcome, needed, detectable(values, clusters), remarks
-    )
+    return _check(criterion, rule, threshold, system, estimate, outcome, needed, least, remarks)
 
 
 def _failure_remark(
@@ -133,7 +161,8 @@ def _failure_remark(
     span = bounds(values, estimate.n_failed, *limits)
     if span is None:
         return []
-    text = f"{count(estimate.n_failed, 'item')} failed: whatever they were, the mean lies within {number(span.low)} to {number(span.high)}"
+    write, noun = (share, "win rate") if criterion.is_share else (number, "mean")
+    text = f"{count(estimate.n_failed, 'item')} failed: whatever they were, the {noun} lies within {write(span.low)} to {write(span.high)}"
     least = (span.low - threshold) if criterion.direction > 0 else (threshold - span.high)
     if outcome == "good" and least < 0:
         text += ", so that it could be on the other side of the threshold"
@@ -160,8 +189,8 @@ def _corrected_check(
         needed = Needed(why=plan.why)
         if plan.with_judge is not None:
             needed = Needed(max(1, plan.with_judge - plan.n_labels), "label")
-    judge = mean_interval([entry.judge for entry in own if entry.judge is not None])
-    remarks = [f"corrected by {count(estimate.n, 'label')}; the judge alone says {interval(judge)}"]
+    judge = criterion.found([entry for entry in own if entry.judge is not None])
+    remarks = [f"corrected by {count(estimate.n, 'label')}; the judge alone says {criterion.written(judge)}"]
     return _check(criterion, rule, threshold, system, estimate, outcome, needed, None, remarks)
 
 
@@ -178,10 +207,12 @@ def _check(
 ) -> Check:
     bound = "at least" if rule == "min" else "at most"
     noun = "mean" if criterion.joined.kind == "scores" else "win rate"
-    text = f"{noun} of {system} on {criterion.name} {interval(estimate)}, asked for {bound} {threshold:g}"
+    asked = f"{100 * threshold:.10g} %" if criterion.is_share else f"{threshold:g}"
+    text = f"{noun} of {system} on {criterion.name} {criterion.written(estimate)}, asked for {bound} {asked}"
     return Check(
         rule, criterion.name, system, threshold, estimate, outcome, _told(text, estimate, outcome, needed),
         tuple(text for text in (*remarks, caution(estimate)) if text), least, needed.n, needed.of,
+        criterion.is_share,
     )  # fmt: skip
 
 
@@ -234,6 +265,14 @@ def drop_check(
     )  # fmt: skip
 
 
+def unchanged_check(criterion: Criterion, system: str, allowed: float, found: SystemContrast) -> Check:
+    """Both runs have the same calls and the same replies: nothing can have changed, and no interval is needed to say so."""
+    _refuse_direction(criterion, "max_drop")
+    why = f"both runs have the same calls and the same replies on all {count(found.n_items, 'item')}, nothing can have changed"
+    text = f"No change of {system} on {criterion.name}: {why}."
+    return Check("max_drop", criterion.name, system, allowed, found.difference, "good", text, (why,))
+
+
 def failure_check(name: str, system: str, n_failed: int, n: int, allowed: Allowed, what: str = "") -> Check:
     """Too many failures, by their number: it is known, not estimated."""
     most = allowed.most(n)
@@ -253,6 +292,7 @@ def failure_check(name: str, system: str, n_failed: int, n: int, allowed: Allowe
         estimate,
         outcome,
         told,
+        is_share=allowed.share is not None,
     )
 
 

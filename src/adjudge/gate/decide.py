@@ -12,10 +12,13 @@ from collections.abc import Hashable, Sequence
 from msgspec import Struct
 
 from ..records import Estimate
-from ..stats import standard_error, units_needed
+from ..stats import minimum_detectable, standard_error, units_needed
 from .shapes import Outcome
 
 _ROUNDING = 1e-9
+_NORMAL = 1.959964
+"""Standard errors in half a 95 % interval of a share."""
+_TOO_NEAR = "the value is so near to it that more of the same hardly helps"
 
 
 class Needed(Struct, frozen=True):
@@ -57,8 +60,34 @@ def more_needed(
     else:
         total = units_needed(distance, precision.se * math.sqrt(precision.n_units))
     if total is None:
-        return Needed(why="the value is so near to it that more of the same hardly helps")
+        return Needed(why=_TOO_NEAR)
     return Needed(max(1, total - precision.n_units), of)
+
+
+def more_games(estimate: Estimate, clusters: Sequence[Hashable] | None, threshold: float) -> Needed:
+    """The same for a win rate, by the interval that decides it: ties make the games vary less than it allows for."""
+    spread = _spread(estimate, clusters)
+    if estimate.value is None or spread is None:
+        return Needed()
+    n_units, sd = spread
+    total = units_needed(abs(estimate.value - threshold), sd)
+    if total is None:
+        return Needed(why=_TOO_NEAR)
+    return Needed(max(1, total - n_units), "item" if clusters is None else "group")
+
+
+def detectable_share(estimate: Estimate, clusters: Sequence[Hashable] | None) -> float | None:
+    """The distance of a win rate from a threshold that as many games decide four times in five."""
+    spread = _spread(estimate, clusters)
+    return None if spread is None else minimum_detectable(*spread, is_paired=True)
+
+
+def _spread(estimate: Estimate, clusters: Sequence[Hashable] | None) -> tuple[int, float] | None:
+    """How many independent units there are, and the standard deviation of one that the interval stands for."""
+    n_units = estimate.n if clusters is None else len(set(clusters))
+    if estimate.low is None or estimate.high is None or n_units < 2:
+        return None
+    return n_units, (estimate.high - estimate.low) / 2 / _NORMAL * math.sqrt(n_units)
 
 
 def _of_equal_values(value: float, threshold: float, limits: tuple[float, float] | None) -> int | None:

@@ -56,7 +56,7 @@ def _properties(suite: Element, verdict: Verdict) -> None:
 
 def _case(suite: Element, check: Check, verdict: Verdict) -> None:
     flag = check.rule.replace("_", "-")
-    name = f"{flag} {check.criterion} {check.threshold:g} [{check.system}]"
+    name = f"{flag} {check.criterion} {check.asked} [{check.system}]"
     classname = f"adjudge.gate.{verdict.run}"
     case = SubElement(suite, "testcase", {"classname": _clean(classname), "name": _clean(name), "time": "0"})
     if check.outcome != "good":

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from msgspec import structs
+
 from ..card.join import Joined, join
 from ..contrast import Comparison, SystemContrast, contrast
 from ..contrast.build import ways_that_differ
@@ -15,7 +17,15 @@ from ..errors import DataError
 from ..records import Estimate, Label
 from ..stats import ppi_difference
 from ..store import RunRow, Store
-from .checks import Criterion, drop_check, failure_check, failure_checks, found_criterion, level_checks
+from .checks import (
+    Criterion,
+    drop_check,
+    failure_check,
+    failure_checks,
+    found_criterion,
+    level_checks,
+    unchanged_check,
+)
 from .rules import Rules
 from .shapes import EXIT_CODES, Check, Verdict, gravest
 
@@ -93,10 +103,7 @@ def verdict_of(judged: Judged, rules: Rules, baseline: Judged | None, seed: int 
 
 
 def _pooled(judged: Judged) -> Side:
-    side = judged.side
-    return Side(
-        side.name, tuple(judged.results), side.scales, side.settings, side.contents, side.fake, side.notes
-    )
+    return structs.replace(judged.side, results=tuple(judged.results))
 
 
 def _about_baseline(comparison: Comparison, judged: Judged, baseline: Judged) -> list[str]:
@@ -190,6 +197,8 @@ def _drop_check(
     criterion: Criterion, name: str, allowed: float, one: SystemContrast, table: Joined, is_labelled: bool
 ) -> Check:
     """One system; `table` has the baseline's rows."""
+    if one.is_same and one.difference.value is not None:
+        return unchanged_check(criterion, name, allowed, one)
     before = {(row.item, row.subject): row for row in table.rows}
     rows = [
         row

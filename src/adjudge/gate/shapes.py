@@ -45,6 +45,13 @@ class Check(Struct, frozen=True):
     """how many more it would take to decide four times in five; none where it is decided or no number would do"""
     n_more_of: str = ""
     """items, groups or labels"""
+    is_share: bool = False
+    """whether the threshold is a share, written in per cent: a win rate, or failures of all items"""
+
+    @property
+    def asked(self) -> str:
+        """The threshold as a reader is shown it."""
+        return f"{100 * self.threshold:.10g} %" if self.is_share else f"{self.threshold:g}"
 
 
 class Verdict(Struct, frozen=True):

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..contrast.words import NO_VALUE, interval, number, share
-from ..records import Estimate
+from ..contrast.words import NO_VALUE, interval, number, percent, share
 from ..sections import Section
 from .shapes import WORDS, Check, Verdict
 
 MEANING = (
     "A check is good where the whole 95 % interval is on the good side of its threshold, worse where all of it is on the other, "
-    "and open in between. Decides: the distance from the threshold that as many items decide four times in five. "
+    "and open in between. Where both runs have the same calls and the same replies, nothing can have changed, and a drop is ruled "
+    "out without an interval. Decides: the distance from the threshold that as many items decide four times in five. "
     "Of several checks the gravest counts: failed, then worse, then open."
 )
 
@@ -61,30 +61,23 @@ def _remarks(verdict: Verdict) -> Iterator[str]:
 
 
 def _row(check: Check) -> tuple[str, ...]:
-    is_share = check.rule == "max_failed"
+    is_failure = check.rule == "max_failed"
     found = (
-        _percent(check.estimate)
-        if is_share
+        percent(check.estimate)
+        if is_failure or check.is_share
         else interval(check.estimate, is_difference=check.rule == "max_drop")
     )
-    is_count = not is_share or check.threshold >= 1 or check.threshold == 0
-    threshold = f"{check.threshold:g}" if is_count else f"{100 * check.threshold:g} %"
+    write = share if check.is_share else number
     return (
         check.rule.replace("_", "-"),
         check.criterion,
         check.system,
-        threshold,
+        check.asked,
         found,
         str(check.estimate.n),
         str(check.estimate.n_failed)
-        if not is_share
+        if not is_failure
         else str(round((check.estimate.value or 0.0) * check.estimate.n)),
-        NO_VALUE if check.minimum_detectable is None else f"± {number(check.minimum_detectable)}",
+        NO_VALUE if check.minimum_detectable is None else f"± {write(check.minimum_detectable)}",
         WORDS[check.outcome],
     )
-
-
-def _percent(estimate: Estimate) -> str:
-    if estimate.value is None or estimate.low is None or estimate.high is None:
-        return NO_VALUE
-    return f"{share(estimate.value)} [{share(estimate.low)}, {share(estimate.high)}]"

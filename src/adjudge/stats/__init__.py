@@ -51,7 +51,16 @@ given. numpy and scipy are imported inside functions: asking for help must not w
 
 from __future__ import annotations
 
-from .agreement import ChoiceAgreement, choice_agreement, cohen_kappa, exact_agreement, nearest
+from .agreement import (
+    ChoiceAgreement,
+    choice_agreement,
+    cohen_kappa,
+    exact_agreement,
+    halved,
+    nearest,
+    quadratic_kappa,
+    share_of_equal,
+)
 from .alternative import AltTest, RaterTest, alt_test
 from .any_time import any_time_mean
 from .both_orders import Place, PositionBias, position_bias, settled
@@ -79,6 +88,7 @@ from .prevalence import corrected_share, rogan_gladen
 from .proportions import difference_of_shares, wilson
 from .rao_kupper import RaoKupper, rao_kupper
 from .raters import gwet, krippendorff_alpha
+from .regression import worth
 from .reliability import Retest, icc, retest
 from .resample import Resample
 from .score_pairs import ScoreDifference, games_from_scores, score_differences
@@ -146,6 +156,7 @@ __all__ = [
     "games_from_scores",
     "games_of",
     "gwet",
+    "halved",
     "icc",
     "isotonic_fit",
     "joined",
@@ -173,12 +184,14 @@ __all__ = [
     "ppi_mean",
     "ppi_published",
     "ppi_stratified",
+    "quadratic_kappa",
     "rao_kupper",
     "reason",
     "retest",
     "rogan_gladen",
     "score_differences",
     "settled",
+    "share_of_equal",
     "sign_flip",
     "soft_pairwise_accuracy",
     "spearman",
@@ -194,4 +207,5 @@ __all__ = [
     "wilson",
     "win_matrix",
     "win_rate",
+    "worth",
 ]

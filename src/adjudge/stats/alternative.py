@@ -63,11 +63,12 @@ def alt_test(
     q: float = 0.05,
     min_items: int = 30,
     confidence: float = 0.95,
+    names: Sequence[str] = (),
 ) -> AltTest:
     """The test over items × raters. `near` compares squared distances, `equal` counts equal answers.
 
     eps is .2 where the raters are experts, .15 where they are skilled, .1 where they are a crowd. A
-    missing answer of the judge takes its item out of the test and is counted as failed.
+    missing answer of the judge takes its item out of the test and is counted as failed. `names` are the raters'.
     """
     import numpy as np
 
@@ -81,14 +82,15 @@ def alt_test(
     made = [place for place, test in enumerate(tests) if test.advantage is not None]
     tests = _decided(tests, made, q)
     n = int(kept.sum())
-    cautions = _cautions(tests, made, n_failed, n)
+    cautions = _cautions(tests, made, n_failed, n, names)
     unit = f"rater (n={len(made)})"
     if not made:
         none = undefined(_why(table, n, min_items), n=n, n_failed=n_failed, unit=unit)
         return AltTest(none, none, None, eps, tuple(tests), cautions)
     omega = sum(tests[place].wins for place in made) / len(made)
     method = without_interval(
-        f"winning rate at eps = {eps:g}, Benjamini-Yekutieli at {q:g}", "it counts decisions"
+        f"winning rate at eps = {eps:g}, Benjamini-Yekutieli at {q:g}",
+        "it is a share of the few raters, each won or not",
     )
     rate = Estimate(omega, None, None, n, n_failed, 0, method, unit)
     rho = _advantage([duels[place] for place in made], n_failed, confidence)
@@ -197,7 +199,7 @@ def _advantage(duels: list[_Duel], n_failed: int, confidence: float) -> Estimate
     name, unit = "advantage: how often the judge is at least as close", "item"
     if se <= 1e-12:
         return Estimate(
-            rho, None, None, n, n_failed, 0, without_interval(name, "the items do not differ"), unit
+            rho, None, None, n, n_failed, 0, without_interval(name, "every item says the same"), unit
         )
     half = float(stdtrit(n - 1, (1 + confidence) / 2)) * se
     low, high = max(0.0, rho - half), min(1.0, rho + half)
@@ -212,8 +214,12 @@ def _why(table: Floats, n: int, min_items: int) -> str:
     return f"no rater has {min_items} items that another rater and the judge rated, too"
 
 
-def _cautions(tests: list[RaterTest], made: list[int], n_failed: int, n: int) -> tuple[str, ...]:
-    found = [f"rater {test.rater + 1} is left out: {test.why}" for test in tests if test.advantage is None]
+def _cautions(
+    tests: list[RaterTest], made: list[int], n_failed: int, n: int, names: Sequence[str]
+) -> tuple[str, ...]:
+    called = {test.rater: f"rater {test.rater + 1}" for test in tests}
+    called.update((place, f"rater '{name}'") for place, name in enumerate(names))
+    found = [f"{called[test.rater]} is left out: {test.why}" for test in tests if test.advantage is None]
     if made and len(made) < 3:
         found.append(f"{len(made)} raters are few: the test asks for three")
     if n_failed:

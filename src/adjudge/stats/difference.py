@@ -17,11 +17,15 @@ from msgspec import Struct, structs
 from ..records import Estimate
 from .arrays import Numbers, codes, floats, same_length
 from .ppi import Corrected, mean_of, ppi_mean
-from .regression import filled, unskewed
+from .regression import filled, unskewed, worth
 from .undefined import undefined, without_interval
 
 if TYPE_CHECKING:
     from .arrays import Codes, Floats
+
+
+LABELLED = "labelled input"
+"""An input with a label of either system."""
 
 
 def ppi_difference(
@@ -49,7 +53,9 @@ def ppi_difference(
             (y - g).tolist(), (f - h).tolist(), clusters=clusters, limits=ends, confidence=confidence
         )
         method = found.corrected.method.replace("PPI++ mean", "PPI++ difference, paired", 1)
-        return structs.replace(found, corrected=structs.replace(found.corrected, method=method))
+        corrected = structs.replace(found.corrected, method=method, unit=_unit(found.corrected))
+        alone = structs.replace(found.labels_only, unit=_unit(found.labels_only))
+        return structs.replace(found, corrected=corrected, labels_only=alone)
     groups = None if clusters is None else codes(clusters)[0]
     is_shared = bool((~np.isnan(y) & ~np.isnan(g)).any())
     name = "PPI++ difference, partly paired labels" if is_shared else "PPI++ difference, independent labels"
@@ -58,17 +64,21 @@ def ppi_difference(
     fitted = _fit(y, f, g, h, groups)
     plain = _fit(y, flat, g, flat, groups)
     bias = _fit(f - y, flat, h - g, flat, groups)
-    worth = None
-    if fitted is not None and plain is not None and fitted.variance > 0:
-        worth = plain.n * plain.variance / fitted.variance
+    corrected = _estimate(fitted, name, n_failed, ends, confidence)
+    labels_only = _estimate(plain, "difference of the labels' means", 0, ends, confidence)
     return Corrected(
-        _estimate(fitted, name, n_failed, ends, confidence),
+        corrected,
         mean_of(f - h, clusters, confidence, ends),
-        _estimate(plain, "difference of the labels' means", 0, ends, confidence),
+        labels_only,
         _estimate(bias, "difference of biases", 0, None, confidence),
         None,
-        worth,
+        worth(corrected, labels_only, len(y)),
     )
+
+
+def _unit(found: Estimate) -> str:
+    """What the difference counts: an input with labels of both systems is one."""
+    return LABELLED if found.unit == "label" else found.unit
 
 
 class _Side(Struct, frozen=True):
@@ -144,7 +154,7 @@ def _estimate(
 
     if found is None:
         why = "one system has fewer than three labels, or the labels do not vary"
-        return undefined(why, n_failed=n_failed, unit="label")
+        return undefined(why, n_failed=n_failed, unit=LABELLED)
     se, t = math.sqrt(found.variance), float(stdtrit(found.df, (1 + confidence) / 2))
     low = found.value - se * unskewed(t, found.skewness)
     high = found.value - se * unskewed(-t, found.skewness)
@@ -152,7 +162,7 @@ def _estimate(
     if limits is not None and (low < limits[0] or high > limits[1]):
         low, high = max(low, min(limits[0], found.value)), min(high, max(limits[1], found.value))
         method += ", cut to the scale"
-    return Estimate(found.value, low, high, found.n, n_failed, 0, method, "label")
+    return Estimate(found.value, low, high, found.n, n_failed, 0, method, LABELLED)
 
 
 def difference_of(first: Estimate, second: Estimate, name: str) -> Estimate:

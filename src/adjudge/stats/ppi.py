@@ -3,7 +3,8 @@
 Prediction-powered inference with power tuning (PPI++, Angelopoulos, Duchi and Zrnic 2023):
 theta = mean(Y) + lambda (mean of the judge where there are no labels - where there are), with
 lambda = cov(Y, F) / ((1 + n/N) var F). The value is theirs; the interval is that of `regression`, which
-holds for few labels, too.
+holds for few labels, too. The labels alone have the interval of the same arithmetic with lambda = 0, so that the two
+say what the judge has brought.
 
 The labelled items must be a random part of all. A judge that failed on an item is given its own mean
 there, labelled or not: any prediction is allowed, so failures cannot bias the result.
@@ -21,7 +22,7 @@ from msgspec import Struct, structs
 from ..records import Estimate
 from .arrays import Numbers, codes, floats, is_constant, same_length
 from .means import mean_interval
-from .regression import Fit, as_estimate, filled, fit, fit_strata
+from .regression import Fit, as_estimate, filled, fit, fit_strata, worth
 from .undefined import undefined
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class Corrected(Struct, frozen=True):
     power: float | None
     """lambda: how far the judge is believed; 0 is not at all"""
     effective_labels: float | None
-    """how many labels without a judge would know the mean as well"""
+    """how many labels without a judge would give as narrow an interval; at most all items"""
 
 
 def ppi_mean(
@@ -74,13 +75,18 @@ def ppi_mean(
         method = labels_only.method.replace("mean", "mean of the labels, which do not vary", 1)
         return alone(structs.replace(labels_only, n_failed=n_failed, method=method, unit="label"))
     groups, n_groups = (None, 0) if clusters is None else codes(clusters)
-    found = fit(y, f, groups, None if probabilities is None else floats(probabilities))
-    if found is None:
+    drawn = None if probabilities is None else floats(probabilities)
+    # The labels alone are a judge who says nothing: one arithmetic for both, or the two could not be compared.
+    found, plain = fit(y, f, groups, drawn), fit(y, y * 0, groups, drawn)
+    if found is None or plain is None:
         why = "the values are too large, or the labels lie in too few groups"
         return alone(undefined(why, n=n, n_failed=n_failed, unit="label"))
     unit = "label" if groups is None else f"group (n={n_groups})"
-    corrected = as_estimate(found, "PPI++ mean", unit, n_failed, limits, confidence)
-    return Corrected(corrected, judge_only, labels_only, bias, found.power, found.effective_labels)
+    name = f"PPI++ mean, lambda = {found.power:.3g}"
+    corrected = as_estimate(found, name, unit, n_failed, limits, confidence)
+    labels_only = as_estimate(plain, "mean of the labels", unit, 0, limits, confidence)
+    effective = worth(corrected, labels_only, len(y))
+    return Corrected(corrected, judge_only, labels_only, bias, found.power, effective)
 
 
 def _cannot(n: int, y: Floats, probabilities: Numbers | None) -> str:
@@ -125,7 +131,8 @@ def ppi_stratified(
     judge_only = mean_of(f, clusters, confidence, limits)
     if fitted is None:
         return Corrected(corrected, judge_only, labels_only, bias, None, None)
-    return Corrected(corrected, judge_only, labels_only, bias, fitted.power, fitted.effective_labels)
+    effective = worth(corrected, labels_only, len(y))
+    return Corrected(corrected, judge_only, labels_only, bias, fitted.power, effective)
 
 
 def _by_strata(
@@ -157,7 +164,8 @@ def _by_strata(
         why = "the labels do not vary, are too large, or lie in too few groups"
         return undefined(why, n=n, n_failed=n_failed, unit="label"), None
     unit = "label" if groups is None else f"group (n={n_groups})"
-    return as_estimate(found, name.format(n_strata), unit, n_failed, limits, confidence), found
+    told = name.format(n_strata) + (f", lambda = {found.power:.3g}" if name.startswith("PPI") else "")
+    return as_estimate(found, told, unit, n_failed, limits, confidence), found
 
 
 def ppi_published(

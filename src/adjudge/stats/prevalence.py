@@ -15,11 +15,11 @@ from .undefined import undefined
 
 
 def rogan_gladen(
-    true_positive: int,
-    n_positive: int,
-    true_negative: int,
-    n_negative: int,
-    judge_positive: int,
+    true_positive: float,
+    n_positive: float,
+    true_negative: float,
+    n_negative: float,
+    judge_positive: float,
     n: int,
     confidence: float = 0.95,
 ) -> Estimate:
@@ -40,7 +40,7 @@ def rogan_gladen(
     z = NormalDist().inv_cdf((1 + confidence) / 2)
     noise = math.sqrt(sensitivity * (1 - sensitivity) / of_s + specificity * (1 - specificity) / of_t)
     if youden - z * noise <= 0:
-        rates = f"sensitivity {sensitivity:.2f} and specificity {specificity:.2f} on {n_labelled} labels"
+        rates = f"sensitivity {sensitivity:.2f} and specificity {specificity:.2f} on {n_labelled:g} labels"
         return undefined(f"the judge is not shown to be better than chance ({rates})", n=n, unit="item")
     share = (p + specificity - 1) / youden
     variance = (
@@ -52,33 +52,34 @@ def rogan_gladen(
     inside = min(1.0, max(0.0, share))
     low, high = min(inside, max(0.0, share - half)), max(inside, min(1.0, share + half))
     cut = ", cut to 0 to 1" if inside != share else ""
-    method = f"Rogan-Gladen share from {n_labelled} labels, delta-method interval{cut}"
+    method = f"Rogan-Gladen share from {n_labelled:g} labels, delta-method interval{cut}"
     return Estimate(inside, low, high, n, 0, 0, method, "item")
 
 
-def _rate(right: int, n: int) -> tuple[float, float]:
+def _rate(right: float, n: float) -> tuple[float, float]:
     return ((right + 0.5) / (n + 1), n + 1.0) if right in (0, n) else (right / n, float(n))
 
 
 def corrected_share(labels: Numbers, judged: Numbers, confidence: float = 0.95) -> Estimate:
     """The same item by item: 1 is a pass, 0 a fail, none is no label or no answer of the judge.
 
-    The labelled items tell how the judge errs, the others how often it passes.
+    The labelled items tell how the judge errs, the others how often it passes. What lies in between, raters who differ
+    for instance, counts in part as a pass and in part as a fail.
     """
     import numpy as np
 
     same_length(labels, judged)
     y, f = floats(labels), floats(judged)
-    is_known = ~np.isnan(f)
-    n_failed = int(len(f) - is_known.sum())
-    rest = is_known & np.isnan(y)
-    positive, negative = is_known & (y == 1), is_known & (y == 0)
+    n_failed = int(np.isnan(f).sum())
+    is_judged, is_labelled = (f >= 0) & (f <= 1), (y >= 0) & (y <= 1)
+    rest, known = is_judged & np.isnan(y), is_judged & is_labelled
+    y, mine = y[known], f[known]
     found = rogan_gladen(
-        int((f[positive] == 1).sum()),
-        int(positive.sum()),
-        int((f[negative] == 0).sum()),
-        int(negative.sum()),
-        int((f[rest] == 1).sum()),
+        float((y * mine).sum()),
+        float(y.sum()),
+        float(((1 - y) * (1 - mine)).sum()),
+        float((1 - y).sum()),
+        float(f[rest].sum()),
         int(rest.sum()),
         confidence,
     )

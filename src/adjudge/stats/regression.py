@@ -44,11 +44,6 @@ class Fit(Struct, frozen=True):
         """lambda of PPI++."""
         return self.slope * (1 - self.n / self.n_items)
 
-    @property
-    def effective_labels(self) -> float:
-        """How many labels without a judge would know the mean as well."""
-        return self.label_variance / self.variance
-
 
 def fit(
     y: Floats, f: Floats, clusters: Codes | None = None, probabilities: Floats | None = None
@@ -184,12 +179,12 @@ def as_estimate(
     se, t = math.sqrt(found.variance), float(stdtrit(found.df, (1 + confidence) / 2))
     low = found.value - se * unskewed(t, found.skewness)
     high = found.value - se * unskewed(-t, found.skewness)
-    method = f"{name}, lambda = {found.power:.3g}, t interval corrected for skewness ({found.df:.3g} degrees of freedom)"
+    method = f"{name}, t interval corrected for skewness ({found.df:.3g} degrees of freedom)"
     if limits is not None and (low < limits[0] or high > limits[1]):
         low, high = max(low, min(limits[0], found.value)), min(high, max(limits[1], found.value))
         method += ", cut to the scale"
     cautions = []
-    if found.is_exact:
+    if found.is_exact and found.slope > 0:
         cautions.append(
             f"the judge predicts all {found.n} labels exactly, which the interval takes for granted"
         )
@@ -217,3 +212,18 @@ def filled(f: Floats) -> Floats:
     if not is_missing.any():
         return f
     return np.where(is_missing, 0.0 if is_missing.all() else f[~is_missing].mean(), f)
+
+
+def worth(corrected: Estimate, labels_only: Estimate, most: int) -> float | None:
+    """How many labels without a judge would give an interval as narrow as the corrected one; at most all items.
+
+    From the two intervals as they are given, which are made in one way: where the corrected one is the wider, the
+    judge has cost more than it brought, and the labels are worth less than their number.
+    """
+    ends = corrected.low, corrected.high, labels_only.low, labels_only.high
+    if any(end is None for end in ends):
+        return None
+    low, high, low_alone, high_alone = (end or 0.0 for end in ends)
+    if high <= low or high_alone <= low_alone:
+        return None
+    return min(float(most), corrected.n * ((high_alone - low_alone) / (high - low)) ** 2)

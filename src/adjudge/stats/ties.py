@@ -221,6 +221,6 @@ def _over_all_pairs(
         return value, None, None, "fewer than three items"
     se = 2 * math.sqrt(float(own.var(ddof=1)) / len(own))
     if se <= 1e-12:
-        return value, None, None, "the items do not differ"
+        return value, None, None, "every item says the same"
     half = float(stdtrit(len(own) - 1, (1 + confidence) / 2)) * se
     return value, max(0.0, value - half), min(1.0, value + half), ""
