@@ -186,16 +186,17 @@ def test_both_responses_of_a_pair_belong_together() -> None:
     assert card.item["pearson"].unit == "group (n=12)"
 
 
-def test_kappa_counts_the_declared_levels_and_not_those_that_occur() -> None:
+def test_quadratic_kappa_counts_distances_and_only_gwets_coefficient_needs_the_levels() -> None:
     results = [scored(f"i{k}", value) for k, value in enumerate([1, 1, 5, 5])]
     labels = [label(f"i{k}", value) for k, value in enumerate([1, 2, 5, 4])]
     found = only(results, labels).item["kappa"]
     # Quadratic: observed (0 + 1 + 0 + 1) / 4; expected over all 16 combinations of the two columns.
     expected = sum((one - other) ** 2 for one in (1, 1, 5, 5) for other in (1, 2, 5, 4)) / 16
     assert found.value == pytest.approx(1 - 0.5 / expected)
-    unknown = judge_card(results, labels).criteria["tact"].item["kappa"]
-    assert unknown.value is None
-    assert reason(unknown) == "the levels of the scale are not known"
+    unknown = judge_card(results, labels).criteria["tact"].item
+    assert unknown["kappa"] == found, "squared distances need no levels"
+    assert unknown["gwet"].value is None
+    assert reason(unknown["gwet"]) == "the levels of the scale are not known"
 
 
 def test_labels_on_another_scale_allow_correlations_and_nothing_that_needs_one_scale() -> None:

@@ -105,8 +105,10 @@ def test_scores_made_elsewhere_give_the_same_card(folder: Path) -> None:
     for level in ("item", "group", "system"):
         assert theirs[level]["spearman"] == own[level]["spearman"]
     assert theirs["corrected"]["odd"]["value"] == pytest.approx(own["corrected"]["odd"]["value"])
-    assert theirs["item"]["kappa"]["value"] is None
-    assert "not known" in theirs["item"]["kappa"]["method"]
+    for statistic in ("exact", "kappa", "alpha"):
+        assert theirs["item"][statistic] == own["item"][statistic]
+    assert theirs["item"]["gwet"]["value"] is None
+    assert "not known" in theirs["item"]["gwet"]["method"]
 
 
 def test_a_plan_is_printed_where_it_is_asked_for(folder: Path) -> None:

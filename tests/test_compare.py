@@ -308,6 +308,38 @@ def test_ids_that_several_systems_share_are_joined_by_system_too() -> None:
     assert {name: found.difference.value for name, found in one.systems.items()} == {"x": 0.5, "y": 0.5}
 
 
+def test_an_interval_without_0_beside_a_corrected_p_is_explained() -> None:
+    first = [3.0] * 12
+    second = [3.0, 4.0, 4.0, 3.0, 4.0, 4.0, 3.0, 5.0, 3.0, 4.0, 3.0, 3.0]
+    rows = [scored(first, system="x"), scored({f"y{k}": 3.0 for k in range(12)}, system="y")]
+    more = [
+        scored(second, system="x"),
+        scored({f"y{k}": 3.0 + k % 2 - (k % 3 == 0) for k in range(12)}, system="y"),
+    ]
+    one = only(compared([*rows[0], *rows[1]], [*more[0], *more[1]]))
+    found = one.systems["x"]
+    assert found.p is not None
+    assert found.p <= 0.05 < (found.p_adjusted or 0)
+    assert (found.difference.low or 0) > 0
+    assert not found.is_shown
+    assert (
+        "is one of this difference alone (p = 0.031); corrected for all that are compared, p = 0.062"
+        in one.sentences[0]
+    )
+    alone = only(compared(rows[0], more[0]))
+    assert "3.00" not in alone.sentences[0]
+    assert "0.67 points higher" in alone.sentences[0]
+
+
+def test_choices_with_ties_are_tested_by_the_shares_that_are_shown() -> None:
+    # The system that is named first never won, and ties in the other run: McNemar's test of wins has nothing to test.
+    one = only(compared(chosen(["b"] * 12), chosen(["tie"] * 12)))
+    found = one.systems["old vs new"]
+    assert found.difference.value == 0.5
+    assert found.p == pytest.approx(2 / 2**12)
+    assert found.is_shown
+
+
 def test_choices_are_compared_by_agreement_and_mcnemar() -> None:
     table = {("a", "a"): 60, ("a", "b"): 12, ("b", "a"): 25, ("b", "b"): 53}
     first = [choice for (choice, _), n in table.items() for _ in range(n)]

@@ -54,6 +54,23 @@ def test_json_has_the_estimates_under_criterion_and_system(tmp_path: Path, compa
     assert "NaN" not in json.dumps(found)
 
 
+def test_runs_with_the_same_calls_and_replies_cannot_differ(tmp_path: Path, compare: Compared) -> None:
+    scores = {"x": cycle([3, 4, None, 5], 8), "y": cycle([1, 2], 8)}
+    judged_run(tmp_path, "one", scores)
+    judged_run(tmp_path, "two", scores, model=f"replay:{tmp_path / 'one.replies.jsonl'}")
+    for second in ("one", "two"):
+        found = compare("one", second, "--json").json
+        assert "the same calls and the same replies on all 16 items" in found["summary"][0]
+        assert "there is none" not in " ".join(found["summary"])
+        for one in found["criteria"]["tact"]["systems"].values():
+            assert (one["n_same"], one["difference"]["value"], one["p"], one["bounds"]) == (8, 0, None, None)
+            assert (one["difference"]["low"], one["difference"]["high"]) == (None, None)
+    judged_run(tmp_path, "three", scores, text="other")
+    found = compare("one", "three", "--json").json
+    assert {one["n_same"] for one in found["criteria"]["tact"]["systems"].values()} == {0}
+    assert found["criteria"]["tact"]["systems"]["y"]["difference"]["low"] < 0
+
+
 def test_changed_texts_are_told_and_make_a_score_better(tmp_path: Path, compare: Compared) -> None:
     judged_run(tmp_path, "v1", {"v1": cycle([2, 3, 3, 4], 40)})
     judged_run(tmp_path, "v2", {"v2": cycle([3, 4, 4, 4], 40)}, text="a better answer")

@@ -225,7 +225,7 @@ def test_the_bad_lines_can_be_asked_for_at_once(write):
 
 
 def test_leaving_bad_lines_out_must_leave_an_item(write):
-    with pytest.raises(DataError, match="no line can be used"):
+    with pytest.raises(DataError, match=r": 2 problems\n(.*\n)+No line can be used"):
         ItemFile(write("{", "}")).check(skip_bad=True)
 
 
@@ -286,7 +286,23 @@ def test_a_field_that_names_the_group_may_be_an_input_too(write):
 
 def test_one_problem_of_many_lines_is_told_once(write):
     text = problem_of(write(*[{"x": "1"}] * 9), check=lambda _item: ["field 'response' is missing. Add it."])
-    assert text.splitlines()[2:] == ["  lines 1, 2, 3, … (9 lines): field 'response' is missing. Add it."]
+    counted, told, remark = text.splitlines()
+    assert counted.endswith("1 problem")
+    assert told == "  lines 1, 2, 3, … (9 lines): field 'response' is missing. Add it."
+    assert remark.startswith("No line can be used.")
+
+
+def test_a_renaming_from_no_field_is_said_where_every_line_lacks_the_input(write):
+    text = problem_of(
+        write(*[{"answer": "1"}] * 9),
+        renames={"response": "anser"},
+        check=lambda item: [] if "response" in item.fields else ["field 'response' is missing."],
+    )
+    assert "map response=anser: no item has a field 'anser'. Did you mean 'answer'?" in text
+
+
+def test_a_renaming_is_not_blamed_where_no_line_could_be_read(write):
+    assert "map" not in problem_of(write("{", "}"), renames={"response": "output"})
 
 
 def test_a_renaming_may_not_replace_a_field(write):

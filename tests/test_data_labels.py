@@ -40,9 +40,17 @@ def test_all_problems_of_a_label_file_come_at_once(tmp_path: Path) -> None:
 
 
 def test_a_missing_column_is_said_once_with_the_nearest_name(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"column 'rater' is missing\. Rename 'raters'") as error:
+    with pytest.raises(DataError, match=r"column 'rater' is missing; .* Rename 'raters' to 'rater'") as error:
         read_labels(write(tmp_path, "item,criterion,raters,value\n1,tact,ann,4\n2,tact,ann,4\n"))
     assert "1 problem" in str(error.value)
+
+
+def test_missing_columns_are_told_with_those_found_and_those_needed(tmp_path: Path) -> None:
+    with pytest.raises(DataError) as error:
+        read_labels(write(tmp_path, "id,criterion,text\n1,tact,4\n"))
+    assert str(error.value).endswith(
+        "1 problem\n  columns 'item' and 'rater' are missing; found: id, criterion, text; needed: item, criterion, rater, value."
+    )
 
 
 def test_an_unfilled_label_file_says_what_to_do(tmp_path: Path) -> None:

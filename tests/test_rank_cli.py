@@ -96,9 +96,13 @@ def test_from_outputs_to_a_ranking(store: Path) -> None:
     assert names[0] == "oak"
     assert names[-1] == "yew"
     for one in found["systems"]:
-        for estimate in (one["win_rate"], one["strength"], one["elo"], one["strength_bootstrap"]):
+        for estimate in (one["win_rate"], one["strength"], one["elo"]):
             assert {"value", "low", "high", "n", "n_failed", "method", "unit"} <= set(estimate)
             assert estimate["low"] <= estimate["value"] <= estimate["high"]
+        # Of twelve prompts some resamples have a system that never won: too many of them for an interval.
+        assert one["strength_bootstrap"]["n_undefined"] > 25
+        assert one["strength_bootstrap"]["high"] is None
+        assert "resamples have no bound" in one["strength_bootstrap"]["method"]
         assert one["win_rate"]["n"] == 36
         assert 1 <= one["places"][0] <= one["place"] <= one["places"][1] <= 4
         assert one["strength"]["unit"] == "group (n=12)"

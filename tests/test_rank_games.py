@@ -14,6 +14,7 @@ import adjudge
 from adjudge.errors import DataError
 from adjudge.ranking import Game, Ranking
 from adjudge.ranking.orders import preferred_a
+from adjudge.ranking.tables import leader
 from adjudge.records import Answer, Judgment, Language, Protocol, Reply, Result, Scale, TokenLogprob, TopToken
 from adjudge.stats import reason
 
@@ -71,6 +72,50 @@ def test_games_give_a_ranking_with_places() -> None:
     assert ranking.tie_parameter is not None
     met = ranking.matrix["high"]["low"]
     assert (met.share.value or 0) == pytest.approx(1 - (ranking.matrix["low"]["high"].share.value or 0))
+
+
+def test_systems_that_are_level_have_no_leader() -> None:
+    ties = adjudge.rank([(a, b, "tie") for a, b in (("x", "y"), ("x", "z"), ("y", "z")) for _ in range(10)])
+    assert leader(ties).startswith("No system leads: all 3 are level, each with a win rate of 50 % [")
+    two = adjudge.rank(
+        [("x", "y", "a"), ("x", "y", "b")] * 10
+        + [("x", "z", "a"), ("y", "z", "a")] * 9
+        + [("z", "x", "a"), ("z", "y", "a")]
+    )
+    assert leader(two) == "x and y share the lead."
+
+
+def test_the_only_other_system_is_not_counted() -> None:
+    found = adjudge.rank([("new", "old", "a")] * 40 + [("new", "old", "b")] * 5, n_resamples=50)
+    assert leader(found) == "new is best: ahead of the other system."
+
+
+def test_length_that_moves_nothing_has_no_interval_of_no_width() -> None:
+    rng = random.Random(1)
+    games = [
+        Game(a, b, 0.5, f"g{k}", f"{a}{b}{k}", rng.gauss(0, 50))
+        for k in range(20)
+        for a, b in (("x", "y"), ("y", "z"), ("z", "x"))
+    ]
+    found = adjudge.rank(games, n_resamples=50)
+    assert found.length is not None
+    estimates = [found.length.coefficient, *(one.length_controlled for one in found.systems)]
+    for one in estimates:
+        assert one is not None
+        assert one.value is not None
+        assert (one.low, one.high) == (None, None)
+        assert reason(one) == "the games leave no variance"
+
+
+def test_all_systems_of_a_table_speak_of_one_unit() -> None:
+    rows = [
+        chosen(f"{a}{b}{k}", a, b, "tie" if (a, b) == ("x", "y") and k % 3 else "a" if k % 4 or b == "z" else "b", group=f"g{k}")
+        for k in range(12)
+        for a, b in (("x", "y"), ("x", "z"), ("y", "z"))
+    ]  # fmt: skip
+    found = adjudge.rank(rows, n_resamples=50)
+    assert found.never_won == ("z",)
+    assert {one.strength.unit for one in found.systems} == {"group (n=12)"}
 
 
 def test_a_share_may_be_a_probability() -> None:

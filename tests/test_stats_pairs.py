@@ -352,6 +352,21 @@ def test_the_same_game_twice_in_one_prompt_is_no_more_evidence() -> None:
     assert (rates[0].low, rates[0].high) == pytest.approx((rates[1].low, rates[1].high), abs=0.02)
 
 
+def test_resamples_without_a_bound_are_counted_and_too_many_leave_no_interval() -> None:
+    # The second system won once in n games: a resample lacks that game with probability (1 - 1/n)^n, about 36 %.
+    few = strengths(games_of([0] * 30, [1] * 30, [0.0] + [1.0] * 29, 2), n_resamples=1000)
+    for one in few.bootstrap:
+        assert one.n_undefined == pytest.approx(1000 * (1 - 1 / 30) ** 30, abs=60)
+        assert (one.low, one.high) == (None, None)
+        assert reason(one) == f"{one.n_undefined} of 1000 resamples have no bound"
+    # Five of thirty: about four resamples in a thousand, less than lie beyond an end.
+    some = strengths(games_of([0] * 30, [1] * 30, [0.0] * 5 + [1.0] * 25, 2), n_resamples=1000)
+    for one in some.bootstrap:
+        assert 0 < one.n_undefined < 25
+        assert one.low is not None
+        assert one.high is not None
+
+
 def test_the_bootstrap_and_the_sandwich_agree_on_many_prompts() -> None:
     rng = np.random.default_rng(1)
     n = 3000

@@ -6,6 +6,7 @@ Gwet's coefficient, the ceiling and the alternative annotator test, which compar
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Sequence
 from itertools import combinations
 from typing import get_args
@@ -85,14 +86,30 @@ def correlations(joined: Joined, level: Level, draws: Draws) -> dict[str, Estima
             n_resamples=draws.n,
             seed=draws.seed,
         )
-        if level == "system" and one.value is not None and one.n < FEW_SYSTEMS:
-            told = f"a correlation over {one.n} systems says little"
+        told = _says_little(one, level, rows)
+        if one.value is not None and told:
             method = f"{one.method}; {told}" if caution(one) else cautioned(one.method, [told])
             one = structs.replace(one, method=method)
         found[str(kind)] = counted(one, n_failed, by_item=level != "group")
     if level == "system":
         found["soft_pairwise"] = counted(_soft_pairwise(joined, draws), n_failed, by_item=False)
     return found
+
+
+def _says_little(found: Estimate, level: Level, rows: Sequence[Row]) -> str:
+    """Why a correlation over so few would come out near 1 or -1 anyhow; empty where it would not."""
+    if level == "system" and found.n < FEW_SYSTEMS:
+        return f"a correlation over {found.n} systems says little"
+    if level != "group":
+        return ""
+    # Within a group a system counts once, by the mean of its items.
+    answered = {(row.group, row.system) for row in rows if row.answer is not None and row.group is not None}
+    sizes = [size for size in Counter(group for group, _ in answered).values() if size > 1]
+    n_twos = sizes.count(2)
+    if not n_twos:
+        return ""
+    which = "all groups" if n_twos == len(sizes) else f"{n_twos} of {len(sizes)} groups"
+    return f"{which} have two items only, and a correlation of two can only be 1 or -1"
 
 
 def _soft_pairwise(joined: Joined, draws: Draws) -> Estimate:
@@ -177,7 +194,7 @@ def of_choices(joined: Joined) -> dict[str, Estimate]:
 
 
 def ceiling(joined: Joined, draws: Draws) -> PeopleCeiling:
-    """What people reach among themselves, and the judge in the same examination (Spearman)."""
+    """What people reach among themselves, and the judge held against the same raters (Spearman)."""
     rows = joined.labelled()
     judge = numbers(row.answer for row in rows)
     ratings = [numbers(row.ratings) for row in rows]

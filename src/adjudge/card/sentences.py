@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from ..records import Estimate, Scale
 from ..stats import difference_of_shares, reason
+from ..stats.resample import SAME
 from .shapes import (
     CorrectedMean,
     CriterionCard,
@@ -96,7 +97,8 @@ def agreement_sentence(card: CriterionCard) -> Sentence:
     numbers = f"{_statistic(card)} {interval(main)}"
     # Equal choices by chance are many; only kappa says whether there is more than chance.
     test = main if card.kind == "scores" else card.item["kappa"]
-    is_shown = test.low is not None and test.low > 0
+    is_perfect = _is_perfect(test)
+    is_shown = is_perfect or (test.low is not None and test.low > 0)
     if test.low is None and main.n < FEW_ITEMS:
         text = f"Whether this judge agrees with people cannot be said from {count(main.n, noun)} ({numbers}): label more."
         return Sentence(text, source)
@@ -106,14 +108,37 @@ def agreement_sentence(card: CriterionCard) -> Sentence:
                 f"{on} is not shown to agree with people ({numbers}): do not decide by it yet.", source
             )
         why = reason(top) if top is not None else "there is one rater"
-        text = f"{on} agrees with people to some degree ({numbers}); how well people agree among themselves is not known: {why}."
+        how = _perfectly(card) if is_perfect else "agrees with people to some degree"
+        text = f"{on} {how} ({numbers}); how well people agree among themselves is not known: {why}."
         return Sentence(text, source)
-    numbers += f"; in the same examination the judge {interval(top.judge)}, a person {interval(top)}"
+    numbers += f"; {_held_against(card)} the judge reaches {interval(top.judge)}, a person {interval(top)}"
     source = f"{source}. Ceiling: {top.method}"
     if not is_shown:
         text = f"{on} is not shown to agree with people: it does so {_against(top)} ({numbers}). Do not decide by it yet."
         return Sentence(text, source)
+    if is_perfect:
+        return Sentence(f"{on} {_perfectly(card)}, {_against(top)} ({numbers}).", source)
     return Sentence(f"{on} agrees with people {_against(top)} ({numbers}).", source)
+
+
+def _is_perfect(test: Estimate) -> bool:
+    """Whether there is no interval because every item says that judge and people agree."""
+    is_one = test.value is not None and test.value > 1 - 1e-9
+    return is_one and test.low is None and reason(test) in (SAME, "perfect agreement")
+
+
+def _perfectly(card: CriterionCard) -> str:
+    if card.kind == "choices":
+        return "chooses as people do on every one, so that there is nothing to make an interval from"
+    return "orders all of them just as people do, so that there is nothing to make an interval from"
+
+
+def _held_against(card: CriterionCard) -> str:
+    return (
+        "against single raters"
+        if card.kind == "choices"
+        else "against the raters with one left out at a time"
+    )
 
 
 def _why_none(card: CriterionCard) -> str:

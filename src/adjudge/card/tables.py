@@ -10,12 +10,28 @@ from collections.abc import Iterator, Mapping
 from ..records import Estimate
 from ..sections import Section
 from ..stats import Retest, Test, caution, reason
+from ..stats.difference import LABELLED
 from .shapes import Card, CorrectedMean, CriterionCard, Sentence
 from .words import NO_VALUE, count, interval, number, percent, share
 
 MEANING = (
     "[low, high] is a 95 % interval for the unit that is named. A label is the mean of an item's raters (of choices the "
-    "majority). n counts what the number rests on, failed where the judge gave nothing, left out what could not be used."
+    "majority). n counts what the number rests on, failed where the judge gave nothing, left out what could not be used.",
+)
+WORTH = (
+    "Worth: so many labels without a judge would give an interval as narrow as the corrected one. More than there are: "
+    "the judge saves labels; fewer: it brings nothing here."
+)
+_MEANINGS = {
+    "exact": "equal answers: the share of an item's raters who gave what the judge gave, averaged over items",
+    "kappa": "quadratic kappa and Krippendorff alpha: 1 is perfect, 0 is chance; a miss counts by the square of its "
+    "distance from the label",
+    "gwet": "Gwet AC2: the same against each rater, steady where nearly all answers are one level",
+    "soft_pairwise": "soft pairwise accuracy: 1 where the judge is just as sure as people of which of two systems is better",
+}
+_PAIRS = (
+    "pairs ordered alike: of two items, how often judge and people put the same one first, or both none; with small gaps "
+    "as ties: the judge's scores that are closer than a gap found on other items count as equal"
 )
 
 _NAMES = {
@@ -24,7 +40,7 @@ _NAMES = {
     "kendall": "Kendall tau-b",
     "exact": "equal answers",
     "decided": "equal, both decided",
-    "kappa": "Cohen kappa",
+    "kappa": "quadratic kappa",
     "alpha": "Krippendorff alpha",
     "gwet": "Gwet AC2",
     "soft_pairwise": "soft pairwise accuracy",
@@ -39,7 +55,20 @@ def sections(card: Card) -> Iterator[Section]:
         yield from _criterion(name, one, is_only=len(card.criteria) == 1)
     if card.judges:
         yield _judges(card)
-    yield Section("How to read this", (MEANING, f"resampled: {card.resample}; seed {card.seed}"))
+    yield Section("How to read this", (*_meanings(card), f"resampled: {card.resample}; seed {card.seed}"))
+
+
+def _meanings(card: Card) -> Iterator[str]:
+    """What the words of this card mean, each where it occurs."""
+    yield from MEANING
+    labelled = [one for one in card.criteria.values() if one.n_labelled]
+    scored = [one for one in labelled if one.kind == "scores"]
+    shown = {name for one in scored for found in (one.item, one.system) for name in found}
+    yield from (told for name, told in _MEANINGS.items() if name in shown)
+    if any(one.pairwise is not None for one in scored):
+        yield _PAIRS
+    if labelled:
+        yield WORTH
 
 
 def _told(sentences: tuple[Sentence, ...]) -> Iterator[str]:
@@ -59,7 +88,7 @@ def _criterion(name: str, card: CriterionCard, is_only: bool) -> Iterator[Sectio
         everywhere = {} if card.pooled is None else {"(all systems)": card.pooled}
         yield _corrected("What is the score really?", {**card.corrected, **everywhere})
         if card.differences:
-            yield _corrected("Differences of systems", card.differences)
+            yield _corrected("Differences of systems", card.differences, "n")
         yield from _more(card)
     yield _by_itself(card)
 
@@ -132,16 +161,21 @@ def _p(test: Test) -> str:
 
 def _agreement(card: CriterionCard) -> Section:
     rows = [
-        _estimate_row((level, _NAMES[name]), estimate)
+        _estimate_row((level, _name(name, card)), estimate)
         for level, found in (("item", card.item), ("group", card.group), ("system", card.system))
         for name, estimate in found.items()
     ]
     if card.pairwise is not None:
         where = "group" if card.group["pearson"].unit.startswith("group") else "item"
         rows.append(_estimate_row((where, "pairs ordered alike"), card.pairwise.plain))
-        rows.append(_estimate_row((where, "… near ties as ties"), card.pairwise.held_out))
+        rows.append(_estimate_row((where, "… small gaps as ties"), card.pairwise.held_out))
     columns = ("level", "statistic", "value [95 %]", "n", "failed", "left out", "unit", "remark")
     return Section("Agreement with people", (), columns, tuple(rows), 3)
+
+
+def _name(statistic: str, card: CriterionCard) -> str:
+    """Choices have no distances: their kappa is the plain one."""
+    return "Cohen kappa" if statistic == "kappa" and card.kind == "choices" else _NAMES[statistic]
 
 
 def _people(card: CriterionCard) -> Iterator[Section]:
@@ -151,7 +185,12 @@ def _people(card: CriterionCard) -> Iterator[Section]:
         rows = [_estimate_row(("a rater with the others",), top)]
         rows.append(_estimate_row(("the judge with the same",), top.judge))
         rows.append(_estimate_row(("judge / rater",), top.share))
-        yield Section("People among themselves", (), columns, tuple(rows), 3)
+        how = (
+            "Spearman: each rater in turn is left out and held against the mean of the others; so is the judge."
+            if card.kind == "scores"
+            else "How often two raters choose alike, and the judge and a rater."
+        )
+        yield Section("People among themselves", (how,), columns, tuple(rows), 3)
     test = card.alt_test
     if test is None:
         return
@@ -180,9 +219,9 @@ def _estimate_row(names: tuple[str, ...], found: Estimate) -> tuple[str, ...]:
     )
 
 
-def _corrected(title: str, means: Mapping[str, CorrectedMean]) -> Section:
+def _corrected(title: str, means: Mapping[str, CorrectedMean], count_of: str = "labels") -> Section:
     """Each mean three ways, and how many labels without a judge would have known it as well."""
-    columns = ("system", "corrected [95 %]", "judge alone", "labels alone", "judge - people", "labels", "failed",
+    columns = ("system", "corrected [95 %]", "judge alone", "labels alone", "judge - people", count_of, "failed",
                "worth", "unit", "remark")  # fmt: skip
     rows = tuple(
         (
@@ -193,14 +232,23 @@ def _corrected(title: str, means: Mapping[str, CorrectedMean]) -> Section:
             interval(mean.bias),
             str(mean.n),
             str(mean.n_failed),
-            NO_VALUE if mean.effective_labels is None else f"{mean.effective_labels:.0f} labels",
+            _worth(mean),
             mean.unit or NO_VALUE,
             reason(mean),
         )
         for name, mean in means.items()
     )
     lines = () if rows else ("No judged item has a label.",)
+    if any(mean.unit == LABELLED for mean in means.values()):
+        lines = ("A labelled input counts once, whether it has labels of both systems or of one.",)
     return Section(title, lines, columns if rows else (), rows, 3)
+
+
+def _worth(mean: CorrectedMean) -> str:
+    if mean.effective_labels is None:
+        return NO_VALUE
+    noun, nouns = ("input", "inputs") if mean.unit == LABELLED else ("label", "labels")
+    return count(round(mean.effective_labels), noun, nouns)
 
 
 def _by_itself(card: CriterionCard) -> Section:

@@ -7,6 +7,8 @@ the package. The recording is played where the model cannot be had, and everythi
 from __future__ import annotations
 
 import os
+import shlex
+import shutil
 import signal
 import sys
 from collections.abc import Sequence
@@ -71,8 +73,8 @@ def demo_command(
     else:
         _print(figures)
         print_text(f"\nThe report is in {path}, the run {name} in {store}. Look further:")
-        print_text(f"  adjudge view --store {store}")
-        print_text(f"  adjudge runs show {name} --store {store}")
+        print_text(f"  {_executable()} view --store {store}")
+        print_text(f"  {_executable()} runs show {name} --store {store}")
     raise typer.Exit(0 if figures.n_scores > figures.n_failed else 4)
 
 
@@ -85,6 +87,15 @@ _GOES_ON = (
     "Going on with likelihoods that were recorded with this model before: the figures below are a recording's.\n"
     "To see the model itself at work, mend that and give the command again."
 )
+
+
+def _executable() -> str:
+    """How to call this program again: by its path where its name is not found."""
+    if shutil.which("adjudge") is not None:
+        return "adjudge"
+    places = Path(sys.argv[0]).absolute(), Path(sys.executable).with_name("adjudge")
+    found = [place for place in places if place.stem == "adjudge" and place.is_file()]
+    return shlex.quote(str(found[0])) if found else "adjudge"
 
 
 def data_folder() -> Path:
@@ -198,6 +209,8 @@ def _print_faults(figures: Figures) -> None:
 
 
 def _print_labels(figures: Figures) -> None:
+    from ..stats import reason
+
     print_text(
         "\nSpearman with labels that are true by construction; no person rated anything [95 %, by text]"
     )
@@ -213,6 +226,9 @@ def _print_labels(figures: Figures) -> None:
         for criterion, found in figures.labels.items()
     ]
     _table(("criterion", "likelihood", "copied bigrams", "length", "n", "failed"), rows)
+    for why in dict.fromkeys(reason(one) for found in figures.labels.values() for one in found.values()):
+        if why:
+            print_text(f"[–] or –: {why}.")
     print_text(
         "The last two columns of figures cost nothing: where they do as well, the model has shown nothing."
     )

@@ -11,12 +11,13 @@ from pathlib import Path
 from statistics import median
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from ..data import read_labels
 from ..records import Estimate, Label, Result
 from ..report import Cell, summary_of
-from ..stats import correlate, wilson
+from ..stats import caution, correlate, wilson
+from ..stats.undefined import without_interval
 from ..store import RunRow, Store
 
 FAULTS = {
@@ -30,6 +31,10 @@ FAULTS = {
 
 INTACT = "faithful"
 """The system whose responses have no fault."""
+
+TOO_NARROW = 0.01
+"""Of a correlation over too few texts: an interval narrower than this is not given."""
+TOO_ALIKE = "the few texts say almost the same, so resampling them gives a width near 0"
 
 Measure = Literal["likelihood", "length", "copied_bigrams"]
 MEASURES: tuple[Measure, ...] = ("likelihood", "length", "copied_bigrams")
@@ -133,7 +138,7 @@ def _correlation(
 ) -> Estimate:
     judged = [items[label.item] for label in labels]
     values = [measured(item) for item in judged]
-    return correlate(
+    found = correlate(
         [float("nan") if value is None else value for value in values],
         [float(label.value) for label in labels],
         "spearman",
@@ -141,6 +146,18 @@ def _correlation(
         groups=[item.source for item in judged],
         n_failed=sum(value is None for value in values),
     )
+    return _unless_too_alike(found)
+
+
+def _unless_too_alike(found: Estimate) -> Estimate:
+    """Without an interval where a handful of texts, made after one pattern, say almost the same.
+
+    Resampling them then gives a width near 0, which would claim a certainty that five texts cannot give.
+    """
+    if not caution(found) or found.low is None or found.high is None or found.high - found.low >= TOO_NARROW:
+        return found
+    method = without_interval(found.method.partition(", bootstrap")[0], TOO_ALIKE)
+    return structs.replace(found, low=None, high=None, method=method)
 
 
 def _ahead(items: dict[str, _Item], system: str, criterion: str) -> dict[Measure, Estimate]:

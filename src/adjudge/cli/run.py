@@ -129,7 +129,7 @@ def _need(protocols: list[str], models: list[str], criterion: str) -> None:
         )
     if not models:
         raise DataError(
-            "a run needs a model to judge with: -m MODEL, for example -m openai:gpt-4.1-mini or -m local; "
+            "a run needs a model to judge with: -m MODEL, such as -m openai:NAME or -m local; "
             "adjudge models list has the forms."
         )
 

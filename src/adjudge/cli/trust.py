@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 import sys
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, cast, get_args
@@ -61,6 +62,10 @@ def trust_command(
         )
     if resample not in get_args(Resample):
         raise DataError(f"--resample {resample}: choose inputs, systems or both.")
+    if plan is not None and not (math.isfinite(plan) and plan > 0):
+        raise DataError(
+            f"--plan {plan:g}: a width is a number above 0, in the unit of the scale: --plan 0.5."
+        )
     if versus is not None and run is None:
         raise DataError(
             "--versus compares two runs. Give a run in place of --scores; one file of scores may hold several models."

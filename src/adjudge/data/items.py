@@ -69,7 +69,7 @@ class ItemFile:
         if repeated := ids.repeated():
             n_good -= self._name_repeated(repeated, problems, skip_bad)
         self._check_whole(n_good, unseen, problems)
-        if problems.of_file or (problems and not skip_bad):
+        if problems.of_file or not n_good or (problems and not skip_bad):
             raise problems.error()
         self._bad, self._bad_places = problems.texts(), problems.places()
         return n_good
@@ -168,13 +168,14 @@ class ItemFile:
     def _check_whole(self, n_good: int, unseen: _UnseenFields, problems: Problems) -> None:
         if not n_good and not problems:
             problems.add(0, "no items. Give at least one, or check that this is the right file.")
-        elif not n_good:
-            problems.add(
-                0, "no line can be used. Correct the lines below, or check that this is the right file."
+            return
+        if not n_good:
+            problems.remark = (
+                f"No {self._table.unit} can be used. Correct them, or check that this is the right file."
             )
-        else:
-            for text in unseen.problems():
-                problems.add(0, text)
+        # A renaming that finds no field may be why every line lacks an input.
+        for text in unseen.problems():
+            problems.add(0, text)
 
     def _refuse_new(self, place: int, text: str) -> None:
         """A line that is bad and not known to be: the file was not checked, or has changed."""
@@ -218,6 +219,9 @@ class _UnseenFields:
                 del self._unseen[field]
 
     def problems(self) -> Iterator[str]:
+        if not self._seen:
+            # No row could be read: what fields there are is not known.
+            return
         for field, name in self._unseen.items():
             near = difflib.get_close_matches(field, self._seen, n=1)
             fields = ", ".join(sorted(self._seen - set(RESERVED))[:20])

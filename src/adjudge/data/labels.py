@@ -97,6 +97,9 @@ def read_scores(path: str | Path) -> tuple[Result, ...]:
     return tuple(results)
 
 
+_NAMED = 20
+"""Columns of a file that a message names."""
+
 _LOOKED_AT = 200
 """Rows after which a column that was empty in all of them counts as missing."""
 
@@ -111,10 +114,8 @@ def _rows(table: Table, problems: Problems, needed: Sequence[str]) -> Iterator[t
         first = list(islice(rows, _LOOKED_AT))
         columns = dict.fromkeys(key for _, row in first for key in row)
         missing = [name for name in needed if name not in columns and name != "value" and first]
-        for name in missing:
-            near = difflib.get_close_matches(name, columns, 1)
-            hint = f"Rename '{near[0]}', if that is it." if near else f"The columns are {', '.join(columns)}."
-            problems.add(0, f"column '{name}' is missing. {hint}")
+        if missing:
+            problems.add(0, _missing_text(missing, list(columns), needed))
         if not missing:
             yield from first
             yield from rows
@@ -122,6 +123,17 @@ def _rows(table: Table, problems: Problems, needed: Sequence[str]) -> Iterator[t
         if not problems:
             raise
         problems.add(0, broken.problem)
+
+
+def _missing_text(missing: Sequence[str], columns: Sequence[str], needed: Sequence[str]) -> str:
+    """What is missing, what there is instead, and what looks like the same under another name."""
+    named = " and ".join(f"'{name}'" for name in missing)
+    is_are = f"column {named} is" if len(missing) == 1 else f"columns {named} are"
+    unused = [name for name in columns if name not in needed]
+    near = {name: found[0] for name in missing if (found := difflib.get_close_matches(name, unused, 1))}
+    hints = [f"Rename '{found}' to '{name}', if that is it." for name, found in near.items()]
+    there = ", ".join(columns[:_NAMED]) + (", …" if len(columns) > _NAMED else "")
+    return " ".join([f"{is_are} missing; found: {there}; needed: {', '.join(needed)}.", *hints])
 
 
 def _label(row: Row, place: int, problems: Problems) -> Label | None:

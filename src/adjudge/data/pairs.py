@@ -15,9 +15,10 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from ..errors import DataError, listed
+from ..errors import DataError
 from ..records import FieldValue, Item, Message
 from .items import ItemFile
+from .tables import Problems, Table
 
 Design = Literal["all", "ring", "random"]
 By = Literal["id", "group"]
@@ -111,37 +112,47 @@ def read_outputs(
 ) -> dict[str, dict[str, Item]]:
     """All outputs by what joins them and by system; every problem of every file at once."""
     found: dict[str, dict[str, Item]] = defaultdict(dict)
-    problems: list[str] = []
+    errors: list[str] = []
     for path in paths:
         file = ItemFile(path)
         file.check()
+        problems = Problems(Table(path))
         stem = _stem(Path(path))
         for item in file:
-            where = f"{path} line {item.line}"
             system = item.system if item.system != "all" else stem
             key = item.id if by == "id" else item.group
-            if item.system_a is not None or item.system_b is not None:
-                problems.append(f"{where}: this is a pair already. Give files of single outputs.")
-            elif key is None:
-                problems.append(
-                    f"{where}: it has no group to be joined by. Add one, or join by id (--by id)."
-                )
-            elif field not in item.fields:
-                fields = ", ".join(sorted(item.fields)) or "none"
-                problems.append(
-                    f"{where}: there is no field '{field}'. Say which one holds the output with --field; there are: {fields}."
-                )
-            elif system in found[key]:
-                problems.append(
-                    f"{where}: {by} '{key}' of system '{system}' is there already ({'line' if by == 'id' else 'item'} "
-                    f"{found[key][system].line if by == 'id' else found[key][system].id}). Give each output an id of its own, and each "
-                    "system a name of its own in the field 'system'."
-                )
-            else:
+            if problem := _problem(item, system, key, field, by, found):
+                problems.add(item.line or 0, problem)
+            elif key is not None:
                 found[key][system] = item
-    if problems:
-        raise DataError(listed("outputs", problems))
+        if problems:
+            errors.append(str(problems.error()))
+    if errors:
+        raise DataError("\n".join(errors))
     return {key: own for key, own in found.items() if own}
+
+
+def _problem(
+    item: Item, system: str, key: str | None, field: str, by: By, found: dict[str, dict[str, Item]]
+) -> str:
+    """Why an output cannot be paired, or nothing."""
+    if item.system_a is not None or item.system_b is not None:
+        return "this is a pair already. Give files of single outputs."
+    if key is None:
+        return "it has no group to be joined by. Add one, or join by id (--by id)."
+    if field not in item.fields:
+        fields = ", ".join(sorted(item.fields)) or "none"
+        return (
+            f"there is no field '{field}'. Say which one holds the output with --field; there are: {fields}."
+        )
+    if system not in found[key]:
+        return ""
+    other = found[key][system]
+    where = f"line {other.line}" if by == "id" else f"item {other.id}"
+    return (
+        f"{by} '{key}' of system '{system}' is there already ({where}). Give each output an id of its own, and each "
+        "system a name of its own in the field 'system'."
+    )
 
 
 def _stem(path: Path) -> str:

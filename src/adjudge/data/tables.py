@@ -72,6 +72,8 @@ class Problems:
         self._table = table
         self._found: list[tuple[int, str]] = []
         self._texts: dict[str, str] = {}
+        self.remark = ""
+        """what to say of them all, after them; no problem of its own"""
 
     def add(self, place: int, text: str) -> None:
         """A problem of the row at `place`; 0 for one of the file as a whole."""
@@ -108,4 +110,5 @@ class Problems:
 
     def error(self) -> DataError:
         """All of them as one error."""
-        return DataError(listed(str(self._table.path), self.texts()))
+        told = listed(str(self._table.path), self.texts())
+        return DataError(f"{told}\n{self.remark}" if self.remark else told)

@@ -92,6 +92,7 @@ def _check(folder: Path, reader: _Reader) -> list[Finding]:
     if read.protocol is None:
         return findings
     findings += _accept_findings(folder, read.protocol)
+    findings += _endless_findings(folder, read.protocol)
     prompt = Prompt(read.protocol)
     suspicions = list(suspicions_of(prompt))
     if unlike := reader.unlike(folder):
@@ -109,6 +110,21 @@ def _finding(folder: Path, prompt: Prompt, name: str, suspicion: Suspicion) -> F
     else:
         file, line = prompt.place(suspicion.start)
     return Finding(str(folder / file), line, name, suspicion.message, suspicion.todo, "suspicion")
+
+
+def _endless_findings(folder: Path, protocol: Protocol) -> Iterator[Finding]:
+    """A score that a judge writes, on a scale without any end: whatever number a reply holds would be read as one.
+
+    A likelihood has no ends by nature. The protocol loads all the same, so that a draft can be looked at.
+    """
+    if protocol.answer.reader == "likelihood":
+        return
+    line = _line_in_settings(folder, "scale")
+    for name, scale in protocol.criteria.items():
+        if scale is not None and scale.low is None and scale.high is None:
+            message = f"criterion '{name}' has a scale without low and high, so any number in a reply counts as a score."
+            todo = "Write both ends as the prompt names them; a count has low = 0 alone."
+            yield Finding(str(folder / "protocol.toml"), line, "scale-without-ends", message, todo)
 
 
 def _accept_findings(folder: Path, protocol: Protocol) -> Iterator[Finding]:

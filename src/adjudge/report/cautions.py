@@ -61,10 +61,12 @@ def cautions(summary: Summary, spreads: Spreads, facts: RunFacts) -> tuple[Cauti
 def _incomplete(summary: Summary, n_reasks_failed: int) -> Iterator[Caution]:
     """What is not in the numbers because it was never judged."""
     if summary.n_planned is not None and summary.n_items < summary.n_planned:
-        yield Caution(
-            "incomplete",
-            f"Only {summary.n_items} of {summary.n_planned} items are judged: the run was stopped. Give its command again to go on.",
+        why = (
+            "the run is still going on."
+            if summary.status == "running"
+            else "the run was stopped. Give its command again to go on."
         )
+        yield Caution("incomplete", f"Only {summary.n_items} of {summary.n_planned} items are judged: {why}")
     if summary.n_left_out:
         lines = (
             "1 bad line of the items' file was"

@@ -57,6 +57,8 @@ def ppi_mean(
     `clusters` says which items share a group; `probabilities` with which chance an item was drawn to
     be labelled, where that differs between items. `limits` are the ends of the scale.
     """
+    import numpy as np
+
     same_length(labels, scores, clusters, probabilities)
     y, f = floats(labels), floats(scores)
     n_failed = _n_missing(f)
@@ -77,7 +79,7 @@ def ppi_mean(
     groups, n_groups = (None, 0) if clusters is None else codes(clusters)
     drawn = None if probabilities is None else floats(probabilities)
     # The labels alone are a judge who says nothing: one arithmetic for both, or the two could not be compared.
-    found, plain = fit(y, f, groups, drawn), fit(y, y * 0, groups, drawn)
+    found, plain = fit(y, f, groups, drawn), fit(y, np.zeros(len(y)), groups, drawn)
     if found is None or plain is None:
         why = "the values are too large, or the labels lie in too few groups"
         return alone(undefined(why, n=n, n_failed=n_failed, unit="label"))

@@ -23,6 +23,9 @@ N_RESAMPLES = 2000
 FEW_SYSTEMS = 8
 FEW_INPUTS = 10
 
+SAME = "all resamples give the same value"
+"""Why there is no interval where nothing varies: a judge that is always right, for instance."""
+
 _BLOCK = 1 << 16
 """Numbers in one block: half a megabyte, which stays near the processor."""
 _LEAST = 8
@@ -94,7 +97,7 @@ def interval_or_why(
     if low is None or high is None:
         return None, None, "no resample has a value", []
     if math.isclose(low, high, rel_tol=1e-12, abs_tol=1e-12):
-        return None, None, "all resamples give the same value", []
+        return None, None, SAME, []
     is_much = n_undefined > len(values) / 20
     cautions = [f"{n_undefined} of {len(values)} resamples had no value"] if is_much else []
     return low, high, "", cautions

@@ -31,12 +31,14 @@ _AFTER = r"(?![0-9A-Za-z_]|\.[0-9])"
 _NOT_A_SCALE = (
     r"(?! ?(?:sentence|paragraph|word|step|bullet|line|token|minute|item|example|句|段|字|문장|단계))"
 )
+# What a level stands for is often said beside it: "from 0 (icy) to 3 (warm)", "1 = poor to 5 = excellent".
+_GLOSS = r"(?: ?[(（][^()（）\n0-9]{1,60}[)）],?| ?= ?[^\W\d][^\W\d ]{0,20}(?: [^\W\d ]{1,20}){0,2}?,?)?"
 _RANGES = (
     re.compile(
-        rf"{_BEFORE}{_NUMBER} ?(?:점|分)? ?(?:-|–|—|~|～|〜|to|through|到|至|부터|에서) ?{_NUMBER}{_AFTER}{_NOT_A_SCALE}",
+        rf"{_BEFORE}{_NUMBER} ?(?:점|分)?{_GLOSS} ?(?:-|–|—|~|～|〜|to|through|到|至|부터|에서) ?{_NUMBER}{_AFTER}{_NOT_A_SCALE}",
         re.IGNORECASE,
     ),
-    re.compile(rf"\bbetween {_NUMBER} and {_NUMBER}{_AFTER}{_NOT_A_SCALE}", re.IGNORECASE),
+    re.compile(rf"\bbetween {_NUMBER}{_GLOSS} and {_NUMBER}{_AFTER}{_NOT_A_SCALE}", re.IGNORECASE),
 )
 _SCALE_WORDS = re.compile(r"scor|rat(?:e|ing)|scale|grade|points?|分|점|評価", re.IGNORECASE)
 _CONFIDENCE = re.compile(r"confiden|certain|置信|확신|신뢰도", re.IGNORECASE)
@@ -90,13 +92,20 @@ _DOWN = re.compile(
 def guess_best(text: str, low: float, high: float) -> tuple[float, str] | None:
     """The good end where the words name it and nothing in them contradicts, with those words."""
     text = text[:LOOKED_AT]
-    up = _UP.search(text) or _level(text, high, _GOOD) or _level(text, low, _BAD)
-    down = _DOWN.search(text) or _level(text, low, _GOOD) or _level(text, high, _BAD)
+    up = _UP.search(text) or _praised(text, high) or _level(text, low, _BAD)
+    down = _DOWN.search(text) or _praised(text, low) or _level(text, high, _BAD)
     if up and not down:
         return high, up[0]
     if down and not up:
         return low, down[0]
     return None
+
+
+def _praised(text: str, level: float) -> re.Match[str] | None:
+    """A level that is called good, before its number or behind it: "3 is best", "the best score is 3"."""
+    number = re.escape(f"{level:g}")
+    before = rf"\b(?:best|perfect) (?:possible )?(?:(?:score|rating|grade|mark|value|level)s? )?(?:is|=|:) ?(?:an? )?{number}{_AFTER}"
+    return _level(text, level, _GOOD) or re.search(before, text, re.IGNORECASE)
 
 
 def _level(text: str, level: float, words: str) -> re.Match[str] | None:
