@@ -96,6 +96,37 @@ def test_problems_of_the_loader_are_findings(tmp_path: Path) -> None:
     assert {finding.kind for finding in found} == {"problem"}
 
 
+ENDLESS = """
+[[criteria]]
+name = "charm"
+
+[criteria.scale]
+best = "high"
+"""
+
+
+def test_a_prompted_score_without_any_end_is_a_problem_at_its_line(tmp_path: Path) -> None:
+    settings = SETTINGS.replace("\n[answer]", f"{ENDLESS}\n[answer]")
+    [finding] = check_protocols([folder(tmp_path / "own", settings=settings)])
+    assert (finding.name, finding.kind, finding.line) == ("scale-without-ends", "problem", 14)
+    assert "'charm'" in finding.message
+
+
+@pytest.mark.parametrize(
+    ("scale", "reader"),
+    [
+        ('{ low = 0, best = 0 }', 'reader = "free"'),
+        ('{ best = "high" }', 'reader = "likelihood"\ntarget = "response"'),
+    ],
+)
+def test_a_count_and_a_likelihood_need_not_have_two_ends(tmp_path: Path, scale: str, reader: str) -> None:
+    settings = SETTINGS.replace("{ low = 1, high = 5, step = 1, best = 5 }", scale)
+    settings = settings.replace('reader = "tag"\ntag = "score"', reader)
+    found = check_protocols([folder(tmp_path / "own", settings=settings, user="Count.\n{{response}}\n")])
+    assert "scale-without-ends" not in [finding.name for finding in found]
+    assert not [finding for finding in found if finding.kind == "problem"]
+
+
 def test_a_folder_of_folders_is_checked_whole(tmp_path: Path) -> None:
     folder(tmp_path / "family" / "one", user=COPIED)
     folder(tmp_path / "family" / "deep" / "two", user=COPIED)

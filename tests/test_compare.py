@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from msgspec import structs
 from scipy import stats
 from sklearn.metrics import cohen_kappa_score
 
 import adjudge
-from adjudge.contrast import Comparison, CriterionContrast
+from adjudge.contrast import Comparison, CriterionContrast, Side, contrast
 from adjudge.contrast.scaling import inferred
+from adjudge.contrast.sides import Replies, replies_of
 from adjudge.errors import DataError
-from adjudge.records import Choice, Result, Scale
+from adjudge.records import Choice, Item, Judgment, Result, Scale, Score
 from adjudge.stats import detectable, paired_difference, units_needed
+from adjudge.store import Judged, Slot
 
 FIVE = Scale(1.0, 5.0, 5.0, 1.0)
 
@@ -308,6 +312,44 @@ def test_ids_that_several_systems_share_are_joined_by_system_too() -> None:
     assert {name: found.difference.value for name, found in one.systems.items()} == {"x": 0.5, "y": 0.5}
 
 
+def told_of(judged: Sequence[Judged], run: int = 1) -> Replies:
+    store: Any = SimpleNamespace(path="adjudge.db", judgments=lambda _: iter(judged))
+    row: Any = SimpleNamespace(id=run)
+    return replies_of(store, row)
+
+
+def test_the_same_calls_with_other_replies_are_not_the_same() -> None:
+    item, slot = Item(id="q", fields={}), Slot("p@1", ("clarity",), "m", "ab", 0, "generate")
+    kind = Judgment((Score("clarity", "ok", value=4.0),), "key", explanation="Kind.")
+    enough = structs.replace(kind, explanation="Kind enough.")
+    one = Judged(item, 0, 0, slot, "key", None, None, kind)
+    assert told_of([one]) == told_of([structs.replace(one, seq=7, slot=3)], run=2) != {}
+    assert told_of([one]) != told_of([structs.replace(one, judgment=enough)])
+    assert told_of([one]) != told_of([structs.replace(one, call="another")])
+    # A second question has no judgment of its own; a call without a reply is the same as itself alone.
+    again = structs.replace(one, slot=1, about=structs.replace(slot, kind="reask"), judgment=None)
+    assert told_of([one, again]) == told_of([again, one], run=2)
+    missing = structs.replace(one, judgment=None)
+    assert told_of([missing]) == told_of([missing])
+    assert told_of([missing]) != told_of([missing], run=2)
+
+
+def test_only_where_every_item_is_the_same_nothing_can_differ() -> None:
+    rows = scored([3.0, 4.0, None, 4.0])
+    same = {(f"i{k}", "p@1"): {"m": k} for k in range(4)}
+    sides = [Side(name, tuple(rows), {"clarity": FIVE}, replies=same) for name in ("old", "new")]
+    found = only(contrast(*sides)).systems["all"]
+    assert (found.n_same, found.is_same, found.difference.value, found.difference.low) == (4, True, 0.0, None)
+    for other in ({**same, ("i1", "p@1"): {"m": 99}}, dict(list(same.items())[1:]), {}):
+        found = only(contrast(sides[0], structs.replace(sides[1], replies=other))).systems["all"]
+        assert not found.is_same
+        assert (found.difference.value, found.bounds is None) == (0, False)
+        assert (found.difference.low or 0) < -1
+    # Of a panel only the judge that is compared counts.
+    panel = structs.replace(sides[1], replies={key: {**own, "n": 7} for key, own in same.items()})
+    assert only(contrast(sides[0], panel)).systems["all"].is_same
+
+
 def test_an_interval_without_0_beside_a_corrected_p_is_explained() -> None:
     first = [3.0] * 12
     second = [3.0, 4.0, 4.0, 3.0, 4.0, 4.0, 3.0, 5.0, 3.0, 4.0, 3.0, 3.0]
@@ -327,8 +369,7 @@ def test_an_interval_without_0_beside_a_corrected_p_is_explained() -> None:
         in one.sentences[0]
     )
     alone = only(compared(rows[0], more[0]))
-    assert "3.00" not in alone.sentences[0]
-    assert "0.67 points higher" in alone.sentences[0]
+    assert "new is 0.58 points higher" in alone.sentences[0]
 
 
 def test_choices_with_ties_are_tested_by_the_shares_that_are_shown() -> None:

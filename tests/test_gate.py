@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from adjudge.errors import DataError
-from adjudge.gate.decide import decided, more_games, more_needed
+from adjudge.gate.decide import decided, more_needed
 from adjudge.gate.rules import Allowed, make_rules
 from adjudge.records import Estimate, Label
-from adjudge.stats import clustered_share, mean_interval
+from adjudge.stats import mean_interval
 from adjudge.store import open_store
 from judged import cycle, judged_run
-from running import EXAMPLES, Outcome, adjudge, write_rows
+from running import Outcome, adjudge, write_rows
 
 Gated = Callable[..., Outcome]
 
@@ -109,21 +109,6 @@ def test_equal_scores_of_other_texts_still_need_enough_items(tmp_path: Path, gat
     assert (done.code, check["outcome"], check["estimate"]["value"]) == (3, "open", 0)
     assert check["estimate"]["low"] < -0.3
     assert gate("next", "--max-drop", "tact=3", "--baseline", "main").code == 0
-
-
-def test_equal_scores_from_other_replies_are_not_the_same_replies(tmp_path: Path, gate: Gated) -> None:
-    for name, feedback in (("main", "Kind."), ("next", "Kind enough.")):
-        rows = [{"item": f"q{k}", "text": f"{feedback} [RESULT] 4"} for k in range(10)]
-        (tmp_path / name).mkdir()
-        write_rows(tmp_path / name / "one.jsonl", rows)
-        judged_run(
-            tmp_path / name, name, {"x": cycle([4], 10)}, model=f"replay:{tmp_path / name / 'one.jsonl'}"
-        )
-    done = adjudge(
-        "gate", "next", "--store", tmp_path / "next" / "adjudge.db", "--max-drop", "tact=0.3", "--baseline", "main",
-        "--baseline-store", tmp_path / "main" / "adjudge.db",
-    )  # fmt: skip
-    assert done.code == 3
 
 
 def test_a_threshold_below_what_can_be_seen_is_warned_about(tmp_path: Path, gate: Gated) -> None:
@@ -417,88 +402,6 @@ def test_a_system_that_the_baseline_lacks_is_open(tmp_path: Path, gate: Gated) -
     }
     assert outcomes == {"x": "good", "z": "open"}
     assert done.code == 3
-
-
-def test_a_win_rate_is_the_one_that_a_ranking_prints(tmp_path: Path, gate: Gated) -> None:
-    import adjudge as package
-
-    pairs = [("new", "old"), ("new", "other"), ("old", "other")]
-    items = [
-        {"id": f"p{k}-{a}-{b}", "group": f"g{k}", "system_a": a, "system_b": b, "instruction": f"q{k}"}
-        | {"response_a": f"{a} {k}", "response_b": f"{b} {k}"}
-        for k in range(12)
-        for a, b in pairs
-    ]
-    # Every third prompt is a tie in all its pairs: the two orders name different winners.
-    replies = [
-        {"item": item["id"], "order": order, "text": f"[RESULT] {'A' if (order == 'ab') != (n % 5 == 4) or n // 3 % 3 == 0 else 'B'}"}
-        for n, item in enumerate(items)
-        for order in ("ab", "ba")
-    ]  # fmt: skip
-    file = write_rows(tmp_path / "r.jsonl", replies)
-    package.run(
-        items, "prometheus/pairwise", f"replay:{file}", rubric=EXAMPLES / "tact.toml", run="pairs", store=tmp_path / "adjudge.db"
-    )  # fmt: skip
-    ranked = adjudge("rank", "pairs", "--store", tmp_path / "adjudge.db", "--json").json
-    expected = {one["system"]: one["win_rate"] for one in ranked["systems"]}
-    done = gate(
-        "pairs", "--min", "tact=50%", *(flag for name in expected for flag in ("--system", name)), "--json"
-    )
-    checks = [check for check in done.json["checks"] if check["rule"] == "min"]
-    assert {check["system"] for check in checks} == {"new", "old", "other"}
-    for check in checks:
-        for key in ("value", "low", "high", "n", "n_failed"):
-            assert check["estimate"][key] == expected[check["system"]][key]
-        assert "asked for at least 50 %" in check["text"]
-    assert any(0 < one["value"] < 1 and one["n"] == 24 for one in expected.values())
-
-
-def test_as_many_more_groups_as_are_asked_for_decide_a_win_rate() -> None:
-    # 12 wins and 6 losses, a group each: Wilson's interval holds one half.
-    shares = [1.0] * 12 + [0.0] * 6
-    found = clustered_share(shares, list(range(18)))
-    needed = more_games(found, list(range(18)), 0.5)
-    assert needed.n is not None
-    more = shares * round((18 + needed.n) / 18)
-    assert decided(clustered_share(more, list(range(len(more)))), 0.5, 1) == "good"
-    assert more_games(clustered_share([1.0, 0.0] * 9), None, 0.5).n is None
-    assert more_games(clustered_share([]), None, 0.5).n is None
-
-
-def test_a_win_rate_is_gated_for_the_system_that_is_named(tmp_path: Path, gate: Gated) -> None:
-    import adjudge as package
-
-    items = [
-        {
-            "id": f"p{k}",
-            "system_a": "old",
-            "system_b": "new",
-            "instruction": "q",
-            "response_a": "x",
-            "response_b": "y",
-        }
-        for k in range(20)
-    ]
-    replies = [
-        {"item": f"p{k}", "order": order, "text": f"[RESULT] {'B' if order == 'ab' else 'A'}"}
-        for k in range(20)
-        for order in ("ab", "ba")
-    ]
-    file = write_rows(tmp_path / "r.jsonl", replies)
-    package.run(
-        items,
-        "prometheus/pairwise",
-        f"replay:{file}",
-        rubric=EXAMPLES / "tact.toml",
-        run="pairs",
-        store=tmp_path / "adjudge.db",
-    )
-    asked = gate("pairs", "--min", "tact=50%")
-    assert asked.code == 2
-    assert "--system NAME" in asked.err
-    assert gate("pairs", "--min", "tact=50%", "--system", "new").code == 0
-    assert gate("pairs", "--min", "tact=50%", "--system", "old").code == 1
-    assert gate("pairs", "--max-drop", "tact=0.1", "--baseline", "pairs", "--system", "new").code == 2
 
 
 def test_several_judges_are_gated_by_their_mean(tmp_path: Path, gate: Gated) -> None:

@@ -109,6 +109,19 @@ def test_junit_survives_hostile_names() -> None:
     assert "\x1b" not in text
 
 
+def test_a_threshold_that_is_a_share_is_written_in_per_cent(tmp_path: Path, gate: Gated) -> None:
+    judged_run(tmp_path, "run", {"x": cycle([4, 5], 30)})
+    file = tmp_path / "gate.xml"
+    for asked, name in (
+        ("20%", "max-failed tact 20 % [x]"),
+        ("100%", "max-failed tact 100 % [x]"),
+        ("3", "max-failed tact 3 [x]"),
+    ):
+        assert gate("run", "--max-failed", asked, "--min", "tact=4", "--junit", file).code == 0
+        names = {one.attrib["name"] for one in ET.parse(file).getroot().iter("testcase")}
+        assert names == {"min tact 4 [x]", name}
+
+
 def test_a_step_summary_is_appended_where_github_asks_for_one(tmp_path: Path, gate: Gated) -> None:
     judged_run(tmp_path, "run", {"x": cycle([4, 5], 30)})
     summary = tmp_path / "summary.md"

@@ -274,6 +274,12 @@ def test_each_guessed_line_is_marked_and_facts_are_not(tmp_path: Path) -> None:
         ("Rate from 1 to 5, 5 being not perfect but good enough.", Scale(1, 5, "unknown")),
         ("In 1-3 sentences, following steps 1-2, give a score, 0-7.", Scale(0, 7, "unknown")),
         ("Give a score (1-5) and your confidence (0-1).", Scale(1, 5, "unknown")),
+        ("Rate the tone from 0 (icy) to 3 (warm). 3 is best.", Scale(0, 3, 3)),
+        ("Give a score between 1 (a mess) and 7 (spotless).", Scale(1, 7, "unknown")),
+        ("Rate it: 1 = very poor to 5 = excellent.", Scale(1, 5, 5)),
+        ("请打分，从1分（很差）到5分（优秀）。", Scale(1, 5, 5)),
+        ("Rate the noise from 0 (silent) to 4 (loud). The best score is 0.", Scale(0, 4, 0)),
+        ("Rate the tone from 0 (icy) to 3 (warm). 3 is not always best.", Scale(0, 3, "unknown")),
         ("Rate it as you like.", Scale(None, None, "unknown")),
     ],
 )

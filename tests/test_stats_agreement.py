@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from adjudge.stats import (
     alt_test,
@@ -18,10 +20,12 @@ from adjudge.stats import (
     cohen_kappa,
     exact_agreement,
     gwet,
+    halved,
     icc,
     krippendorff_alpha,
     nearest,
     noise_ceiling,
+    quadratic_kappa,
     reason,
     retest,
     tie_calibration,
@@ -359,3 +363,50 @@ def test_the_alternative_annotator_test_takes_choices() -> None:
     good = alt_test(rater(0.95), [list(row) for row in zip(*raters, strict=True)], "equal")
     bad = alt_test(rater(0.0), [list(row) for row in zip(*raters, strict=True)], "equal")
     assert (good.passes, bad.passes) == (True, False)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.integers(1, 5), st.integers(1, 5)), min_size=2, max_size=30), st.booleans())
+def test_quadratic_kappa_of_numbers_is_cohens_where_the_numbers_are_levels(
+    couples: list[tuple[int, int]], is_clustered: bool
+) -> None:
+    first, second = [float(one) for one, _ in couples], [float(other) for _, other in couples]
+    clusters = [place // 3 for place in range(len(couples))] if is_clustered else None
+    levels = cohen_kappa(first, second, FIVE, "quadratic", clusters)
+    numbers = quadratic_kappa(first, second, clusters)
+    assert numbers.method == levels.method
+    assert (numbers.n, numbers.unit) == (levels.n, levels.unit)
+    for one, other in ((numbers.value, levels.value), (numbers.low, levels.low), (numbers.high, levels.high)):
+        assert one == (None if other is None else pytest.approx(other, abs=1e-7))
+
+
+def test_quadratic_kappa_of_means_is_lins_concordance_correlation() -> None:
+    x, y = [1.5, 2.25, 3.0, 4.75, 4.0], [1.0, 2.5, 3.5, 4.5, 5.0]
+    covariance = np.cov(x, y, ddof=0)
+    apart = (np.mean(x) - np.mean(y)) ** 2
+    expected = 2 * covariance[0, 1] / (covariance[0, 0] + covariance[1, 1] + apart)
+    assert quadratic_kappa(x, y).value == pytest.approx(expected)
+
+
+def test_a_value_midway_between_two_levels_counts_for_both() -> None:
+    assert halved([1.2, 3.5, 9.0, None, math.nan], FIVE) == [(1, 1), (3, 4), (5, 5), None, None]
+    assert halved([0.1 + 0.2 - 0.05], [0.2, 0.3]) == [(0.2, 0.3)]
+    assert halved([1.0], []) == [None]
+
+
+def test_rows_of_one_item_count_as_one_in_gwets_coefficient() -> None:
+    rows = [[1.0, 2.0], [3.0, 3.0], [4.0, 5.0], [2.0, 2.0], [5.0, 3.0]]
+    thrice = [row for row in rows for _ in range(3)]
+    items = [place for place in range(5) for _ in range(3)]
+    once, again = gwet(rows, FIVE, "quadratic"), gwet(thrice, FIVE, "quadratic", items=items)
+    assert (again.n, again.unit, again.method) == (once.n, once.unit, once.method)
+    for one, other in ((again.value, once.value), (again.low, once.low), (again.high, once.high)):
+        assert one == pytest.approx(other)
+
+
+def test_alpha_of_a_thousand_different_values_takes_no_table_of_them() -> None:
+    rng = np.random.default_rng(1)
+    truth = rng.normal(size=20_000)
+    ratings = np.stack([truth, truth + rng.normal(size=20_000)], axis=1).tolist()
+    found = krippendorff_alpha(ratings, "interval", n_resamples=20)
+    assert found.value == pytest.approx(2 / 3, abs=0.02)

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from ..records import Estimate, Scale
 from ..stats import difference_of_shares, reason
+from ..stats.means import ALL_SAME
 from ..stats.resample import SAME
 from .shapes import (
     CorrectedMean,
@@ -98,6 +99,8 @@ def agreement_sentence(card: CriterionCard) -> Sentence:
     # Equal choices by chance are many; only kappa says whether there is more than chance.
     test = main if card.kind == "scores" else card.item["kappa"]
     is_perfect = _is_perfect(test)
+    if is_perfect and main.low is None:
+        numbers += ", without an interval because no item says otherwise"
     is_shown = is_perfect or (test.low is not None and test.low > 0)
     if test.low is None and main.n < FEW_ITEMS:
         text = f"Whether this judge agrees with people cannot be said from {count(main.n, noun)} ({numbers}): label more."
@@ -117,7 +120,8 @@ def agreement_sentence(card: CriterionCard) -> Sentence:
         text = f"{on} is not shown to agree with people: it does so {_against(top)} ({numbers}). Do not decide by it yet."
         return Sentence(text, source)
     if is_perfect:
-        return Sentence(f"{on} {_perfectly(card)}, {_against(top)} ({numbers}).", source)
+        text = f"{on} {_perfectly(card)}, and so agrees with them {_against(top)} ({numbers})."
+        return Sentence(text, source)
     return Sentence(f"{on} agrees with people {_against(top)} ({numbers}).", source)
 
 
@@ -128,9 +132,11 @@ def _is_perfect(test: Estimate) -> bool:
 
 
 def _perfectly(card: CriterionCard) -> str:
-    if card.kind == "choices":
-        return "chooses as people do on every one, so that there is nothing to make an interval from"
-    return "orders all of them just as people do, so that there is nothing to make an interval from"
+    return (
+        "chooses as people do on every one"
+        if card.kind == "choices"
+        else "orders all of them just as people do"
+    )
 
 
 def _held_against(card: CriterionCard) -> str:
@@ -217,16 +223,24 @@ def _kindness(bias: Estimate, scale: Scale | None) -> str:
         return f"whether the judge is too kind cannot be said: {why}"
     size = number(abs(bias.value))
     range_ = interval(bias)
+    if reason(bias) == ALL_SAME:
+        what = (
+            "just what people gave it" if bias.value == 0 else f"{size} points {_more(bias)} than people did"
+        )
+        return f"it gave every labelled item {what} (judge - people {number(bias.value)})"
     if bias.low is None or bias.high is None:
         return f"whether the judge is too kind cannot be said: {reason(bias)} (judge - people {number(bias.value)})"
     if bias.low <= 0 <= bias.high:
         return f"the judge is not shown to be too kind or too harsh (judge - people {range_})"
     best = None if scale is None else {scale.low: -1, scale.high: 1, "low": -1, "high": 1}.get(scale.best)
     if best is None:
-        word = "higher" if bias.value > 0 else "lower"
-        return f"it scores {size} points {word} than people (judge - people {range_})"
+        return f"it scores {size} points {'higher' if bias.value > 0 else 'lower'} than people (judge - people {range_})"
     word = "kind" if bias.value * best > 0 else "harsh"
     return f"it is {size} points too {word} (judge - people {range_})"
+
+
+def _more(bias: Estimate) -> str:
+    return "more" if (bias.value or 0.0) > 0 else "less"
 
 
 def failures_sentence(quality: Quality) -> Sentence:

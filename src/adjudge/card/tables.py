@@ -16,7 +16,7 @@ from .words import NO_VALUE, count, interval, number, percent, share
 
 MEANING = (
     "[low, high] is a 95 % interval for the unit that is named. A label is the mean of an item's raters (of choices the "
-    "majority). n counts what the number rests on, failed where the judge gave nothing, left out what could not be used.",
+    "majority). n counts what the number rests on, failed where the judge gave nothing, left out what could not be used."
 )
 WORTH = (
     "Worth: so many labels without a judge would give an interval as narrow as the corrected one. More than there are: "
@@ -60,7 +60,7 @@ def sections(card: Card) -> Iterator[Section]:
 
 def _meanings(card: Card) -> Iterator[str]:
     """What the words of this card mean, each where it occurs."""
-    yield from MEANING
+    yield MEANING
     labelled = [one for one in card.criteria.values() if one.n_labelled]
     scored = [one for one in labelled if one.kind == "scores"]
     shown = {name for one in scored for found in (one.item, one.system) for name in found}

@@ -15,11 +15,15 @@ _GAP = "  "
 _TALLEST = 4
 """Lines of one row, beyond which a list is easier to read."""
 
+_LONGEST_CELL = 40
+"""Columns of text, beyond which the last cell of a row is a remark."""
+
 _BOUND = "\N{NO-BREAK SPACE}"
 _TOGETHER = re.compile(
     r"\[[^\[\]\n]{0,60}\]"  # an interval, or the head of a column of them
     r"|(?<=[\d)]) (?=%)"
-    r"|(?<=[<>=≤≥±]) (?=[\d.])"
+    r"|(?<=[<>=≤≥±]) (?=[\d.-])"
+    r"|(?<=\w) (?=[<>=≤≥] [\d.-])"
     r"| ?(?<=[\d %])/ ?(?=[\d ])"
 )
 _LEAD = re.compile(r" *(?:[!*•-] )?")
@@ -37,7 +41,8 @@ def table_lines(
     while True:
         shown = [at for at, name in enumerate(names) if name not in left_out]
         heads, body = [names[at] for at in shown], [[row[at] for at in shown] for row in cells]
-        if lines := _table(heads, body, width):
+        # What may be left out is not worth a line for each row.
+        if lines := _table(heads, body, width, with_remarks=heads[-1] not in spare):
             break
         if len(left_out) == len(spare):
             return _list(names, cells, width)
@@ -61,22 +66,41 @@ def _bound(text: str) -> str:
     return _TOGETHER.sub(lambda found: found[0].replace(" ", _BOUND), text)
 
 
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[Line]:
+def _table(
+    heads: Sequence[str], rows: Sequence[Sequence[str]], width: int, *, with_remarks: bool
+) -> list[Line]:
     """The table; nothing where it has no room."""
+    remarks = [""] * len(rows)
+    if with_remarks and _is_prose(heads, rows) and _natural_width([heads, *rows]) > width:
+        # Beside the numbers a long text takes the room of all of them; below them it has a line of its own.
+        remarks = [f"{heads[-1]}: {row[-1]}" if row[-1] else "" for row in rows]
+        heads, rows = heads[:-1], [row[:-1] for row in rows]
     widths = _widths([heads, *rows], width - 1 - len(_GAP) * (len(heads) - 1))
     if widths is None:
         return []
-    blocks = [_block(row, widths) for row in (heads, *rows)]
-    if any(len(block) > _TALLEST for block in blocks):
+    head, *blocks = [_block(row, widths) for row in (heads, *rows)]
+    if any(len(block) > _TALLEST for block in (head, *blocks)):
         return []
+    blocks = [
+        [*block, *(wrapped(remark, width, "   ") if remark else [])]
+        for block, remark in zip(blocks, remarks, strict=True)
+    ]
     # Where most rows take several lines, something between them has to tell them apart.
-    is_tall = 2 * sum(len(block) > 1 for block in blocks[1:]) > len(rows)
-    between: list[Line] = [("", "")] if is_tall else []
-    lines: list[Line] = [(line, "bold") for line in blocks[0]]
+    is_tall = 2 * sum(len(block) > 1 for block in blocks) > len(rows)
+    lines: list[Line] = [(line, "bold") for line in head]
     lines.append((" " + "─" * (sum(widths) + len(_GAP) * (len(widths) - 1)), ""))
-    for at, block in enumerate(blocks[1:]):
-        lines += (between if at else []) + [(line, "") for line in block]
+    for at, block in enumerate(blocks):
+        lines += ([("", "")] if is_tall and at else []) + [(line, "") for line in block]
     return lines
+
+
+def _is_prose(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
+    return len(heads) > 2 and max((n_columns(row[-1]) for row in rows), default=0) > _LONGEST_CELL
+
+
+def _natural_width(rows: Sequence[Sequence[str]]) -> int:
+    columns = list(zip(*rows, strict=True))
+    return 1 + len(_GAP) * (len(columns) - 1) + sum(max(map(n_columns, column)) for column in columns)
 
 
 def _widths(rows: Sequence[Sequence[str]], room: int) -> list[int] | None:
@@ -86,12 +110,9 @@ def _widths(rows: Sequence[Sequence[str]], room: int) -> list[int] | None:
     widths = [max(map(_longest_word, column)) for column in columns]
     if sum(widths) > room:
         return None
-    while (left := room - sum(widths)) > 0:
-        # The column that lacks most gets the next space: long texts stay low, short ones whole.
-        at = max(range(len(widths)), key=lambda at: wanted[at] / max(widths[at], 1))
-        if wanted[at] <= widths[at]:
-            break
-        widths[at] += min(left, 1)
+    # Those that lack least come first: as many columns as possible stay on one line.
+    for at in sorted(range(len(widths)), key=lambda at: wanted[at] - widths[at]):
+        widths[at] += min(wanted[at] - widths[at], room - sum(widths))
     return widths
 
 

@@ -227,7 +227,7 @@ def _table(
         if kind == "choices"
         else [_row(first[key], second[key]) for key in shared]
     )
-    rows = [structs.replace(row, is_same=_is_same(row.item, sides, protocols)) for row in rows]
+    rows = [structs.replace(row, is_same=_is_same(row.item, sides, protocols, models)) for row in rows]
     subjects = [{row.subject is not None for row in own} for own in flat]
     if not shared and subjects[0] != subjects[1]:
         notes.append("one run has a score for each response of a pair, the other one for both together")
@@ -244,9 +244,19 @@ def _table(
     )  # fmt: skip
 
 
-def _is_same(item: str, sides: tuple[Side, Side], protocols: tuple[str, str]) -> bool:
-    own, other = (side.replies.get((item, name)) for side, name in zip(sides, protocols, strict=True))
-    return own is not None and own == other
+def _is_same(
+    item: str,
+    sides: tuple[Side, Side],
+    protocols: tuple[str, str],
+    models: tuple[Iterable[str], Iterable[str]],
+) -> bool:
+    """Whether the models that are compared were asked the same and answered the same."""
+    told = []
+    for side, name, compared in zip(sides, protocols, models, strict=True):
+        known = side.replies.get((item, name), {})
+        # Judges that were made into one have no name of their own here: then all of them count.
+        told.append({model: known[model] for model in compared if model in known} or dict(known))
+    return bool(told[0]) and told[0] == told[1]
 
 
 def _shares_ids(models: dict[str, list[Result]]) -> bool:

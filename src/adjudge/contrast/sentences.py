@@ -185,7 +185,7 @@ def _order(one: CriterionContrast, runs: Runs) -> str:
     same = [pair for pair in order.pairs if pair.change == "same"]
     if not same:
         return f"Neither run tells any two of the {len(order.first)} systems apart; {winner}."
-    pairs = count(len(same), "difference")
+    pairs = "difference" if len(same) == 1 else f"{len(same)} differences"
     return f"The conclusion holds: {winner}, and the {pairs} between systems that one run shows, the other shows too."
 
 

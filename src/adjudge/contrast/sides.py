@@ -25,8 +25,8 @@ Scales = Mapping[str | tuple[str, str], Scale | None]
 Contents = dict[str, dict[str, int]]
 """item → field → a number that stands for its text"""
 
-Replies = Mapping[tuple[str, str], int]
-"""(item, protocol) → a number that stands for what was asked and what was read from the replies"""
+Replies = Mapping[tuple[str, str], Mapping[str, int]]
+"""(item, protocol) → model → a number that stands for what was asked and what was read from the replies"""
 
 
 class Side(Struct, frozen=True):
@@ -82,7 +82,7 @@ def side_of_run(store: Store, run: RunRow) -> Side:
         _contents(store, run),
         tuple(model["spec"] for model in run.manifest["models"] if model["is_fake"]),
         _notes(run),
-        _replies(store, run),
+        replies_of(store, run),
     )
 
 
@@ -94,12 +94,12 @@ def _contents(store: Store, run: RunRow) -> Contents:
     }
 
 
-def _replies(store: Store, run: RunRow) -> Replies:
+def replies_of(store: Store, run: RunRow) -> Replies:
     """Equal numbers: the same calls (texts, prompt, judge, settings), and the same was read from each of their replies.
 
     A call without a reply is the same in the same run alone: what the reply would have been is not known.
     """
-    found: dict[tuple[str, str], int] = defaultdict(int)
+    found: dict[tuple[str, str], dict[str, int]] = defaultdict(lambda: defaultdict(int))
     this_run = f"{store.path} {run.id}"
     for one in store.judgments(run):
         if one.item is None:
@@ -109,8 +109,9 @@ def _replies(store: Store, run: RunRow) -> Replies:
         whose = "" if is_read and one.error is None else this_run
         told = msgspec.json.encode((one.call, one.about, one.judgment, whose))
         # A sum, because two runs may have their columns in another order.
-        found[one.item.id, one.about.protocol] += int.from_bytes(blake2b(told, digest_size=8).digest())
-    return dict(found)
+        own = found[one.item.id, one.about.protocol]
+        own[one.about.model] += int.from_bytes(blake2b(told, digest_size=8).digest())
+    return found
 
 
 def _notes(run: RunRow) -> tuple[str, ...]:

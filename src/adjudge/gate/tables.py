@@ -45,9 +45,8 @@ def _sentences(verdict: Verdict) -> Iterator[str]:
     """The checks that are not good, the gravest first; or that all are."""
     bad = [check for check in verdict.checks if check.outcome != "good"]
     if not bad:
-        yield (
-            f"All {len(verdict.checks)} checks are good." if len(verdict.checks) > 1 else "The check is good."
-        )
+        n = len(verdict.checks)
+        yield {1: "The check is good.", 2: "Both checks are good."}.get(n, f"All {n} checks are good.")
     for outcome in ("failed", "worse", "open"):
         for check in bad:
             if check.outcome == outcome:

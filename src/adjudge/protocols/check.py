@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from ..records import Protocol
 from .cases import Failure, case_failures, folded
-from .findings import Finding, line_of_key
+from .findings import Finding, line_of_key, line_of_steps
 from .folder import read_folder
 from .load import builtin_root, find_folder
 from .suspicions import NAMES, Prompt, Suspicion, suspicions_of, unlike_siblings
@@ -119,11 +119,11 @@ def _endless_findings(folder: Path, protocol: Protocol) -> Iterator[Finding]:
     """
     if protocol.answer.reader == "likelihood":
         return
-    line = _line_in_settings(folder, "scale")
-    for name, scale in protocol.criteria.items():
+    for at, (name, scale) in enumerate(protocol.criteria.items()):
         if scale is not None and scale.low is None and scale.high is None:
             message = f"criterion '{name}' has a scale without low and high, so any number in a reply counts as a score."
             todo = "Write both ends as the prompt names them; a count has low = 0 alone."
+            line = line_of_steps(_settings_text(folder), ("criteria", at, "scale"))
             yield Finding(str(folder / "protocol.toml"), line, "scale-without-ends", message, todo)
 
 
@@ -146,7 +146,12 @@ def _accept_findings(folder: Path, protocol: Protocol) -> Iterator[Finding]:
 
 
 def _line_in_settings(folder: Path, key: str) -> int:
+    return line_of_key(_settings_text(folder), key)
+
+
+def _settings_text(folder: Path) -> str:
+    """The text of the settings, to find lines in; empty where it can no longer be read."""
     try:
-        return line_of_key((folder / "protocol.toml").read_text(encoding="utf-8"), key)
+        return (folder / "protocol.toml").read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
-        return 1
+        return ""

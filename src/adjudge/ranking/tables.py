@@ -184,7 +184,11 @@ def _differences(ranking: CriterionRanking) -> Section:
     )  # fmt: skip
     n_open = sum(one.is_open for one in ranking.differences)
     what = "scores" if ranking.kind == "scores" else "strengths"
-    line = f"Differences of {what} between neighbours. {n_open} of {count(len(ranking.differences), 'pair')} of systems cannot be told apart."
+    n_pairs = len(ranking.differences)
+    told = f"{n_open} of {n_pairs} pairs of systems cannot be told apart"
+    if n_pairs == 1:
+        told = "The two systems cannot be told apart" if n_open else "The two systems can be told apart"
+    line = f"Differences of {what} between neighbours. {told}."
     columns = (
         "first",
         "second",

@@ -110,8 +110,9 @@ def _side(y: Floats, f: Floats) -> _Side | None:
     labels, mine = y[own], f[own]
     mean_y, mean_f, everywhere = float(labels.mean()), float(mine.mean()), float(f.mean())
     spread = float(f.var(ddof=1))
-    # A judge that runs against people on a few labels is not believed at all.
-    slope = max(0.0, float(((labels - mean_y) * (mine - mean_f)).mean()) / spread) if spread > 0 else 0.0
+    # A judge that runs against people on a few labels is not believed at all, and one beside all labels not needed.
+    is_used = spread > 0 and n < n_items
+    slope = max(0.0, float(((labels - mean_y) * (mine - mean_f)).mean()) / spread) if is_used else 0.0
     residuals = labels - mean_y - slope * (mine - mean_f)
     square = float(((mine - mean_f) ** 2).sum())
     leverage = 1 + n * (everywhere - mean_f) * (mine - mean_f) / square if slope > 0 else 1.0

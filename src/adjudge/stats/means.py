@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     Floats = NDArray[float64]
     Codes = NDArray[int64]
 
+ALL_SAME = "all values are the same"
+"""Why a mean without a scale has no interval where nothing varies."""
+
 _TINY = 1e-12
 """A standard error below this share of the mean is rounding, not information."""
 
@@ -166,7 +169,7 @@ def _interval_of_equal_values(
     binomial bound; 3/n in short). Were those at the ends of the scale, the mean would move so far.
     """
     if limits is None:
-        return None, None, without_interval("mean", "all values are the same")
+        return None, None, without_interval("mean", ALL_SAME)
     others = -math.expm1(math.log1p(-confidence) / n_units)
     low = min(value, value - others * (value - limits[0]))
     high = max(value, value + others * (limits[1] - value))

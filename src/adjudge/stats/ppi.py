@@ -79,7 +79,9 @@ def ppi_mean(
     groups, n_groups = (None, 0) if clusters is None else codes(clusters)
     drawn = None if probabilities is None else floats(probabilities)
     # The labels alone are a judge who says nothing: one arithmetic for both, or the two could not be compared.
-    found, plain = fit(y, f, groups, drawn), fit(y, np.zeros(len(y)), groups, drawn)
+    plain = fit(y, np.zeros(len(y)), groups, drawn)
+    # Where every item has its label, the judge has nothing to add.
+    found = fit(y, f, groups, drawn) if n < len(y) else plain
     if found is None or plain is None:
         why = "the values are too large, or the labels lie in too few groups"
         return alone(undefined(why, n=n, n_failed=n_failed, unit="label"))
@@ -127,7 +129,8 @@ def ppi_stratified(
     n_failed = _n_missing(f)
     flat = np.zeros(len(y))
     settings = strata, clusters, confidence
-    corrected, fitted = _by_strata(y, f, "PPI++ mean over {} strata", n_failed, limits, *settings)
+    heard = f if np.isnan(y).any() else flat
+    corrected, fitted = _by_strata(y, heard, "PPI++ mean over {} strata", n_failed, limits, *settings)
     labels_only, _ = _by_strata(y, flat, "mean of the labels over {} strata", 0, limits, *settings)
     bias, _ = _by_strata(f - y, flat, "mean over {} strata", 0, None, *settings)
     judge_only = mean_of(f, clusters, confidence, limits)

@@ -217,4 +217,5 @@ def _gwet(counts: Floats, of_row: Codes, close: Floats) -> tuple[float, Floats]:
     each = n / n_pairable * (agree - by_chance * is_pairable) / (1 - by_chance)
     chance_each = factor * (counts * (1 - prevalence) / sizes[:, None]).sum(axis=1)
     parts = each - 2 * (1 - value) * (chance_each - by_chance) / (1 - by_chance)
-    return value, np.bincount(of_row, weights=row_share * parts)
+    of_items: Floats = np.bincount(of_row, weights=row_share * parts).astype(np.float64)
+    return value, of_items

@@ -29,6 +29,8 @@ Ties = Literal["davidson", "half"]
 
 N_RESAMPLES = 1000
 _FEW_CLUSTERS = 10
+_TINY = 1e-9
+"""A standard error below this is rounding: games that agree with the fit to the last digit leave no variance."""
 
 
 class Strengths(Struct, frozen=True):
@@ -215,7 +217,7 @@ def _estimates(
                 max(0.0, float(piece.covariance[place, place]))
             )
             method = without_interval(name, "the games leave no variance")
-            if half > 1e-12:
+            if half > _TINY:
                 low, high = value - half, value + half
                 method = f"{name}, HC0 sandwich t interval"
         by_sandwich = Estimate(value, low, high, n, 0, 0, cautioned(method, cautions), unit)
@@ -273,7 +275,7 @@ def _standard_errors(piece: _Piece) -> dict[tuple[int, int], float]:
     for one, i in enumerate(piece.systems):
         for other, j in enumerate(piece.systems):
             spread = float(variance[one, one] + variance[other, other] - 2 * variance[one, other])
-            if i < j and spread > 1e-24:
+            if i < j and spread > _TINY**2:
                 found[i, j] = math.sqrt(spread) * scale
     return found
 
