@@ -35,7 +35,7 @@ def tact(results: list[Result], labels: list[Label], scale: Scale | None = FIVE)
 
 
 def printed(card: Card) -> str:
-    parts = [part for part in sections(card)]
+    parts = list(sections(card))
     lines = [line for part in parts for line in part.lines]
     rows = [" | ".join(row) for part in parts for row in (part.columns, *part.rows)]
     return "\n".join([*lines, *rows])

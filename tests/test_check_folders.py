@@ -115,7 +115,7 @@ def test_a_prompted_score_without_any_end_is_a_problem_at_its_line(tmp_path: Pat
 @pytest.mark.parametrize(
     ("scale", "reader"),
     [
-        ('{ low = 0, best = 0 }', 'reader = "free"'),
+        ("{ low = 0, best = 0 }", 'reader = "free"'),
         ('{ best = "high" }', 'reader = "likelihood"\ntarget = "response"'),
     ],
 )

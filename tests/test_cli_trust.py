@@ -111,6 +111,14 @@ def test_scores_made_elsewhere_give_the_same_card(folder: Path) -> None:
     assert "not known" in theirs["item"]["gwet"]["method"]
 
 
+@pytest.mark.parametrize("width", ["-1", "0", "nan", "inf"])
+def test_a_plan_for_no_width_is_refused(folder: Path, width: str) -> None:
+    asked = trust(folder, "one", "--labels", folder / "labels.csv", "--plan", width)
+    assert asked.code == 2
+    assert f"--plan {width}" in asked.err
+    assert "above 0" in asked.err
+
+
 def test_a_plan_is_printed_where_it_is_asked_for(folder: Path) -> None:
     asked = trust(folder, "one", "--labels", folder / "labels.csv", "--plan", "0.8")
     assert "How many labels?" in asked.out

@@ -6,6 +6,7 @@ import csv
 import gzip
 import json
 import math
+import shlex
 import signal
 import subprocess
 import sys
@@ -17,8 +18,8 @@ from typing import Any
 
 import pytest
 
-from adjudge.cli.demo import CRITERIA, data_folder
-from adjudge.cli.demo_figures import FAULTS, INTACT, MEASURES
+from adjudge.cli.demo import CRITERIA, _executable, data_folder
+from adjudge.cli.demo_figures import FAULTS, INTACT, MEASURES, TOO_ALIKE
 from adjudge.errors import AdjudgeError, ModelError
 from adjudge.models.local.weights import SMOLLM2, pull
 from adjudge.store import open_store
@@ -122,6 +123,32 @@ def test_the_figures_are_those_of_a_plain_computation(tmp_path: Path) -> None:
         assert set(told["labels"][criterion]) == set(MEASURES)
     assert told["between"]["n_pairs"] == 36
     assert Path(told["report"]).is_file()
+
+
+def test_a_figure_that_the_texts_share_has_no_interval_and_the_reason(tmp_path: Path) -> None:
+    done = demo(tmp_path, "--recorded", "-q")
+    figures = json.loads(demo(tmp_path, "--recorded", "-q", "--json").out)
+    found = [one for criterion in figures["labels"].values() for one in criterion.values()]
+    narrow = [one for one in found if one["low"] is None]
+    assert narrow
+    assert all(TOO_ALIKE in one["method"] for one in narrow)
+    assert all(f"{one['low']:.2f}" != f"{one['high']:.2f}" for one in found if one not in narrow)
+    assert f"{narrow[0]['value']:.2f} [–]" in done.out
+    assert f": {TOO_ALIKE}." in done.out
+
+
+def test_what_to_do_next_can_be_called_where_the_command_is_not_on_the_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = tmp_path / "my tools" / "adjudge"
+    own.parent.mkdir()
+    own.write_text("", encoding="utf-8")
+    own.chmod(0o755)
+    monkeypatch.setattr(sys, "argv", [str(own), "demo"])
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert shlex.split(_executable()) == [str(own)]
+    monkeypatch.setenv("PATH", str(own.parent))
+    assert _executable() == "adjudge"
 
 
 def test_a_second_demo_goes_on_with_the_first(tmp_path: Path) -> None:

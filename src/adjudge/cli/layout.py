@@ -18,9 +18,12 @@ _TALLEST = 4
 _LONGEST_CELL = 40
 """Columns of text, beyond which the last cell of a row is a remark."""
 
+_SHORT_CELL = 22
+"""Columns of text, up to which a cell with its head shares its line in a list."""
+
 _BOUND = "\N{NO-BREAK SPACE}"
 _TOGETHER = re.compile(
-    r"\[[^\[\]\n]{0,60}\]"  # an interval, or the head of a column of them
+    r"\[[^\[\]\n]{0,32}\]"  # an interval, or the head of a column of them
     r"|(?<=[\d)]) (?=%)"
     r"|(?<=[<>=≤≥±]) (?=[\d.-])"
     r"|(?<=\w) (?=[<>=≤≥] [\d.-])"
@@ -137,13 +140,27 @@ def _cell_lines(cell: str, width: int) -> list[str]:
 
 
 def _list(heads: Sequence[str], rows: Iterable[Sequence[str]], width: int) -> list[Line]:
-    """A block for each row: its first cell, then a line for each other cell that is not empty."""
+    """A block for each row: its first cell, then the others that are not empty, short ones side by side."""
     lines: list[Line] = []
     for row in rows:
         if lines:
             lines.append(("", ""))
-        for at, (head, cell) in enumerate(zip(heads, row, strict=True)):
-            if cell:
-                lead = f"{' ' if not at else '   '}{f'{head}: ' if head else ''}"
-                lines += [(line, "" if at else "bold") for line in wrapped(cell, width, lead)]
+        first, *others = [(f"{head}: " if head else "", cell) for head, cell in zip(heads, row, strict=True)]
+        lines += [(line, "bold") for line in wrapped(first[1], width, f" {first[0]}")]
+        lines += [(line, "") for line in _flowing([one for one in others if one[1]], width)]
+    return lines
+
+
+def _flowing(cells: Iterable[tuple[str, str]], width: int) -> list[str]:
+    """Cells under their heads: a line for each long one, as many short ones on a line as it holds."""
+    lines: list[str] = []
+    is_open = False
+    for head, cell in cells:
+        text = head + cell
+        is_short = n_columns(text) <= _SHORT_CELL
+        if is_short and is_open and n_columns(f"{lines[-1]} · {text}") <= width:
+            lines[-1] += f" · {text}"
+        else:
+            lines += [f"   {text}"] if is_short else wrapped(cell, width, f"   {head}")
+        is_open = is_short
     return lines

@@ -91,6 +91,7 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, spare:
     console.print()
     for text, style in table_lines(columns, rows, terminal_width(), spare):
         console.print(Text(text, style=style), soft_wrap=True)
+    console.print()
 
 
 def _pipe_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -100,7 +100,10 @@ def print_runs(store: Path, as_json: bool) -> None:
         print_json(rows)
         return
     columns = ("run", "status", "started", "items", "calls", "failed_calls", "protocols", "models", "cost")
-    print_table([name.replace("_", " ") for name in columns], [tuple(_cell(row[column]) for column in columns) for row in rows])
+    print_table(
+        [name.replace("_", " ") for name in columns],
+        [tuple(_cell(row[column]) for column in columns) for row in rows],
+    )
 
 
 def _run_row(store: Any, run: Any) -> dict[str, Any]:

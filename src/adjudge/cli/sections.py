@@ -13,15 +13,18 @@ def print_sections(parts: Iterable[Section]) -> None:
     """Broken between words to the width of a terminal; a line for each line when it is piped."""
     from ..report.terminal import safe
 
+    has_gap = False
     for part in parts:
-        if part.depth > 1:
+        if part.depth > 1 and not has_gap:
             print_text("")
         _print_line(safe(part.title))
         for line in part.lines:
             _print_line(f"  {safe(line)}")
         sys.stdout.flush()
-        if part.rows:
+        if any(any(row) for row in part.rows):
             print_table(*_without_empty(part.columns, part.rows))
+        # A table on a terminal has ended with an empty line already.
+        has_gap = bool(part.rows) and sys.stdout.isatty()
 
 
 def _print_line(text: str) -> None:

@@ -135,7 +135,9 @@ class Loop:
         places: list[Place] = []
         for number, (seq, item) in enumerate(batch):
             if number % _PIECE == 0:
-                await asyncio.sleep(0)  # replies that have come meanwhile are read, and their places filled again
+                await asyncio.sleep(
+                    0
+                )  # replies that have come meanwhile are read, and their places filled again
             slots = self._plan.slots_of(item)
             open_slots = [slot for slot in slots if (seq, slot.number) not in finished]
             self._count_cached(len(slots) - len(open_slots))

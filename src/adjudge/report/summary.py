@@ -12,7 +12,7 @@ from typing import TypeVar
 from msgspec import structs
 
 from ..records import Result, Scale
-from ..stats import Column, joined, matched, n_distinct, pooled, spearman, wilson
+from ..stats import Column, clustered_share, joined, matched, n_distinct, pooled, spearman, wilson
 from ..stats.undefined import undefined
 from .cautions import cautions
 from .cells import best_first, cell, criterion_summary, spread_of
@@ -136,7 +136,7 @@ def _pair(pair: Pair, scores: Scores, has_both: bool) -> PairSummary:
     """The verdicts on two systems; of several judges, the side that more of them chose."""
     won, lost = sum(value > 0 for value in scores.ok.values), sum(value < 0 for value in scores.ok.values)
     n, n_failed = len(scores.ok), len(scores.failed)
-    share = wilson(won + (n - won - lost) / 2, n, n_failed=n_failed)
+    shares = [(1 + (value > 0) - (value < 0)) / 2 for value in scores.ok.values]
     return PairSummary(
         system_a=pair[0],
         system_b=pair[1],
@@ -145,7 +145,7 @@ def _pair(pair: Pair, scores: Scores, has_both: bool) -> PairSummary:
         tie=n - won - lost,
         failed=n_failed,
         failures=scores.failures(),
-        won_by_a=structs.replace(share, method=f"{share.method}, a tie is half a win") if n else share,
+        won_by_a=clustered_share(shares, scores.ok.clusters(), n_failed, unit="item"),
         n_partial=scores.n_partial,
         order_conflicts=wilson(sum(scores.ok.marks), n, n_failed=n_failed)
         if has_both
