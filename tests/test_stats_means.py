@@ -136,7 +136,7 @@ def test_equal_values_are_not_taken_for_certainty() -> None:
         ([float("nan")], None, None, "there is no value"),
         ([3], None, 3, "one value alone"),
         ([3, 4, 5], ["d", "d", "d"], 4, "all items belong to one group"),
-        ([1, 5, 1, 5], ["d", "d", "e", "e"], 3, "the groups do not differ"),
+        ([1, 5, 1, 5], ["d", "d", "e", "e"], 3, "every group has the same mean"),
         ([1e308, 1e308, 1.2e308], None, None, "the values are too large to add"),
     ],
 )

@@ -196,7 +196,9 @@ def _people(card: CriterionCard) -> Iterator[Section]:
         return
     verdict = {True: "yes", False: "not shown", None: "cannot be said"}[test.passes]
     lines = [
-        f"{verdict} (alternative annotator test, eps = {test.eps:g}: it passes where the judge wins against half of the raters)"
+        f"{verdict} (alternative annotator test, eps = {test.eps:g}: it passes where the judge wins against half of the raters)",
+        "Each rater in turn is left out, and judge and rater are held against the others. Advantage: how often the judge is "
+        f"at least as close. It wins where it is shown to be less than {test.eps:g} behind the rater: people cost more.",
     ]
     rows = [
         _estimate_row(("winning rate",), test.winning_rate),

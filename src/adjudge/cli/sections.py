@@ -21,10 +21,11 @@ def print_sections(parts: Iterable[Section]) -> None:
         for line in part.lines:
             _print_line(f"  {safe(line)}")
         sys.stdout.flush()
-        if any(any(row) for row in part.rows):
+        has_table = any(any(row) for row in part.rows)
+        if has_table:
             print_table(*_without_empty(part.columns, part.rows))
         # A table on a terminal has ended with an empty line already.
-        has_gap = bool(part.rows) and sys.stdout.isatty()
+        has_gap = has_table and sys.stdout.isatty()
 
 
 def _print_line(text: str) -> None:

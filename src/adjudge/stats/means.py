@@ -145,7 +145,7 @@ def _interval(
     if scores.min() == scores.max():
         return _interval_of_equal_values(float(scores[0]), precision.n_units, confidence, limits)
     if precision.se <= _TINY * max(1.0, abs(mean)):
-        return None, None, without_interval("mean", "the groups do not differ")
+        return None, None, without_interval("mean", "every group has the same mean")
     half = float(stdtrit(precision.df, (1 + confidence) / 2)) * precision.se
     low, high = mean - half, mean + half
     if not (math.isfinite(low) and math.isfinite(high)):

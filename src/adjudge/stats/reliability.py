@@ -175,7 +175,7 @@ def _one_way(ratio: float, n: int, total: int, k: float, confidence: float) -> t
     single = [(end - 1) / (end + k - 1) for end in (ratio, low, high)]
     one = Estimate(single[0], single[1], single[2], n, 0, 0, "ICC(1,1), F interval", "item")
     if low <= 0:
-        return one, undefined("the items do not differ", n=n, unit="item")
+        return one, undefined("all items have the same mean", n=n, unit="item")
     mean = [1 - 1 / end for end in (ratio, low, high)]
     method = f"ICC(1,k), k = {k:.3g}, F interval"
     return one, Estimate(mean[0], mean[1], mean[2], n, 0, 0, method, "item")
