@@ -53,7 +53,7 @@ def test_a_spent_budget_stops_the_run_which_then_goes_on(tmp_path: Path, store: 
         n_first = server.n_requests
         assert 10 <= n_first <= 10 + 4, "spent, and the calls in flight at that moment"
         assert stopped.code == 5
-        assert "budget of 0.0003 USD" in stopped.err
+        assert "budget of $0.0003" in stopped.err
         assert "give the same command" in stopped.err
         assert adjudge("runs", "--store", store, "--json").json[0]["status"] == "stopped"
         assert len(adjudge("export", "last", "--store", store).rows) == n_first, "what came was kept"

@@ -287,11 +287,11 @@ def stated_confidence(joined: Joined, seed: int) -> Confidence | None:
     else:
         judge = halved(numbers(row.answer for row in rows), levels)
         human = halved(numbers(row.label for row in rows), levels)
-        is_right = [_has_common(one, other) for one, other in zip(judge, human, strict=True)]
+        is_right = [share_a_level(one, other) for one, other in zip(judge, human, strict=True)]
     return confidence_quality([row.confidence for row in rows], is_right, seed=seed)
 
 
-def _has_common(one: tuple[float, float] | None, other: tuple[float, float] | None) -> bool:
+def share_a_level(one: tuple[float, float] | None, other: tuple[float, float] | None) -> bool:
     return one is not None and other is not None and not set(one).isdisjoint(other)
 
 

@@ -161,7 +161,7 @@ def _p(test: Test) -> str:
 
 def _agreement(card: CriterionCard) -> Section:
     rows = [
-        _estimate_row((level, _name(name, card)), estimate)
+        _estimate_row((level, statistic_name(name, card)), estimate)
         for level, found in (("item", card.item), ("group", card.group), ("system", card.system))
         for name, estimate in found.items()
     ]
@@ -173,7 +173,7 @@ def _agreement(card: CriterionCard) -> Section:
     return Section("Agreement with people", (), columns, tuple(rows), 3)
 
 
-def _name(statistic: str, card: CriterionCard) -> str:
+def statistic_name(statistic: str, card: CriterionCard) -> str:
     """Choices have no distances: their kappa is the plain one."""
     return "Cohen kappa" if statistic == "kappa" and card.kind == "choices" else _NAMES[statistic]
 

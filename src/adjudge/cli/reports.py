@@ -99,7 +99,7 @@ def print_runs(store: Path, as_json: bool) -> None:
     if as_json:
         print_json(rows)
         return
-    columns = ("run", "status", "started", "items", "calls", "failed_calls", "protocols", "models", "cost")
+    columns = ("run", "status", "started", "items", "calls", "failed_calls", "cost", "protocols", "models")
     print_table(
         [name.replace("_", " ") for name in columns],
         [tuple(_cell(row[column]) for column in columns) for row in rows],

@@ -121,11 +121,10 @@ def run_command(
 
 def _need(protocols: list[str], models: list[str], criterion: str) -> None:
     """Say what is missing before anything is read, with where to find it."""
-    if not protocols:
-        own = criterion or "Is the answer polite?"
+    if not protocols and not criterion:
         raise DataError(
             "a run needs a protocol: which way of judging? Choose one with -p ID; adjudge protocols list has them all.\n"
-            f"To judge by a criterion in words: -p geval/score --criterion {shlex.quote(own)}"
+            "To judge by a criterion in words, by geval/score: --criterion 'Is the answer polite?'"
         )
     if not models:
         raise DataError(

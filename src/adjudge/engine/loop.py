@@ -202,9 +202,9 @@ class Loop:
     def _is_stopping(self) -> bool:
         """Whether no further call may be started: the run was stopped, or its money is spent."""
         if self._budget_usd is not None and self.progress.cost_usd >= self._budget_usd:
-            spent = f"{self.progress.cost_usd:.4f} USD"
+            spent = f"${self.progress.cost_usd:.4f}"
             self.stop(
-                BudgetReached(f"the budget of {self._budget_usd:g} USD for this start is spent ({spent}).")
+                BudgetReached(f"the budget of ${self._budget_usd:g} for this start is spent ({spent}).")
             )
         return self._stopped is not None
 

@@ -13,7 +13,8 @@ from collections.abc import Iterable, Sequence
 _LONGEST_NAME = 48
 LEAST_ROOM = 12
 """columns below which a name stands on a line of its own"""
-_COMMAND = re.compile(r"(^|\s)(?=::|##\[)")
+_COMMAND = re.compile(r"(^|\s)(?=::)|(#)(?=#\[)")
+"""A runner reads `::name::` at the beginning of a line, and `##[name]` wherever it stands."""
 
 Line = tuple[str, str]
 """a text without line breaks, and its style"""
@@ -22,7 +23,7 @@ Line = tuple[str, str]
 def safe(text: str) -> str:
     """A text that can do nothing but stand there: one line, no control characters, no CI command."""
     shown = "".join(_visible(character) for character in text)
-    return _COMMAND.sub(r"\1\\", shown)
+    return _COMMAND.sub(lambda found: f"{found[0]}\\", shown)
 
 
 def _visible(character: str) -> str:

@@ -11,13 +11,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from markupsafe import Markup
 from msgspec import Struct
 
-from ...card.agreement import levels_of
+from ...card.agreement import levels_of, share_a_level
 from ...card.join import Joined, Row, numbers
 from ...card.shapes import Card, CorrectedMean, CriterionCard
-from ...card.tables import sections
+from ...card.tables import sections, statistic_name
 from ...records import Estimate
 from ...report.words import decimals, interval
-from ...stats import caution, mean_interval, nearest, reason, wilson
+from ...stats import caution, halved, mean_interval, reason, wilson
 from ..charts import (
     Axes,
     Bin,
@@ -36,17 +36,6 @@ from .tables import PlainTable, plain_tables
 Points = Mapping[str, Joined]
 """The judge's answers beside people's, by the card's name of the criterion."""
 
-_NAMES = {
-    "pearson": "Pearson",
-    "spearman": "Spearman",
-    "kendall": "Kendall tau-b",
-    "exact": "equal answers",
-    "decided": "equal, both decided",
-    "kappa": "Cohen kappa",
-    "alpha": "Krippendorff alpha",
-    "gwet": "Gwet AC2",
-    "soft_pairwise": "soft pairwise accuracy",
-}
 _MOST_BINS = 12
 _FEWEST_IN_BIN = 2
 
@@ -158,7 +147,7 @@ def _criterion(name: str, card: CriterionCard, joined: Joined | None) -> Criteri
 def _agreement(card: CriterionCard) -> Iterator[tuple[str, str, Estimate]]:
     for level, found in (("item", card.item), ("group", card.group), ("system", card.system)):
         for name, one in found.items():
-            yield level, _NAMES.get(name, name.replace("_", " ")), one
+            yield level, statistic_name(name, card), one
     if card.ceiling is not None:
         yield "people", "a rater with the others", card.ceiling
         yield "people", "the judge with the same", card.ceiling.judge
@@ -250,14 +239,15 @@ def _reliability(name: str, joined: Joined | None) -> Markup | None:
 def _stated(joined: Joined) -> Iterator[tuple[float, bool]]:
     """Stated confidence and whether the judge was right, as the card counts it: the same choice, or the nearest level."""
     rows = [row for row in joined.labelled() if row.answer is not None]
-    answers: Sequence[object] = [row.answer for row in rows]
-    labels: Sequence[object] = [row.label for row in rows]
     if joined.kind == "scores":
         levels = levels_of(joined.scale)
         if levels is None:
             return
-        answers = nearest(numbers(row.answer for row in rows), levels)
-        labels = nearest(numbers(row.label for row in rows), levels)
-    for row, answer, label in zip(rows, answers, labels, strict=True):
+        answers = halved(numbers(row.answer for row in rows), levels)
+        labels = halved(numbers(row.label for row in rows), levels)
+        is_right = [share_a_level(one, other) for one, other in zip(answers, labels, strict=True)]
+    else:
+        is_right = [row.answer == row.label for row in rows]
+    for row, right in zip(rows, is_right, strict=True):
         if row.confidence is not None and 0 <= row.confidence <= 1:
-            yield row.confidence, answer == label
+            yield row.confidence, right
