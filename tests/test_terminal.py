@@ -192,10 +192,10 @@ def test_a_number_that_is_none_is_said_in_plain_words(arguments: tuple[str, str]
 
 
 def test_a_run_without_a_protocol_says_where_to_find_one() -> None:
-    done = adjudge("run", EXAMPLES / "answers.jsonl", "-m", "fake:text=4", "--criterion", "Is it kind?")
+    done = adjudge("run", EXAMPLES / "answers.jsonl", "-m", "fake:text=4")
     assert done.code == 2
     assert "adjudge protocols list" in done.err
-    assert "--criterion 'Is it kind?'" in done.err
+    assert "--criterion 'Is the answer polite?'" in done.err
 
 
 def test_a_run_without_a_model_says_which_forms_there_are() -> None:
