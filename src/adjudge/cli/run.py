@@ -100,6 +100,8 @@ def run_command(
     from ..engine import Request
 
     _need(protocols, models, criterion)
+    # The thread that stores gives up Python's lock at every statement and must not wait long to have it back.
+    sys.setswitchinterval(0.001)
     request = Request(
         items=str(items), protocols=tuple(protocols), models=tuple(models), store=str(store), run=name, rubric=rubric,
         examples=examples, criterion=criterion, steps=_steps(steps), map=parse_renames(renames), samples=samples,

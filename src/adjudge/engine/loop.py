@@ -9,6 +9,7 @@ budget, a refused key or a crash: the same run started again asks only for what 
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
@@ -80,6 +81,8 @@ class Loop:
         # Twice as many: while one half is being asked, the other is ready to be.
         self._room = asyncio.Semaphore(2 * concurrency)
         self._turns = {model.endpoint: asyncio.Semaphore(_turns(concurrency)) for model in plan.models}
+        # As much is prepared as can be under way: a quick host must not wait for a claim to be durable.
+        self._n_ahead = 1 + 2 * concurrency // _BATCH
         self._budget_usd = budget_usd
         self._tasks: set[asyncio.Task[None]] = set()
         self._waiting: list[Place] = []
@@ -110,18 +113,20 @@ class Loop:
     # -- starting calls
 
     async def _start_all(self, source: Iterator[tuple[int, Item]]) -> None:
-        """Start the calls of all items; each batch is prepared while those of the one before are started."""
-        next_one = self._prepare_next(source)
+        """Start the calls of all items; the next batches are prepared while those of the one before are started."""
+        ahead: deque[asyncio.Task[Shared]] = deque()
         try:
-            while next_one is not None and self._stopped is None:
-                shared = await next_one
-                next_one = self._prepare_next(source)
-                await self._start(shared)
+            while self._stopped is None:
+                while len(ahead) < self._n_ahead and (next_one := self._prepare_next(source)) is not None:
+                    ahead.append(next_one)
+                if not ahead:
+                    return
+                await self._start(await ahead.popleft())
         finally:
-            if next_one is not None:
-                # What it has claimed is free again when the store is closed.
-                next_one.cancel()
-                await asyncio.gather(next_one, return_exceptions=True)
+            # What they have claimed is free again when the store is closed.
+            for one in ahead:
+                one.cancel()
+            await asyncio.gather(*ahead, return_exceptions=True)
 
     def _prepare_next(self, source: Iterator[tuple[int, Item]]) -> asyncio.Task[Shared] | None:
         batch = list(islice(source, _BATCH))
@@ -335,9 +340,9 @@ class Loop:
 def _turns(concurrency: int) -> int:
     """How many calls may be asked and not yet durable: as many as may be in flight.
 
-    Beyond the usual number some more, or a host that answers at once would wait for the disk.
+    Beyond the usual number twice as many, or a quick host would wait for the disk.
     """
-    return concurrency + max(0, concurrency - 64)
+    return concurrency if concurrency <= 64 else 2 * concurrency
 
 
 def _has_failed(judgment: Judgment) -> bool:
