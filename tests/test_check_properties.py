@@ -106,11 +106,11 @@ def test_any_bytes_in_the_files_of_a_folder_give_findings(user: bytes, cases: by
     + ["a", " ", "Score 1 ", '{"a":', "1: x\n", "{{reference}} x\n"],
 )
 def test_a_long_prompt_is_checked_in_linear_time(piece: str) -> None:
-    """30,000 characters of anything take well under a second; quadratic work would take minutes."""
-    user = (piece * (30_000 // len(piece) + 1))[:30_000]
+    """10,000 characters of anything take well under a second; quadratic work would take far longer."""
+    user = (piece * (10_000 // len(piece) + 1))[:10_000]
     started = time.perf_counter()
     for answer in (ANSWERS[2], ANSWERS[4]):
         prompt = Prompt(protocol("", user, answer, SCALES[0], "compare"))
         list(suspicions_of(prompt))
         list(unlike_siblings([prompt] * 4))
-    assert time.perf_counter() - started < 5
+    assert time.perf_counter() - started < 2

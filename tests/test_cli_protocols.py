@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+import running
+
 
 def adjudge(*arguments: str, cwd: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", "from adjudge.cli import main; main()", *arguments],
-        capture_output=True, encoding="utf-8", cwd=cwd, env={**os.environ, **environment}, check=False,
-    )  # fmt: skip
+    with contextlib.chdir(cwd or Path.cwd()):
+        done = running.adjudge(*arguments, **environment)
+    return subprocess.CompletedProcess(arguments, done.code, done.out, done.err)
 
 
 @pytest.fixture

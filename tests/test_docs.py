@@ -82,7 +82,12 @@ def outcome(command: str, folder: Path) -> tuple[int, str]:
     return shell.returncode, shell.stdout + shell.stderr
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page",
+    # Each command of this page starts a pytest of its own.
+    [pytest.param(page, marks=[pytest.mark.slow] * (page.name == "testing.md")) for page in PAGES],
+    ids=lambda page: page.name,
+)
 def test_the_commands_of_a_page_print_what_it_says(page: Path, tmp_path: Path) -> None:
     folder = tmp_path / "project"
     folder.mkdir()
