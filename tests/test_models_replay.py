@@ -223,6 +223,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 """
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_replies_need_little_more_memory_than_a_thousand(tmp_path: Path) -> None:
     megabytes = {}
     for n in (1000, 100_000):

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from adjudge import read_choice, read_score
 from adjudge.records import Reading, Scale
+from thorough import tries
 
 PIECES = (
     *("4", "5", "0", "10", "4.5", "3/5", "4 out of 5", "four", "八分", "4점", "４", "1-5", "-1", "N/A", "★★★"),
@@ -41,7 +42,7 @@ options = st.sampled_from(
         ("m", "M"),
     ]
 )
-many = settings(max_examples=400, deadline=None)
+many = settings(max_examples=tries(400), deadline=None)
 
 
 def same_answer(one: Reading, other: Reading) -> bool:

@@ -339,6 +339,7 @@ print(summary.n_items, peak)
 """
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_items_need_little_more_memory_than_a_thousand() -> None:
     peaks = {}
     for count in (1_000, 100_000):

@@ -106,6 +106,7 @@ def kill_and_resume(path: Path, seed: int, *, n: int, window: int) -> None:
     assert sum(asked.values()) <= n + window * kills
 
 
+@pytest.mark.slow
 def test_a_killed_run_loses_only_what_was_in_flight_and_ends_as_if_undisturbed(tmp_path: Path) -> None:
     with judging(tmp_path / "calm.db", n=300) as calm:
         calm.communicate(timeout=60)

@@ -145,6 +145,7 @@ def test_a_mistake_is_a_message_and_exit_2(store: Path, arguments: tuple[str, ..
     assert "Traceback" not in done.err
 
 
+@pytest.mark.slow
 def test_a_run_in_another_process_is_followed(tmp_path: Path) -> None:
     items = answers(tmp_path / "items.jsonl", 40)
     script = tmp_path / "script.jsonl"
