@@ -49,6 +49,7 @@ def assert_same(one: Estimate, other: Estimate) -> None:
         assert first == (None if second is None else pytest.approx(second, abs=1e-6))
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.lists(ITEM, min_size=2, max_size=12), st.booleans())
 def test_a_scale_turned_round_gives_the_same_agreement(

@@ -63,6 +63,7 @@ def test_memory_hardly_grows_with_the_number_of_items(tmp_path):
     assert large < 90 * MB
 
 
+@pytest.mark.slow
 def test_a_file_that_unpacks_to_one_endless_line_does_not_fill_the_memory(tmp_path):
     path = tmp_path / "bomb.jsonl.gz"
     with gzip.open(path, "wb", compresslevel=1) as file:

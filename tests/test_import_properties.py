@@ -206,5 +206,5 @@ def test_settings_with_any_text_are_read_back_as_they_were_written(text: str, co
 def test_an_import_takes_time_in_proportion_to_the_text(unit: str, around: str, name: str) -> None:
     """A long text of anything is done at once; a quadratic search would take minutes."""
     start = time.perf_counter()
-    outcome(around.replace("%s", unit * (250_000 // len(unit))).encode(), name)
-    assert time.perf_counter() - start < 15
+    outcome(around.replace("%s", unit * (100_000 // len(unit))).encode(), name)
+    assert time.perf_counter() - start < 8

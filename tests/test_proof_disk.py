@@ -112,6 +112,7 @@ def test_a_store_on_a_disk_that_can_only_be_read_is_refused_before_anything_is_a
     assert "Traceback" not in done.err
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     not sys.platform.startswith("linux") or (os.geteuid() == 0 and shutil.which("setpriv") is None),
     reason="nothing is forbidden to root here",

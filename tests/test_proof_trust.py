@@ -131,6 +131,7 @@ def _why(text: str, theirs: float, ours: Reading, scale: list[float]) -> str:
     return "a number that is no score" if float(first) == theirs else "no reason known"
 
 
+@pytest.mark.slow
 def test_recorded_replies_run_through_the_command_line_give_the_published_correlations(
     real_rows: Rows, expected: dict[str, Any], tmp_path: Path
 ) -> None:

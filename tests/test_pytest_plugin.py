@@ -399,6 +399,7 @@ def test_async(judge):
     outcome_of(pytester, code, "--adjudge-model", FINE).assert_outcomes(passed=1)
 
 
+@pytest.mark.slow
 def test_several_processes_share_one_store_and_ask_once(pytester: pytest.Pytester) -> None:
     code = """
 import pytest

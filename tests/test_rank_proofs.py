@@ -198,6 +198,7 @@ def coverage(order: str, n_runs: int, seed: int = 0) -> np.ndarray[Any, Any]:
     return hits / n_runs
 
 
+@pytest.mark.slow
 def test_both_orders_recover_the_strengths_within_the_interval() -> None:
     share = float(coverage("both", 400).mean())
     assert 0.93 <= share <= 0.97

@@ -284,6 +284,7 @@ def test_a_threshold_from_other_items_is_not_optimistic() -> None:
     assert np.mean(gains) > 0.01
 
 
+@pytest.mark.slow
 def test_many_items_without_groups_are_thinned_and_said_to_be() -> None:
     rng = np.random.default_rng(3)
     human = rng.integers(1, 6, 2500).astype(float)

@@ -185,6 +185,7 @@ def test_groups_without_systems_correlate_their_own_items() -> None:
     assert reason(refused) == "there are not two systems to resample"
 
 
+@pytest.mark.slow
 def test_one_seed_gives_the_same_digits_whatever_the_number_of_threads() -> None:
     code = (
         "import numpy as np\nfrom adjudge.stats import correlate\nrng = np.random.default_rng(0)\n"

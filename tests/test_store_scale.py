@@ -36,6 +36,7 @@ def peak_of_reading(store: Store, run: RunRow) -> int:
         tracemalloc.stop()
 
 
+@pytest.mark.slow
 def test_reading_ten_times_as_much_takes_no_more_memory(tmp_path: Path) -> None:
     small, small_run = store_with(tmp_path / "small.db", 1000)
     large, large_run = store_with(tmp_path / "large.db", 10_000)

@@ -79,7 +79,9 @@ COMMANDS = (
 )
 
 
-@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize(
+    "width", [WIDTHS[0], *(pytest.param(width, marks=pytest.mark.slow) for width in WIDTHS[1:])]
+)
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: str(command[0]))
 def test_every_word_and_interval_that_is_piped_stands_whole_on_a_terminal(
     judged: Path, command: tuple[str, ...], width: int

@@ -378,6 +378,7 @@ def test_a_killed_server_loses_no_label_and_the_next_one_goes_on(store: Path) ->
     assert labels_in(store) == [("ann", value) for value in (1, 2, 3, 4)]
 
 
+@pytest.mark.slow
 def test_two_servers_on_one_store_label_at_once(store: Path) -> None:
     servers = {"ann": Server(store), "ben": Server(store)}
     for value in (1, 2, 3, 4):

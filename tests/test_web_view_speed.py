@@ -17,6 +17,7 @@ def test_the_items_table_answers_in_100_ms_at_100_000_judgments() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_every_request_of_the_measurement_is_answered() -> None:
     command = [sys.executable, str(BENCH), "--items", "300", "--rounds", "1"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
