@@ -43,7 +43,7 @@ proof: $(VENV)/oracles $(VENV)/local ## the slow proofs: kills, large replays, c
 # The browser is Debian's own; playwright only drives it and downloads none.
 e2e: $(VENV)/installed ## the pages in a real browser
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[e2e]"
-	command -v chromium >/dev/null || { apt-get update -q && apt-get install -y -q --no-install-recommends chromium fonts-noto-cjk; }
+	command -v chromium >/dev/null || { apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends chromium fonts-noto-cjk; }
 	$(BIN)/python -m pytest -m browser -n 1 tests/e2e
 
 proof-local: $(VENV)/local ## all proofs of the embedded judge: some twenty minutes
