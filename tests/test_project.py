@@ -17,7 +17,7 @@ PACKAGE = ROOT / "src" / "adjudge"
 
 LAYERS = (
     {"errors", "records", "sections", "version"},
-    {"data", "render", "parse", "stats"},
+    {"data", "render", "parse", "stats", "words"},
     {"protocols", "models", "store"},
     {"combine"},
     {"engine"},

@@ -9,6 +9,7 @@ from msgspec import structs
 from ..records import Label, Result
 from ..stats import Resample
 from ..stats.resample import N_RESAMPLES
+from ..words import count
 from .agreement import (
     agreement,
     ceiling,
@@ -25,7 +26,6 @@ from .quality import quality
 from .sentences import opening, sentences
 from .shapes import Card, CriterionCard, Draws
 from .versus import judges_apart
-from .words import count
 
 
 def judge_card(

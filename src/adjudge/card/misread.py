@@ -23,10 +23,10 @@ from msgspec import structs
 from ..records import Estimate, Scale
 from ..stats import AltTest, Bounds, Confidence, Retest, TieCalibration, Versus
 from ..stats.undefined import remarked
+from ..words import percent, share
 from .sentences import opening, sentences
 from .shapes import Card, CorrectedMean, CriterionCard, JudgesApart, PeopleCeiling, Quality, SystemFailures
 from .versus import told
-from .words import percent, share
 
 AnyEstimate = TypeVar("AnyEstimate", bound=Estimate)
 Widening = Callable[[Estimate], Estimate]

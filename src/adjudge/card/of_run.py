@@ -15,12 +15,12 @@ from ..errors import DataError
 from ..records import Label, Result, Scale
 from ..stats import Resample
 from ..store import RunRow, Store, open_store
+from ..words import count
 from .build import judge_card
 from .checked import misread_share
 from .misread import with_misread
 from .samples import single_values
 from .shapes import Card
-from .words import count
 
 
 class CardSettings(TypedDict, total=False):

@@ -12,6 +12,7 @@ from ..records import Estimate, Scale
 from ..stats import difference_of_shares, reason
 from ..stats.means import ALL_SAME
 from ..stats.resample import SAME
+from ..words import count, interval, number, share
 from .shapes import (
     CorrectedMean,
     CriterionCard,
@@ -21,7 +22,6 @@ from .shapes import (
     Sentence,
     SystemFailures,
 )
-from .words import count, interval, number, share
 
 FEW_ITEMS = 10
 """Items below which a missing interval means that there are too few of them."""

@@ -11,8 +11,8 @@ from ..records import Estimate
 from ..sections import Section
 from ..stats import Retest, Test, caution, reason
 from ..stats.difference import LABELLED
+from ..words import NO_VALUE, count, interval, number, percent, share
 from .shapes import Card, CorrectedMean, CriterionCard, Sentence
-from .words import NO_VALUE, count, interval, number, percent, share
 
 MEANING = (
     "[low, high] is a 95 % interval for the unit that is named. A label is the mean of an item's raters (of choices the "

@@ -15,9 +15,9 @@ from msgspec import structs
 from ..records import Estimate
 from ..stats import Versus, compare_judges, exact_agreement, mcnemar_of, mean_interval, reason, sign_flip
 from ..stats.dependent import Test
+from ..words import count, interval, number, p_phrase
 from .join import Joined, numbers
 from .shapes import Draws, JudgesApart, Kind, Sentence
-from .words import count, interval, number, p_value
 
 MOST_JUDGES = 4
 """Judges of which every two are compared; of more, each only with the first."""
@@ -129,4 +129,4 @@ def _turned(difference: Estimate, sign: float) -> str:
 
 def _p(apart: JudgesApart) -> str:
     test = apart.mcnemar or apart.result.permutation
-    return "" if test.p is None else f", {p_value(test.p)}"
+    return "" if test.p is None else f", {p_phrase(test.p)}"

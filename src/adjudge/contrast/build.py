@@ -9,13 +9,13 @@ from msgspec import structs
 
 from ..errors import DataError
 from ..stats import adjusted
+from ..words import count, listed
 from .match import Table, match
 from .numbers import agreement, by_system, numbered, system_contrast, system_order
 from .scaling import Scaling, scaling
 from .sentences import Runs, criterion_sentences, summary
 from .shapes import Comparison, Conclusion, CriterionContrast, SystemContrast, SystemOrder
 from .sides import Contents, Side
-from .words import count, listed
 
 _RECORDING, _TEXTS = "the recording", "the texts of"
 

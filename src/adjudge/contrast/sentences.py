@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from ..stats import reason
+from ..words import count, interval, listed, number, p_text, share
 from .shapes import CriterionContrast, SystemContrast, SystemOrder, SystemPair
-from .words import count, interval, listed, number, p_text, share
 
 _ADVICE = {
     "reversed": "Which run you believe decides which system you choose. Hold both against labels (adjudge trust) before you use either.",

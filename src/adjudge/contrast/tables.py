@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from ..records import Estimate
 from ..sections import Section
 from ..stats import caution, reason
+from ..words import NO_VALUE, count, interval, number, p_text
 from .sentences import digits_of
 from .shapes import Change, Comparison, CriterionContrast, SystemContrast, SystemOrder
-from .words import NO_VALUE, count, interval, number, p_text
 
 MEANING = (
     "A difference is second - first, on the items that both runs judged. [low, high] is a 95 % interval of each difference alone; p "

@@ -3,7 +3,7 @@
 from .api import Prepared, Request, Run, Watcher, prepare, run_async
 from .loop import Interrupted, Progress
 from .plan import Settings
-from .results import EXPORT_COLUMNS, export_row, protocols_of, reread, results, settings_of
+from .results import EXPORT_COLUMNS, export_row, protocols_of, reread, results, settings_of, voice_of
 from .thread import run, run_in_thread
 
 __all__ = [
@@ -24,4 +24,5 @@ __all__ = [
     "run_async",
     "run_in_thread",
     "settings_of",
+    "voice_of",
 ]

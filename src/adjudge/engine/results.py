@@ -5,7 +5,7 @@ No model is asked here. What is read again replaces the old judgments all at onc
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import groupby
 from typing import Any
 
@@ -59,7 +59,7 @@ def results(store: Store, run: RunRow) -> Iterator[Result]:
         found: dict[tuple[str, str], list[Voice]] = {}
         item: Item | None = None
         for place in places:
-            voice = _voice(place, protocols)
+            voice = voice_of(place, protocols)
             if voice is not None:
                 item = place.item
                 found.setdefault((place.about.protocol, place.about.model), []).append(voice)
@@ -68,7 +68,7 @@ def results(store: Store, run: RunRow) -> Iterator[Result]:
                 yield from combine(item, protocols[protocol], model, voices)
 
 
-def _voice(place: Judged, protocols: dict[str, Protocol]) -> Voice | None:
+def voice_of(place: Judged, protocols: Mapping[str, Protocol]) -> Voice | None:
     """A place as one judgment among those of its item; none where nothing was read yet."""
     if place.about.kind in ("reask", "steps"):
         return None

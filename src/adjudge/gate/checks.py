@@ -12,7 +12,6 @@ from ..card.correction import Entry, corrected, entries
 from ..card.join import Joined
 from ..contrast.scaling import direction
 from ..contrast.shapes import SystemContrast
-from ..contrast.words import count, interval, number, percent, share
 from ..errors import DataError
 from ..records import Estimate
 from ..stats import (
@@ -25,6 +24,7 @@ from ..stats import (
     reason,
     wilson,
 )
+from ..words import count, interval, number, percent, share
 from .decide import Needed, decided, detectable_share, more_games, more_needed
 from .rules import Allowed, Rules
 from .shapes import Check, Outcome, Rule

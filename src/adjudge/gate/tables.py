@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..contrast.words import NO_VALUE, interval, number, percent, share
 from ..sections import Section
+from ..words import NO_VALUE, interval, number, percent, share
 from .shapes import WORDS, Check, Verdict
 
 MEANING = (

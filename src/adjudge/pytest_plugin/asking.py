@@ -136,7 +136,7 @@ class Judge:
         return "judge"
 
     def close(self) -> None:
-        """Give back what the judges of this session hold."""
+        """Give back what the judges hold."""
         for model in self._models.values():
             _await_elsewhere(model)
         self._models.clear()

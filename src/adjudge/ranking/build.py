@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from msgspec import structs
+
 from ..errors import DataError
 from ..records import Estimate
 from ..stats import (
@@ -28,7 +30,7 @@ from .apart import Fitted, paired_differences, places_of, strength_differences, 
 from .cautions import notes_on
 from .games import Game, Material
 from .orders import Orders
-from .rates import counted, games_as_arrays, matrix_of, taken_by, won_share
+from .rates import Taken, counted, games_as_arrays, matrix_of, taken_by, won_share
 from .shapes import CriterionRanking, Difference, Length, Standing
 
 N_RESAMPLES = 1000
@@ -87,16 +89,8 @@ def _by_games(material: Material, settings: Settings, known: Known) -> Criterion
     places = places_of(order, differences, material.systems)
     taken = taken_by(material.games, material.systems)
     standings = tuple(
-        Standing(
-            system=material.systems[i],
-            place=at,
-            places=places[material.systems[i]],
-            win_rate=won_share(taken[material.systems[i]], material.failed.get(material.systems[i], 0)),
-            strength=fitted.found.sandwich[i],
-            strength_bootstrap=fitted.found.bootstrap[i],
-            elo=fitted.found.elo[i],
-            counts=counted(taken[material.systems[i]].shares),
-            n_failed=material.failed.get(material.systems[i], 0),
+        structs.replace(
+            _standing(material, fitted, i, at, places, taken),
             weighted=weighted.get(material.systems[i]),
             length_controlled=controlled.win_rates[i] if has_lengths else None,
             length_difference=controlled.differences[i] if has_lengths else None,
@@ -105,6 +99,25 @@ def _by_games(material: Material, settings: Settings, known: Known) -> Criterion
     )
     length = Length(controlled.coefficient, controlled.typical_difference) if has_lengths else None
     return _ranking(material, fitted, standings, differences, length, known)
+
+
+def _standing(
+    material: Material, fitted: Fitted, i: int, at: int, places: Mapping[str, tuple[int, int]], taken: Mapping[str, Taken]
+) -> Standing:  # fmt: skip
+    """What every ranking says of one system."""
+    system = material.systems[i]
+    n_failed = material.failed.get(system, 0)
+    return Standing(
+        system=system,
+        place=at,
+        places=places[system],
+        win_rate=won_share(taken[system], n_failed),
+        strength=fitted.found.sandwich[i],
+        strength_bootstrap=fitted.found.bootstrap[i],
+        elo=fitted.found.elo[i],
+        counts=counted(taken[system].shares),
+        n_failed=n_failed,
+    )
 
 
 def _by_scores(material: Material, settings: Settings) -> CriterionRanking:
@@ -137,16 +150,8 @@ def _by_scores(material: Material, settings: Settings) -> CriterionRanking:
     games = _named(fitted)
     taken = taken_by(games, material.systems)
     standings = tuple(
-        Standing(
-            system=material.systems[i],
-            place=at,
-            places=places[material.systems[i]],
-            win_rate=won_share(taken[material.systems[i]], material.failed.get(material.systems[i], 0)),
-            strength=fitted.found.sandwich[i],
-            strength_bootstrap=fitted.found.bootstrap[i],
-            elo=fitted.found.elo[i],
-            counts=counted(taken[material.systems[i]].shares),
-            n_failed=material.failed.get(material.systems[i], 0),
+        structs.replace(
+            _standing(material, fitted, i, at, places, taken),
             mean=means[i],
         )
         for at, i in enumerate(order, start=1)

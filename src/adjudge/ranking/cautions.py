@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from msgspec import structs
 
 from ..stats import caution, reason
+from ..words import count, names, p_text, percent, share
 from .shapes import CriterionRanking
-from .words import count, names, p_value, percent, share
 
 _MANY_CONFLICTS = 0.1
 _FEW_PROMPTS = 10
@@ -97,7 +97,7 @@ def _orders(ranking: CriterionRanking, policy: str) -> Iterator[str]:
     if order.n_pairs and changed / order.n_pairs >= _MANY_CONFLICTS:
         place = "the first" if order.first_both >= order.second_both else "the second"
         p = order.p
-        told = f", mostly in favour of {place} place (p {p_value(p)})" if p is not None and p <= 0.05 else ""
+        told = f", mostly in favour of {place} place (p {p_text(p)})" if p is not None and p <= 0.05 else ""
         yield (
             f"{changed} of {count(order.n_pairs, 'judged pair')} had another winner when the responses changed places{told}: those count as ties."
         )

@@ -13,8 +13,8 @@ from itertools import pairwise
 from ..records import Estimate
 from ..sections import Section
 from ..stats import PositionBias, caution, reason
+from ..words import NO_VALUE, count, interval, names, number, p_text, percent
 from .shapes import CriterionRanking, Ranking, Standing
-from .words import NO_VALUE, count, interval, names, number, p_value, percent
 
 MEANING = (
     "[low, high] is a 95 % interval for other prompts of this kind. A win rate counts a tie as half a win; its n is the number of "
@@ -175,7 +175,7 @@ def _differences(ranking: CriterionRanking) -> Section:
     next_to = set(pairwise(systems))
     rows = tuple(
         (
-            one.first, one.second, interval(one.difference), p_value(one.p), p_value(one.p_adjusted),
+            one.first, one.second, interval(one.difference), p_text(one.p), p_text(one.p_adjusted),
             "open" if one.is_open else "settled", one.test,
             "" if one.any_time is None else percent(one.any_time),
         )
@@ -219,7 +219,7 @@ def _order(ranking: CriterionRanking) -> Iterator[Section]:
     rows = tuple(
         (
             name, percent(bias.agreement), percent(bias.first_share), f"{bias.first_both} / {bias.second_both} / {bias.other_conflicts}",
-            p_value(bias.p), str(bias.n_pairs), str(bias.n_one_order),
+            p_text(bias.p), str(bias.n_pairs), str(bias.n_one_order),
         )
         for name, bias in judges.items()
     )  # fmt: skip

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec import Struct
 
 from ..combine import Voice, combine
-from ..engine.judging import failed_judgment
+from ..engine import voice_of
 from ..records import Item, Label, Order, Protocol, Result
 from ..store import Judged
 
@@ -42,7 +42,7 @@ def rows_of(places: Sequence[Judged], protocols: Mapping[str, Protocol]) -> list
     item: Item | None = None
     found: dict[tuple[str, str], list[Voice]] = {}
     for place in places:
-        voice = _voice(place, protocols)
+        voice = voice_of(place, protocols)
         if voice is not None and place.item is not None:
             item = place.item
             found.setdefault((place.about.protocol, place.about.model), []).append(voice)
@@ -87,17 +87,6 @@ def distance(value: float | None, choice: str | None, said: Said | None) -> floa
     if isinstance(said, str):
         return None if choice is None else float(choice != said)
     return None if said is None or value is None else abs(value - said)
-
-
-def _voice(place: Judged, protocols: Mapping[str, Protocol]) -> Voice | None:
-    if place.about.kind in ("reask", "steps"):
-        return None
-    judgment = place.judgment
-    if judgment is None:
-        if place.error is None:
-            return None
-        judgment = failed_judgment(protocols[place.about.protocol], place.error)
-    return Voice(place.about.order, place.about.sample, judgment)
 
 
 def _place(result: Result) -> tuple[str, str, str | None, bool]:

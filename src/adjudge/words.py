@@ -1,29 +1,38 @@
-"""Numbers as a ranking writes them, the same in a terminal and in Markdown."""
+"""Numbers as every result writes them: the same in a sentence, in a terminal, in Markdown and on a page.
+
+The card, a ranking, a comparison and a gate use these; a report has forms of its own beside its charts.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..records import Estimate
+from .records import Estimate
 
 NO_VALUE = "–"
 _MOST_NAMED = 5
 
 
 def number(value: float, digits: int = 2) -> str:
-    """So many digits after the point, and no minus before a zero."""
+    """So many digits after the point, and no minus before a zero; by its power of ten where a table could not hold it."""
     text = f"{value:.{digits}f}" if abs(value) < 1e6 else f"{value:.{digits}e}"
     return text.lstrip("-") if float(text) == 0 else text
 
 
-def interval(estimate: Estimate | None, digits: int = 2) -> str:
+def signed(value: float, digits: int = 2) -> str:
+    """+0.31, -0.31, and 0.00 without a sign."""
+    text = number(value, digits)
+    return f"+{text}" if value > 0 and float(text) else text
+
+
+def interval(estimate: Estimate | None, digits: int = 2, *, is_difference: bool = False) -> str:
     """0.61 [0.53, 0.68], or a dash for what is undefined."""
     if estimate is None or estimate.value is None:
         return NO_VALUE
+    write = signed if is_difference else number
     if estimate.low is None or estimate.high is None:
-        return f"{number(estimate.value, digits)} [{NO_VALUE}]"
-    ends = f"{number(estimate.low, digits)}, {number(estimate.high, digits)}"
-    return f"{number(estimate.value, digits)} [{ends}]"
+        return f"{write(estimate.value, digits)} [{NO_VALUE}]"
+    return f"{write(estimate.value, digits)} [{write(estimate.low, digits)}, {write(estimate.high, digits)}]"
 
 
 def share(value: float) -> str:
@@ -32,7 +41,7 @@ def share(value: float) -> str:
 
 
 def percent(estimate: Estimate | None) -> str:
-    """62 % [55 %, 69 %]."""
+    """62 % [55 %, 69 %], or a dash for what is undefined."""
     if estimate is None or estimate.value is None:
         return NO_VALUE
     if estimate.low is None or estimate.high is None:
@@ -40,20 +49,32 @@ def percent(estimate: Estimate | None) -> str:
     return f"{share(estimate.value)} [{share(estimate.low)}, {share(estimate.high)}]"
 
 
-def p_value(p: float | None) -> str:
-    """0.031, or < 0.001."""
+def p_text(p: float | None) -> str:
+    """0.031, or that it is below what three digits show."""
     if p is None:
         return NO_VALUE
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
+def p_phrase(p: float) -> str:
+    """p = 0.031, or p < 0.001."""
+    return f"p {p_text(p)}" if p < 0.001 else f"p = {p_text(p)}"
+
+
 def count(n: int, noun: str, nouns: str | None = None) -> str:
-    """1 pair, 1,200 pairs."""
+    """1 item, 1,200 items."""
     return f"{n:,} {noun}" if n == 1 else f"{n:,} {nouns or noun + 's'}"
 
 
+def listed(given: Sequence[str], most: int = 4) -> str:
+    """a, b and 3 more; in a row of facts."""
+    if len(given) <= most:
+        return ", ".join(given)
+    return f"{', '.join(given[: most - 1])} and {len(given) - most + 1} more"
+
+
 def names(given: Sequence[str]) -> str:
-    """A, B and C; of many the first few."""
+    """A, B and C; of many the first few; in a sentence."""
     shown = list(given[:_MOST_NAMED])
     if len(given) > _MOST_NAMED:
         return f"{', '.join(shown)} and {len(given) - _MOST_NAMED} more"
