@@ -37,3 +37,14 @@ def attacks(shared: Path) -> list[dict[str, str]]:
     """The attack cases, each with what the right behaviour is."""
     lines = (shared / "attacks.jsonl").read_text(encoding="utf-8").splitlines()
     return [json.loads(line) for line in lines]
+
+
+@pytest.fixture(scope="session")
+def weights() -> Path:
+    """The weights of the embedded judge; tests that need them are skipped without."""
+    from adjudge.models.local.weights import SMOLLM2
+
+    pytest.importorskip("xllamacpp", reason="the extra `local` is not installed")
+    if not SMOLLM2.path.exists():
+        pytest.skip("the weights are not in the cache (adjudge models pull smollm2-135m)")
+    return SMOLLM2.path
