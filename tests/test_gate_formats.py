@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from pathlib import Path
@@ -223,3 +225,15 @@ def test_every_action_of_the_workflow_is_marked_to_be_pinned() -> None:
 def test_the_thresholds_that_we_show_are_understood() -> None:
     rules = make_rules(CI / "adjudge.toml")
     assert (rules.min, rules.max_drop, rules.baseline) == ({"tact": 3.5}, {"tact": 0.3}, "main")
+
+
+def test_the_exit_code_is_the_outcome_whoever_reads_the_output(tmp_path: Path) -> None:
+    rows = "".join(f'{{"id": "{n}", "task": "t", "response": "r{n}"}}\n' for n in range(30))
+    (tmp_path / "items.jsonl").write_text(rows, encoding="utf-8")
+    adjudge = f"{sys.executable} -c 'from adjudge.cli import main; main()'"
+    script = (
+        f"{adjudge} run items.jsonl --criterion c -m 'fake:text=hello' -q >/dev/null 2>&1\n"
+        f"{adjudge} gate last --min c=4 | true; echo ${{PIPESTATUS[0]}}"
+    )
+    done = subprocess.run(["bash", "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "4", done.stderr

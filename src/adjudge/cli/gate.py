@@ -11,7 +11,7 @@ import typer
 
 from ..errors import DataError
 from .options import AS_JSON, RUN, STORE
-from .output import print_json, print_text
+from .output import print_json, print_text, whoever_reads
 from .sections import markdown_of, print_sections
 
 if TYPE_CHECKING:
@@ -83,12 +83,13 @@ def gate_command(
         _write_junit(verdict, junit)
     if summary:
         _add_summary(verdict)
-    if as_json:
-        print_json(verdict)
-    elif markdown:
-        print_text(markdown_of(sections(verdict)))
-    else:
-        print_sections(sections(verdict))
+    with whoever_reads():
+        if as_json:
+            print_json(verdict)
+        elif markdown:
+            print_text(markdown_of(sections(verdict)))
+        else:
+            print_sections(sections(verdict))
     raise typer.Exit(verdict.exit_code)
 
 

@@ -22,6 +22,16 @@ from ..errors import DataError
 _ACTING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
+@contextlib.contextmanager
+def whoever_reads() -> Iterator[None]:
+    """Print, also where the reader of a pipe leaves early (`… | head`): the exit code must not depend on it."""
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def print_json(value: Any) -> None:
     """One JSON value on standard output, indented, without escapes for other scripts.
 
