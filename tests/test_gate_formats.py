@@ -233,7 +233,7 @@ def test_the_exit_code_is_the_outcome_whoever_reads_the_output(tmp_path: Path) -
     adjudge = f"{sys.executable} -c 'from adjudge.cli import main; main()'"
     script = (
         f"{adjudge} run items.jsonl --criterion c -m 'fake:text=hello' -q >/dev/null 2>&1\n"
-        f"{adjudge} gate last --min c=4 | true; echo ${{PIPESTATUS[0]}}"
+        f"{adjudge} gate last --min score=4 | true; echo ${{PIPESTATUS[0]}}"
     )
     done = subprocess.run(["bash", "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "4", done.stderr
