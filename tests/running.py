@@ -10,12 +10,15 @@ import io
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import pytest
 
 from adjudge.cli import main
 from fakeserver import Answer, FakeServer, Request, chat
@@ -153,3 +156,37 @@ def asked_once(server: FakeServer) -> bool:
 
 DIRECT = ("-p", "prometheus/direct", "--rubric", str(EXAMPLES / "tact.toml"))
 """The protocol that most tests judge by; its criterion is `tact`."""
+
+
+def compare_folder(folder: Path) -> Path:
+    home = folder / "preference"
+    home.mkdir()
+    (home / "protocol.toml").write_text(
+        """title = "The better of two outputs"
+task = "compare"
+language = { prompt = "en", reply = "en" }
+source = "a test"
+inputs = ["instruction", "response_a", "response_b"]
+
+[[criteria]]
+name = "preference"
+
+[answer]
+reader = "free"
+choices = { a = "Output (a)", b = "Output (b)" }
+"""
+    )
+    (home / "user.md").write_text("{{instruction}}\n\n{{response_a}}\n\n{{response_b}}\n\nWhich is better?\n")
+    return home
+
+
+def can_mount() -> bool:
+    if shutil.which("unshare") is None:
+        return False
+    done = subprocess.run(["unshare", "-rm", "mount", "-t", "tmpfs", "tmpfs", "/mnt"], capture_output=True)
+    return done.returncode == 0
+
+
+needs_mount = pytest.mark.skipif(
+    not (sys.platform.startswith("linux") and can_mount()), reason="no small file system can be mounted here"
+)

@@ -12,7 +12,8 @@ from pathlib import Path
 from rich.console import Console
 
 import adjudge
-from adjudge.report import print_report, summary_of
+from adjudge.analysis.report import summary_of
+from adjudge.analysis.report_words import print_report
 from adjudge.store import open_store
 
 HERE = Path(__file__).parent

@@ -27,7 +27,7 @@ import adjudge
 from adjudge.records import Label
 from adjudge.store import open_store
 from adjudge.web.annotate_session import open_session
-from adjudge.web.report import write_report
+from adjudge.web.report_file import write_report
 
 HERE = Path(__file__).parent
 EXAMPLES = HERE.parents[1] / "examples"

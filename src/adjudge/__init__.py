@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 from .version import __version__
 
 if TYPE_CHECKING:
-    from .card import trust
-    from .contrast import compare
+    from .analysis.compare import compare
+    from .analysis.rank import rank
+    from .analysis.trust import trust
     from .engine import Run, run, run_async
     from .errors import AdjudgeError
     from .parse import read_choice, read_json, read_score
     from .protocols import load_protocol
-    from .ranking import rank
     from .records import (
         Call,
         Estimate,
@@ -64,10 +64,10 @@ _HOMES = {
     "Run": "engine",
     "run": "engine",
     "run_async": "engine",
-    "trust": "card",
-    "compare": "contrast",
+    "trust": "analysis.trust",
+    "compare": "analysis.compare",
     "load_protocol": "protocols",
-    "rank": "ranking",
+    "rank": "analysis.rank",
     "read_choice": "parse",
     "read_json": "parse",
     "read_score": "parse",

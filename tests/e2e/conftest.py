@@ -21,9 +21,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from adjudge.web.annotate_session import Session
-from adjudge.web.app import build_app
 from adjudge.web.security import Secrets
-from adjudge.web.server import HOST, address
+from adjudge.web.server import HOST, address, build_app
 from running import started
 
 CHROMIUM = os.environ.get("ADJUDGE_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")

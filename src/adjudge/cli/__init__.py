@@ -12,7 +12,7 @@ def main() -> None:
 
     from ..errors import AdjudgeError
     from .app import app
-    from .output import print_error
+    from .terminal import print_error
 
     for stream in (sys.stdout, sys.stderr):
         # Prompts hold every script; a terminal that claims ASCII must not end a command.

@@ -5,18 +5,21 @@ from __future__ import annotations
 import typer
 
 from ..version import __version__
-from .compare import compare_command
+from .analysis_commands import (
+    compare_command,
+    gate_command,
+    pair_command,
+    rank_command,
+    sample_command,
+    trust_command,
+)
 from .demo import demo_command
-from .doctor import doctor_command
-from .gate import gate_command
-from .models import models_app
-from .plain import speak_plainly
-from .protocols import protocols_app
-from .rank import pair_command, rank_command
-from .reports import export_command, report_command, reread_command, runs_app
-from .run import run_command
-from .trust import sample_command, trust_command
-from .web import annotate_command, view_command
+from .model_commands import models_app
+from .parser_messages import speak_plainly
+from .protocol_commands import protocols_app
+from .run_command import run_command
+from .store_commands import doctor_command, export_command, report_command, reread_command, runs_app
+from .web_commands import annotate_command, view_command
 
 app = typer.Typer(
     name="adjudge",

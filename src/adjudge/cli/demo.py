@@ -19,7 +19,7 @@ import typer
 
 from ..errors import ModelError
 from .options import AS_JSON
-from .output import print_json, print_table, print_text
+from .terminal import print_json, print_table, print_text
 
 if TYPE_CHECKING:
     from ..records import Estimate
@@ -108,7 +108,7 @@ def data_folder() -> Path:
 def _why_not_embedded(quiet: bool) -> str:
     """Why the embedded model cannot be used; empty where it can. Pulls it, if it is not there."""
     from ..models.local import SMOLLM2, pull
-    from ..models.local.library import check_installed
+    from ..models.local.llama_cpp import check_installed
 
     # `kill` must leave no half of a download behind, as Ctrl-C does not.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -128,7 +128,7 @@ def _why_not_embedded(quiet: bool) -> str:
 def _judged(store: Path, limit: int, *, is_recorded: bool, quiet: bool) -> str:
     """The name of the finished run; leaves with the right code where it was stopped."""
     from ..engine import Request
-    from .run import _carry_out
+    from .run_command import _carry_out
 
     folder = data_folder()
     # Two cores are shared by two threads: the demo is what this machine does for these minutes.
@@ -154,7 +154,7 @@ def _written_report(store: Path, name: str, path: Path) -> Path:
     Without the labels: a report calls those people's, and nobody has rated these items.
     """
     from ..store import open_store
-    from ..web.report import write_report
+    from ..web.report_file import write_report
 
     with open_store(store, write=False) as opened:
         write_report(opened, opened.run(name), path)
@@ -248,7 +248,7 @@ def _print_between(figures: Figures) -> None:
 
 
 def _interval(estimate: Estimate) -> str:
-    from ..report.words import interval
+    from ..analysis.report_words import interval
 
     return interval(estimate, 2)
 

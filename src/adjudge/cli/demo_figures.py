@@ -13,11 +13,12 @@ from typing import Literal
 
 from msgspec import Struct, structs
 
+from ..analysis.report import summary_of
+from ..analysis.result_types import Cell
 from ..data import read_labels
 from ..records import Estimate, Label, Result
-from ..report import Cell, summary_of
 from ..stats import caution, correlate, wilson
-from ..stats.undefined import without_interval
+from ..stats.arrays import without_interval
 from ..store import RunRow, Store
 
 FAULTS = {

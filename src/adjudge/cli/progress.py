@@ -10,7 +10,7 @@ from typing import Any
 from ..engine import Prepared, Progress, Watcher
 from ..records import Protocol
 from ..store import RunRow
-from .output import print_note
+from .terminal import print_note
 
 _LINE_SECONDS = 5.0
 

@@ -4,16 +4,22 @@ Everything here reads; nothing is written, sent or judged. A file that cannot be
 `DataError` that says what is wrong, on which line, and what to do.
 """
 
-from .examples import read_examples
-from .fields import field_value, fields_of
-from .items import RESERVED, ItemFile
-from .json_rows import FIELD_LIMIT, Number, Row
+from .items import RESERVED, ItemFile, field_value, fields_of
 from .labels import LabelFile, read_labels, read_scores
-from .lines import BadRowError, BrokenFileError
-from .parquet_rows import write_parquet
-from .rubrics import read_rubric
-from .spreadsheet import EXPORT_HEADER, guarded
-from .tables import SUFFIXES, Problems, Table
+from .rubrics import read_examples, read_rubric
+from .tables import (
+    EXPORT_HEADER,
+    FIELD_LIMIT,
+    SUFFIXES,
+    BadRowError,
+    BrokenFileError,
+    Number,
+    Problems,
+    Row,
+    Table,
+    guarded,
+    write_parquet,
+)
 
 __all__ = [
     "EXPORT_HEADER",

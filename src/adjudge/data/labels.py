@@ -17,9 +17,7 @@ from typing import Any, Literal, cast
 from msgspec import Struct
 
 from ..records import Label, Result, Subject
-from .json_rows import Row
-from .lines import BrokenFileError
-from .tables import Problems, Table
+from .tables import BrokenFileError, Problems, Row, Table
 
 CHOICES = ("a", "b", "tie")
 

@@ -8,15 +8,741 @@ fault can be trusted, the stream ends with `BrokenFileError`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import codecs
+import csv
+import datetime
+import decimal
+import gzip
+import io
+import json
+import math
+import re
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import IO, TYPE_CHECKING, Any, Literal, NoReturn
+
+import msgspec
 
 from ..errors import DataError, listed
-from .csv_rows import csv_rows
-from .json_rows import Report, Row, jsonl_rows, list_rows
-from .lines import BrokenFileError, is_gzip
-from .parquet_rows import parquet_rows
+
+if TYPE_CHECKING:
+    import polars
+
+
+# From a path to lines of UTF-8, whatever the file was saved as.
+#
+# Knows gzip, byte order marks, UTF-16 and line ends, and nothing of what a line means. Memory is
+# bounded by one block and one line, also for a file that has no line end at all or that unpacks
+# to far more than its size. Text is never guessed at: bytes that are not UTF-8 are left for the
+# reader of the line to report, with their place.
+
+
+BLOCK = 1 << 18
+LINE_LIMIT = 64_000_000
+"""Bytes that one line may have. A longer line is cut just behind this length, so it can be told."""
+
+WHOLE_LIMIT = 500_000_000
+"""Bytes that a file may have which is read as a whole, such as a JSON list."""
+
+_MARKS = {
+    codecs.BOM_UTF8: "utf-8",
+    codecs.BOM_UTF32_LE: "utf-32-le",
+    codecs.BOM_UTF32_BE: "utf-32-be",
+    codecs.BOM_UTF16_LE: "utf-16-le",
+    codecs.BOM_UTF16_BE: "utf-16-be",
+}
+"""Byte order mark → encoding. The mark of UTF-32-LE begins with that of UTF-16-LE: it comes first."""
+
+_GZIP_MAGIC = b"\x1f\x8b"
+
+
+class BrokenFileError(DataError):
+    """From here on the file cannot be read. `problem` is the message without the file's name."""
+
+    def __init__(self, path: Path, problem: str) -> None:
+        super().__init__(f"{path}: {problem}")
+        self.problem = problem
+
+
+class BadRowError(ValueError):
+    """One line, or one field of it, cannot be used; the text says why and what to do."""
+
+
+def is_gzip(path: Path) -> bool:
+    return path.suffix.lower() == ".gz"
+
+
+def blocks(path: Path) -> Iterator[bytes]:
+    """The file in blocks of UTF-8, unpacked, without a byte order mark."""
+    raw = raw_blocks(path)
+    head = next(raw, b"")
+    if head.startswith(_GZIP_MAGIC):
+        raise BrokenFileError(path, "holds gzip data. Give it a name that ends in .gz.")
+    encoding, mark = _encoding(head)
+    if encoding == "utf-8":
+        yield head[mark:]
+        yield from raw
+    else:
+        yield from _recoded(path, encoding, head[mark:], raw)
+
+
+def batches(path: Path) -> Iterator[list[bytes]]:
+    """The file's lines, many at a time, without their line feed.
+
+    In lists, because a generator's step per line would cost as much as decoding the line.
+    """
+    tail: list[bytes] = []
+    size = 0
+    for block in blocks(path):
+        lines = block.split(b"\n")
+        if len(lines) > 1:
+            lines[0] = b"".join((*tail, lines[0]))
+            tail, size = [], 0
+            last = lines.pop()
+            yield lines
+        else:
+            last = block
+        # A line beyond the limit is dropped as it comes; what is kept is one byte too long.
+        if last and size <= LINE_LIMIT:
+            tail.append(last[: LINE_LIMIT + 1 - size])
+            size += len(last)
+    if tail:
+        yield [b"".join(tail)]
+
+
+def read_text(path: Path) -> str:
+    """A whole file as one text; `BrokenFileError` where it is not UTF-8 or far too large."""
+    data = bytearray()
+    for block in blocks(path):
+        data += block
+        if len(data) > WHOLE_LIMIT:
+            limit = f"{WHOLE_LIMIT // 1_000_000} MB"
+            raise BrokenFileError(
+                path, f"larger than {limit}, and read as a whole. Give its rows as JSONL, which streams."
+            )
+    for number, line in enumerate(data.split(b"\n"), start=1):
+        try:
+            _decoded(line)
+        except BadRowError as bad:
+            raise BrokenFileError(path, f"line {number}: {bad}") from None
+    return data.decode("utf-8")
+
+
+def utf8(line: bytes) -> str:
+    """The line as text; `BadRowError` names the byte that is not UTF-8, a NUL, or the length."""
+    if len(line) > LINE_LIMIT:
+        limit = f"{LINE_LIMIT // 1_000_000} MB"
+        raise BadRowError(f"longer than {limit}. Shorten its fields, or leave the item out.")
+    return _decoded(line)
+
+
+def _decoded(line: bytes | bytearray) -> str:
+    try:
+        text = line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        column = len(line[: error.start].decode("utf-8")) + 1
+        raise BadRowError(
+            f"not UTF-8 (byte 0x{line[error.start]:02x} at column {column}). "
+            "Save the file as UTF-8; its encoding is not guessed."
+        ) from None
+    if "\0" in text:
+        raise BadRowError(f"NUL character at column {text.index(chr(0)) + 1}. Remove it.")
+    return text
+
+
+def raw_blocks(path: Path) -> Iterator[bytes]:
+    """The file's bytes, unpacked where its name ends in .gz; faults of the disk as `BrokenFileError`."""
+    try:
+        with _opened(path) as file:
+            while block := file.read(BLOCK):
+                yield block
+    except gzip.BadGzipFile as error:
+        raise BrokenFileError(
+            path, f"not gzip data ({error}). Pack it anew, or take .gz off its name."
+        ) from None
+    except (EOFError, zlib.error) as error:
+        raise BrokenFileError(path, f"gzip data is damaged ({error}). Copy or pack the file anew.") from None
+    except FileNotFoundError:
+        raise BrokenFileError(path, "there is no such file. Check the name and the folder.") from None
+    except IsADirectoryError:
+        raise BrokenFileError(path, "a folder, not a file. Name one file in it.") from None
+    except PermissionError:
+        raise BrokenFileError(path, "may not be read. Check its permissions.") from None
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+        raise BrokenFileError(path, f"cannot be read ({error}). Check the path and the disk.") from None
+
+
+def _opened(path: Path) -> IO[bytes] | gzip.GzipFile:
+    if not is_gzip(path):
+        return path.open("rb", buffering=0)
+    return gzip.open(path, "rb")
+
+
+def _encoding(head: bytes) -> tuple[str, int]:
+    """The encoding that a file's first bytes show, and the length of their byte order mark."""
+    for mark, encoding in _MARKS.items():
+        if head.startswith(mark):
+            return encoding, len(mark)
+    return _unmarked(head[:512]), 0
+
+
+def _unmarked(sample: bytes) -> str:
+    """UTF-16 without a mark leaves a NUL in each pair of bytes that is an ASCII letter.
+
+    A stray NUL in UTF-8 text is one among many bytes. The first letter, which is ASCII in JSON and
+    in most headers, shows the order of the bytes; otherwise the side that has more NULs
+    does, though letters such as 一 (U+4E00) leave theirs on the other side.
+    """
+    even, odd = sample[::2].count(0), sample[1::2].count(0)
+    if len(sample) < 2 or (even + odd) * 10 < len(sample):
+        return "utf-8"
+    first, second = sample[:2]
+    if (first == 0) != (second == 0):
+        return "utf-16-be" if first == 0 else "utf-16-le"
+    return "utf-16-be" if even > odd else "utf-16-le"
+
+
+def _recoded(path: Path, encoding: str, head: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
+    """Blocks of another encoding as UTF-8."""
+    decoder = codecs.getincrementaldecoder(encoding)()
+    line = 1
+    block: bytes | None = head
+    while True:
+        try:
+            text = decoder.decode(block or b"", final=block is None)
+        except UnicodeDecodeError as error:
+            name = encoding[:6].upper()
+            raise BrokenFileError(
+                path, f"at or after line {line}: not valid {name} ({error.reason}). Save the file as UTF-8."
+            ) from None
+        line += text.count("\n")
+        yield text.encode("utf-8")
+        if block is None:
+            return
+        block = next(rest, None)
+
+
+# Cells that a spreadsheet shows as text, and back again.
+#
+# A spreadsheet takes a cell that begins with one of a few characters for a formula, and runs it. Our exports
+# set an apostrophe before such a cell, and before one that begins with an apostrophe itself, so that it can be told
+# from ours. When a table is read, the apostrophe is taken off again only where the header is that of a file of ours (an
+# export, items drawn to be labelled, replies drawn to be checked): in a user's own file every apostrophe is the user's.
+# Pure; knows no file.
+
+
+EXPORT_HEADER = (
+    "item", "system", "group", "protocol", "criterion", "subject", "model", "score", "normalized", "status", "how",
+    "estimator", "samples", "n_failed", "choice", "confidence", "explanation", "system_a", "system_b", "flags",
+)  # fmt: skip
+"""The columns of an export, by which it is known again."""
+
+_DRAWN_HEADERS = ({"rater", "value", "probability"}, {"reply", "read", "status", "right"})
+"""What tells a file that was drawn to be filled in; it begins with item and criterion, and a person may add columns."""
+
+STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠", "'")
+"""The full-width signs count too: spreadsheets of East Asian locales take them for the narrow ones."""
+
+
+def is_ours(header: Sequence[str]) -> bool:
+    """Whether the cells below this header were guarded by us."""
+    if tuple(header) == EXPORT_HEADER:
+        return True
+    return tuple(header[:2]) == ("item", "criterion") and any(own <= set(header) for own in _DRAWN_HEADERS)
+
+
+def guarded(text: str) -> str:
+    """The text as a cell that is no formula."""
+    return f"'{text}" if text.startswith(STARTS) else text
+
+
+def unguarded(cell: str) -> str:
+    """The text that `guarded` was given."""
+    return cell[1:] if cell.startswith("'") and cell[1:].startswith(STARTS) else cell
+
+
+# JSON objects as rows: fast where a line is plain, exact where anything about it is unusual.
+#
+# A row holds the values as written: a number that JSON would round is kept as `Number`, the
+# text that stands in the file. What JSON readers usually let pass in silence is refused here:
+# duplicate keys, NaN, lone surrogates, NULs. Knows nothing of which keys a row should have.
+
+
+Row = dict[str, Any]
+Report = Callable[[int, str], None]
+"""Takes the place of a bad row (its line or its number) and what is wrong with it."""
+
+FIELD_LIMIT = 10_000_000
+"""Bytes of UTF-8 that one field may have: 10 MB."""
+
+ONE_OBJECT = "Each line must be one JSON object"
+
+_BACKSLASH, _MINUS, _TAB, _RETURN = b"\\-\t\r"  # one byte is found far faster than two
+_MINUS_ZERO = re.compile(rb"[:\[,]\s*-0\s*[,\]}]")
+_KEY_END = re.compile(rb'"\s*:')
+_ESCAPE = re.compile(r"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|u(0000|[dD][89a-fA-F]..)|.)")
+"""Any escape in valid JSON. Whole surrogate pairs are matched as one, so what group 1 holds is a NUL or
+half a pair; an escaped backslash is matched as one, so the u0000 after it is plain text."""
+_MAYBE_BAD_ESCAPE = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
+_SCANNER = json.JSONDecoder(parse_int=str, parse_float=str)
+"""Finds where an entry ends; numbers as texts, because int() refuses thousands of digits."""
+_SPACE = re.compile(r"[ \t\r\n]*")
+
+
+class Number(str):
+    """A number as it is written in the file: 4.50 stays 4.50."""
+
+    __slots__ = ()
+
+
+_decode: Callable[[bytes], Row] = msgspec.json.Decoder(Row, float_hook=Number).decode
+
+
+def jsonl_rows(path: Path, report: Report) -> Iterator[tuple[int, Row]]:
+    """Each line's object with its line number; blank lines are passed over."""
+    number = 0
+    for batch in batches(path):
+        for line in batch:
+            number += 1
+            try:
+                row = _decode(line)
+                # As many colons as keys: no key came twice. Most lines are settled by this.
+                if (
+                    (line.count(b":") != len(row) and _may_repeat_keys(line, row))
+                    or (_BACKSLASH in line and b"\\u0000" in line)
+                    or (_MINUS in line and b"-0" in line and _MINUS_ZERO.search(line) is not None)
+                    or len(line) > FIELD_LIMIT
+                ):
+                    row = exact(line)
+            except (ValueError, RecursionError):  # msgspec's errors and BadRowError are ValueErrors
+                # The slow reading decides: it knows what is wrong, and takes what msgspec cannot.
+                if not line.strip():
+                    continue
+                try:
+                    row = exact(line)
+                except BadRowError as bad:
+                    report(number, str(bad))
+                    continue
+            yield number, row
+
+
+def list_rows(path: Path, report: Report) -> Iterator[tuple[int, Row]]:
+    """The objects of a JSON list with their numbers from 1. The file is held in memory as a whole."""
+    text = read_text(path)
+    for number, entry in enumerate(_entries(path, text), start=1):
+        try:
+            row = exact(entry.encode("utf-8"), "Each entry of the list must be one JSON object")
+        except BadRowError as bad:
+            report(number, str(bad))
+        else:
+            yield number, row
+
+
+def exact(line: bytes, rule: str = ONE_OBJECT) -> Row:
+    """The object as written, by the slow and thorough way; `BadRowError` says what is wrong with it."""
+    text = utf8(line)
+    try:
+        row = json.loads(
+            text,
+            object_pairs_hook=_distinct,
+            parse_float=Number,
+            parse_int=Number,
+            parse_constant=_refuse_constant,
+        )
+        if isinstance(row, dict):
+            refuse_long_fields(row)
+    except json.JSONDecodeError as error:
+        what = error.msg[0].lower() + error.msg[1:]
+        what = what.removesuffix(" at").removesuffix(" starting")
+        raise BadRowError(
+            f"not JSON ({what} at column {error.colno}). {rule}, with keys and texts in double quotes."
+        ) from None
+    except RecursionError:
+        raise BadRowError("nested too deeply. Flatten it, or give the inner part as a text.") from None
+    if not isinstance(row, dict):
+        raise BadRowError(f'{_kind(row)}, not an object. {rule}, such as {{"id": "1", …}}.')
+    _refuse_escapes(text)
+    return row
+
+
+def texts(value: object) -> Iterator[str]:
+    """Every text in a value, keys included."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for entry in value:
+            yield from texts(entry)
+    elif isinstance(value, dict):
+        for key, entry in value.items():
+            yield key
+            yield from texts(entry)
+
+
+def refuse_long_fields(row: Row) -> None:
+    """`BadRowError` where a field is beyond the limit."""
+    for key, value in row.items():
+        if isinstance(value, str) and len(value) * 4 <= FIELD_LIMIT:
+            continue  # no text of so few characters can have more bytes
+        size = sum(len(text.encode("utf-8", "surrogatepass")) for text in texts(value))
+        if size > FIELD_LIMIT:
+            raise BadRowError(
+                f"field '{key:.80}' has {size / 1e6:.1f} MB ({size} bytes); "
+                f"the limit is {FIELD_LIMIT // 1_000_000} MB. Shorten it, or leave the item out."
+            )
+
+
+def json_text(value: object) -> str:
+    """A value as JSON, with its numbers as they were written."""
+    if isinstance(value, Number):
+        return str(value)
+    if isinstance(value, dict):
+        members = (
+            f"{json.dumps(key, ensure_ascii=False)}: {json_text(entry)}" for key, entry in value.items()
+        )
+        return "{" + ", ".join(members) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(json_text, value)) + "]"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _may_repeat_keys(line: bytes, row: Row) -> bool:
+    """Whether the line may have more keys than the row, all levels together; never wrongly no."""
+    if b" :" in line or _TAB in line or _RETURN in line:
+        n_keys = len(_KEY_END.findall(line))
+    else:
+        n_keys = line.count(b'":')
+    return n_keys != len(row) and n_keys != _count_keys(row)
+
+
+def _count_keys(value: object) -> int:
+    if isinstance(value, dict):
+        return len(value) + sum(_count_keys(entry) for entry in value.values() if type(entry) in (dict, list))
+    if isinstance(value, list):
+        return sum(_count_keys(entry) for entry in value if type(entry) in (dict, list))
+    return 0
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> Row:
+    row = dict(pairs)
+    if len(row) != len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise BadRowError(f"key '{twice:.80}' is given twice. Keep one of them.")
+    return row
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise BadRowError(
+        f"{name} is not JSON. Write null where there is no value, or give the number as a text."
+    )
+
+
+def _refuse_escapes(text: str) -> None:
+    """`BadRowError` where an escape makes a NUL, or one half of a surrogate pair."""
+    for match in _ESCAPE.finditer(text) if _MAYBE_BAD_ESCAPE.search(text) else ():
+        if match[1] is None:
+            continue
+        if match[1] == "0000":
+            raise BadRowError(f"NUL character (\\u0000) at column {match.start() + 1}. Remove it.")
+        raise BadRowError(
+            f"lone surrogate \\u{match[1]} at column {match.start() + 1}, half a character. "
+            "Write the text anew from its source; a cut through an emoji leaves this."
+        )
+
+
+def _kind(value: object) -> str:
+    if isinstance(value, list):
+        return "a list"
+    if isinstance(value, Number):
+        return "a number"
+    return "a text" if isinstance(value, str) else "null" if value is None else "true or false"
+
+
+def _entries(path: Path, text: str) -> Iterator[str]:
+    """The source text of each entry of the list that the file holds."""
+    at = _after_space(text, 0)
+    if at == len(text):
+        return
+    if text[at] != "[":
+        raise BrokenFileError(
+            path,
+            "not a list. A .json file must hold a list of objects; "
+            "name it .jsonl where it has one object a line.",
+        )
+    at = _after_space(text, at + 1)
+    closed = text[at : at + 1] == "]"
+    while not closed:
+        end = _entry_end(path, text, at)
+        yield text[at:end]
+        at = _after_space(text, end)
+        closed = text[at : at + 1] == "]"
+        if not closed and text[at : at + 1] != ",":
+            raise BrokenFileError(
+                path, f"{_position(text, at)}: expected a comma or the closing bracket. Complete the list."
+            )
+        at = at if closed else _after_space(text, at + 1)
+    at = _after_space(text, at + 1)
+    if at < len(text):
+        raise BrokenFileError(
+            path, f"{_position(text, at)}: text after the list's end. Remove it; the file must hold one list."
+        )
+
+
+def _after_space(text: str, at: int) -> int:
+    match = _SPACE.match(text, at)
+    return match.end() if match else at
+
+
+def _entry_end(path: Path, text: str, at: int) -> int:
+    """Where the entry that begins at `at` ends."""
+    try:
+        return _SCANNER.raw_decode(text, at)[1]
+    except json.JSONDecodeError as error:
+        where = _position(text, error.pos)
+        raise BrokenFileError(
+            path, f"{where}: not JSON ({error.msg}). Correct it; the file must hold one list of objects."
+        ) from None
+    except RecursionError:
+        raise BrokenFileError(
+            path, f"{_position(text, at)}: nested too deeply. Flatten the entry that begins there."
+        ) from None
+
+
+def _position(text: str, at: int) -> str:
+    line = text.count("\n", 0, at) + 1
+    return f"line {line} column {at - text.rfind(chr(10), 0, at)}"
+
+
+# CSV and TSV as rows: a header, then one row a record, which may span lines.
+#
+# Strict: a row whose cells do not fit the header, or whose quotes do not close, is a problem and
+# never shifted into place. Knows nothing of which columns a table should have, but knows a file of ours
+# by its header, and takes off the apostrophes that made it safe to open in a spreadsheet.
+
+
+def csv_rows(path: Path, report: Report, delimiter: str) -> Iterator[tuple[int, Row]]:
+    """The rows below the header with the lines at which they start.
+
+    An empty cell is an absent field; an empty line is no row.
+    """
+    # The limit belongs to the whole process, so it is only ever raised. It also bounds what a
+    # quote that is never closed can swallow.
+    csv.field_size_limit(max(csv.field_size_limit(), LINE_LIMIT))
+    source = _TextLines(path)
+    reader = csv.reader(source, delimiter=delimiter, strict=True)
+    header = _header(path, source, reader)
+    has_guards = is_ours(header)
+    while True:
+        start = source.number + 1
+        try:
+            cells = next(reader, None)
+            source.refuse_bad(start)
+            if cells is None:
+                return
+            row = _csv_row(header, [unguarded(cell) for cell in cells] if has_guards else cells)
+        except BadRowError as bad:
+            report(start, str(bad))
+        except csv.Error as error:
+            problem = _csv_problem(error)
+            # After a quote that swallowed other lines no row is where it seems.
+            if source.has_ended or source.number > start:
+                raise BrokenFileError(path, f"line {start}: {problem}") from None
+            report(start, problem)
+        else:
+            if row:
+                yield start, row
+
+
+def _header(path: Path, source: _TextLines, reader: Iterator[list[str]]) -> list[str]:
+    """The first line that has cells. Without it no row has names, so every fault ends the reading."""
+    header: list[str] = []
+    start = 1
+    try:
+        while not header:
+            start = source.number + 1
+            header = next(reader)
+            source.refuse_bad(start)
+    except StopIteration:
+        return []
+    except BadRowError as bad:
+        raise BrokenFileError(path, f"line {start}: {bad}") from None
+    except csv.Error as error:
+        raise BrokenFileError(path, f"line {start}: {_csv_problem(error)}") from None
+    if len(header) == 1 and any(other in header[0] for other in ";\t"):
+        raise BrokenFileError(
+            path,
+            f"line {start}: the header is one cell, '{header[0]:.80}'. Save the file with commas, or tabs as .tsv.",
+        )
+    twice = sorted({name for name in header if header.count(name) > 1})
+    if twice:
+        names = ", ".join(f"'{name:.80}'" for name in twice)
+        raise BrokenFileError(
+            path, f"line {start}: the header names {names} more than once. Give each column its own name."
+        )
+    return header
+
+
+def _csv_row(header: list[str], cells: list[str]) -> Row:
+    if not cells:
+        return {}
+    if len(cells) != len(header):
+        noun = "cell" if len(cells) == 1 else "cells"
+        raise BadRowError(
+            f"{len(cells)} {noun} where the header has {len(header)}. "
+            "Quote a cell that holds the separator or a line end; leave missing cells empty."
+        )
+    row = {name: cell for name, cell in zip(header, cells, strict=True) if cell}
+    if sum(map(len, cells)) * 4 > FIELD_LIMIT:
+        refuse_long_fields(row)
+    # A row of empty cells is a row all the same: its place is kept, and what it lacks is told.
+    return row or {header[0]: None}
+
+
+def _csv_problem(error: csv.Error) -> str:
+    text = str(error)
+    if "unexpected end" in text:
+        return (
+            "a quote that opens in this row is never closed. "
+            "Close it, or double a quote that belongs to the text."
+        )
+    if "field limit" in text:
+        return (
+            f"a cell of more than {LINE_LIMIT // 1_000_000} MB (the limit is {FIELD_LIMIT // 1_000_000} MB). "
+            "Shorten it, or close the quote that opens in this row."
+        )
+    if "new-line" in text:
+        return (
+            "a carriage return outside quotes. "
+            "Save the file with line ends \\n or \\r\\n, and quote cells that hold one."
+        )
+    return f"quotes are not closed properly ({text}). Double each quote that belongs to a quoted text."
+
+
+class _TextLines:
+    """The lines that a CSV reader takes, as text.
+
+    A line that is no proper text is remembered, not left out: it may lie inside a quoted cell,
+    and the cells after it would move.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._lines = (line for batch in batches(path) for line in batch)
+        self._bad: tuple[int, BadRowError] | None = None
+        self.number = 0
+        self.has_ended = False
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        try:
+            line = next(self._lines)
+        except StopIteration:
+            self.has_ended = True
+            raise
+        self.number += 1
+        try:
+            return utf8(line) + "\n"
+        except BadRowError as bad:
+            self._bad = self._bad or (self.number, bad)
+            return line.decode("utf-8", "replace") + "\n"
+
+    def refuse_bad(self, start: int) -> None:
+        """`BadRowError` where a line of the row that began at `start` was no proper text."""
+        if self._bad is not None:
+            (number, bad), self._bad = self._bad, None
+            raise bad if number == start else BadRowError(f"in line {number}: {bad}")
+
+
+# Parquet as rows, by polars, which is imported only when a Parquet file is read.
+#
+# Values become what JSON would give: texts, `Number`s, booleans, lists and objects. Knows nothing
+# of which columns a table should have.
+
+
+ROWS_AT_ONCE = 5_000
+_MAGIC = b"PAR1"
+
+
+def parquet_rows(path: Path, report: Report) -> Iterator[tuple[int, Row]]:
+    """The rows with their numbers from 1. A packed file (.parquet.gz) is held in memory as a whole."""
+    try:
+        import polars as pl
+    except ModuleNotFoundError:
+        raise BrokenFileError(path, "Parquet needs polars. Install it: pip install 'adjudge[data]'") from None
+    number = 0
+    for frame in _frames(path, pl):
+        for values in frame.iter_rows(named=True):
+            number += 1
+            try:
+                row = _parquet_row(values)
+            except BadRowError as bad:
+                report(number, str(bad))
+            else:
+                yield number, row
+
+
+def _frames(path: Path, pl: Any) -> Iterator[polars.DataFrame]:
+    """The table in slices, so that memory does not grow with the number of rows."""
+    # Opening it here gives the same messages for a file that is missing or may not be read.
+    head = next(raw_blocks(path), b"")
+    if not head:
+        return
+    if not head.startswith(_MAGIC):
+        raise BrokenFileError(path, "not a Parquet file. Write it anew, or name it by what it is.")
+    try:
+        source = io.BytesIO(b"".join(raw_blocks(path))) if is_gzip(path) else path
+        # Without globbing: a file's name may contain [ ] or *.
+        table = pl.scan_parquet(source, glob=False)
+        start = 0
+        while len(frame := table.slice(start, ROWS_AT_ONCE).collect()):
+            yield frame
+            start += len(frame)
+    # polars panics on some damaged files; a panic is no Exception.
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError) as error:
+        raise BrokenFileError(path, f"damaged Parquet data ({str(error)[:200]}). Write it anew.") from None
+
+
+def _parquet_row(values: dict[str, Any]) -> Row:
+    row = {name: _plain(name, value) for name, value in values.items()}
+    for name, value in row.items():
+        if any("\0" in text for text in texts(value)):
+            raise BadRowError(f"NUL character in field '{name:.80}'. Remove it.")
+    refuse_long_fields(row)
+    return row
+
+
+def _plain(name: str, value: object) -> object:
+    """A value in the terms of JSON; dates and times in ISO 8601."""
+    if value is None or isinstance(value, str | bool):
+        return value
+    if isinstance(value, float) and not math.isfinite(value):
+        raise BadRowError(f"field '{name:.80}' is {value}. Store null where there is no value.")
+    if isinstance(value, int | float | decimal.Decimal):
+        return Number(value)
+    if isinstance(value, datetime.date | datetime.time):
+        return value.isoformat()
+    if isinstance(value, list):
+        return [_plain(name, entry) for entry in value]
+    if isinstance(value, dict):
+        return {key: _plain(name, entry) for key, entry in value.items()}
+    raise BadRowError(
+        f"field '{name:.80}' holds {type(value).__name__}. Store it as text, a number or a list of them."
+    )
+
+
+def write_parquet(rows: Iterator[dict[str, Any]], columns: Mapping[str, type], file: IO[bytes]) -> None:
+    """Write rows as one Parquet file; `columns` are their names with the Python type of each."""
+    try:
+        import polars as pl
+    except ModuleNotFoundError:
+        raise DataError("Parquet needs polars. Install it: pip install 'adjudge[data]'") from None
+    # The types are given, not guessed: two exports must fit together though a column of one is empty.
+    kinds: dict[type, Any] = {str: pl.String, float: pl.Float64, int: pl.Int64, list: pl.List(pl.String)}
+    schema = {name: kinds[kind] for name, kind in columns.items()}
+    pl.DataFrame(list(rows), schema=schema).write_parquet(file)
+
 
 SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet")
 """The formats by the end of a file's name; each may be followed by .gz."""

@@ -1,10 +1,9 @@
 """The engine: carries out a run, and reads runs back. The only part that puts all the others together."""
 
-from .api import Prepared, Request, Run, Watcher, prepare, run_async
+from .api import Prepared, Request, Run, Watcher, prepare, run, run_async, run_in_thread
 from .loop import Interrupted, Progress
 from .plan import Settings
 from .results import EXPORT_COLUMNS, export_row, protocols_of, reread, results, settings_of, voice_of
-from .thread import run, run_in_thread
 
 __all__ = [
     "EXPORT_COLUMNS",

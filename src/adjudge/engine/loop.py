@@ -9,18 +9,162 @@ budget, a refused key or a crash: the same run started again asks only for what 
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
-from ..errors import AdjudgeError, BudgetReached
-from ..records import Call, Item, Judgment, Reply, ReplyError
+from ..errors import AdjudgeError, BudgetReached, ProtocolError
+from ..models import Model, Parameters
+from ..parse import parse, unanswered
+from ..parse.likelihood import LEAST_CAUGHT_MASS, expected_score, read_likelihood
+from ..records import Call, Item, Judgment, Message, Protocol, Reply, ReplyError, Score, Status
+from ..render import number_text
 from ..store import Claim, RunRow, Store
-from .judging import failed_judgment, judge, needs_another_question, with_second_answer
-from .plan import Plan, Slot, call_for, messages_for, reask_call
+from .plan import Plan, Slot, call_for, messages_for, reask_call, with_key
+
+# Evaluation steps that the judge writes itself, once per run: G-Eval's own idea (Liu et al. 2023).
+
+
+_ITEM = re.compile(r"^\s*(?:\d{1,2}[.)]|[-*•])\s+(\S.*)$")
+_MOST_STEPS = 12
+
+
+def steps_call(protocol: Protocol, model: Model) -> tuple[Call, Parameters]:
+    """The call that asks for the steps of a protocol, and how it is asked."""
+    if "steps" not in protocol.takes:
+        raise ProtocolError(
+            f"protocol {protocol.id} takes no evaluation steps. Leave --steps out, or use geval/score."
+        )
+    params = Parameters(temperature=0.0)
+    call = Call(
+        key="",
+        item="",
+        protocol=f"{protocol.id}@{protocol.digest}",
+        criteria=tuple(protocol.criteria),
+        model=model.name,
+        messages=(Message("user", _question(protocol)),),
+        kind="steps",
+    )
+    return with_key(call, model, params), params
+
+
+def _question(protocol: Protocol) -> str:
+    scale = next(scale for scale in protocol.criteria.values() if scale is not None)
+    rubric = protocol.rubric
+    criterion = protocol.criterion_text or (rubric.criterion if rubric else "")
+    lines = [
+        "You are going to grade many responses, one at a time, by the criterion below.",
+        "Write down the steps that you will follow for each of them: three to six, short, in an order that makes sense,",
+        "so that two careful graders who follow them would come to the same score.",
+        "",
+        "Criterion:",
+        criterion,
+    ]
+    if rubric is not None:
+        lines += [
+            f"Score {number_text(level)}: {text}" for level, text in sorted(rubric.scale.levels.items())
+        ]
+    if scale.low is not None and scale.high is not None:
+        lines += ["", f"The score runs from {number_text(scale.low)} to {number_text(scale.high)}."]
+    return "\n".join([*lines, "", "Reply with a numbered list and nothing else."])
+
+
+def steps_in(text: str) -> tuple[str, ...]:
+    """The steps of a numbered or dotted list; without a list, each line that says something."""
+    listed = [found[1].strip() for line in text.splitlines() if (found := _ITEM.match(line))]
+    steps = listed or [line.strip() for line in text.splitlines() if line.strip()]
+    return tuple(steps[:_MOST_STEPS])
+
+
+# From a reply to the judgment that is stored: reading, the expected value, and the question asked again.
+
+
+_WORTH_ASKING_AGAIN: frozenset[Status] = frozenset(("unparsed", "conflicting", "out_of_range", "truncated"))
+
+
+def judge(
+    protocol: Protocol, item: Item, call: Call, reply: Reply, flags: tuple[str, ...], params: Parameters
+) -> Judgment:
+    """What a reply says, with the flags of its prompt; with log-probabilities asked for, as an expected value."""
+    if protocol.answer.reader == "likelihood":
+        judgment = read_likelihood(protocol, item, reply)
+        return structs.replace(judgment, flags=tuple(dict.fromkeys((*flags, *judgment.flags))))
+    judgment = parse(protocol, reply.text, item=item, order=call.order, finish=reply.finish, call=call.key)
+    if params.top_logprobs is not None:
+        judgment = structs.replace(
+            judgment, scores=tuple(_expected(score, reply, protocol) for score in judgment.scores)
+        )
+    return structs.replace(judgment, flags=tuple(dict.fromkeys((*flags, *judgment.flags))))
+
+
+def _expected(score: Score, reply: Reply, protocol: Protocol) -> Score:
+    """The same score by the estimator `probability`; one that caught too little mass is no score."""
+    scale = protocol.criteria[score.criterion]
+    if score.status != "ok" or score.span is None or scale is None or reply.logprobs is None:
+        return structs.replace(score, estimator="probability", value=None, status=_unless_ok(score.status))
+    found = expected_score(score.span, reply.logprobs, scale)
+    if found is None or found.caught_mass < LEAST_CAUGHT_MASS:
+        return structs.replace(
+            score,
+            estimator="probability",
+            value=None,
+            status="unparsed",
+            distribution=found.distribution if found else None,
+            caught_mass=found.caught_mass if found else 0.0,
+        )
+    return structs.replace(
+        score,
+        estimator="probability",
+        value=found.value,
+        distribution=found.distribution,
+        caught_mass=found.caught_mass,
+    )
+
+
+def _unless_ok(status: Status) -> Status:
+    return "unparsed" if status == "ok" else status
+
+
+def needs_another_question(judgment: Judgment) -> bool:
+    """Whether something was asked for and not given, though the judge did not refuse."""
+    statuses = {score.status for score in judgment.scores}
+    if judgment.choice_status is not None:
+        statuses.add(judgment.choice_status)
+    return bool(statuses & _WORTH_ASKING_AGAIN) and "refused" not in statuses
+
+
+def with_second_answer(first: Judgment, second: Judgment) -> Judgment:
+    """The first judgment, with what it lacked taken from the answer to the question asked again."""
+    answers = {(score.criterion, score.subject): score for score in second.scores}
+
+    def better(score: Score) -> Score:
+        again = answers.get((score.criterion, score.subject))
+        if score.status not in _WORTH_ASKING_AGAIN or again is None or again.status != "ok":
+            return score
+        # The place of this value is in the second reply, not in the first.
+        return structs.replace(
+            again, how="reask", span=None, evidence=score.evidence, grounded=score.grounded
+        )
+
+    judgment = structs.replace(first, scores=tuple(better(score) for score in first.scores))
+    if first.choice_status in _WORTH_ASKING_AGAIN and second.choice is not None:
+        judgment = structs.replace(
+            judgment, choice=second.choice, choice_status="ok", choice_how="reask", choice_span=None
+        )
+    return judgment
+
+
+def failed_judgment(protocol: Protocol, error: ReplyError) -> Judgment:
+    """What a call without a reply counts as: a failure of every score that was asked for."""
+    status: Status = "refused" if error.kind == "filtered" else "no_reply"
+    return structs.replace(
+        unanswered(protocol, status), flags=("too_long",) if error.kind == "too_long" else ()
+    )
+
 
 _BATCH = 256
 """How many items are looked at together: enough for one commit to serve many."""

@@ -18,9 +18,8 @@ from ..protocols import with_digest
 from ..records import Item, Judgment, Protocol, Reply, Result
 from ..render import render
 from ..store import Asked, Judged, RunRow, Store
-from .judging import failed_judgment, judge, needs_another_question, with_second_answer
+from .loop import failed_judgment, judge, needs_another_question, steps_in, with_second_answer
 from .plan import Settings, parameters_for
-from .steps import steps_in
 
 
 def settings_of(run: RunRow) -> Settings:

@@ -7,7 +7,7 @@ Importing it loads no HTTP library: that happens with the first request.
 from .base import Form, Model, Parameters, Price, Probe
 from .fake import FakeModel, Line
 from .local import LocalModel
-from .network import Network
+from .rate_limits import Network
 from .replay import ReplayModel
 from .spec import FORMS, parse_model
 

@@ -12,9 +12,9 @@ import msgspec
 from msgspec import Struct
 
 from ..records import Call, Message, Reply
+from .api_keys import Secret
 from .base import Parameters
-from .keys import Secret
-from .lenient import decode_slowly
+from .http_errors import decode_slowly
 from .remote import RemoteModel
 
 PATH = "/v1/messages"

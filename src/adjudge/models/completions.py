@@ -19,10 +19,9 @@ from msgspec import Struct
 
 from ..errors import ModelError
 from ..records import Call, Message, Reply, TokenLogprob
-from .base import Parameters, failed
-from .keys import Secret
-from .lenient import decode_slowly
-from .passages import Passage, passages_of, said_beside
+from .api_keys import Secret
+from .base import Parameters, Passage, failed, passages_of, said_beside
+from .http_errors import decode_slowly
 from .remote import RemoteModel
 
 PATH = "/completions"

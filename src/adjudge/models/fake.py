@@ -23,8 +23,7 @@ from typing import Any, get_args
 import msgspec
 from msgspec import Struct
 
-from ..data.lines import BrokenFileError
-from ..data.tables import Problems, Table
+from ..data.tables import BrokenFileError, Problems, Table
 from ..records import Call, ErrorKind, Reply, TokenLogprob
 from .base import Model, Parameters, Price, failed, no_logprobs, stop_error
 

@@ -14,12 +14,11 @@ import msgspec
 from msgspec import Struct
 
 from ..records import Call, Message, Reply, TokenLogprob, TopToken
+from .api_keys import Secret
 from .base import Parameters
 from .completions import PATH as COMPLETIONS
 from .completions import Completions, Likelihoods
-from .faults import Said
-from .keys import Secret
-from .lenient import decode_slowly
+from .http_errors import Said, decode_slowly
 from .remote import RemoteModel
 
 PATH = "/chat/completions"

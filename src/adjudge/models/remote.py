@@ -28,16 +28,14 @@ from msgspec.structs import replace
 
 from ..errors import AuthError, ModelError, RateLimited
 from ..records import Call, Reply
+from .api_keys import KeySource, Secret
 from .base import Model, Parameters, Price, failed, no_logprobs, stop_error
-from .faults import Answer, Fault, Said, fault_of, no_reply_in, shown
-from .keys import KeySource, Secret
-from .limits import Outcome
-from .network import Network
-from .patience import Patience
-from .refusals import refused_parameter
+from .http_errors import Answer, Fault, Said, fault_of, no_reply_in, refused_parameter, shown
+from .rate_limits import Network, Outcome
+from .timeouts import Patience
 
 if TYPE_CHECKING:
-    from .transport import Transport
+    from .http_client import Transport
 
 ATTEMPTS = 6
 TIMEOUTS = 3

@@ -25,9 +25,7 @@ from typing import IO, Any
 import msgspec
 from msgspec import Struct
 
-from ..data.json_rows import Number, exact
-from ..data.lines import BadRowError, BrokenFileError, batches
-from ..data.tables import Problems, Table
+from ..data.tables import BadRowError, BrokenFileError, Number, Problems, Table, batches, exact
 from ..records import Call, Order, Reply, TokenLogprob, TopToken
 from .base import Model, Parameters, failed, no_logprobs
 

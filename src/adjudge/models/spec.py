@@ -12,11 +12,11 @@ from urllib.parse import urlsplit
 
 from ..errors import ModelError
 from . import anthropic, openai
+from .api_keys import KeySource
 from .base import Model, Price
 from .fake import FakeModel, read_script
-from .keys import KeySource
 from .local import LocalModel
-from .network import Network
+from .rate_limits import Network
 from .replay import ReplayModel
 
 FORMS = (

@@ -1,7 +1,7 @@
 """From the text of a reply to scores and choices: what was read, where, how surely, or why not."""
 
 from .choice import read_choice
-from .json_layout import read_json
+from .json_replies import read_json
 from .judgment import parse, unanswered
 from .score import read_score
 

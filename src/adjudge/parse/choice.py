@@ -12,13 +12,10 @@ import re
 from collections.abc import Iterable
 
 from ..records import Reading
-from .answers import ANSWER_WORDS, BOX, VERDICT_WORDS, Mark, corrections, hard_marks, labels
-from .entries import is_own_box
-from .lazy import lazily
-from .options import Found, Options, options_for
-from .refusal import declines
-from .text import folded, narrow, set_aside, window, without_code, without_emphasis
-from .verdicts import is_quiz, verdict_said
+from .marks import ANSWER_WORDS, BOX, VERDICT_WORDS, Mark, corrections, hard_marks, labels
+from .numbers import is_own_box
+from .text import declines, folded, lazily, narrow, set_aside, window, without_code, without_emphasis
+from .verdicts import Found, Options, is_quiz, options_for, verdict_said
 
 _BARE_MARKED = lazily(
     r"\[\[\s?([^\[\]\n]{1,60}?)\s?\]\]|\[(?:result|verdict)\]\s?([^\[\]\n]{1,60})|<(verdict|winner|answer|choice|result)>\s?([^<\n]{1,60}?)\s?</\3>",

@@ -10,10 +10,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from .entries import is_entry, is_legend
-from .lazy import lazily
-from .numbers import Number, digits, free_number_at, number_at
-from .text import places
+from .numbers import Number, digits, free_number_at, is_entry, is_legend, number_at
+from .text import lazily, places
 
 HEAD = 2_000
 TAIL = 8_000

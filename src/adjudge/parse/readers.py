@@ -13,13 +13,11 @@ from typing import TypeGuard
 
 from ..records import Answer, Reading, Scale
 from .choice import read_choice
-from .lazy import lazily
 from .marks import Value, choice_value, read_first_line, read_label, read_marker, read_tag, score_value
-from .refusal import declines
 from .score import is_corrected, read_score
-from .text import ASIDE, narrow, set_aside, window
+from .text import ASIDE, declines, lazily, narrow, set_aside, window
 
-_EXAMINED = 100_000
+_EXAMINED_BY_LADDER = 100_000
 """How much of each end of a reply is examined. No judge writes more, and the answer stands at an end."""
 
 _MARKED = ("tag", "marker", "label")
@@ -64,8 +62,11 @@ def _read(
     start, end = window(text)
     reply = text[start:end]
     examined, gap = reply, 0
-    if len(reply) > 2 * _EXAMINED:
-        examined, gap = f"{reply[:_EXAMINED]}\n{reply[-_EXAMINED:]}", len(reply) - 2 * _EXAMINED - 1
+    if len(reply) > 2 * _EXAMINED_BY_LADDER:
+        examined, gap = (
+            f"{reply[:_EXAMINED_BY_LADDER]}\n{reply[-_EXAMINED_BY_LADDER:]}",
+            len(reply) - 2 * _EXAMINED_BY_LADDER - 1,
+        )
     reading = _marked(answer, examined, value)
     if _is_final(reading, answer):
         reading = _strictly(answer, examined, reading, plain)
@@ -81,7 +82,7 @@ def _shifted(span: tuple[int, int] | None, start: int, gap: int) -> tuple[int, i
     """A place in what was examined as a place in the whole text."""
     if span is None:
         return None
-    moved = start + (gap if span[0] >= _EXAMINED else 0)
+    moved = start + (gap if span[0] >= _EXAMINED_BY_LADDER else 0)
     return span[0] + moved, span[1] + moved
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 
 from ..records import How, Reading, Scale, Status
-from .answers import (
+from .marks import (
     ANSWER,
     ANSWER_WORDS,
     BOX,
@@ -29,12 +29,9 @@ from .answers import (
     labels,
     part_labels,
 )
-from .entries import is_a_list, is_entry, is_legend, is_own_box
-from .lazy import lazily
-from .numbers import Number, number_at
+from .numbers import Number, is_a_list, is_entry, is_legend, is_own_box, number_at
 from .prose import IN_PARTS, concluding, counts_things, is_taken_back, scores_said
-from .refusal import declines
-from .text import folded, narrow, set_aside, window, without_code, without_emphasis
+from .text import declines, folded, lazily, narrow, set_aside, window, without_code, without_emphasis
 
 _NUMBER = r"(-?[0-9]{1,9}(?:\.[0-9]{1,9})?)"
 _BARE = lazily(_NUMBER)

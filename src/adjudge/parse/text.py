@@ -13,8 +13,37 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from itertools import islice
+from typing import Any, cast
 
-from .lazy import lazily
+# Patterns that are compiled when they are first used.
+#
+# The readers know hundreds of patterns, and compiling all of them took longer than everything else that an import
+# does; a reply of a known format needs a few of them. This file knows no pattern itself.
+
+
+_METHODS = ("search", "match", "fullmatch", "finditer", "findall", "sub")
+
+
+class _Lazy:
+    """Stands for a pattern until one of its methods is asked for; from then on holds that pattern's methods."""
+
+    def __init__(self, pattern: str, flags: int) -> None:
+        self._written = (pattern, flags)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        compiled = re.compile(*self._written)
+        # Kept as attributes of its own, so that later uses find them without passing through here.
+        for method in _METHODS:
+            setattr(self, method, getattr(compiled, method))
+        return getattr(compiled, name)
+
+
+def lazily(pattern: str, flags: int = 0) -> re.Pattern[str]:
+    """The pattern as `re.compile` would give it, compiled at its first use."""
+    return cast("re.Pattern[str]", _Lazy(pattern, flags))
+
 
 Span = tuple[int, int]
 
@@ -295,3 +324,62 @@ def set_aside(text: str, *, thinking: bool = True, fenced: bool = True, quoted: 
     if quoted:
         text = masked(text, quotations(text))
     return text
+
+
+# Whether a reply declines to judge. Asked only where no answer was found: a refusal beside an answer is prose.
+
+
+MOST_SIGNS = 4
+_HEAD = 300
+"""How far into a reply a refusal begins, in characters."""
+
+_TASK = (
+    r"(?:evaluat|assess|rat(?:e|ing)|scor|judg|grad|compar|provid|assist|help|compl|fulfil|determin|choos|select|giv|"
+    r"answer|respond|engag|continu|do\s(?:that|this|so)|process|review|participat|offer|make|decid|pick|support|generat|discuss)"
+)
+_SIGNS = (
+    *(
+        "n't",
+        "n’t",
+        "cant ",
+        "cannot",
+        "can not",
+        "could not",
+        "will not",
+        "unable",
+        "not able",
+        "declin",
+        "refuse",
+        "wont ",
+    ),
+    *("comfortable", "sorry", "apolog", "impossible", "not possible", "n/a", "not applicable", "abstain"),
+    *("no score", "no rating", "no verdict"),
+)
+_ASIAN_SIGN = lazily(
+    "无法|無法|不能|还没|不便|拒绝|拒絕|没有办法|없|불가|어렵|않겠|못|거부|거절|できません|できない|しかね"
+)
+_AROUND = 80
+"""How far around one of these words a refusal reaches: most text is then never searched at all."""
+
+_REFUSAL = lazily(
+    rf"\bi(?:['’]m|\sam)?\s(?:\w+\s)?(?:cannot|can['’]?t|can\snot|could\snot|couldn['’]t|won['’]?t|will\snot|unable|"
+    rf"not\sable|must\s(?:respectfully\s)?decline|decline|refuse|do\snot\sfeel\scomfortable|don['’]t\sfeel\scomfortable|"
+    rf"not\scomfortable|have\sto\sdecline)\b[^.\n]{{0,40}}?\b{_TASK}"
+    r"|\b(?:sorry|apologi[sz]e|apologies)\b[^.\n]{0,30}\b(?:but|cannot|can['’]?t|unable|not\sable)\b"
+    rf"|^(?:unable|impossible|not\spossible)\sto\s{_TASK}|^(?:\w+\s){{1,4}}cannot\sbe\s(?:evaluated|rated|scored|judged|assessed|graded)"
+    r"|^(?:n/a|not\sapplicable|(?:i\s)?abstain|no\s(?:score|rating|verdict))\b"
+    r"|(?:抱歉|对不起|對不起|很遗憾|很遺憾)[^。\n]{0,30}(?:无法|無法|不能|不便|没有办法|还没学)"
+    r"|(?:我|本人|作为|因此)?[^。\n]{0,12}(?:无法|無法|不能|拒绝|拒絕|不便)[^。\n]{0,12}(?:评价|评分|评估|評|打分|判断|判斷|提供|回答|协助|比较|完成|给出|满足|回应|处理)"
+    r"|(?:평가|판단|채점|답변|제공|비교|점수|선택|도와|응답|결정)[^.\n]{0,16}(?:수\s?없|불가|어렵습니다|않겠|못\s?합니다|거부|거절)"
+    r"|(?:죄송|유감)[^.\n]{0,40}(?:없|불가|어렵)"
+    r"|(?:評価|判断|回答|採点|お答え)[^。\n]{0,10}(?:できません|できない|致しかね|いたしかね)",
+)
+
+
+def declines(text: str) -> bool:
+    """Whether the beginning of the reply says that the judge cannot or will not judge."""
+    head = folded(narrow(text[: 2 * _HEAD])).strip()[:_HEAD]
+    signs = places(head, _SIGNS, MOST_SIGNS)
+    if not head.isascii():
+        signs += [match.span() for match in islice(_ASIAN_SIGN.finditer(head), MOST_SIGNS)]
+    return any(_REFUSAL.search(head, max(0, start - _AROUND), end + _AROUND) for start, end in signs)

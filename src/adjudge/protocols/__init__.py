@@ -1,8 +1,6 @@
 """Protocols: the built-in ones, the user's own, and the originals imported from documents."""
 
 from .findings import Finding
-from .folder import with_digest
-from .load import builtin_ids, find_folder, load_protocol
-from .starter import write_starter
+from .load import builtin_ids, find_folder, load_protocol, with_digest, write_starter
 
 __all__ = ["Finding", "builtin_ids", "find_folder", "load_protocol", "with_digest", "write_starter"]

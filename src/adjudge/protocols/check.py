@@ -8,16 +8,228 @@ a model, or raises for what a file contains.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Sequence
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from ..records import Protocol
-from .cases import Failure, case_failures, folded
-from .findings import Finding, line_of_key, line_of_steps
-from .folder import read_folder
-from .load import builtin_root, find_folder
+import msgspec
+
+from ..parse import parse
+from ..records import Choice, FieldValue, How, Item, Judgment, Protocol, Score, Status
+from .findings import (
+    Finding,
+    Mistake,
+    key_meant,
+    line_of,
+    line_of_key,
+    line_of_steps,
+    mistakes_in,
+    toml_mistake,
+)
+from .load import builtin_root, find_folder, read_folder
 from .suspicions import NAMES, Prompt, Suspicion, suspicions_of, unlike_siblings
+
+# Cases: replies that a protocol's reader must read as promised, kept beside the prompt.
+#
+# `cases.toml` stands in the protocol's folder or is shared by siblings in the folder above. This
+# file runs the reader on each reply and says where it read something else. It judges no prompt.
+
+
+FILE = "cases.toml"
+_KEY = "case"
+_HEADING = re.compile(r"^[ \t]*(\[\[[ \t]*case[ \t]*\]\])", re.MULTILINE)
+
+
+class Case(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One reply and what must be read from it; what is left out may be anything."""
+
+    name: str
+    reply: str
+    only: tuple[str, ...] | None = None
+    status: Status | None = None
+    value: float | None = None
+    how: How | None = None
+    choice: Choice | None = None
+    choice_status: Status | None = None
+    scores: dict[str, float | Status] = {}
+    """criterion, or criterion/subject → the value, or the status where there is no value"""
+    flags: tuple[str, ...] = ()
+    fields: dict[str, FieldValue] = {}
+    grounded: dict[str, float] = {}
+
+
+class Failure(NamedTuple):
+    """Something about the cases of one protocol that is not as promised."""
+
+    path: Path
+    line: int
+    message: str
+    todo: str
+    protocol: str = ""
+    """nothing where the file itself is at fault, whoever shares it"""
+    case: str = ""
+
+
+def case_failures(folder: Path, protocol: Protocol, *, is_builtin: bool) -> list[Failure]:
+    """Every case that does not read as promised, and cases that a built-in protocol should have."""
+    if protocol.answer.reader == "likelihood":
+        return []
+    path = next((place / FILE for place in (folder, folder.parent) if (place / FILE).is_file()), None)
+    if path is None:
+        if not is_builtin:
+            return []
+        todo = "Write replies, and what must be read from each."
+        return [Failure(folder / FILE, 1, f"a built-in protocol needs {FILE}.", todo, protocol.id)]
+    failures: list[Failure] = []
+    cases = [
+        (line, case)
+        for line, case in _read(path, failures)
+        if case.only is None or protocol.id.rpartition("/")[2] in case.only
+    ]
+    for line, case in cases:
+        # One reply that is read otherwise breaks several promises at once, and is one problem.
+        if differences := list(_differences(case, _judgment(protocol, case))):
+            message = "; ".join(differences) + "."
+            failures.append(
+                Failure(path, line, message, "Mend the reader, or the case.", protocol.id, case.name)
+            )
+    has_unparsed = any("unparsed" in (case.status, case.choice_status) for _, case in cases)
+    if is_builtin and not has_unparsed:
+        todo = "Add a reply from which nothing can be read."
+        failures.append(Failure(path, 1, "no case is unparsed.", todo, protocol.id))
+    return failures
+
+
+def folded(failures: Iterable[Failure]) -> list[Finding]:
+    """One finding for each case that fails in the same way under several protocols of a family."""
+    failing: dict[tuple[Path, int, str, str, str], list[str]] = {}
+    for path, line, message, todo, protocol, case in failures:
+        failing.setdefault((path, line, message, todo, case), []).append(protocol)
+    return [
+        Finding(str(path), line, "case", f"{_whose(case, protocols)}{message}", todo)
+        for (path, line, message, todo, case), protocols in failing.items()
+    ]
+
+
+def _whose(case: str, protocols: Sequence[str]) -> str:
+    """The case and the protocols, before what is wrong: behind it, a name could be taken for what was read."""
+    more = len(protocols) - 1
+    others = f" and {more} other{'s' if more > 1 else ''}" if more else ""
+    named = f"protocol '{protocols[0]}'{others}" if protocols[0] else ""
+    if case:
+        return f"'{case}' in {named}: "
+    return f"{named}: " if named else ""
+
+
+def _read(path: Path, failures: list[Failure]) -> Iterator[tuple[int, Case]]:
+    """The cases of a file with their lines; what cannot be read goes to the failures."""
+    text = ""
+    try:
+        text = path.read_bytes().decode("utf-8")
+        settings = tomllib.loads(text)
+    except (OSError, UnicodeDecodeError) as error:
+        message = f"{FILE} cannot be read as UTF-8 text ({error})."
+        failures.append(Failure(path, 1, message, "Save it as UTF-8."))
+        return
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        failures.append(Failure(path, *toml_mistake(FILE, text, error, [_KEY])[:3]))
+        return
+    for key in settings:
+        if key != _KEY:
+            todo = key_meant(key, [_KEY])
+            failures.append(Failure(path, line_of_key(text, key), f"unknown key '{key}'.", todo))
+    entries = settings.get(_KEY, [])
+    if not isinstance(entries, list):
+        found = mistakes_in(text, entries, list[Case], _KEY)
+        failures += [Failure(path, *mistake[:3]) for mistake in found]
+        return
+    lines = [line_of(text, found.start(1)) for found in _HEADING.finditer(text)]
+    for number, entry in enumerate(entries):
+        try:
+            yield lines[number] if number < len(lines) else 1, msgspec.convert(entry, Case)
+        except msgspec.ValidationError as error:
+            found = mistakes_in(text, entry, Case, _KEY, number)
+            found = found or [Mistake(1, f"case {number + 1}: {error}.", "Correct the value.")]
+            failures += [Failure(path, *mistake[:3]) for mistake in found]
+
+
+def _judgment(protocol: Protocol, case: Case) -> Judgment:
+    label = protocol.answer.labels[0] if protocol.answer.labels else ""
+    criterion = next(iter(protocol.criteria), "")
+    reply = case.reply.replace("{{label}}", label).replace("{{criterion}}", criterion)
+    return parse(protocol, reply, item=Item("case", case.fields))
+
+
+def _differences(case: Case, judgment: Judgment) -> Iterator[str]:
+    named = _named(judgment)
+    yield from _overall(case, judgment)
+    for name, promised in case.scores.items():
+        score = named.get(name)
+        if score is None:
+            yield f"there is no score '{name}', only {sorted(named)}"
+        elif isinstance(promised, str):
+            yield from _unequal(f"status of '{name}'", promised, score.status)
+        else:
+            yield from _unequal(f"'{name}'", promised, _found(score))
+    for name, share in case.grounded.items():
+        score = named.get(name)
+        found = score.grounded if score else None
+        if found is None or abs(found - share) > 1e-6:
+            yield from _unequal(f"grounded share of '{name}'", share, found)
+    for flag in case.flags:
+        if flag not in judgment.flags:
+            yield f"flag '{flag}' is promised, and the flags are {sorted(judgment.flags)}"
+
+
+def _overall(case: Case, judgment: Judgment) -> Iterator[str]:
+    """The promises that concern every score, or the choice."""
+    if case.choice_status is not None:
+        yield from _unequal("choice_status", case.choice_status, judgment.choice_status)
+    if case.choice is not None:
+        yield from _unequal("choice", case.choice, judgment.choice)
+    scores = judgment.scores
+    if case.status is not None and not scores and case.choice_status is None:
+        yield from _unequal("status", case.status, judgment.choice_status)
+    if not scores:
+        if case.value is not None:
+            yield f"value {case.value:g} is promised, and the protocol has no scores"
+        if case.how is not None:
+            yield from _unequal("how", case.how, judgment.choice_how)
+        return
+    for name, score in _named(judgment).items():
+        if name in case.scores:
+            continue
+        of = f" of '{name}'" if len(scores) > 1 else ""
+        is_other = case.status is not None and case.status != score.status
+        if is_other:
+            yield from _unequal(f"status{of}", case.status, score.status)
+        if case.value is not None:
+            # The status is said once.
+            found = "none" if is_other and score.value is None else _found(score)
+            yield from _unequal(f"value{of}", case.value, found)
+        if case.how is not None and score.status == "ok":
+            yield from _unequal(f"how{of}", case.how, score.how)
+
+
+def _named(judgment: Judgment) -> dict[str, Score]:
+    return {
+        score.criterion + (f"/{score.subject}" if score.subject else ""): score for score in judgment.scores
+    }
+
+
+def _found(score: Score) -> float | str:
+    return score.value if score.value is not None else score.status
+
+
+def _unequal(what: str, promised: object, found: object) -> Iterator[str]:
+    if promised != found:
+        yield f"{what} should be {_text(promised)} and is {_text(found)}"
+
+
+def _text(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 class _Read(NamedTuple):

@@ -3,16 +3,428 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+import hashlib
+import re
+import tomllib
+from collections.abc import Iterable, Sequence
 from importlib import resources
 from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
 
 from ..data import read_examples, read_rubric
 from ..errors import ProtocolError, listed
-from ..records import Example, Protocol, Rubric, Scale
-from ..render import slots_of
-from .findings import Finding
-from .folder import read_folder, with_digest
+from ..records import Accepted, Answer, Example, ExampleWords, Given, Language, Protocol, Rubric, Scale, Task
+from ..render import GIVEN_SLOTS, OWN_SLOTS, slots_of, targets_of
+from .findings import (
+    Finding,
+    Mistake,
+    Steps,
+    key_meant,
+    line_of,
+    line_of_key,
+    line_of_steps,
+    mistakes_in,
+    toml_mistake,
+)
+
+# Reading a protocol folder: settings and texts become a `Protocol`, or a list of all problems.
+#
+# This file knows the format of `protocol.toml` and nothing of what a good prompt is (that is
+# `check.py`). It never stops at the first problem.
+
+
+T = TypeVar("T")
+
+_KEYS = (
+    "title", "task", "language", "source", "inputs", "optional", "at_least_one", "takes", "refuses", "fence",
+    "not_given", "criteria", "examples", "answer", "alias", "accept", "imported",
+)  # fmt: skip
+_REQUIRED = ("title", "task", "language", "source", "inputs", "criteria", "answer")
+
+_LISTS = ("criteria", "accept")
+"""Keys with a table for each entry."""
+
+_SLOT_KEYS = {"inputs", "optional", "at_least_one", "takes", "alias", "examples"}
+"""Keys that say which slots a text may have."""
+
+_QUOTED = {"response", "response_a", "response_b"}
+"""Inputs in which quoted evidence is looked for."""
+
+_NEEDED_BY_READER = {"tag": ("tag",), "marker": ("marker",), "label": ("labels",), "likelihood": ("target",)}
+
+
+class _ScaleSettings(msgspec.Struct, forbid_unknown_fields=True):
+    low: float | None = None
+    high: float | None = None
+    best: float | str | None = None
+    step: float | None = None
+    levels: dict[str, str] = {}
+    names: dict[str, str] = {}
+
+
+class _CriterionSettings(msgspec.Struct, forbid_unknown_fields=True):
+    name: str
+    scale: _ScaleSettings | None = None
+
+
+def read_text(path: Path) -> str:
+    """A text of a protocol as it is sent: without its one final newline, nothing else stripped."""
+    text = path.read_bytes().decode("utf-8")
+    return text[:-1] if text.endswith("\n") else text
+
+
+def read_folder(folder: Path, protocol_id: str) -> tuple[Protocol | None, list[Finding]]:
+    """The protocol of a folder and its problems; no protocol where it cannot be used at all."""
+    reader = _FolderReader(folder, protocol_id)
+    return reader.read(), reader.findings
+
+
+class _FolderReader:
+    def __init__(self, folder: Path, protocol_id: str) -> None:
+        self.folder = folder
+        self.id = protocol_id
+        self.findings: list[Finding] = []
+        self.toml_text = ""
+        self.settings: dict[str, Any] = {}
+        self.broken: set[str] = set()
+        """keys whose values could not be used, so that nothing can be said of what depends on them"""
+
+    def read(self) -> Protocol | None:
+        texts = self._texts()
+        if texts is None or not self._load_toml():
+            return None
+        self._check_keys()
+        protocol = self._protocol(*texts)
+        if "answer" not in self.broken:
+            self._check_answer(protocol)
+            if "criteria" not in self.broken:
+                self._check_scores(protocol)
+        if not self.broken & _SLOT_KEYS:
+            self._check_inputs(protocol)
+            if "user.md" not in self.broken:
+                self._check_slots(protocol)
+        return None if self.findings else protocol
+
+    # -- files
+
+    def _texts(self) -> tuple[str, str] | None:
+        found = {}
+        for name, required in (("user.md", True), ("system.md", False)):
+            path = self.folder / name
+            try:
+                found[name] = read_text(path)
+            except FileNotFoundError:
+                found[name] = ""
+                if required:
+                    self.broken.add(name)
+                    self._problem(
+                        "missing-file", f"{name} is missing.", "Write the text that the judge is sent.", name
+                    )
+            except (UnicodeDecodeError, OSError) as error:
+                self._problem(
+                    "unreadable", f"{name} cannot be read as UTF-8 text ({error}).", "Save it as UTF-8.", name
+                )
+                return None
+        return found["system.md"], found["user.md"]
+
+    def _load_toml(self) -> bool:
+        path = self.folder / "protocol.toml"
+        try:
+            self.toml_text = path.read_bytes().decode("utf-8")
+            self.settings = tomllib.loads(self.toml_text)
+        except FileNotFoundError:
+            todo = "Write one, or start from a commented one: adjudge protocols new DIR."
+            self._problem("missing-file", "protocol.toml is missing.", todo)
+            return False
+        except (UnicodeDecodeError, OSError) as error:
+            message = f"protocol.toml cannot be read as UTF-8 text ({error})."
+            self._problem("unreadable", message, "Save it as UTF-8.")
+            return False
+        except (tomllib.TOMLDecodeError, RecursionError) as error:
+            self._mistaken([toml_mistake("protocol.toml", self.toml_text, error, _LISTS)])
+            return False
+        return True
+
+    # -- settings
+
+    def _check_keys(self) -> None:
+        for key in self.settings:
+            if key not in _KEYS:
+                self._problem("unknown-key", f"unknown key '{key}'.", key_meant(key, _KEYS), key=key)
+        for key in _REQUIRED:
+            if key not in self.settings:
+                self.broken.add(key)
+                self._problem("missing-key", f"key '{key}' is missing.", f"Add {key} = …")
+
+    def _convert(self, key: str, kind: type[T] | Any, default: T) -> T:
+        """One setting as the type that it must have; problems and the default otherwise."""
+        if key not in self.settings:
+            return default
+        try:
+            return msgspec.convert(self.settings[key], kind, strict=True)
+        except msgspec.ValidationError as error:
+            self.broken.add(key)
+            found = mistakes_in(self.toml_text, self.settings[key], kind, key)
+            line = line_of_key(self.toml_text, key)
+            self._mistaken(found or [Mistake(line, f"{key}: {error}.", "Correct the value.")])
+            return default
+
+    def _protocol(self, system_text: str, user_text: str) -> Protocol:
+        return Protocol(
+            id=self.id,
+            digest="",
+            title=self._convert("title", str, ""),
+            task=self._convert("task", Task, "score"),
+            language=self._convert("language", Language, Language("en", "en")),
+            source=self._convert("source", str, ""),
+            inputs=self._convert("inputs", tuple[str, ...], ()),
+            optional=self._convert("optional", tuple[str, ...], ()),
+            at_least_one=self._convert("at_least_one", tuple[str, ...], ()),
+            takes=self._convert("takes", tuple[Given, ...], ()),
+            refuses=self._convert("refuses", dict[str, str], {}),
+            fence=self._convert("fence", bool, False),
+            not_given=self._convert("not_given", str, "(not given)"),
+            criteria=self._criteria(),
+            example_words=self._example_words(user_text),
+            system_text=system_text,
+            user_text=user_text,
+            answer=self._convert("answer", Answer, Answer(reader="free")),
+            alias=self._convert("alias", dict[str, str], {}),
+            accept=self._convert("accept", tuple[Accepted, ...], ()),
+            imported=self._convert("imported", str, ""),
+            folder=str(self.folder),
+        )
+
+    def _example_words(self, user_text: str) -> ExampleWords | None:
+        """How examples are introduced. By likelihood they are shown as the item is, and need no words."""
+        answer = self.settings.get("answer")
+        if isinstance(answer, dict) and answer.get("reader") == "likelihood":
+            return ExampleWords("", "", "", "") if "examples" in slots_of(user_text) else None
+        return self._convert("examples", ExampleWords, None)
+
+    def _criteria(self) -> dict[str, Scale | None]:
+        criteria: dict[str, Scale | None] = {}
+        declared: list[_CriterionSettings] = self._convert("criteria", list[_CriterionSettings], [])
+        for number, settings in enumerate(declared):
+            if settings.name in criteria:
+                message = f"criterion '{settings.name}' is there twice."
+                self._problem("duplicate-criterion", message, "Keep one.", steps=("criteria", number))
+            criteria[settings.name] = self._scale(settings, ("criteria", number, "scale"))
+        if self.settings.get("criteria") == []:
+            self._problem(
+                "no-criteria", "no criterion is declared.", "Add [[criteria]] with a name and a scale."
+            )
+        return criteria
+
+    def _scale(self, criterion: _CriterionSettings, steps: Steps) -> Scale | None:
+        given, name = criterion.scale, criterion.name
+        if given is None:
+            if self.settings.get("task") == "score":
+                todo = "Add scale = { low, high, best }."
+                self._problem("no-scale", f"criterion '{name}' has no scale.", todo, steps=steps)
+            return None
+        levels, names = self._levels(given.levels, name, steps), self._levels(given.names, name, steps)
+        self._check_best(given, name, steps)
+        if given.low is not None and given.high is not None and not given.low < given.high:
+            message, todo = f"criterion '{name}' has low >= high.", "Write the smaller value as low."
+            self._problem("bad-scale", message, todo, steps=steps)
+            return None
+        if given.step is not None and given.step <= 0:
+            message, todo = f"criterion '{name}' has step <= 0.", "Leave step out for any value."
+            self._problem("bad-scale", message, todo, steps=steps)
+            return None
+        best = given.best if given.best is not None else "unknown"
+        scale = Scale(given.low, given.high, best, given.step, levels, names)  # type: ignore[arg-type]
+        for level in {*levels, *names}:
+            if scale.status_of(level) != "ok":
+                message = f"criterion '{name}' describes level {level:g}, which is not on its scale."
+                self._problem("bad-scale", message, "Correct the level or the scale.", steps=steps)
+        return scale
+
+    def _check_best(self, given: _ScaleSettings, name: str, steps: Steps) -> None:
+        best, ends = given.best, (given.low, given.high)
+        if best is None:
+            message = f"criterion '{name}' needs scale = {{ low, high, best }}."
+            todo = "'best' says which end is good; it is never assumed."
+            self._problem("scale-without-best", message, todo, steps=steps)
+        elif best == "unknown":
+            if not self.settings.get("imported"):
+                message = f"criterion '{name}' has best = \"unknown\"."
+                todo = "Say which end is good; only an imported original may leave it open."
+                self._problem("scale-without-best", message, todo, steps=steps)
+        elif ends == (None, None):
+            if best not in ("high", "low"):
+                message = f"criterion '{name}' is unbounded, and best = {best!r} is no end of it."
+                self._problem("bad-scale", message, 'Write best = "high" or best = "low".', steps=steps)
+        elif best not in ends:
+            message = f"criterion '{name}' has best = {best!r}, which is neither low nor high."
+            self._problem("bad-scale", message, "Name one of the two ends.", steps=steps)
+
+    def _levels(self, texts: dict[str, str], criterion: str, steps: Steps) -> dict[float, str]:
+        levels = {}
+        for level, text in texts.items():
+            try:
+                levels[float(level)] = text
+            except ValueError:
+                message = f"criterion '{criterion}' has a level '{level}', which is not a number."
+                self._problem("bad-scale", message, 'Write levels as 1 = "…".', steps=steps)
+        return levels
+
+    # -- what must fit together
+
+    def _check_answer(self, protocol: Protocol) -> None:
+        answer = protocol.answer
+        for key in _NEEDED_BY_READER.get(answer.reader, ()):
+            if not getattr(answer, key):
+                message = f"reader '{answer.reader}' needs '{key}'."
+                self._problem("bad-answer", message, f"Add {key} = … under [answer].", key="answer")
+        if answer.reader == "json" and answer.score is None and answer.choice is None and not answer.scores:
+            message = "reader 'json' needs the path of a score or of a choice."
+            self._problem("bad-answer", message, 'Add score = "path.to.score" under [answer].', key="answer")
+
+    def _check_scores(self, protocol: Protocol) -> None:
+        """Each criterion must have a number of its own: one number is no judgment of two criteria."""
+        answer = protocol.answer
+        for name in answer.scores:
+            if name not in protocol.criteria:
+                message = f"answer.scores names '{name}', which is no criterion."
+                self._problem("bad-answer", message, "Correct the name.", steps=("answer", "scores"))
+        if answer.reader != "json":
+            return
+        readers: dict[str, list[str]] = {}
+        for name, scale in protocol.criteria.items():
+            path = answer.scores.get(name, answer.score)
+            if scale is not None and path is not None:
+                readers.setdefault(path.replace("{criterion}", name), []).append(f"'{name}'")
+        for path, names in readers.items():
+            if len(names) > 1:
+                message = f"the criteria {', '.join(names)} all read the same number, '{path}' of the reply."
+                todo = "Write {criterion} into the path, or give each its own path under [answer.scores]."
+                self._problem("same-score", message, todo, steps=("answer", "score"))
+
+    def _check_inputs(self, protocol: Protocol) -> None:
+        answer, declared = protocol.answer, {*protocol.inputs, *protocol.optional}
+        targets = targets_of(protocol)
+        for name in targets:
+            if name not in protocol.inputs:
+                message = f"target '{name}' is not in inputs {list(protocol.inputs)}."
+                self._problem("bad-answer", message, "Name one of the inputs.", steps=("answer", "target"))
+        if len(targets) > 2 or len(set(targets)) < len(targets):
+            message = f"target '{answer.target}' names {len(targets)} inputs."
+            todo = "Name one, or two different ones that are each asked given the other."
+            self._problem("bad-answer", message, todo, steps=("answer", "target"))
+        if answer.evidence is not None and not declared & _QUOTED:
+            message = "evidence is looked for in the input 'response' (or response_a, response_b), and there is none."
+            todo = "Give the judged text that name, or take evidence out of [answer]."
+            self._problem("evidence-unchecked", message, todo, steps=("answer", "evidence"))
+        for name in protocol.at_least_one:
+            if name not in protocol.optional:
+                message = f"at_least_one names '{name}', which is not in optional."
+                self._problem("bad-value", message, "Add it to optional.", key="at_least_one")
+        for name in sorted({*protocol.inputs} & {*protocol.optional}):
+            message = f"'{name}' is in both inputs and optional."
+            self._problem("bad-value", message, "Keep it in one of them.", key="optional")
+        for name in sorted(declared & (OWN_SLOTS | GIVEN_SLOTS)):
+            message = f"'{name}' cannot be an input: the slot has a meaning of its own."
+            self._problem("reserved-name", message, "Give the input another name.", key="inputs")
+
+    def _check_slots(self, protocol: Protocol) -> None:
+        known = {*protocol.inputs, *protocol.optional, "low", "high", *protocol.takes}
+        if protocol.example_words is not None:
+            known.add("examples")
+        shown: set[str] = set()
+        for file, text in (("user.md", protocol.user_text), ("system.md", protocol.system_text)):
+            for slot in dict.fromkeys(slots_of(text)):
+                name = protocol.alias.get(slot, slot)
+                shown.add(name)
+                is_part = name.startswith(("rubric.", "example."))
+                is_system = name == "system_message" and file == "user.md" and bool(protocol.system_text)
+                if name not in known and not is_part and not is_system:
+                    where = line_of(text, text.index("{{" + slot + "}}"))
+                    self._unknown_slot(file, where, slot, sorted(known - {"low", "high"}))
+            shown |= self._spaced_slots(file, text, known)
+        # From the settings as they stand: a mistake elsewhere in [answer] does not make the target unused.
+        answer = self.settings.get("answer")
+        target = answer.get("target") if isinstance(answer, dict) else None
+        targets = [name.strip() for name in target.split(",")] if isinstance(target, str) else []
+        for name in (*protocol.inputs, *protocol.optional, *protocol.takes):
+            if name not in shown and name not in targets and not self._is_in_single_braces(protocol, name):
+                message = f"'{name}' is declared and no slot {{{{{name}}}}} shows it to the judge."
+                self._problem("unused-input", message, "Show it in user.md, or take it out.", key="inputs")
+        if protocol.example_words is not None and "examples" not in shown:
+            message = "[examples] is declared and no slot {{examples}} shows them."
+            self._problem("unused-input", message, "Add {{examples}} on a line of its own.", key="examples")
+
+    def _unknown_slot(self, file: str, line: int, slot: str, known: Sequence[str]) -> None:
+        near = difflib.get_close_matches(slot, known, 1)
+        todo = f"Did you mean {{{{{near[0]}}}}}?" if near else "Fix the name or add it."
+        message = f"placeholder {{{{{slot}}}}} is not in inputs {list(known)}."
+        self.findings.append(Finding(str(self.folder / file), line, "unknown-placeholder", message, todo))
+
+    def _spaced_slots(self, file: str, text: str, known: set[str]) -> set[str]:
+        """The names in `{{ name }}`: with spaces it is text, not a slot, and surely a slip where the name is known."""
+        found = set()
+        for name in known:
+            for slip in (f"{{{{ {name} }}}}", f"{{{{{name} }}}}", f"{{{{ {name}}}}}"):
+                if slip in text:
+                    message = f"'{slip}' is sent as it stands: a placeholder has no spaces inside."
+                    self._slip("spaced-placeholder", file, line_of(text, text.index(slip)), message, name)
+                    found.add(name)
+        return found
+
+    def _is_in_single_braces(self, protocol: Protocol, name: str) -> bool:
+        """Whether an input that no slot shows stands in single braces, which are text; then that is the problem."""
+        written = [name, *(slot for slot, field in protocol.alias.items() if field == name)]
+        names = "|".join(map(re.escape, written))
+        for file, text in (("user.md", protocol.user_text), ("system.md", protocol.system_text)):
+            if found := re.search(rf"(?<!\{{)\{{[ \t]*({names})[ \t]*\}}(?!\}})", text):
+                message = f"'{found[0]}' is sent as it stands: a placeholder has double braces."
+                self._slip("single-braces", file, line_of(text, found.start()), message, found[1])
+                return True
+        return False
+
+    def _slip(self, name: str, file: str, line: int, message: str, slot: str) -> None:
+        todo = f"Write {{{{{slot}}}}}."
+        self.findings.append(Finding(str(self.folder / file), line, name, message, todo))
+
+    def _mistaken(self, mistakes: Iterable[Mistake]) -> None:
+        file = str(self.folder / "protocol.toml")
+        self.findings += [Finding(file, line, name, message, todo) for line, message, todo, name in mistakes]
+
+    def _problem(
+        self,
+        name: str,
+        message: str,
+        todo: str,
+        file: str = "protocol.toml",
+        *,
+        key: str | None = None,
+        steps: Steps = (),
+    ) -> None:
+        line = line_of_key(self.toml_text, key) if key else line_of_steps(self.toml_text, steps)
+        self.findings.append(Finding(str(self.folder / file), line, name, message, todo))
+
+
+def digest_of(protocol: Protocol) -> str:
+    """A hash of all that can change a judgment: texts, settings, and what the user gave.
+
+    The title, the source and accepted suspicions are for people and are left out.
+    """
+    told = msgspec.structs.replace(
+        protocol, id="", digest="", title="", source="", folder="", accept=(), imported=""
+    )
+    # Through the declared types, so that a level given as 1 and as 1.0 is the same.
+    typed = msgspec.json.decode(msgspec.json.encode(told), type=Protocol)
+    plain = msgspec.to_builtins(typed, str_keys=True)
+    return hashlib.sha256(msgspec.json.encode(plain, order="sorted")).hexdigest()[:16]
+
+
+def with_digest(protocol: Protocol, **changes: Any) -> Protocol:
+    """The protocol with these changes, under its new digest."""
+    changed = msgspec.structs.replace(protocol, **changes)
+    return msgspec.structs.replace(changed, digest=digest_of(changed))
 
 
 def builtin_root() -> Path:
@@ -132,3 +544,22 @@ def _rubric_scale(protocol: Protocol, rubric: Rubric) -> Scale | None:
             "Describe just these, or use prometheus/direct, which takes any number of levels."
         )
     return rubric.scale
+
+
+# Writing a commented protocol folder for a user to start from.
+
+
+_FILES = ("protocol.toml", "user.md", "cases.toml", "NOTES.md")
+
+
+def write_starter(folder: Path) -> None:
+    """Write the starter into a new folder; an existing one is never touched."""
+    if folder.exists():
+        raise ProtocolError(f"{folder} exists already. Name a folder that does not; nothing was written.")
+    try:
+        folder.mkdir(parents=True)
+        for name in _FILES:
+            text = resources.files(__package__).joinpath("starter", name).read_bytes()
+            (folder / name).write_bytes(text)
+    except OSError as error:
+        raise ProtocolError(f"{folder} cannot be written: {error.strerror}. Choose another place.") from error

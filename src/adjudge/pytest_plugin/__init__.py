@@ -89,7 +89,7 @@ class _Session:
         if self._test is None:
             yield
             return
-        from .told import explained, rows_of, section
+        from .summary import explained, rows_of, section
 
         folder = item.config.invocation_params.dir
         call.excinfo = explained(call.excinfo, self._test, folder)
@@ -105,7 +105,7 @@ class _Session:
 
     def pytest_terminal_summary(self, terminalreporter: Any, config: pytest.Config) -> None:
         if self._rows:
-            from .told import summary
+            from .summary import summary
 
             terminalreporter.section("adjudge")
             is_long = config.get_verbosity() > 0

@@ -171,7 +171,7 @@ class Outcome:
         )
 
     def __repr__(self) -> str:
-        from ..report.words import scale_text
+        from ..analysis.report_words import scale_text
 
         text = shortened(self.explanation, _LONGEST_EXPLANATION)
         of = (

@@ -1,10 +1,10 @@
 """Rendering: a protocol and an item become the messages that are sent. Pure text, no files."""
 
-from .fence import fenced
 from .injection import HIDDEN, INJECTION, suspicions
 from .prompt import (
     GIVEN_SLOTS,
     OWN_SLOTS,
+    fenced,
     field_text,
     number_text,
     problems_of,

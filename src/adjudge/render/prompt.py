@@ -8,7 +8,10 @@ empty takes its line and the blank line after it along.
 
 from __future__ import annotations
 
+import hashlib
 import re
+import unicodedata
+from collections.abc import Iterable
 from copy import copy
 from functools import lru_cache
 from typing import NamedTuple
@@ -17,8 +20,41 @@ from msgspec import structs
 
 from ..errors import DataError, ProtocolError
 from ..records import Example, FieldValue, Item, Message, Order, Protocol, Rendered, Rubric, Scale
-from .fence import fenced
 from .injection import suspicions
+
+# Tags around judged text that the text itself cannot close.
+#
+# The tags are the input's own name, so a prompt reads naturally and its beginning is the same for
+# all items of one source. Only where some text of the item contains such a tag (in any disguise)
+# do both tags get a suffix: a hash of the fenced text. It is stable, and a text cannot contain a
+# hash of itself by anything but a search that we repeat against it.
+
+
+_LOOSE = re.compile(r"[\s\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]+")
+
+
+def fenced(name: str, text: str, texts: Iterable[str]) -> str:
+    """The text between tags named after its input; `texts` are all texts of the item."""
+    tag = name
+    if any(_mentions(other, name) for other in texts):
+        seed = text
+        while True:
+            suffix = hashlib.sha256(seed.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+            tag = f"{name}-{suffix}"
+            if not any(suffix in other for other in texts):
+                break
+            seed += suffix
+    return f"<{tag}>\n{text}\n</{tag}>"
+
+
+def _mentions(text: str, name: str) -> bool:
+    """Whether the text holds something that a reader could take for one of the tags."""
+    if "<" not in text and text.isascii():
+        return False
+    loose = _LOOSE.sub("", unicodedata.normalize("NFKC", text)).casefold()
+    wanted = name.casefold()
+    return f"<{wanted}" in loose or f"</{wanted}" in loose
+
 
 GIVEN_SLOTS = frozenset({"rubric", "criterion", "steps"})
 """Slots that the user fills beside the items, with `--rubric`, `--criterion`, `--steps`."""

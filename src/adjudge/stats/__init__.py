@@ -56,50 +56,81 @@ from .agreement import (
     choice_agreement,
     cohen_kappa,
     exact_agreement,
+    gwet,
     halved,
+    krippendorff_alpha,
     nearest,
     quadratic_kappa,
     share_of_equal,
 )
-from .alternative import AltTest, RaterTest, alt_test
-from .any_time import any_time_mean
-from .both_orders import Place, PositionBias, position_bias, settled
-from .calibration import Calibration, Isotonic, calibrate, calibration_error, isotonic_fit
+from .alt_test import AltTest, RaterTest, alt_test
+from .arrays import caution, reason
+from .bradley_terry import (
+    Games,
+    RaoKupper,
+    Strengths,
+    Ties,
+    elo,
+    games_of,
+    next_games,
+    rao_kupper,
+    strengths,
+    tie_matrix,
+    win_matrix,
+)
+from .calibration import (
+    Calibration,
+    Confidence,
+    Isotonic,
+    Ordinal,
+    calibrate,
+    calibration_error,
+    confidence_quality,
+    isotonic_fit,
+    ordinal_fit,
+)
 from .ceiling import Ceiling, noise_ceiling
-from .coefficients import Kind
 from .columns import Column, joined, matched, missing_from, n_distinct, pooled
-from .confidence import Confidence, confidence_quality
-from .correlation import pearson, spearman
-from .crossed import Level
-from .dependent import Test, mcnemar, mcnemar_of, meng, sign_flip, steiger, williams
-from .difference import difference_of, ppi_difference
-from .games import Games, elo, games_of, tie_matrix, win_matrix
-from .length import LengthControl, length_controlled, length_fit
-from .levels import correlate
-from .means import Bounds, Precision, bounds, mean_interval, standard_error
-from .multiple import adjusted
-from .next_games import next_games
-from .ordinal import Ordinal, ordinal_fit
-from .plan import Plan, labels_needed
-from .power import minimum_detectable
-from .ppi import Corrected, ppi_mean, ppi_published, ppi_stratified
-from .preferences import Preference, WinRate, token_preference, win_rate
-from .prevalence import corrected_share, rogan_gladen
-from .proportions import difference_of_shares, wilson
-from .rao_kupper import RaoKupper, rao_kupper
-from .raters import gwet, krippendorff_alpha
-from .regression import worth
+from .correlation import Kind, Level, correlate, pearson, spearman
+from .length_bias import LengthControl, length_controlled, length_fit
+from .means import (
+    Bounds,
+    Precision,
+    Spread,
+    bounds,
+    mean_interval,
+    minimum_detectable,
+    spread,
+    standard_error,
+)
+from .paired import (
+    Paired,
+    ScoreDifference,
+    adjusted,
+    detectable,
+    games_from_scores,
+    paired_difference,
+    score_differences,
+    units_needed,
+)
+from .pairwise_accuracy import TieCalibration, soft_pairwise_accuracy, tie_calibration
+from .position_bias import Place, PositionBias, position_bias, settled
+from .ppi import (
+    Corrected,
+    Plan,
+    difference_of,
+    labels_needed,
+    ppi_difference,
+    ppi_mean,
+    ppi_published,
+    ppi_stratified,
+    worth,
+)
+from .proportions import corrected_share, difference_of_shares, rogan_gladen, wilson
 from .reliability import Retest, icc, retest
 from .resample import Resample
-from .score_pairs import ScoreDifference, games_from_scores, score_differences
-from .shares import clustered_share
-from .soft import soft_pairwise_accuracy
-from .spread import Spread, spread
-from .strengths import Strengths, Ties, strengths
-from .ties import TieCalibration, tie_calibration
-from .twice import Paired, detectable, paired_difference, units_needed
-from .undefined import caution, reason
-from .versus import Versus, compare_judges
+from .two_judges import Test, Versus, compare_judges, mcnemar, mcnemar_of, meng, sign_flip, steiger, williams
+from .win_rates import Preference, WinRate, any_time_mean, clustered_share, token_preference, win_rate
 
 __all__ = [
     "AltTest",

@@ -13,14 +13,102 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct
 
 from ..records import Estimate
-from .arrays import Numbers, floats, is_constant, same_length
+from .arrays import Numbers, cautioned, floats, is_constant, same_length, undefined, without_interval
 from .means import mean_interval
-from .ordinal import Ordinal, ordinal_fit
-from .resample import generator
-from .undefined import undefined
+from .resample import N_RESAMPLES, few_units, generator, interval_or_why, resampled
 
 if TYPE_CHECKING:
     from .arrays import Codes, Floats
+
+
+# Ordinal logistic regression on one score: the chance of each level of a scale, given what the judge said.
+#
+# P(level <= k) = logistic(threshold_k - beta x) (McCullagh 1980). For few labels it is steadier than an
+# isotonic curve, because it has one slope.
+
+
+_RIDGE = 1e-6
+"""Keeps the slope finite where the scores part the levels perfectly; too small to be seen elsewhere."""
+
+
+class Ordinal(Struct, frozen=True):
+    """A fitted model: the levels that occurred, a slope, and the thresholds between the levels."""
+
+    levels: tuple[float, ...]
+    beta: float
+    thresholds: tuple[float, ...]
+
+    def probabilities(self, scores: Floats) -> Floats:
+        """The chance of each level: scores × levels."""
+        import numpy as np
+        from scipy.special import expit
+
+        below = expit(
+            np.array(self.thresholds)[None, :] - self.beta * np.asarray(scores, dtype=np.float64)[:, None]
+        )
+        ends = np.zeros((len(below), 1)), np.ones((len(below), 1))
+        return np.diff(np.concatenate([ends[0], below, ends[1]], axis=1), axis=1)
+
+    def predict(self, scores: Floats) -> Floats:
+        """The expected level."""
+        import numpy as np
+
+        found: Floats = self.probabilities(scores) @ np.array(self.levels)
+        return found
+
+
+def ordinal_fit(scores: Sequence[float], labels: Sequence[float]) -> Ordinal:
+    """The model of greatest likelihood. Both sides must have two different values."""
+    import numpy as np
+    from scipy.optimize import minimize
+
+    x, y = floats(scores), floats(labels)
+    kept = ~np.isnan(x) & ~np.isnan(y)
+    levels, places = np.unique(y[kept], return_inverse=True)
+    if len(levels) < 2:
+        raise ValueError("all labels are the same")
+    middle, width = float(x[kept].mean()), float(x[kept].std()) or 1.0
+    z, places = (x[kept] - middle) / width, places.reshape(-1)
+    shares = np.cumsum(np.bincount(places))[:-1] / len(places)
+    starts = np.log(shares / (1 - shares))
+    steps = np.log(np.maximum(np.diff(starts), 1e-3))
+    begin = np.concatenate([[0.0], starts[:1], steps])
+    found = minimize(_loss, begin, args=(z, places), jac=True, method="BFGS", options={"gtol": 1e-7})
+    beta = float(found.x[0]) / width
+    thresholds = _thresholds(found.x) + beta * middle
+    return Ordinal(tuple(levels.tolist()), beta, tuple(thresholds.tolist()))
+
+
+def _thresholds(parameters: Floats) -> Floats:
+    """The first threshold, and from there steps whose logarithms are the parameters: they stay in order."""
+    import numpy as np
+
+    found: Floats = np.cumsum(np.concatenate([parameters[1:2], np.exp(np.clip(parameters[2:], -30, 30))]))
+    return found
+
+
+def _loss(parameters: Floats, x: Floats, places: Codes) -> tuple[float, Floats]:
+    """The mean negative log-likelihood with its ridge, and its gradient."""
+    import numpy as np
+    from scipy.special import expit
+
+    n, thresholds = len(x), _thresholds(parameters)
+    edges = np.concatenate([[-np.inf], thresholds, [np.inf]])
+    above, below = expit(edges[places + 1] - parameters[0] * x), expit(edges[places] - parameters[0] * x)
+    chance = np.maximum(above - below, 1e-300)
+    slope_above, slope_below = above * (1 - above), below * (1 - below)
+    ridge = _RIDGE * float(parameters[0] ** 2 + (parameters[2:] ** 2).sum())
+    loss = -float(np.log(chance).mean()) + ridge
+    by_edge = np.bincount(places + 1, weights=slope_above / chance, minlength=len(edges))
+    by_edge -= np.bincount(places, weights=slope_below / chance, minlength=len(edges))
+    by_threshold = -by_edge[1:-1] / n
+    after = np.cumsum(by_threshold[::-1])[::-1]
+    gradient = np.empty_like(parameters)
+    gradient[0] = float(((slope_above - slope_below) / chance * x).mean()) + 2 * _RIDGE * parameters[0]
+    gradient[1] = after[0]
+    gradient[2:] = after[1:] * np.exp(np.clip(parameters[2:], -30, 30)) + 2 * _RIDGE * parameters[2:]
+    return loss, gradient
+
 
 CalibrationMethod = Literal["isotonic", "ordinal"]
 
@@ -154,3 +242,79 @@ def calibration_error(
         gaps = np.bincount(places, weights=p - y)
         found = float(np.abs(gaps).sum()) / len(p)
     return found if math.isfinite(found) else None
+
+
+# Whether a judge's stated confidence means anything: it should be right as often as it says.
+#
+# The error is ECE over ten bins of equal width from 0 to 1, the loss Brier's (1950), and the ranking
+# the chance that a right judgment was stated with more confidence than a wrong one.
+
+
+_EDGES = [i / 10 for i in range(11)]
+
+
+class Confidence(Struct, frozen=True):
+    """Stated confidence against being right."""
+
+    error: Estimate
+    """ECE; 0 is honest. Chance alone makes it somewhat larger than 0"""
+    brier: Estimate
+    excess: Estimate
+    """mean confidence - share of right judgments: above 0 the judge is too sure"""
+    ranking: float | None
+    """0.5: confidence tells nothing; none where all are right or all wrong"""
+
+
+def confidence_quality(
+    confidences: Numbers,
+    is_correct: Sequence[bool | None],
+    *,
+    n_resamples: int = N_RESAMPLES,
+    seed: int = 0,
+    confidence: float = 0.95,
+) -> Confidence:
+    """How far stated confidence (0 to 1) can be believed; values off that range are left out and counted."""
+    import numpy as np
+
+    same_length(confidences, is_correct)
+    p = floats(confidences)
+    y = floats([None if right is None else float(right) for right in is_correct])
+    with np.errstate(invalid="ignore"):
+        kept = ~np.isnan(y) & (p >= 0) & (p <= 1)
+    p, y, n_undefined = p[kept], y[kept], int(len(kept) - kept.sum())
+    if len(p) == 0:
+        none = undefined(
+            "no judgment has a confidence from 0 to 1 and a label", n_undefined=n_undefined, unit="item"
+        )
+        return Confidence(none, none, none, None)
+    value = calibration_error(p.tolist(), y.tolist(), _EDGES)
+    places = np.clip(np.digitize(p, _EDGES[1:-1]), 0, 9)
+    gaps = np.zeros((10, len(p)))
+    gaps[places, np.arange(len(p))] = p - y
+
+    def statistic(counts: Floats) -> Floats:
+        found: Floats = np.abs(np.einsum("ki,ib->kb", gaps, counts)).sum(axis=0) / len(p)
+        return found
+
+    low, high, why, cautions = interval_or_why(resampled(statistic, len(p), n_resamples, seed), confidence)
+    name = "calibration error over ten bins"
+    method = (
+        without_interval(name, why) if why else f"{name}, bootstrap ({n_resamples} resamples, percentiles)"
+    )
+    method = cautioned(method, few_units(len(p), None) + cautions)
+    error = Estimate(value, low, high, len(p), 0, n_undefined, method, "item", seed)
+    brier = mean_interval(((p - y) ** 2).tolist(), confidence=confidence, limits=(0.0, 1.0))
+    excess = mean_interval((p - y).tolist(), confidence=confidence, limits=(-1.0, 1.0))
+    return Confidence(error, brier, excess, _ranking(p, y))
+
+
+def _ranking(p: Floats, y: Floats) -> float | None:
+    """The area under the curve: Mann and Whitney's statistic, ties as half."""
+    from .correlation import rank_rows
+
+    n_right = int(y.sum())
+    n_wrong = len(y) - n_right
+    if n_right == 0 or n_wrong == 0:
+        return None
+    total = float(rank_rows(p)[y == 1].sum())
+    return (total - n_right * (n_right + 1) / 2) / (n_right * n_wrong)

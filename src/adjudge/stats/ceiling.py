@@ -13,10 +13,19 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from ..records import Estimate
-from .arrays import Numbers, Ratings, floats, rated, same_length, scaled
-from .coefficients import NAMES, Kind, weighted
+from .arrays import (
+    Numbers,
+    Ratings,
+    cautioned,
+    floats,
+    rated,
+    same_length,
+    scaled,
+    undefined,
+    without_interval,
+)
+from .correlation import NAMES, Kind, weighted
 from .resample import blocks, draw, few_units, generator, interval_or_why
-from .undefined import cautioned, undefined, without_interval
 
 if TYPE_CHECKING:
     from .arrays import Floats

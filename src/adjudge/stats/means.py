@@ -11,13 +11,41 @@ it covers 93 to 97 %, where G / (G - 1) and G - 1 fall to 87 %.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from ..records import Estimate
-from .undefined import undefined, without_interval
+from .arrays import undefined, without_interval
+
+# How much information a set of scores carries: a judge that says 4 to everything carries none.
+
+
+class Spread(Struct, frozen=True):
+    """The most frequent value, its share, and the entropy in bits."""
+
+    n: int
+    mode: float | None
+    mode_share: float | None
+    entropy_bits: float | None
+    relative_entropy: float | None = None
+    """the entropy as a share of what evenly used levels would have; none where the levels are unknown"""
+
+
+def spread(counts: Mapping[float, int], n_levels: int | None = None) -> Spread:
+    """The spread of counts by value; of equally frequent values the smallest is the mode."""
+    seen = {value: count for value, count in counts.items() if count > 0}
+    n = sum(seen.values())
+    if n == 0:
+        return Spread(0, None, None, None)
+    mode = min(seen, key=lambda value: (-seen[value], value))
+    entropy = math.fsum(-count / n * math.log2(count / n) for count in seen.values())
+    entropy = max(0.0, entropy)
+    relative = entropy / math.log2(n_levels) if n_levels is not None and n_levels > 1 else None
+    return Spread(n, mode, seen[mode] / n, entropy, relative)
+
 
 if TYPE_CHECKING:
     from numpy import float64, int64
@@ -194,3 +222,48 @@ def _precision(scores: Floats, codes: Codes | None, is_corrected: bool = True) -
         squares = shares**2
         spread = squares.sum() + np.sum(squares / (1 - shares)) ** 2 - np.sum((squares / (1 - shares)) ** 2)
         return Precision(float(np.sqrt(variance)), float(1 / spread), n_units)
+
+
+# The smallest difference between two means that a given number of items can show.
+#
+# By the t test's own power (noncentral t), two-sided. Knows nothing of scales: it answers in the
+# unit of `sd`.
+
+
+_LARGE = 5000
+"""Degrees of freedom from which the normal distribution is exact to four digits."""
+
+
+def minimum_detectable(
+    n: int, sd: float, *, is_paired: bool = False, power: float = 0.8, alpha: float = 0.05
+) -> float | None:
+    """The true difference that a test of `n` items (per system) finds with probability `power`.
+
+    `sd` is the standard deviation of the differences if the same items are compared
+    (`is_paired`), otherwise of the scores of one system. None where there are too few items or
+    the scores do not vary.
+    """
+    if n < 2 or not math.isfinite(sd) or sd <= 0:
+        return None
+    df = n - 1 if is_paired else 2 * n - 2
+    root = math.sqrt(n if is_paired else n / 2)
+    if df > _LARGE:
+        normal = NormalDist()
+        shift = normal.inv_cdf(1 - alpha / 2) + normal.inv_cdf(power)
+    else:
+        shift = _noncentrality(df, power, alpha)
+    found = sd * shift / root
+    return found if math.isfinite(found) else None
+
+
+def _noncentrality(df: int, power: float, alpha: float) -> float:
+    """The noncentrality at which the two-sided t test has the wanted power, by halving."""
+    from scipy.special import nctdtr, stdtrit
+
+    critical = float(stdtrit(df, 1 - alpha / 2))
+    low, high = 0.0, 2 * critical + 40.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        found = 1 - float(nctdtr(df, middle, critical)) + float(nctdtr(df, middle, -critical))
+        low, high = (middle, high) if found < power else (low, middle)
+    return (low + high) / 2

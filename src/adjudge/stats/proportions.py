@@ -6,7 +6,7 @@ import math
 from statistics import NormalDist
 
 from ..records import Estimate
-from .undefined import undefined
+from .arrays import Numbers, floats, same_length, undefined
 
 
 def wilson(successes: float, n: int, confidence: float = 0.95, n_failed: int = 0) -> Estimate:
@@ -40,3 +40,83 @@ def _score_interval(share: float, n: int, confidence: float) -> tuple[float, flo
     half = z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n)) / (1 + z * z / n)
     # Rounding must not put a bound on the wrong side of a share of exactly 0 or 1.
     return max(0.0, min(share, middle - half)), min(1.0, max(share, middle + half))
+
+
+# The share of items that people would pass, from a judge that passes some wrongly and fails some wrongly.
+#
+# Rogan and Gladen (1978): share = (judge's share + specificity - 1) / (sensitivity + specificity - 1).
+# It is refused where the judge is not shown to be better than a coin: then the denominator may be 0.
+
+
+def rogan_gladen(
+    true_positive: float,
+    n_positive: float,
+    true_negative: float,
+    n_negative: float,
+    judge_positive: float,
+    n: int,
+    confidence: float = 0.95,
+) -> Estimate:
+    """The corrected share from counts: of the labelled positives and negatives those that the judge got
+    right, and of `n` other items those that it passed. Delta-method interval.
+
+    Where the judge was always right or always wrong on one side, half an item is added to each of the
+    two counts (Haldane 1956), since a variance of 0 would claim to know the rate exactly.
+    """
+    if n <= 0 or n_positive <= 0 or n_negative <= 0:
+        why = "no item was judged" if n <= 0 else "the labels need items that passed and items that failed"
+        return undefined(why, n=max(0, n), unit="item")
+    n_labelled = n_positive + n_negative
+    p = judge_positive / n
+    sensitivity, of_s = _rate(true_positive, n_positive)
+    specificity, of_t = _rate(true_negative, n_negative)
+    youden = sensitivity + specificity - 1
+    z = NormalDist().inv_cdf((1 + confidence) / 2)
+    noise = math.sqrt(sensitivity * (1 - sensitivity) / of_s + specificity * (1 - specificity) / of_t)
+    if youden - z * noise <= 0:
+        rates = f"sensitivity {sensitivity:.2f} and specificity {specificity:.2f} on {n_labelled:g} labels"
+        return undefined(f"the judge is not shown to be better than chance ({rates})", n=n, unit="item")
+    share = (p + specificity - 1) / youden
+    variance = (
+        p * (1 - p) / n
+        + share**2 * sensitivity * (1 - sensitivity) / of_s
+        + (1 - share) ** 2 * specificity * (1 - specificity) / of_t
+    ) / youden**2
+    half = z * math.sqrt(variance)
+    inside = min(1.0, max(0.0, share))
+    low, high = min(inside, max(0.0, share - half)), max(inside, min(1.0, share + half))
+    cut = ", cut to 0 to 1" if inside != share else ""
+    method = f"Rogan-Gladen share from {n_labelled:g} labels, delta-method interval{cut}"
+    return Estimate(inside, low, high, n, 0, 0, method, "item")
+
+
+def _rate(right: float, n: float) -> tuple[float, float]:
+    return ((right + 0.5) / (n + 1), n + 1.0) if right in (0, n) else (right / n, float(n))
+
+
+def corrected_share(labels: Numbers, judged: Numbers, confidence: float = 0.95) -> Estimate:
+    """The same item by item: 1 is a pass, 0 a fail, none is no label or no answer of the judge.
+
+    The labelled items tell how the judge errs, the others how often it passes. What lies in between, raters who differ
+    for instance, counts in part as a pass and in part as a fail.
+    """
+    import numpy as np
+
+    same_length(labels, judged)
+    y, f = floats(labels), floats(judged)
+    n_failed = int(np.isnan(f).sum())
+    is_judged, is_labelled = (f >= 0) & (f <= 1), (y >= 0) & (y <= 1)
+    rest, known = is_judged & np.isnan(y), is_judged & is_labelled
+    y, mine = y[known], f[known]
+    found = rogan_gladen(
+        float((y * mine).sum()),
+        float(y.sum()),
+        float(((1 - y) * (1 - mine)).sum()),
+        float((1 - y).sum()),
+        float(f[rest].sum()),
+        int(rest.sum()),
+        confidence,
+    )
+    return Estimate(
+        found.value, found.low, found.high, found.n, n_failed, found.n_undefined, found.method, found.unit
+    )

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct
 
 from ..records import Estimate
-from .arrays import Ratings, rated, scaled
-from .undefined import undefined, without_interval
+from .arrays import Ratings, rated, scaled, undefined, without_interval
 
 if TYPE_CHECKING:
     from .arrays import Floats

@@ -10,19 +10,21 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 
+import msgspec
 from msgspec import Struct
 
 from ..errors import StoreError
-from ..records import Call, Item, Judgment, Reply, ReplyError
+from ..records import Call, Item, Judgment, Label, Reply, ReplyError
 from . import reading, rows
 from .calls import read_slots
+from .rows import json_of
 from .runs import RunRow
 from .store import Store
 
 ItemState = tuple[int, int, int]
 """How many calls of an item have a place, how many of those failed, and how many were judged."""
 
-_REPLIES = ", ".join(f"replies.{name}" for name in rows.REPLY_COLUMNS.split(", "))
+_REPLIES_OF_ITEM = ", ".join(f"replies.{name}" for name in rows.REPLY_COLUMNS.split(", "))
 
 
 class Place(Struct, frozen=True):
@@ -152,7 +154,7 @@ def _judged_between(connection: sqlite3.Connection, run: int, first: int, last: 
 def _items_between(
     connection: sqlite3.Connection, run: int, first: int, last: int, *, with_fields: bool = True
 ) -> dict[int, Item]:
-    return {row[0]: _item(row, with_fields) for row in _item_rows(connection, run, first, last)}
+    return {row[0]: _browsed_item(row, with_fields) for row in _item_rows(connection, run, first, last)}
 
 
 def _item_rows(connection: sqlite3.Connection, run: int, first: int, last: int) -> Sequence[rows.Row]:
@@ -162,7 +164,7 @@ def _item_rows(connection: sqlite3.Connection, run: int, first: int, last: int) 
     ).fetchall()
 
 
-def _item(row: rows.Row, with_fields: bool) -> Item:
+def _browsed_item(row: rows.Row, with_fields: bool) -> Item:
     try:
         return rows.read_item(row, with_fields=with_fields)
     except rows.DamagedError as fault:
@@ -176,7 +178,7 @@ def _places_of(connection: sqlite3.Connection, run: int, seq: int) -> list[Place
     item = _items_between(connection, run, seq, seq, with_fields=False).get(seq)
     found = connection.execute(
         f"""SELECT places.slot, calls.key, places.parent, calls.messages, calls.target,
-            places.error_kind, places.error_message, judgments.body, judgments.checksum, {_REPLIES}
+            places.error_kind, places.error_message, judgments.body, judgments.checksum, {_REPLIES_OF_ITEM}
         FROM places JOIN calls ON calls.id = places.call JOIN runs ON runs.id = places.run
         LEFT JOIN replies ON replies.call = places.call
         LEFT JOIN judgments ON judgments.run = places.run AND judgments.reading = runs.reading
@@ -211,3 +213,48 @@ def _spent(connection: sqlite3.Connection, run: int, most: int) -> list[Spent]:
         {"run": run, "step": max(1, n // most), "most": most},
     )
     return [Spent(*row) for row in found]
+
+
+# What one rater has said of a run's items, and taking a label back.
+#
+# Beside `labels`, which keeps them: here are the two questions that somebody who is labelling asks again and again.
+# Nothing here knows what a label means.
+
+
+_LABELLING_COLUMNS = "item, criterion, rater, value, subject, probability, origin"
+
+
+def rater_labels(store: Store, run: RunRow, rater: str) -> list[Label]:
+    """The labels that a rater gave to items of a run, the last one last."""
+    found = store._access.read(
+        lambda connection: connection.execute(
+            f"SELECT {_LABELLING_COLUMNS} FROM labels WHERE run = ? AND rater = ? ORDER BY id",
+            (run.id, rater),
+        ).fetchall()
+    )
+    return [
+        Label(item, criterion, name, msgspec.json.decode(value), subject, probability, origin)
+        for item, criterion, name, value, subject, probability, origin in found
+    ]
+
+
+def take_back(store: Store, run: RunRow, label: Label) -> bool:
+    """Delete a label, durably; false where it is gone already, or has become another."""
+    access = store._access
+    return access.do(
+        lambda: (
+            access.connection.execute(
+                "DELETE FROM labels WHERE run = ? AND item = ? AND criterion = ? AND rater = ?"
+                " AND COALESCE(subject, '') = ? AND value = ?",
+                (
+                    run.id,
+                    label.item,
+                    label.criterion,
+                    label.rater,
+                    label.subject or "",
+                    json_of(label.value).decode(),
+                ),
+            ).rowcount
+            == 1
+        )
+    )

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from ..errors import StoreError
-from .faults import primary_code, store_error
+from .sqlite_errors import primary_code, store_error
 
 APPLICATION_ID = 0x41444A47
 """Stands in the file's header, so that another program's database is never taken for ours."""

@@ -30,11 +30,11 @@ from typing import Any, TypeVar
 
 from ..errors import StoreError
 from ..records import Call, Item, Judgment, Label, Reply
-from . import labels, owners, reading, rereading, runs, schema
-from .access import Access, check_pages
+from . import owners, reading, runs, schema, stored_labels
 from .calls import Claim
-from .faults import is_explained, store_error
-from .runs import RunRow, RunStatus
+from .connection import Access, check_pages
+from .runs import NewJudgment, RunRow, RunStatus
+from .sqlite_errors import is_explained, store_error
 from .writer import Put
 
 T = TypeVar("T")
@@ -242,14 +242,14 @@ class Store:
         """The items of a run."""
         return self._access.stream(lambda connection: reading.items(connection, run.id))
 
-    def replace_judgments(self, run: RunRow, read: Iterable[rereading.NewJudgment]) -> int:
+    def replace_judgments(self, run: RunRow, read: Iterable[NewJudgment]) -> int:
         """Replace judgments, given as (item, slot, judgment), all at once or not at all; returns how many."""
-        number, new_reading = self._access.do(lambda: rereading.begin(self._access.connection, run.name))
+        number, new_reading = self._access.do(lambda: runs.begin(self._access.connection, run.name))
         n_written = 0
         for page in _batches(read):
-            self._access.do(partial(rereading.write, self._access.connection, number, new_reading, page))
+            self._access.do(partial(runs.write, self._access.connection, number, new_reading, page))
             n_written += len(page)
-        self._access.do(lambda: rereading.make_valid(self._access.connection, number, new_reading, n_written))
+        self._access.do(lambda: runs.make_valid(self._access.connection, number, new_reading, n_written))
         return n_written
 
     # What a run comes to
@@ -271,13 +271,13 @@ class Store:
     def put_labels(self, given: Sequence[Label], run: RunRow | None = None) -> None:
         """Store labels; a rater's later label takes the place of the earlier one."""
         self._access.do(
-            lambda: labels.put_labels(self._access.connection, given, None if run is None else run.id)
+            lambda: stored_labels.put_labels(self._access.connection, given, None if run is None else run.id)
         )
 
     def labels(self, run: RunRow | None = None) -> list[Label]:
         """The labels given to the items of a run, or all in the store."""
         return self._access.read(
-            lambda connection: labels.all_labels(connection, None if run is None else run.id)
+            lambda connection: stored_labels.all_labels(connection, None if run is None else run.id)
         )
 
     # Damage

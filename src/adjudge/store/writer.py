@@ -21,8 +21,8 @@ from msgspec import Struct
 
 from ..errors import StoreError
 from ..records import Call, Judgment, Reply
-from .faults import store_error
 from .owners import BEAT_SECONDS
+from .sqlite_errors import store_error
 
 T = TypeVar("T")
 

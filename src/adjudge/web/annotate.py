@@ -18,9 +18,19 @@ from starlette.routing import Route
 
 from ..errors import AdjudgeError, DataError
 from ..render.prompt import number_text
-from .annotate_session import Session, Turn, export_labels, labels_csv, open_session
-from .annotate_sheet import best_text, columns_of, rater_name, scale_text, text_parts
-from .context import Context
+from .annotate_session import (
+    Session,
+    Turn,
+    best_text,
+    columns_of,
+    export_labels,
+    labels_csv,
+    open_session,
+    rater_name,
+    scale_text,
+    text_parts,
+)
+from .page_context import Context
 
 __all__ = ["Session", "export_labels", "labels_csv", "open_session", "routes", "start_path"]
 

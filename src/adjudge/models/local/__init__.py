@@ -1,6 +1,6 @@
 """The embedded judge: a model that runs in this process, on any machine, without a key."""
 
-from .model import LocalModel
+from .local_model import LocalModel
 from .weights import KNOWN, SMOLLM2, Weights, cache_folder, known_weights, pull
 
 __all__ = ["KNOWN", "SMOLLM2", "LocalModel", "Weights", "cache_folder", "known_weights", "pull"]

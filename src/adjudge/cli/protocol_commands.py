@@ -1,0 +1,234 @@
+"""`adjudge protocols`: list, show, check, new, import."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import typer
+
+from ..data import ItemFile
+from ..errors import DataError
+from ..protocols import builtin_ids, load_protocol, write_starter
+from ..records import Item, Order, Protocol, Scale
+from ..render import number_text, problems_of, render
+from .options import AS_JSON
+from .terminal import print_json, print_table, print_text
+
+protocols_app = typer.Typer(
+    help="The ways of judging: list, show, check, write and import them.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+
+@protocols_app.command("list")
+def list_protocols(as_json: bool = AS_JSON) -> None:
+    """The built-in protocols: what each asks for, on which scale, in which languages."""
+    protocols = [load_protocol(protocol_id) for protocol_id in builtin_ids()]
+    if as_json:
+        print_json([_described(protocol) for protocol in protocols])
+        return
+    rows = [
+        (
+            protocol.id,
+            protocol.task,
+            ", ".join(protocol.criteria),
+            _scales_text(protocol),
+            _languages_text(protocol),
+            protocol.source,
+        )
+        for protocol in protocols
+    ]
+    columns = ("id", "task", "criteria", "scale", "languages", "source")
+    # The id is what one copies, and names the criterion in most cases.
+    print_table(columns, rows, spare=("source", "criteria", "languages"))
+
+
+def _described(protocol: Protocol) -> dict[str, object]:
+    return {
+        "id": protocol.id,
+        "digest": protocol.digest,
+        "title": protocol.title,
+        "task": protocol.task,
+        "inputs": protocol.inputs,
+        "optional": protocol.optional,
+        "takes": [*protocol.takes, *(["examples"] if protocol.example_words else [])],
+        "criteria": protocol.criteria,
+        "language": protocol.language,
+        "reader": protocol.answer.reader,
+        "source": protocol.source,
+    }
+
+
+def _languages_text(protocol: Protocol) -> str:
+    language = protocol.language
+    return language.prompt if language.prompt == language.reply else f"{language.prompt} → {language.reply}"
+
+
+def _scales_text(protocol: Protocol) -> str:
+    texts = dict.fromkeys(_scale_text(scale) for scale in protocol.criteria.values())
+    words = ", ".join(texts)
+    return f"the rubric's, or {words}" if "rubric" in protocol.takes and protocol.task == "score" else words
+
+
+def _scale_text(scale: Scale | None) -> str:
+    if scale is None:
+        return "A / B"
+    if scale.low is None or scale.high is None:
+        return "unbounded"
+    best = f"best {number_text(scale.best)}" if isinstance(scale.best, float | int) else "best end unknown"
+    return f"{number_text(scale.low)}–{number_text(scale.high)}, {best}"
+
+
+@protocols_app.command("show")
+def show_protocol(
+    ref: str = typer.Argument(..., metavar="ID|DIR", help="A built-in id, or the folder of a protocol."),
+    item: str = typer.Option(
+        None,
+        "--item",
+        metavar="FILE:N",
+        help="Show exactly what would be sent for item N of FILE: line N of JSONL, record N of CSV or Parquet.",
+    ),
+    rubric: Path = typer.Option(
+        None, "--rubric", metavar="FILE", help="A rubric (TOML or JSON), for protocols that take one."
+    ),
+    examples: Path = typer.Option(
+        None, "--examples", metavar="FILE", help="Judged examples (JSONL), for protocols that take them."
+    ),
+    criterion: str = typer.Option(
+        "", "--criterion", metavar="TEXT", help="A criterion in words, for protocols that take one."
+    ),
+    renames: list[str] = typer.Option(
+        [], "--map", metavar="INPUT=FIELD", help="Take an input from another field."
+    ),
+    order: str = typer.Option(
+        "ab", "--order", metavar="ab|ba", help="Which response of a pair is shown first."
+    ),
+    as_json: bool = AS_JSON,
+) -> None:
+    """The texts of a protocol; with --item, exactly the messages that a judge would be sent."""
+    protocol = load_protocol(ref, rubric=rubric, examples=examples or (), criterion=criterion)
+    if item is None:
+        _show_template(protocol, as_json)
+        return
+    if order not in ("ab", "ba"):
+        raise DataError(f"--order is ab or ba, not '{order}'.")
+    found = _item_at(item, parse_renames(renames), protocol)
+    shown: Order = "ba" if order == "ba" else "ab"
+    rendered = render(protocol, found, shown)
+    if as_json:
+        print_json(
+            {
+                "protocol": f"{protocol.id}@{protocol.digest}",
+                "item": found.id,
+                "order": shown,
+                "messages": rendered.messages,
+                "target": rendered.target,
+                "flags": rendered.flags,
+            }
+        )
+        return
+    for message in rendered.messages:
+        print_text(f"--- {message.role} ---\n{message.content}")
+    if rendered.flags:
+        typer.echo(f"flags: {', '.join(rendered.flags)}", err=True)
+
+
+def _show_template(protocol: Protocol, as_json: bool) -> None:
+    texts = {"system": protocol.system_text, "user": protocol.user_text}
+    if as_json:
+        print_json(
+            {
+                **_described(protocol),
+                "answer": protocol.answer,
+                "system_text": protocol.system_text,
+                "user_text": protocol.user_text,
+            }
+        )
+        return
+    print_text(f"{protocol.id}@{protocol.digest}: {protocol.title}")
+    optional = f" [{', '.join(protocol.optional)}]" if protocol.optional else ""
+    print_text(f"fields of an item: {', '.join(protocol.inputs)}{optional}")
+    for role, text in texts.items():
+        if text:
+            print_text(f"--- {role} ---\n{text}")
+
+
+def parse_renames(renames: list[str]) -> dict[str, str]:
+    """`--map INPUT=FIELD` as a mapping from input to field."""
+    mapping: dict[str, str] = {}
+    for rename in renames:
+        name, sign, field = rename.partition("=")
+        if not sign or not name or not field:
+            raise DataError(f"--map {rename}: write it as INPUT=FIELD, for example --map response=output.")
+        if name in mapping:
+            raise DataError(f"--map {rename}: input '{name}' is mapped twice. Keep one.")
+        mapping[name] = field
+    return mapping
+
+
+def _item_at(place: str, renames: dict[str, str], protocol: Protocol) -> Item:
+    path, sign, number = place.rpartition(":")
+    if not sign or not number.isdecimal() or int(number) < 1:
+        raise DataError(
+            f"--item {place}: write it as FILE:N, where N is the line of the item, counted from 1."
+        )
+    item = ItemFile(path, renames).item(int(number))
+    problems = problems_of(protocol, item)
+    if problems:
+        raise DataError("\n".join(f"{path} line {number}: {problem}" for problem in problems))
+    return item
+
+
+@protocols_app.command("check")
+def check(
+    refs: list[str] = typer.Argument(
+        ..., metavar="ID|DIR…", help="Built-in ids or folders; a folder of protocols is checked whole."
+    ),
+    as_json: bool = AS_JSON,
+    github: bool = typer.Option(
+        False, "--github", help="Print findings as GitHub shows them beside the line."
+    ),
+) -> None:
+    """All problems of protocols at once, and what looks suspicious. Exit 1 where there is anything."""
+    from ..protocols.check import check_protocols
+
+    findings = check_protocols(refs)
+    if as_json:
+        print_json(findings)
+    else:
+        for finding in findings:
+            typer.echo(finding.github() if github else finding.text())
+        problems = sum(finding.kind == "problem" for finding in findings)
+        typer.echo(f"{problems} problem(s), {len(findings) - problems} suspicion(s)", err=True)
+    raise typer.Exit(1 if findings else 0)
+
+
+@protocols_app.command("new")
+def new(
+    folder: Path = typer.Argument(..., metavar="DIR", help="The folder to write; it must not exist yet."),
+) -> None:
+    """A commented protocol to start from."""
+    write_starter(folder)
+    again = shlex.join(["adjudge", "protocols", "check", str(folder)])
+    typer.echo(f"Wrote {folder}: edit protocol.toml and user.md, then run: {again}")
+
+
+@protocols_app.command("import")
+def import_(
+    file: Path = typer.Argument(..., metavar="FILE", help="A Markdown or Python file that holds prompts."),
+    to: Path = typer.Option(..., "--to", metavar="DIR", help="Where the protocol folders are written."),
+    as_json: bool = AS_JSON,
+) -> None:
+    """Turn a document of prompts into protocol folders without changing a byte of the prompts."""
+    from ..protocols.importing import import_document
+
+    imported = import_document(file, to)
+    if as_json:
+        print_json(imported)
+        return
+    for folder in imported.folders:
+        typer.echo(folder)
+    for note in imported.notes:
+        typer.echo(note, err=True)

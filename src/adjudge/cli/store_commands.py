@@ -1,0 +1,374 @@
+"""`adjudge doctor`: is a store sound? What is damaged is set aside, never read as an answer."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import typer
+
+from ..errors import DataError
+from ..records import Judgment
+from .options import AS_JSON, RUN, STORE
+from .terminal import print_json, print_table, print_text, writing
+
+# `adjudge runs show`: what was sent, what came back, and what was read from it, word for word.
+
+
+_AROUND = 40
+"""How much of a reply is shown on either side of the place where a score was read."""
+
+
+def show_replies(
+    run: str = RUN,
+    item: str = typer.Option(None, "--item", metavar="ID", help="Only the replies for this item."),
+    failed: bool = typer.Option(
+        False, "--failed", help="Only replies that were not read, and calls that failed."
+    ),
+    limit: int = typer.Option(5, "--limit", metavar="N", min=1, help="At most N replies."),
+    prompt: bool = typer.Option(False, "--prompt", help="The prompt too, exactly as it was sent."),
+    store: Path = STORE,
+    as_json: bool = AS_JSON,
+) -> None:
+    """Replies of a run word for word, with what was read from each, where, and on which rung."""
+    from ..store import open_store
+
+    with open_store(store, write=False) as opened:
+        found = opened.run(run)
+        shown = []
+        for place in _wanted(opened.judgments(found), item, failed):
+            shown.append(_told(opened, found, place, prompt or as_json))
+            if len(shown) == limit:
+                break
+        has_item = bool(shown) or any(known.id == item for known in opened.items(found))
+    if as_json:
+        print_json(shown)
+    elif not shown:
+        if item is not None and not has_item:
+            raise DataError(f"{found.name} has no item {item!r}. adjudge export {found.name} lists all.")
+        typer.echo("There is no such reply.", err=True)
+    for one in shown if not as_json else ():
+        print_text(_text(one))
+
+
+def _wanted(places: Any, item: str | None, failed: bool) -> Iterator[Any]:
+    for place in places:
+        if item is not None and (place.item is None or place.item.id != item):
+            continue
+        if (
+            not failed
+            or place.error is not None
+            or (place.judgment is not None and _has_failed(place.judgment))
+        ):
+            yield place
+
+
+def _has_failed(judgment: Judgment) -> bool:
+    return any(score.status != "ok" for score in judgment.scores) or judgment.choice_status not in (
+        None,
+        "ok",
+    )
+
+
+def _told(store: Any, run: Any, place: Any, with_prompt: bool) -> dict[str, Any]:
+    reply = store.reply_for([place.call]).get(place.call)
+    call = store.call(run, place.call) if with_prompt else None
+    return {
+        "item": place.item.id if place.item is not None else None,
+        "protocol": place.about.protocol,
+        "model": place.about.model,
+        "kind": place.about.kind,
+        "order": place.about.order,
+        "sample": place.about.sample,
+        "messages": call.messages if call is not None else None,
+        "reply": reply.text if reply is not None else None,
+        "reasoning": reply.reasoning if reply is not None else None,
+        "error": place.error,
+        "judgment": place.judgment,
+    }
+
+
+def _text(one: dict[str, Any]) -> str:
+    order = f", order {one['order']}" if one["order"] == "ba" else ""
+    lines = [
+        f"=== {one['item'] or 'the run as a whole'} · {one['protocol']} · {one['model']}{order} · sample {one['sample']} · {one['kind']}"
+    ]
+    lines += [f"--- {message.role} ---\n{message.content}" for message in one["messages"] or ()]
+    if one["error"] is not None:
+        lines.append(f"--- no reply: {one['error'].kind} ---\n{one['error'].message}")
+    if one["reply"] is not None:
+        lines.append(f"--- reply ---\n{one['reply']}")
+    if one["judgment"] is not None:
+        lines.append("--- read ---")
+        lines += _readings(one["judgment"], one["reply"] or "")
+    return "\n".join(lines) + "\n"
+
+
+def _readings(judgment: Judgment, reply: str) -> list[str]:
+    lines = []
+    for score in judgment.scores:
+        subject = f"/{score.subject}" if score.subject else ""
+        value = f"{score.value:g}" if score.value is not None else score.status
+        grounded = (
+            f", {score.grounded:.0%} of its evidence found in the response"
+            if score.grounded is not None
+            else ""
+        )
+        lines.append(f"{score.criterion}{subject}: {value}{_where(score.how, score.span, reply)}{grounded}")
+    if judgment.choice_status is not None:
+        chosen = judgment.choice or judgment.choice_status
+        lines.append(f"choice: {chosen}{_where(judgment.choice_how, judgment.choice_span, reply)}")
+    if judgment.flags:
+        lines.append(f"flags: {', '.join(judgment.flags)}")
+    return lines
+
+
+def _where(how: str | None, span: tuple[int, int] | None, reply: str) -> str:
+    if how is None:
+        return ""
+    if span is None:
+        return f" ({how})"
+    before = reply[max(0, span[0] - _AROUND) : span[0]].replace("\n", " ")
+    after = reply[span[1] : span[1] + _AROUND].replace("\n", " ")
+    return f" ({how}, at {span[0]}: …{before}»{reply[span[0] : span[1]]}«{after}…)"
+
+
+# `adjudge report`, `runs`, `reread`, `export`: what became of a run.
+
+
+def report_command(
+    run: str = RUN,
+    html: Path = typer.Option(
+        None, "--html", metavar="FILE", help="One HTML file that opens offline, to send to somebody."
+    ),
+    labels: Path = typer.Option(
+        None,
+        "--labels",
+        metavar="FILE",
+        help="With --html: what people said, for the judge card; default: the labels in the store.",
+    ),
+    markdown: bool = typer.Option(False, "--markdown", help="Markdown, for a pull request."),
+    store: Path = STORE,
+    as_json: bool = AS_JSON,
+) -> None:
+    """Scores per system and criterion, with intervals, failures and what to beware of."""
+    if html is not None:
+        _write_html(store, run, html, labels)
+        if not as_json and not markdown:
+            return
+    elif labels is not None:
+        raise DataError(
+            f"--labels goes with --html FILE. For the judge card here: adjudge trust {run} --labels {labels}"
+        )
+    show_report(str(store), run, as_json=as_json, as_markdown=markdown)
+
+
+def _write_html(store: Path, run: str, html: Path, labels: Path | None) -> None:
+    """Write the report as a page, and say so where it does not mix with what is printed."""
+    from ..analysis.report_words import safe
+    from ..store import open_store
+    from ..web.report_file import write_report
+
+    with open_store(store, write=False) as opened:
+        summary, n_bytes = write_report(opened, opened.run(run), html, labels)
+    name = safe(summary.run)
+    typer.echo(f"{safe(str(html))} is the report of {name} ({max(1, n_bytes // 1000):,} kB)", err=True)
+
+
+def show_report(store: str, name: str, *, as_json: bool = False, as_markdown: bool = False) -> int:
+    """Print the report of a run; how many of its scores and choices were read."""
+    from ..analysis.report import summary_of
+    from ..analysis.report_words import markdown, print_report
+    from ..store import open_store
+
+    with open_store(store, write=False) as opened:
+        summary = summary_of(opened, opened.run(name))
+    if as_json:
+        print_json(summary)
+    elif as_markdown:
+        print_text(markdown(summary))
+    else:
+        print_report(summary)
+    return summary.n_scores - summary.n_failed
+
+
+runs_app = typer.Typer(
+    help="The runs of a store: list, show the replies of one, rename, delete.", rich_markup_mode=None
+)
+runs_app.command("show")(show_replies)
+
+
+@runs_app.callback(invoke_without_command=True)
+def list_runs(context: typer.Context, store: Path = STORE, as_json: bool = AS_JSON) -> None:
+    """All runs of a store, the latest last."""
+    if context.invoked_subcommand is not None:
+        return
+    print_runs(store, as_json)
+
+
+@runs_app.command("list")
+def list_runs_too(store: Path = STORE, as_json: bool = AS_JSON) -> None:
+    """All runs of a store, the latest last."""
+    print_runs(store, as_json)
+
+
+def print_runs(store: Path, as_json: bool) -> None:
+    from ..store import open_store
+
+    with open_store(store, write=False) as opened:
+        rows = [_run_row(opened, run) for run in opened.runs()]
+    if as_json:
+        print_json(rows)
+        return
+    columns = ("run", "status", "started", "items", "calls", "failed_calls", "cost", "protocols", "models")
+    print_table(
+        [name.replace("_", " ") for name in columns],
+        [tuple(_cell(row[column]) for column in columns) for row in rows],
+    )
+
+
+def _run_row(store: Any, run: Any) -> dict[str, Any]:
+    totals = store.totals(run)
+    return {
+        "run": run.name,
+        "status": run.status,
+        "started": run.started,
+        "items": totals.items,
+        "calls": totals.places,
+        "failed_calls": sum(totals.failed.values()),
+        "protocols": [f"{told['id']}@{told['digest']}" for told in run.manifest["protocols"]],
+        "models": [told["spec"] for told in run.manifest["models"]],
+        "cost": totals.cost_usd if totals.replies > totals.unpriced else None,
+    }
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(value)
+    if isinstance(value, float):
+        return f"{value:.4f}"
+    return "–" if value is None else str(value)
+
+
+@runs_app.command("rename")
+def rename_run(run: str = RUN, name: str = typer.Argument(..., metavar="NAME"), store: Path = STORE) -> None:
+    """Give a run another name."""
+    from ..store import open_store
+
+    with open_store(store) as opened:
+        opened.rename_run(run, name)
+    typer.echo(f"{run} is now {name}")
+
+
+@runs_app.command("delete")
+def delete_run(
+    run: str = RUN,
+    yes: bool = typer.Option(False, "--yes", "-y", help="Do not ask."),
+    store: Path = STORE,
+) -> None:
+    """Delete a run, and the replies that no other run uses. They were paid for: this cannot be undone."""
+    from ..store import open_store
+
+    with open_store(store) as opened:
+        found = opened.run(run)
+        if not yes:
+            typer.confirm(f"Delete {found.name} and the replies that no other run uses?", abort=True)
+        opened.delete_run(found.name)
+    typer.echo(f"{found.name} is deleted")
+
+
+def reread_command(run: str = RUN, store: Path = STORE, as_json: bool = AS_JSON) -> None:
+    """Read all stored replies of a run again with this version's readers. No model is asked."""
+    from ..engine import reread
+    from ..store import open_store
+
+    with open_store(store) as opened:
+        found = opened.run(run)
+        n_read = reread(opened, found)
+    if as_json:
+        print_json({"run": found.name, "judgments": n_read})
+    else:
+        typer.echo(f"{n_read} replies of {found.name} were read again; see: adjudge report {found.name}")
+
+
+def export_command(
+    run: str = RUN,
+    form: str = typer.Option(
+        "jsonl", "--format", metavar="jsonl|csv|parquet", help="The form of the export."
+    ),
+    output: Path = typer.Option(
+        None, "-o", "--output", metavar="FILE", help="Where to; default: the terminal."
+    ),
+    store: Path = STORE,
+) -> None:
+    """One row for each item, protocol, criterion, subject and model, in the order of the items."""
+    from ..engine import EXPORT_COLUMNS, export_row, results
+    from ..store import open_store
+
+    if form is None:
+        suffix = output.suffix.lower().lstrip(".") if output is not None else ""
+        form = suffix if suffix in ("csv", "parquet") else "jsonl"
+    if form not in ("jsonl", "csv", "parquet"):
+        raise DataError(f"--format {form}: choose jsonl, csv or parquet.")
+    if form == "parquet" and output is None:
+        raise DataError("--format parquet writes bytes that no terminal can show. Say where to with -o FILE.")
+    with open_store(store, write=False) as opened:
+        rows = (export_row(result) for result in results(opened, opened.run(run)))
+        with writing(output) as file:
+            if form == "jsonl":
+                _write_jsonl(rows, file)
+            elif form == "csv":
+                _write_csv(rows, tuple(EXPORT_COLUMNS), file)
+            else:
+                from ..data import write_parquet
+
+                write_parquet(rows, EXPORT_COLUMNS, file)
+
+
+def _write_jsonl(rows: Iterator[dict[str, Any]], file: IO[bytes]) -> None:
+    import msgspec
+
+    for row in rows:
+        file.write(msgspec.json.encode(row) + b"\n")
+
+
+def _write_csv(rows: Iterator[dict[str, Any]], columns: tuple[str, ...], file: IO[bytes]) -> None:
+    """CSV that a spreadsheet shows as text: a cell that could be a formula begins with an apostrophe."""
+    from ..data import guarded
+
+    def cell(value: Any) -> Any:
+        text = " ".join(value) if isinstance(value, list) else value
+        return guarded(text) if isinstance(text, str) else text
+
+    text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
+    writer = csv.writer(text)
+    writer.writerow(columns)
+    for row in rows:
+        writer.writerow([cell(row[column]) for column in columns])
+    text.detach()
+
+
+def doctor_command(store: Path = STORE, as_json: bool = AS_JSON) -> None:
+    """Look at every page and every reply of a store; damaged replies are set aside and will be asked again."""
+    from ..store import open_store
+
+    with open_store(store, write=False):
+        pass  # says so where there is none, instead of making one
+    with open_store(store) as opened:
+        damaged = opened.verify()
+        runs = [run.name for run in opened.runs()]
+    if as_json:
+        print_json({"store": str(store), "runs": runs, "damaged": damaged})
+        return
+    print_text(f"{store}: {len(runs)} run{'' if len(runs) == 1 else 's'}, the file is whole.")
+    if damaged:
+        one = len(damaged) == 1
+        print_text(
+            f"{len(damaged)} repl{'y is' if one else 'ies are'} damaged and set aside. "
+            f"Give the command of the run again: it asks for {'it' if one else 'them'} once more."
+        )
+    else:
+        print_text("Every reply is as it was written.")

@@ -1,0 +1,227 @@
+"""Win rates at equal length: what is left of a lead when longer responses no longer win for being long.
+
+    logit P(i beats j) = strength of i - strength of j + gamma x (length difference)
+
+The idea is that of length-controlled AlpacaEval (Dubois et al. 2024): fit the difference of lengths as a feature, then
+predict with the difference set to 0. A tie is half a win. Lengths are divided by the root mean square of their
+differences, so gamma is per typical difference; they are not centred, because 0 must stay "equally long".
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec import Struct
+
+from ..records import Estimate
+from .arrays import Numbers, cautioned, floats, undefined, without_interval
+from .bradley_terry import Games, components, win_matrix
+
+if TYPE_CHECKING:
+    from .arrays import Floats
+
+_STEPS = 60
+_BEYOND = 30.0
+_LEAST_OWN = 0.1
+"""With less of the variation of lengths than this within pairs of systems, length and system are one and the same."""
+_LITTLE_OWN = 0.3
+_TINY = 1e-9
+"""Half an interval below this is rounding: the games agree with the fit to the last digit, and say nothing of others."""
+_NO_VARIANCE = "the games leave no variance"
+
+
+class LengthControl(Struct, frozen=True):
+    """How length moves the judge, and what each system wins at equal length."""
+
+    coefficient: Estimate
+    """change of the log odds per typical difference of lengths; above 0 the longer response wins more often"""
+    typical_difference: float | None
+    """the root mean square of the differences, in the unit they were given in"""
+    win_rates: tuple[Estimate, ...]
+    """by system: the mean over its games of the chance to win, were both responses equally long"""
+    differences: tuple[float | None, ...]
+    """by system: how much longer its responses are than its opponents', on the mean"""
+
+
+class _Fit(NamedTuple):
+    strength: Floats
+    gamma: float
+    covariance: Floats
+    """HC0, clustered; systems, then gamma"""
+    model_covariance: Floats
+
+
+def length_controlled(
+    games: Games, differences: Numbers, *, is_scaled: bool = False, confidence: float = 0.95
+) -> LengthControl:
+    """The win rates at equal length; `differences` are length of the first - length of the second, game by game.
+
+    `is_scaled` leaves the differences as they are.
+    """
+    import numpy as np
+
+    given = floats(differences)
+    if len(given) != games.n:
+        raise ValueError(f"{len(given)} differences for {games.n} games")
+    kept = ~np.isnan(given)
+    known = Games(
+        games.first[kept], games.second[kept], games.share[kept],
+        np.unique(games.cluster[kept], return_inverse=True)[1], games.n_systems,
+    )  # fmt: skip
+    x = given[kept]
+    typical = float(np.sqrt(np.mean(x**2))) if len(x) else 0.0
+    means = _mean_differences(known, x)
+    own = _own_share(known, x)
+    why = _unfit(known, typical, own)
+    found = None if why else _fit(known, x if is_scaled else x / typical)
+    if found is None:
+        missing = undefined(
+            why or "length decides the games: no estimate exists", n=known.n, n_undefined=games.n - known.n
+        )
+        return LengthControl(missing, typical or None, (missing,) * games.n_systems, means)
+    z = _quantile(known.n_clusters, confidence)
+    se = math.sqrt(max(0.0, float(found.covariance[-1, -1])))
+    unit = "game" if known.n_clusters == known.n else f"group (n={known.n_clusters})"
+    n_left_out = games.n - known.n
+    coefficient = _coefficient(found.gamma, z * se, known.n, n_left_out, unit)
+    cautions = []
+    if own < _LITTLE_OWN:
+        cautions.append(
+            f"{1 - own:.0%} of the lengths goes with the systems: equal length is far from what was seen"
+        )
+    rates = tuple(_rate(known, found, i, z, unit, n_left_out, cautions) for i in range(games.n_systems))
+    return LengthControl(coefficient, None if is_scaled else typical, rates, means)
+
+
+def _coefficient(gamma: float, half: float, n: int, n_left_out: int, unit: str) -> Estimate:
+    name = "logistic regression"
+    if half < _TINY:
+        return Estimate(gamma, None, None, n, 0, n_left_out, without_interval(name, _NO_VARIANCE), unit)
+    method = f"{name}, HC0 sandwich t interval"
+    return Estimate(gamma, gamma - half, gamma + half, n, 0, n_left_out, method, unit)
+
+
+def _quantile(n_clusters: int, confidence: float) -> float:
+    from scipy.special import stdtrit
+
+    return float(stdtrit(n_clusters - 1, (1 + confidence) / 2)) * math.sqrt(n_clusters / (n_clusters - 1))
+
+
+def _own_share(games: Games, x: Floats) -> float:
+    """How much of the lengths is not told by who wrote the responses: 1 - R² of a fit by the systems alone."""
+    import numpy as np
+
+    total = float((x**2).sum())
+    if total == 0:
+        return 0.0
+    design = np.zeros((games.n_systems, games.n_systems))
+    np.add.at(design, (games.first, games.first), 1)
+    np.add.at(design, (games.second, games.second), 1)
+    np.add.at(design, (games.first, games.second), -1)
+    np.add.at(design, (games.second, games.first), -1)
+    sums = np.bincount(games.first, weights=x, minlength=games.n_systems)
+    sums -= np.bincount(games.second, weights=x, minlength=games.n_systems)
+    explained = float(sums @ np.linalg.pinv(design) @ sums)
+    return max(0.0, 1 - explained / total)
+
+
+def _unfit(games: Games, typical: float, own: float) -> str:
+    if games.n == 0:
+        return "no lengths are known"
+    if typical == 0:
+        return "all responses that met are equally long"
+    if games.n_clusters < 3:
+        return "too few games"
+    if own < _LEAST_OWN:
+        return "the systems differ in length so regularly that length and system cannot be told apart"
+    if len(components(win_matrix(games))) > 1:
+        return "not all strengths exist, because a system never won or never lost, or because no chain of wins joins them"
+    return ""
+
+
+def _fit(games: Games, x: Floats) -> _Fit | None:
+    """Newton's method; none where it runs away, because length or a system decides everything."""
+    import numpy as np
+    from scipy.sparse import coo_array
+
+    k, n = games.n_systems, games.n
+    point = np.zeros(k + 1)
+    rows = np.tile(np.arange(n), 3)
+    columns = np.concatenate([games.first, games.second, np.full(n, k)])
+    design = coo_array(
+        (np.concatenate([np.ones(n), -np.ones(n), x]), (rows, columns)), shape=(n, k + 1)
+    ).tocsr()
+    for _ in range(_STEPS):
+        share = 1 / (1 + np.exp(-np.clip(design @ point, -500, 500)))
+        missed = games.share - share
+        curve = (design.T @ (design * (share * (1 - share))[:, None])).toarray()
+        curve[:k, :k] += 1 / k
+        if np.linalg.cond(curve) > 1e12:
+            return None
+        step = np.linalg.solve(curve, design.T @ missed)
+        longest = float(np.abs(step).max())
+        point += step * min(1.0, 2.0 / max(longest, 1e-300))
+        if float(np.abs(point).max()) > _BEYOND:
+            return None
+        if longest < 1e-10:
+            break
+    else:
+        return None
+    inverse = np.linalg.inv(curve)
+    clusters = coo_array((np.ones(n), (games.cluster, np.arange(n))), shape=(games.n_clusters, n)).tocsr()
+    slopes = clusters @ (design * missed[:, None])
+    meat = (slopes.T @ slopes).toarray()
+    model = inverse.copy()
+    model[:k, :k] -= 1 / k
+    return _Fit(point[:k], float(point[k]), inverse @ meat @ inverse, model)
+
+
+def _rate(
+    games: Games, found: _Fit, system: int, z: float, unit: str, n_left_out: int, cautions: list[str]
+) -> Estimate:
+    """The mean chance of one system against the opponents that it had; the interval by the delta method on log odds."""
+    import numpy as np
+
+    others = np.concatenate([games.second[games.first == system], games.first[games.second == system]])
+    if not len(others):
+        return undefined("it has no games of known lengths", n_undefined=n_left_out)
+    met = np.bincount(others, minlength=games.n_systems) / len(others)
+    chance = 1 / (1 + np.exp(-(found.strength[system] - found.strength)))
+    rate = float(met @ chance)
+    slope = np.zeros(games.n_systems + 1)
+    slope[:-1] = -met * chance * (1 - chance)
+    slope[system] += float(met @ (chance * (1 - chance)))
+    on_odds = slope / (rate * (1 - rate))
+    half = z * math.sqrt(max(0.0, float(on_odds @ found.covariance @ on_odds)))
+    name = "win rate at equal length, logistic regression"
+    if half < _TINY:
+        method = cautioned(without_interval(name, _NO_VARIANCE), cautions)
+        return Estimate(rate, None, None, len(others), 0, n_left_out, method, unit)
+    middle = math.log(rate / (1 - rate))
+    low, high = (1 / (1 + math.exp(-(middle + side * half))) for side in (-1, 1))
+    method = f"{name}, HC0 sandwich t interval on log odds"
+    return Estimate(rate, low, high, len(others), 0, n_left_out, cautioned(method, cautions), unit)
+
+
+def _mean_differences(games: Games, x: Floats) -> tuple[float | None, ...]:
+    import numpy as np
+
+    k = games.n_systems
+    total = np.bincount(games.first, weights=x, minlength=k) - np.bincount(
+        games.second, weights=x, minlength=k
+    )
+    n = np.bincount(games.first, minlength=k) + np.bincount(games.second, minlength=k)
+    return tuple(float(total[i] / n[i]) if n[i] else None for i in range(k))
+
+
+def length_fit(games: Games, x: Numbers) -> tuple[Floats, float, Floats] | None:
+    """Strengths, gamma and the model's own standard errors (of each strength's difference from the last, then gamma)."""
+    import numpy as np
+
+    found = _fit(games, floats(x))
+    if found is None:
+        return None
+    v, last = found.model_covariance, games.n_systems - 1
+    spreads = [v[i, i] + v[last, last] - 2 * v[i, last] for i in range(last)]
+    return found.strength, found.gamma, np.sqrt(np.array([*spreads, v[-1, -1]]))

@@ -1,0 +1,444 @@
+"""Plots with two axes: scores against what people said, and a curve through bins with an interval each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from hashlib import blake2b
+
+from markupsafe import Markup, escape
+from msgspec import Struct
+
+from ..records import Scale
+from .html_text import plain
+
+# Elements of SVG, every text and attribute escaped. Knows nothing of what is drawn.
+#
+# Coordinates along x may be shares of the width (`"43.2%"`), so that a chart fits its cell without stretching its text.
+
+
+Along = float | str
+"""A coordinate: in pixels, or as a share of the width."""
+
+
+def chart(
+    width: str | float,
+    height: float,
+    title: str,
+    children: Iterable[Markup],
+    *,
+    desc: str = "",
+    css: str = "",
+    view_box: bool = False,
+) -> Markup:
+    """A whole picture. Its title is what a screen reader says, and what a pointer shows."""
+    box = Markup(' viewBox="0 0 {} {}"').format(_text(width), _text(height)) if view_box else Markup("")
+    named = Markup(' class="{}"').format(css) if css else Markup("")
+    told = Markup("<title>{}</title>").format(plain(title))
+    if desc:
+        told += Markup("<desc>{}</desc>").format(plain(desc))
+    return Markup('<svg role="img" width="{}" height="{}"{}{}>{}{}</svg>').format(
+        _text(width), _text(height), box, named, told, Markup("").join(children)
+    )
+
+
+def group(children: Iterable[Markup], css: str = "", title: str = "") -> Markup:
+    told = Markup("<title>{}</title>").format(plain(title)) if title else Markup("")
+    return Markup('<g class="{}">{}{}</g>').format(css, told, Markup("").join(children))
+
+
+def line(x1: Along, y1: float, x2: Along, y2: float, css: str) -> Markup:
+    return _element("line", css, x1=x1, y1=y1, x2=x2, y2=y2)
+
+
+def uprights(places: Iterable[Along], height: float, css: str) -> Markup:
+    """Upright lines through a whole row; many tables hold many of them, so they are written as short as can be."""
+    lines = (
+        Markup('<line x1="{}" x2="{}" y2="{}"/>').format(_text(x), _text(x), _text(height)) for x in places
+    )
+    return Markup('<g class="{}">{}</g>').format(css, Markup("").join(lines))
+
+
+def rect(
+    x: Along, y: float, width: Along, height: float, css: str, *, rx: float = 0, title: str = ""
+) -> Markup:
+    round_ = {"rx": rx} if rx else {}
+    return _element("rect", css, title, x=x, y=y, width=width, height=height, **round_)
+
+
+def circle(x: Along, y: float, r: float, css: str, title: str = "") -> Markup:
+    return _element("circle", css, title, cx=x, cy=y, r=r)
+
+
+def text(x: Along, y: float, words: str, css: str = "", *, anchor: str = "start", dx: float = 0) -> Markup:
+    shift = Markup(' dx="{}"').format(_text(dx)) if dx else Markup("")
+    return Markup('<text class="{}" x="{}" y="{}" text-anchor="{}"{}>{}</text>').format(
+        css, _text(x), _text(y), anchor, shift, plain(words)
+    )
+
+
+def turned_text(x: float, y: float, words: str, css: str = "") -> Markup:
+    """A text that reads upwards, for the name of a vertical axis."""
+    return Markup(
+        '<text class="{}" transform="translate({} {}) rotate(-90)" text-anchor="middle">{}</text>'
+    ).format(css, _text(x), _text(y), plain(words))
+
+
+def polyline(points: Iterable[tuple[float, float]], css: str) -> Markup:
+    path = " ".join(f"{_text(x)},{_text(y)}" for x, y in points)
+    return Markup('<polyline class="{}" points="{}"/>').format(css, path)
+
+
+def swatch(css: str) -> Markup:
+    """A small square in a chart's colour, for a legend."""
+    return Markup('<svg width="10" height="10" aria-hidden="true">{}</svg>').format(
+        rect(0, 0, 10, 10, css, rx=2)
+    )
+
+
+def _element(name: str, css: str, title: str = "", **attributes: Along) -> Markup:
+    told = Markup("").join(Markup(' {}="{}"').format(key, _text(value)) for key, value in attributes.items())
+    if title:
+        return Markup('<{} class="{}"{}><title>{}</title></{}>').format(name, css, told, plain(title), name)
+    return Markup('<{} class="{}"{}/>').format(name, css, told)
+
+
+def _text(value: Along) -> str:
+    """A coordinate with no more digits than an eye sees."""
+    if isinstance(value, str):
+        return str(escape(value))
+    return f"{value:.1f}".removesuffix(".0")
+
+
+# Where a value stands along an axis, and at which round numbers the axis has its marks.
+
+
+_ROOM = 0.06
+"""Free room at either end, as a share of the width, so that a dot at the end of a scale is seen whole."""
+
+
+class Domain(Struct, frozen=True):
+    """The ends of an axis."""
+
+    low: float
+    high: float
+
+    def share(self, value: float) -> float:
+        """How far along the axis a value stands: 0 at the left end of the picture, 1 at the right.
+
+        What lies beyond an end stands just outside it, within the free room.
+        """
+        inner = (value - self.low) / (self.high - self.low)
+        return min(1.0, max(0.0, _ROOM + inner * (1 - 2 * _ROOM)))
+
+    def along(self, value: float) -> str:
+        """The same as an attribute."""
+        return f"{round(self.share(value) * 100, 2):g}%"
+
+
+def domain_of(scale: Scale | None, values: Iterable[float | None] = ()) -> Domain:
+    """The ends of the scale; where it has none, round numbers around the values."""
+    if scale is not None and scale.low is not None and scale.high is not None and scale.low < scale.high:
+        return Domain(float(scale.low), float(scale.high))
+    seen = [value for value in values if value is not None and math.isfinite(value)]
+    if not seen:
+        return Domain(0.0, 1.0)
+    low, high = min(seen), max(seen)
+    if high - low <= 1e-9 * max(1.0, abs(low), abs(high)):
+        around = max(abs(low) * 0.1, 0.5)
+        low, high = low - around, high + around
+    step = _step((high - low) / 4)
+    return Domain(math.floor(low / step) * step, math.ceil(high / step) * step)
+
+
+def ticks(domain: Domain, most: int = 6) -> list[float]:
+    """Round numbers along the axis, both ends among them where they are round."""
+    step = _step((domain.high - domain.low) / max(1, most - 1))
+    first = math.ceil(domain.low / step - 1e-9)
+    last = math.floor(domain.high / step + 1e-9)
+    return [place * step for place in range(first, last + 1)]
+
+
+def tick_text(value: float) -> str:
+    """A mark's number, as short as it can be."""
+    return f"{value:.6g}".replace("-", "\u2212")
+
+
+def _step(least: float) -> float:
+    """The smallest of 1, 2, 5 times a power of ten that is not below `least`."""
+    if least <= 0 or not math.isfinite(least):
+        return 1.0
+    power = 10.0 ** math.floor(math.log10(least))
+    return next(power * factor for factor in (1, 2, 5, 10) if power * factor >= least * (1 - 1e-9))
+
+
+# Dots with their intervals, one to a row, all rows of a table on the same axis.
+
+
+_HEIGHT = 24
+
+
+class Mark(Struct, frozen=True):
+    """A value with its interval, and the span that failures leave possible."""
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    possible: tuple[float, float] | None = None
+    css: str = ""
+    """`hollow` for a second value beside the first"""
+
+
+def strip(marks: Sequence[Mark], domain: Domain, title: str, *, reference: float | None = None) -> Markup:
+    """One row: for each mark a dot on its interval. A value that is undefined leaves no dot, but what is possible is drawn."""
+    parts = [uprights([domain.along(tick) for tick in ticks(domain)], _HEIGHT, "gridline")]
+    if reference is not None:
+        parts.append(line(domain.along(reference), 0, domain.along(reference), _HEIGHT, "ref"))
+    lanes = _HEIGHT / (len(marks) + 1)
+    for place, mark in enumerate(marks, start=1):
+        parts += _mark(mark, domain, place * lanes)
+    return chart("100%", _HEIGHT, title, parts)
+
+
+def axis(domain: Domain) -> Markup:
+    """The numbers of the axis, to stand over the strips."""
+    found = ticks(domain, 5)
+    parts = [text(domain.along(tick), 12, tick_text(tick), "t-muted", anchor="middle") for tick in found]
+    return chart("100%", 16, f"axis from {tick_text(domain.low)} to {tick_text(domain.high)}", parts)
+
+
+def axis_of_levels(levels: Sequence[float]) -> Markup:
+    """The first, the last and a few levels between, to stand over bars."""
+    n = len(levels)
+    wanted = range(n) if n <= 6 else sorted({0, n // 2, n - 1})
+    parts = [
+        text(f"{(place + 0.5) / n * 100:.2f}%", 12, tick_text(levels[place]), "t-muted", anchor="middle")
+        for place in wanted
+    ]
+    return chart("100%", 16, "levels of the scale", parts)
+
+
+def axis_of_bins(low: float, high: float) -> Markup:
+    """The two ends, to stand over bars that are bins."""
+    parts = [
+        text("0%", 12, tick_text(low), "t-muted"),
+        text("100%", 12, tick_text(high), "t-muted", anchor="end"),
+    ]
+    return chart("100%", 16, f"from {tick_text(low)} to {tick_text(high)}", parts)
+
+
+def _mark(mark: Mark, domain: Domain, y: float) -> list[Markup]:
+    parts = []
+    if mark.possible is not None and mark.possible[0] < mark.possible[1]:
+        parts.append(line(domain.along(mark.possible[0]), y, domain.along(mark.possible[1]), y, "possible"))
+    if mark.value is None:
+        return parts
+    if mark.low is not None and mark.high is not None:
+        parts.append(
+            line(domain.along(mark.low), y, domain.along(mark.high), y, f"whisker {mark.css}".strip())
+        )
+    parts.append(circle(domain.along(mark.value), y, 4.5, f"dot {mark.css}".strip()))
+    return parts
+
+
+# Counts as bars: how scores are spread over their levels, and what became of all of a whole.
+
+
+_BAR = 14
+_MOST_BINS = 12
+
+
+class Part(Struct, frozen=True):
+    """One part of a whole: its name, its size and its colour's class."""
+
+    name: str
+    n: float
+    css: str
+
+
+def bars(
+    counts: Sequence[tuple[str, int]], title: str, *, height: float = 24, tallest: int | None = None
+) -> Markup:
+    """One upright bar for each level; `tallest` is the count that fills the height, for bars that are compared."""
+    top = max([tallest or 0, *(n for _, n in counts)], default=0)
+    if not top:
+        return chart("100%", height, f"{title}: nothing to count", [])
+    drawn = []
+    for place, (_, n) in enumerate(counts):
+        if n:
+            tall = max(1.0, n / top * (height - 2))
+            x, wide = (place + 0.14) / len(counts) * 100, 0.72 / len(counts) * 100
+            drawn.append(rect(f"{x:.1f}%", height - tall, f"{wide:.1f}%", tall, "bar"))
+    told = ", ".join(f"{name}: {n:,}" for name, n in counts if n)
+    floor = line("0", height - 0.5, "100%", height - 0.5, "gridline")
+    return chart("100%", height, f"{title} ({told})", [floor, *drawn])
+
+
+def stacked(parts: Sequence[Part], title: str, *, whole: float | None = None) -> Markup:
+    """Parts of a whole side by side in one bar. Each has its name and its size for a pointer and a screen reader."""
+    total = whole if whole is not None else math.fsum(part.n for part in parts)
+    drawn = [rect("0%", 5, "100%", _BAR, "track", rx=2)]
+    begin = 0.0
+    for part in parts:
+        if part.n > 0 and total > 0:
+            wide = part.n / total
+            words = f"{part.name}: {part.n:,.6g} of {total:,.6g}"
+            drawn.append(rect(f"{begin * 100:.3f}%", 5, f"{wide * 100:.3f}%", _BAR, part.css, title=words))
+            begin += wide
+    told = ", ".join(f"{part.name} {part.n:,.6g}" for part in parts if part.n)
+    return chart("100%", 24, title, drawn, desc=told)
+
+
+def histogram(values: Sequence[float], title: str, unit: str = "") -> Markup:
+    """How many values lie where, in bins of a round width; with the numbers of the axis under it."""
+    seen = [value for value in values if math.isfinite(value)]
+    domain = domain_of(None, seen)
+    counts = _binned(seen, domain)
+    height = 72.0
+    top = max(counts, default=0)
+    parts = [line("0%", height + 0.5, "100%", height + 0.5, "axis")]
+    wide = (domain.high - domain.low) / max(1, len(counts))
+    for place, n in enumerate(counts):
+        begin, end = domain.low + place * wide, domain.low + (place + 1) * wide
+        x, x_end = domain.share(begin), domain.share(end)
+        if n:
+            tall = max(1.0, n / top * (height - 14))
+            words = f"{tick_text(begin)} to {tick_text(end)}{unit}: {n:,}"
+            parts.append(
+                rect(
+                    f"{x * 100:.2f}%",
+                    height - tall,
+                    f"{(x_end - x) * 98:.2f}%",
+                    tall,
+                    "bar",
+                    rx=1,
+                    title=words,
+                )
+            )
+    parts += [
+        text(domain.along(tick), height + 15, tick_text(tick), "t-muted", anchor="middle")
+        for tick in ticks(domain, 5)
+    ]
+    return chart("100%", height + 20, title, parts, desc=f"{len(seen):,} values, at most {top:,} in one bar")
+
+
+def _binned(values: Sequence[float], domain: Domain) -> list[int]:
+    n_bins = min(_MOST_BINS, max(4, math.isqrt(len(values) or 1)))
+    counts = [0] * n_bins
+    for value in values:
+        place = int((value - domain.low) / (domain.high - domain.low) * n_bins)
+        counts[min(max(place, 0), n_bins - 1)] += 1
+    return counts
+
+
+_WIDE, _TALL = 340.0, 290.0
+_LEFT, _RIGHT, _TOP, _BOTTOM = 44.0, 8.0, 8.0, 40.0
+_JITTER_X, _JITTER_Y = 0.045, 0.018
+"""How far a dot is moved at most, as a share of the axis: whole scores of many items would hide each other."""
+MOST_POINTS = 400
+"""More dots than these show nothing more; which are drawn is decided by a hash of their names."""
+
+
+class Point(Struct, frozen=True):
+    """One item: what the judge said along x, what people said along y."""
+
+    name: str
+    x: float
+    y: float
+
+
+class Bin(Struct, frozen=True):
+    """A place along x with a mean of y, its interval, and how many it rests on."""
+
+    x: float
+    y: float
+    low: float | None
+    high: float | None
+    n: int
+
+
+class Axes(Struct, frozen=True):
+    """The two axes of a plot, with their names."""
+
+    x: Domain
+    y: Domain
+    x_name: str
+    y_name: str
+
+    def at(self, x: float, y: float) -> tuple[float, float]:
+        wide, tall = _WIDE - _LEFT - _RIGHT, _TALL - _TOP - _BOTTOM
+        return _LEFT + self.x.share(x) * wide, _TALL - _BOTTOM - self.y.share(y) * tall
+
+    def drawn(self) -> list[Markup]:
+        parts = []
+        for tick in ticks(self.x):
+            x, _ = self.at(tick, self.y.low)
+            parts.append(line(x, _TOP, x, _TALL - _BOTTOM, "gridline"))
+            parts.append(text(x, _TALL - _BOTTOM + 15, tick_text(tick), "t-muted", anchor="middle"))
+        for tick in ticks(self.y):
+            _, y = self.at(self.x.low, tick)
+            parts.append(line(_LEFT, y, _WIDE - _RIGHT, y, "gridline"))
+            parts.append(text(_LEFT - 6, y + 4, tick_text(tick), "t-muted", anchor="end"))
+        middle = (_LEFT + _WIDE - _RIGHT) / 2
+        parts.append(text(middle, _TALL - 6, self.x_name, "t-muted", anchor="middle"))
+        parts.append(turned_text(11, (_TOP + _TALL - _BOTTOM) / 2, self.y_name, "t-muted"))
+        return parts
+
+    def diagonal(self) -> Markup:
+        low, high = max(self.x.low, self.y.low), min(self.x.high, self.y.high)
+        return line(*self.at(low, low), *self.at(high, high), "ref")
+
+
+def scatter(
+    points: Sequence[Point], axes: Axes, title: str, *, bins: Sequence[Bin] = (), is_same_scale: bool = True
+) -> Markup:
+    """A dot for each item, moved a little and always alike; over them the mean of y at each x."""
+    drawn = sorted(points, key=lambda point: _hash(point.name))[:MOST_POINTS]
+    x_width, y_width = axes.x.high - axes.x.low, axes.y.high - axes.y.low
+    dots = []
+    for point in drawn:
+        x = point.x + (_share(point.name, "x") - 0.5) * 2 * _JITTER_X * x_width
+        y = point.y + (_share(point.name, "y") - 0.5) * 2 * _JITTER_Y * y_width
+        dots.append(circle(*axes.at(x, y), 2.6, "point"))
+    parts = [
+        *axes.drawn(),
+        *([axes.diagonal()] if is_same_scale else []),
+        group(dots),
+        *_bins(bins, axes),
+    ]
+    said = (
+        f"{len(points):,} items" if len(drawn) == len(points) else f"{len(drawn):,} of {len(points):,} items"
+    )
+    return chart(_WIDE, _TALL, title, parts, desc=f"{said}. {_told(bins)}", view_box=True, css="plot")
+
+
+def curve_with_intervals(bins: Sequence[Bin], axes: Axes, title: str) -> Markup:
+    """A curve through bins with an interval at each; on the diagonal x and y are the same."""
+    parts = [*axes.drawn(), axes.diagonal()]
+    if len(bins) > 1:
+        parts.append(polyline((axes.at(one.x, one.y) for one in bins), "curve"))
+    parts += _bins(bins, axes)
+    return chart(_WIDE, _TALL, title, parts, desc=_told(bins), view_box=True, css="plot")
+
+
+def _bins(bins: Iterable[Bin], axes: Axes) -> list[Markup]:
+    parts = []
+    for one in bins:
+        x, y = axes.at(one.x, one.y)
+        if one.low is not None and one.high is not None:
+            parts.append(line(x, axes.at(one.x, one.low)[1], x, axes.at(one.x, one.high)[1], "whisker mean"))
+        parts.append(circle(x, y, 4.5, "dot mean", title=f"at {one.x:.3g}: {one.y:.3g} (n = {one.n:,})"))
+    return parts
+
+
+def _told(bins: Sequence[Bin]) -> str:
+    return "; ".join(f"at {one.x:.3g}: {one.y:.3g} (n = {one.n:,})" for one in bins)
+
+
+def _hash(name: str, salt: str = "") -> bytes:
+    return blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8, key=salt.encode()).digest()
+
+
+def _share(name: str, salt: str) -> float:
+    """A number from 0 to 1 that is always the same for a name."""
+    return int.from_bytes(_hash(name, salt), "big") / 2**64

@@ -1,0 +1,220 @@
+"""The report as one HTML file that opens offline: everything in it, nothing fetched, nothing that runs.
+
+The one style block is allowed by its hash; scripts, frames and fetches are forbidden by the page itself. Replies
+are those of the most telling items, shortened until the file is small enough to send.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import hashlib
+import os
+import re
+import shlex
+import stat
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from markupsafe import Markup
+from msgspec import structs
+
+from ..analysis.report import summary_of
+from ..analysis.result_types import Summary
+from ..data import read_labels
+from ..engine import protocols_of, results
+from ..errors import DataError
+from ..records import Item, Protocol
+from ..store import RunRow, Store
+from ..store.browsing import Place, item_at, places_of
+from .item_page import MOST_CALLS, ItemView, item_view
+from .notable_items import Telling, telling_items
+from .run_parts import RunParts, known_of, run_parts
+from .templating import render, static_text
+
+# Writes a page so that it appears whole or not at all, and never over something that is not a page.
+
+
+_BEGINNING = b"<!doctype html"
+
+
+def write_page(path: Path, text: str) -> int:
+    """Write a page and return its size in bytes. A link is not followed: what it points to may be anybody's file."""
+    _check(path)
+    body = text.encode("utf-8", "backslashreplace")
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+    except OSError as fault:
+        raise _cannot(path, fault) from fault
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(body)
+            file.flush()
+            os.fsync(file.fileno())
+        # mkstemp makes files private; a report is as open as any file of the user's.
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(name, 0o666 & ~mask)
+        # `replace` changes the name in its folder; even a link that was put there meanwhile is not followed.
+        os.replace(name, path)
+        _sync_folder(path.parent)
+    except OSError as fault:
+        raise _cannot(path, fault) from fault
+    finally:
+        with contextlib.suppress(OSError):
+            os.unlink(name)
+    return len(body)
+
+
+def _check(path: Path) -> None:
+    try:
+        found = os.lstat(path)
+    except FileNotFoundError:
+        if not path.parent.is_dir():
+            raise DataError(
+                f"{path} cannot be written: there is no folder {path.parent}. Make it first."
+            ) from None
+        return
+    except (OSError, ValueError) as fault:
+        raise _cannot(path, fault) from fault
+    if stat.S_ISLNK(found.st_mode):
+        raise DataError(f"{path} is a link, and links are not followed. Give the name of the file itself.")
+    if not stat.S_ISREG(found.st_mode):
+        what = "a folder" if stat.S_ISDIR(found.st_mode) else "no plain file"
+        raise DataError(f"{path} is {what}. Give the name of a file, such as report.html.")
+    if found.st_size and not _is_page(path):
+        raise DataError(
+            f"{path} is there already and is no HTML page: it is not written over. Give another name, such as report.html."
+        )
+
+
+def _is_page(path: Path) -> bool:
+    try:
+        # Between the look at it and the opening somebody may have put a link in its place.
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+        with os.fdopen(handle, "rb") as file:
+            return file.read(64).lstrip().lower().startswith(_BEGINNING)
+    except OSError as fault:
+        raise _cannot(path, fault) from fault
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the new name durable, where the system can."""
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _cannot(path: Path, fault: OSError | ValueError) -> DataError:
+    why = fault.strerror if isinstance(fault, OSError) else str(fault)
+    return DataError(f"{path} cannot be written: {why}. Choose another place with --html.")
+
+
+MOST_BYTES = 950_000
+"""A report stays under a megabyte; texts are shortened until it does."""
+
+_LONGEST = 6000
+_SHORTEST = 300
+
+
+def write_report(store: Store, run: RunRow, path: Path, labels: Path | None = None) -> tuple[Summary, int]:
+    """Write the report of a run; its summary, and the size of the file in bytes."""
+    summary = summary_of(store, run)
+    text = report_page(store, run, summary, labels=labels, path=path)
+    return summary, write_page(path, text)
+
+
+def report_page(
+    store: Store, run: RunRow, summary: Summary, *, labels: Path | None = None, path: Path | None = None
+) -> str:
+    """The report of a run as a page."""
+    said = read_labels(labels) if labels is not None else None
+    known = known_of(store, run, summary, said)
+    parts = run_parts(summary, **known)
+    method = structs.replace(
+        parts.method, commands=(*parts.method.commands, *_commands(run, path, labels, parts))
+    )
+    protocols = protocols_of(store, run)
+    scales = {
+        (key, criterion): scale
+        for key, protocol in protocols.items()
+        for criterion, scale in protocol.criteria.items()
+    }
+    telling = telling_items(results(store, run), scales, known["points"])
+    return _fitted(structs.replace(parts, method=method), _found(store, run, telling), protocols)
+
+
+def style() -> str:
+    """The style sheet without its comments and its line breaks."""
+    text = re.sub(r"/\*.*?\*/", "", static_text("adjudge.css"), flags=re.DOTALL)
+    return re.sub(r"\s+", " ", text).strip()
+
+
+def policy(css: str) -> str:
+    """What the page may load and run: its own style, and pictures that are written into it."""
+    digest = base64.b64encode(hashlib.sha256(css.encode()).digest()).decode()
+    return (
+        f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"
+    )
+
+
+Found = Sequence[tuple[Telling, Item, Sequence[Place]]]
+
+
+def _found(store: Store, run: RunRow, telling: Sequence[Telling]) -> Found:
+    """The items with their fields and calls, found by their ids in one pass that ends with the last of them."""
+    missing = {one.item: one for one in telling}
+    found: dict[str, tuple[Telling, Item, Sequence[Place]]] = {}
+    for judged in store.judgments(run) if missing else ():
+        if judged.item is not None and judged.item.id in missing:
+            one = missing.pop(judged.item.id)
+            places = places_of(store, run, judged.seq)
+            found[one.item] = (one, item_at(store, run, judged.seq), places)
+            if not missing:
+                break
+    return [found[one.item] for one in telling if one.item in found]
+
+
+def _fitted(parts: RunParts, found: Found, protocols: Mapping[str, Protocol]) -> str:
+    """The page with as much as the size allows: first texts are shortened, then items and folded tables go."""
+    longest = _LONGEST
+    while True:
+        items = [item_view(item, places, one, protocols, longest) for one, item, places in found]
+        page = _page(parts, items)
+        if len(page.encode("utf-8", "backslashreplace")) <= MOST_BYTES:
+            return page
+        if longest > _SHORTEST:
+            longest //= 2
+        elif len(found) > 1:
+            found = found[: len(found) // 2]
+        elif parts.has_tables():
+            parts = parts.without_tables()
+        else:
+            return page
+
+
+def _page(parts: RunParts, items: Sequence[ItemView]) -> str:
+    css = style()
+    return render(
+        "report/report.html",
+        parts=parts,
+        items=items,
+        css=Markup(css),  # our own file, so nothing in it needs escaping
+        policy=policy(css),
+        most_calls=MOST_CALLS,
+    )
+
+
+def _commands(run: RunRow, path: Path | None, labels: Path | None, parts: RunParts) -> list[str]:
+    """What makes this file and its numbers again."""
+    with_labels = ["--labels", str(labels)] if labels is not None else []
+    commands = [
+        shlex.join(["adjudge", "report", run.name, "--html", str(path or "report.html"), *with_labels])
+    ]
+    if parts.card is not None:
+        commands.append(shlex.join(["adjudge", "trust", run.name, *with_labels]))
+    return commands

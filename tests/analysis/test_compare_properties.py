@@ -1,0 +1,106 @@
+"""Whatever two runs hold, a comparison is a value without NaN, or a refusal that says why."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import adjudge
+from adjudge.analysis.compare_words import compare_sections
+from adjudge.errors import DataError
+from adjudge.records import Result, Scale
+
+SCALES = (
+    None,
+    Scale(1.0, 5.0, 5.0, 1.0),
+    Scale(1.0, 5.0, 1.0),
+    Scale(1.0, 5.0, "unknown"),
+    Scale(None, None, "high"),
+)
+
+
+def results(model: str) -> st.SearchStrategy[list[Result]]:
+    def made(values: dict[tuple[str, str, str], Any]) -> list[Result]:
+        found = []
+        for (item, criterion, system), value in values.items():
+            is_choice = isinstance(value, str)
+            found.append(
+                Result(
+                    item=f"{item}-{system}", protocol="p@1", criterion=criterion, model=model, system=system,
+                    group=item if system != "z" else None, status="unparsed" if value is None else "ok",
+                    value=None if is_choice else value, choice=value if is_choice else None,
+                    system_a="x" if is_choice else None, system_b="y" if is_choice else None,
+                )
+            )  # fmt: skip
+        return found
+
+    keys = st.tuples(st.sampled_from("123456"), st.sampled_from(["c", "d"]), st.sampled_from("xyz"))
+    values = st.none() | st.sampled_from([1.0, 2.0, 3.0, 4.5, 5.0]) | st.sampled_from(["a", "b", "tie"])
+    return st.dictionaries(keys, values, max_size=18).map(made)
+
+
+@settings(max_examples=60, deadline=None)
+@given(first=results("m"), second=results("n"), scale=st.sampled_from(SCALES))
+def test_any_two_runs_give_a_comparison_or_a_reason(
+    first: list[Result], second: list[Result], scale: Scale | None
+) -> None:
+    scales = {"c": scale, "d": scale} if scale is not None else None
+    try:
+        found = adjudge.compare(first, second, scales=scales)
+    except DataError:
+        return
+    # JSON has no NaN: encoding would turn it into null, so it is looked for in what was encoded from Python values.
+    assert not [
+        number
+        for number in numbers_in(msgspec.to_builtins(found))
+        if math.isnan(number) or math.isinf(number)
+    ]
+    assert found.summary
+    assert all(text for part in compare_sections(found) for text in (part.title, *part.lines))
+    for one in found.criteria.values():
+        for row in one.systems.values():
+            failed = row.n_failed_first + row.n_failed_second + row.n_failed_both
+            assert row.difference.n + failed == row.n_items
+            if row.bounds is not None and row.difference.value is not None:
+                assert row.bounds.low <= row.bounds.high
+
+
+def numbers_in(value: Any) -> list[float]:
+    if isinstance(value, dict):
+        return [number for one in value.values() for number in numbers_in(one)]
+    if isinstance(value, list | tuple):
+        return [number for one in value for number in numbers_in(one)]
+    return [value] if isinstance(value, float) else []
+
+
+@settings(max_examples=40, deadline=None)
+@given(values=st.lists(st.tuples(*[st.none() | st.integers(1, 5).map(float)] * 2), min_size=2, max_size=12))
+def test_the_other_way_round_every_difference_changes_its_sign(
+    values: list[tuple[float | None, float | None]],
+) -> None:
+    def run(side: int) -> list[Result]:
+        return [
+            Result(
+                item=f"{k}",
+                protocol="p",
+                criterion="c",
+                model="m",
+                status="ok" if pair[side] is not None else "refused",
+                value=pair[side],
+            )
+            for k, pair in enumerate(values)
+        ]
+
+    there = adjudge.compare(run(0), run(1), scales={"c": Scale(1.0, 5.0, 5.0)}).criteria["c"].systems["all"]
+    back = adjudge.compare(run(1), run(0), scales={"c": Scale(1.0, 5.0, 5.0)}).criteria["c"].systems["all"]
+    ends = [there.difference.value, there.difference.low, there.difference.high]
+    turned = [back.difference.value, back.difference.high, back.difference.low]
+    for one, other in zip(ends, turned, strict=True):
+        assert (one is None) == (other is None)
+        assert one is None or other is None or one == pytest.approx(-other)
+    assert there.p == pytest.approx(back.p) if there.p is not None else back.p is None

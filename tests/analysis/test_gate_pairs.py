@@ -1,0 +1,103 @@
+"""`adjudge gate` on pairs: a win rate is that of a ranking, in its interval and in its words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import adjudge as package
+from adjudge.analysis.gate import decided, more_games
+from adjudge.stats import clustered_share
+from running import EXAMPLES, Outcome, adjudge, write_rows
+
+Gated = Callable[..., Outcome]
+
+
+@pytest.fixture
+def gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Gated:
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: str | Path) -> Outcome:
+        return adjudge("gate", *arguments, "--store", tmp_path / "adjudge.db")
+
+    return run
+
+
+def test_a_win_rate_is_the_one_that_a_ranking_prints(tmp_path: Path, gate: Gated) -> None:
+    pairs = [("new", "old"), ("new", "other"), ("old", "other")]
+    items = [
+        {"id": f"p{k}-{a}-{b}", "group": f"g{k}", "system_a": a, "system_b": b, "instruction": f"q{k}"}
+        | {"response_a": f"{a} {k}", "response_b": f"{b} {k}"}
+        for k in range(12)
+        for a, b in pairs
+    ]
+    # Every third prompt is a tie in all its pairs: the two orders name different winners.
+    replies = [
+        {"item": item["id"], "order": order, "text": f"[RESULT] {'A' if (order == 'ab') != (n % 5 == 4) or n // 3 % 3 == 0 else 'B'}"}
+        for n, item in enumerate(items)
+        for order in ("ab", "ba")
+    ]  # fmt: skip
+    file = write_rows(tmp_path / "r.jsonl", replies)
+    package.run(
+        items, "prometheus/pairwise", f"replay:{file}", rubric=EXAMPLES / "tact.toml", run="pairs", store=tmp_path / "adjudge.db"
+    )  # fmt: skip
+    ranked = adjudge("rank", "pairs", "--store", tmp_path / "adjudge.db", "--json").json
+    expected = {one["system"]: one["win_rate"] for one in ranked["systems"]}
+    done = gate(
+        "pairs", "--min", "tact=50%", *(flag for name in expected for flag in ("--system", name)), "--json"
+    )
+    checks = [check for check in done.json["checks"] if check["rule"] == "min"]
+    assert {check["system"] for check in checks} == {"new", "old", "other"}
+    for check in checks:
+        for key in ("value", "low", "high", "n", "n_failed"):
+            assert check["estimate"][key] == expected[check["system"]][key]
+        assert "asked for at least 50 %" in check["text"]
+    assert any(0 < one["value"] < 1 and one["n"] == 24 for one in expected.values())
+
+
+def test_as_many_more_groups_as_are_asked_for_decide_a_win_rate() -> None:
+    # 12 wins and 6 losses, a group each: Wilson's interval holds one half.
+    shares = [1.0] * 12 + [0.0] * 6
+    found = clustered_share(shares, list(range(18)))
+    needed = more_games(found, list(range(18)), 0.5)
+    assert needed.n is not None
+    more = shares * round((18 + needed.n) / 18)
+    assert decided(clustered_share(more, list(range(len(more)))), 0.5, 1) == "good"
+    assert more_games(clustered_share([1.0, 0.0] * 9), None, 0.5).n is None
+    assert more_games(clustered_share([]), None, 0.5).n is None
+
+
+def test_a_win_rate_is_gated_for_the_system_that_is_named(tmp_path: Path, gate: Gated) -> None:
+    items = [
+        {
+            "id": f"p{k}",
+            "system_a": "old",
+            "system_b": "new",
+            "instruction": "q",
+            "response_a": "x",
+            "response_b": "y",
+        }
+        for k in range(20)
+    ]
+    replies = [
+        {"item": f"p{k}", "order": order, "text": f"[RESULT] {'B' if order == 'ab' else 'A'}"}
+        for k in range(20)
+        for order in ("ab", "ba")
+    ]
+    file = write_rows(tmp_path / "r.jsonl", replies)
+    package.run(
+        items,
+        "prometheus/pairwise",
+        f"replay:{file}",
+        rubric=EXAMPLES / "tact.toml",
+        run="pairs",
+        store=tmp_path / "adjudge.db",
+    )
+    asked = gate("pairs", "--min", "tact=50%")
+    assert asked.code == 2
+    assert "--system NAME" in asked.err
+    assert gate("pairs", "--min", "tact=50%", "--system", "new").code == 0
+    assert gate("pairs", "--min", "tact=50%", "--system", "old").code == 1
+    assert gate("pairs", "--max-drop", "tact=0.1", "--baseline", "pairs", "--system", "new").code == 2

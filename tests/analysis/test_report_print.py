@@ -1,0 +1,229 @@
+"""What people see: aligned, complete, harmless, and no wider than the terminal."""
+
+from __future__ import annotations
+
+import io
+import math
+import unicodedata
+from typing import Any, get_args
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec import structs
+from rich.cells import cell_len
+from rich.console import Console
+
+from adjudge.analysis.report import summarise
+from adjudge.analysis.report_words import escaped, markdown, print_report, report_lines, safe
+from adjudge.analysis.result_types import Summary
+from adjudge.analysis.run_facts import ModelFacts, ProtocolFacts, RunFacts
+from adjudge.records import Choice, How, Result, Scale, Status, Subject
+
+FIVE = Scale(1, 5, 5, 1)
+
+
+def results(system: str = "x", criterion: str = "clarity") -> list[Result]:
+    values = [1, 2, 3, 4, 5, None]
+    return [
+        Result(
+            item=f"{system}{n}",
+            protocol="p@1",
+            criterion=criterion,
+            model="m",
+            system=system,
+            status="ok" if value else "unparsed",
+            value=value,
+            how="strict" if value else None,
+        )
+        for n, value in enumerate(values)
+    ]
+
+
+def summary_of(*systems: str, scale: Scale = FIVE) -> Summary:
+    rows = [row for system in systems for row in results(system)]
+    return summarise(rows, facts=RunFacts(run="r1", scales={("p", "clarity"): scale}))
+
+
+def printed(summary: Summary, encoding: str = "utf-8") -> str:
+    raw = io.BytesIO()
+    file = io.TextIOWrapper(raw, encoding=encoding, newline="\n")
+    print_report(summary, Console(file=file, highlight=False))
+    file.flush()
+    return raw.getvalue().decode(encoding)
+
+
+def test_a_line_has_mean_interval_n_and_failures() -> None:
+    assert "  x  3.00 [1.04, 4.96]  n=5  failed 1" in printed(summary_of("x"))
+
+
+def test_groups_are_named_once_for_a_criterion() -> None:
+    rows = [structs.replace(row, group=f"g{n // 2}") for n, row in enumerate(results("x") + results("y"))]
+    text = printed(summarise(rows))
+    assert text.count("items that share one count as one observation (3 groups)") == 1
+
+
+def test_failures_are_named_with_what_they_leave_open() -> None:
+    # (15 + 1) / 6 and (15 + 5) / 6
+    assert "1 unparsed; mean 2.67 to 3.33 whatever the failed were" in printed(summary_of("x"))
+
+
+@pytest.mark.parametrize(
+    ("scale", "text"),
+    [
+        (FIVE, "clarity   1–5, higher is better"),
+        (Scale(1, 5, 1, 1), "clarity   1–5, lower is better"),
+        (Scale(0, 1, 1, 1, names={0: "fail", 1: "pass"}), "0–1 (0 = fail, 1 = pass), higher is better"),
+        (Scale(None, None, "high"), "no fixed ends, higher is better"),
+        (Scale(1, 5, "unknown", 1), "which end is good is not known"),
+    ],
+)
+def test_a_scale_is_shown_with_its_good_end(scale: Scale, text: str) -> None:
+    assert text in printed(summary_of("x", scale=scale))
+
+
+def test_what_is_piped_has_no_escape_sequence_and_no_broken_row() -> None:
+    text = printed(summary_of("x" * 60, "y"))
+    assert "\x1b" not in text
+    assert sum("[1.04, 4.96]  n=5  failed 1" in line for line in text.splitlines()) == 2
+
+
+def test_numbers_of_several_systems_stand_below_each_other() -> None:
+    lines = [
+        line for line in printed(summary_of("x", "a longer name", "한국어")).splitlines() if "n=5" in line
+    ]
+    assert len({cell_len(line[: line.index("n=5")]) for line in lines}) == 1
+
+
+def test_an_old_encoding_is_served_with_what_it_has() -> None:
+    text = printed(summary_of("x", "시스템"), encoding="ascii")
+    assert "1-5, higher is better" in text
+    assert "3.00 [1.04, 4.96]  n=5  failed 1" in text
+
+
+def test_a_long_name_is_cut_in_its_middle() -> None:
+    lines = [text for text, _ in report_lines(summary_of("model-" * 20 + "v1", "model-" * 20 + "v2"), 80)]
+    assert any("v1  3.00" in line for line in lines)
+    assert any("v2  3.00" in line for line in lines)
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 200])
+def test_no_line_is_wider_than_the_terminal(width: int) -> None:
+    systems = ["system-" * 30, "시스템" * 20, "s"]
+    rows = [row for name in ("clarity" * 20, "d") for system in systems for row in results(system, name)]
+    facts = RunFacts(
+        models=(ModelFacts("m" * 90, {"n" * 90: 1, "o": 2}, is_fake=True),), adjustments=("z" * 99,)
+    )
+    assert max(cell_len(text) for text, _ in report_lines(summarise(rows, facts=facts), width)) <= width
+
+
+HOSTILE = "\x1b[2J\x1b]0;title\x07 \u202egnp.exe\n::error::owned\r##[command] \u2028 x"
+
+
+def test_names_cannot_act_on_the_terminal_or_the_ci_runner() -> None:
+    rows = [
+        Result(item="1", protocol=HOSTILE, criterion=HOSTILE, model=HOSTILE, status="ok", value=2.0, system=HOSTILE),
+        Result(item="2", protocol=HOSTILE, criterion="c", model=HOSTILE, status="ok", choice="a",
+               system_a=HOSTILE, system_b="y", flags=(HOSTILE,)),
+    ]  # fmt: skip
+    facts = RunFacts(
+        run=HOSTILE, started=HOSTILE, status=HOSTILE, version=HOSTILE, adjustments=(HOSTILE,),
+        models=(ModelFacts(HOSTILE, {HOSTILE: 1, "other": 1}),), protocols=(ProtocolFacts(HOSTILE, HOSTILE),),
+    )  # fmt: skip
+    summary = summarise(rows, facts=facts)
+    for text in (printed(summary), markdown(summary)):
+        assert not {"\x1b", "\x07", "\r", "\u202e", "\u2028"} & set(text)
+        assert not any(line.strip().startswith(("::", "##[")) for line in text.splitlines())
+
+
+def test_harmless_names_stay_as_they_are() -> None:
+    for name in ("gpt-4o", "모델 3.1", "a::b", "نمی\u200cخواهم", "x [y] {z}"):
+        assert safe(name) == name
+
+
+def test_rich_markup_in_a_name_is_not_obeyed() -> None:
+    assert "[bold red]x[/]" in printed(summary_of("[bold red]x[/]"))
+
+
+def test_markdown_has_a_table_row_for_each_system() -> None:
+    text = markdown(summary_of("x", "y"))
+    assert (
+        "| x | 3.00 [1.04, 4.96] | 5 | 1 | 1 unparsed; mean 2.67 to 3.33 whatever the failed were |" in text
+    )
+    assert text.count("\n| y |") == 1
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "a|b",
+        "a\nb",
+        "<script>alert(1)</script>",
+        "![x](http://h/i.png)",
+        "`x`",
+        "**x**",
+        "@someone",
+        "#12",
+        "$x$",
+    ],
+)
+def test_a_name_is_only_a_name_in_markdown(name: str) -> None:
+    rows = [line for line in markdown(summary_of(name)).splitlines() if "3.00 [1.04" in line]
+    assert len(rows) == 1
+    assert rows[0].count("|") == 6
+    assert not any(sign in escaped(name) for sign in ("<", ">", "`", "*", "](", "://", "$"))
+    assert not escaped(name).startswith(("@s", "#1"))
+
+
+def test_a_report_of_nothing_can_be_printed() -> None:
+    empty = summarise([])
+    assert "0 items" in printed(empty)
+    assert "0 items" in markdown(empty)
+
+
+TEXTS = st.text(max_size=6) | st.sampled_from(["", "x", "y", HOSTILE])
+ANY_RESULT = st.builds(
+    Result,
+    item=TEXTS,
+    protocol=st.sampled_from(["p@1", "p@2", "q", ""]),
+    criterion=st.sampled_from(["clarity", "depth", "a|b\n"]),
+    model=st.sampled_from(["m", "n"]),
+    status=st.sampled_from(get_args(Status)),
+    system=TEXTS,
+    group=st.none() | TEXTS,
+    subject=st.none() | st.sampled_from(get_args(Subject)),
+    value=st.none() | st.floats() | st.integers(1, 5).map(float),
+    how=st.none() | st.sampled_from(get_args(How)),
+    choice=st.none() | st.sampled_from(get_args(Choice)),
+    system_a=st.none() | TEXTS,
+    system_b=st.none() | TEXTS,
+    flags=st.lists(st.sampled_from(["injection_suspected", "order_conflict", "\x1b"]), max_size=2).map(tuple),
+    n_samples=st.integers(0, 3),
+    n_failed=st.integers(0, 3),
+)
+
+
+def numbers_in(value: Any) -> list[float]:
+    if isinstance(value, dict):
+        return [number for part in value.values() for number in numbers_in(part)]
+    if isinstance(value, list | tuple):
+        return [number for part in value for number in numbers_in(part)]
+    return [value] if isinstance(value, float) else []
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(ANY_RESULT, max_size=15), st.booleans())
+def test_any_results_give_a_summary_of_finite_numbers_that_can_be_printed(
+    rows: list[Result], has_scales: bool
+) -> None:
+    scales: dict[tuple[str, str], Scale | None] = {("p", "clarity"): FIVE, ("q", "depth"): None}
+    summary = summarise(rows, facts=RunFacts(scales=scales if has_scales else {}))
+    assert all(math.isfinite(number) for number in numbers_in(msgspec.to_builtins(summary)))
+    assert msgspec.json.decode(msgspec.json.encode(summary), type=Summary).n_scores == len(rows)
+    assert sum(rung.n for rungs in summary.rungs.values() for rung in rungs.values()) == len(rows)
+    for text, _ in report_lines(summary, 80):
+        assert cell_len(text) <= 80
+        assert not any(unicodedata.category(sign) == "Cc" for sign in text)
+    for line in markdown(summary).splitlines():
+        assert not line.startswith("| ") or line.endswith(" |")

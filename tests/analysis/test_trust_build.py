@@ -1,0 +1,453 @@
+"""The judge card: what it says of judges whose faults are known, and of input that allows no answer."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adjudge.analysis.misread import with_misread
+from adjudge.analysis.result_types import Card, CriterionCard
+from adjudge.analysis.trust import judge_card, trust
+from adjudge.analysis.trust_words import trust_sections
+from adjudge.errors import DataError
+from adjudge.records import Estimate, Label, Result, Scale, Status
+from adjudge.stats import reason, wilson
+
+FIVE = Scale(low=1, high=5, best=5, step=1)
+
+
+def scored(
+    item: str, value: float | None, system: str = "all", group: str | None = None, **more: Any
+) -> Result:
+    status: Status = "ok" if value is not None else "unparsed"
+    return Result(
+        item=item, protocol="p@1", criterion="tact", model="judge", status=status, system=system, group=group,
+        value=value, n_samples=1, n_failed=int(value is None), **more,
+    )  # fmt: skip
+
+
+def chosen(item: str, choice: Any, a: str = "old", b: str = "new") -> Result:
+    return Result(
+        item=item, protocol="p@1", criterion="overall", model="judge", status="ok" if choice else "unparsed",
+        choice=choice, system_a=a, system_b=b,
+    )  # fmt: skip
+
+
+def label(item: str, value: float | str, rater: str = "ann", criterion: str = "tact", **more: Any) -> Label:
+    return Label(item, criterion, rater, value, **more)
+
+
+def only(results: Iterable[Result], labels: Sequence[Label], **settings_: Any) -> CriterionCard:
+    card = judge_card(results, labels, scales={"tact": FIVE}, **settings_)
+    assert len(card.criteria) == 1
+    return next(iter(card.criteria.values()))
+
+
+def people(n: int, n_raters: int = 3, seed: int = 1, shift: float = 0.0) -> tuple[list[Result], list[Label]]:
+    """A judge and raters who see the same truth, each with noise; the judge gives `shift` more."""
+    rng = random.Random(seed)
+    results, labels = [], []
+    for k in range(n):
+        truth = rng.choice([2, 3, 3, 4])
+
+        def seen(truth: int = truth) -> float:
+            return float(min(5, max(1, truth + rng.choice([-1, 0, 0, 0, 1]))))
+
+        results.append(scored(f"i{k}", min(5.0, seen() + shift), "AB"[k % 2], f"g{k // 2}"))
+        labels += [label(f"i{k}", seen(), f"r{rater}") for rater in range(n_raters)]
+    return results, labels
+
+
+def test_the_label_of_an_item_is_the_mean_of_its_raters() -> None:
+    results = [scored("x", 1), scored("y", 2), scored("z", 4)]
+    labels = [label("x", 1, "ann"), label("x", 2, "ben"), label("y", 3, "ann"), label("z", 5, "ben")]
+    card = only(results, labels)
+    assert card.bias.value == pytest.approx(((1 - 1.5) + (2 - 3) + (4 - 5)) / 3)
+    assert card.item["spearman"].value == pytest.approx(1)
+    assert card.raters == ("ann", "ben")
+
+
+def test_a_judge_as_noisy_as_a_rater_agrees_about_as_well_as_one() -> None:
+    card = only(*people(400))
+    assert card.ceiling is not None
+    assert card.ceiling.share.value == pytest.approx(1, abs=0.1)
+    assert "about as well as one person agrees with the others" in card.sentences[0].text
+    assert card.alt_test is not None
+    assert card.alt_test.passes is True
+
+
+def test_a_judge_that_guesses_is_not_said_to_agree() -> None:
+    results, labels = people(200)
+    rng = random.Random(5)
+    guessed = [msgspec.structs.replace(one, value=float(rng.randint(1, 5))) for one in results]
+    card = only(guessed, labels)
+    assert "less well than one person" in card.sentences[0].text
+    assert card.alt_test is not None
+    assert card.alt_test.passes is False
+    alone = only(guessed, [one for one in labels if one.rater == "r0"])
+    assert "not shown to agree with people" in alone.sentences[0].text
+
+
+def test_a_judge_that_gives_half_a_point_more_is_too_kind_by_that() -> None:
+    results, labels = people(400)
+    kinder = [msgspec.structs.replace(one, value=(one.value or 0) + 0.5) for one in results]
+    before, after = only(results, labels), only(kinder, labels)
+    assert (after.bias.value or 0) - (before.bias.value or 0) == pytest.approx(0.5)
+    assert "points too kind" in after.sentences[1].text
+    harsh = judge_card(kinder, labels, scales={"tact": Scale(low=1, high=6, best=1, step=0.5)})
+    assert "points too harsh" in harsh.criteria["tact"].sentences[1].text
+    unknown = judge_card(kinder, labels).criteria["tact"]
+    assert "points higher than people" in unknown.sentences[1].text
+
+
+def test_the_corrected_mean_finds_what_people_said_of_all_items() -> None:
+    results, labels = people(1000, shift=1.0)
+    truth = {
+        system: sum(float(one.value) for one, owner in _with_system(labels, results) if owner == system)
+        / sum(owner == system for _, owner in _with_system(labels, results))
+        for system in "AB"
+    }
+    drawn = set(random.Random(3).sample([one.item for one in results], 200))
+    card = only(results, [one for one in labels if one.item in drawn])
+    for system in "AB":
+        mean = card.corrected[system]
+        assert mean.low is not None
+        assert mean.high is not None
+        assert mean.low <= truth[system] <= mean.high
+        assert (mean.judge_only.value or 0) > truth[system] + 0.5
+        assert (mean.effective_labels or 0) > mean.n
+    assert list(card.differences) == ["A - B"]
+
+
+def _with_system(labels: Sequence[Label], results: Sequence[Result]) -> list[tuple[Label, str]]:
+    owner = {one.item: one.system for one in results}
+    return [(one, owner[one.item]) for one in labels]
+
+
+def test_failures_are_counted_and_compared_between_systems() -> None:
+    results, labels = people(200)
+    failing = [
+        scored(one.item, None, one.system, one.group) if one.system == "B" and k % 3 == 0 else one
+        for k, one in enumerate(results)
+    ]
+    n_failed = sum(one.value is None for one in failing)
+    card = only(failing, labels)
+    assert card.n_failed == n_failed
+    for found in card.item.values():
+        assert (found.n, found.n_failed, found.n_undefined) == (200 - n_failed, n_failed, 0)
+    assert "more often for B than for A" in card.sentences[2].text
+    b = card.quality.failures["B"]
+    assert b.by_status == {"unparsed": n_failed}
+    known = [one.value or 0 for one in failing if one.system == "B" and one.value is not None]
+    assert b.bounds is not None
+    assert b.bounds.low == pytest.approx((sum(known) + n_failed * 1) / 100)
+    assert b.bounds.high == pytest.approx((sum(known) + n_failed * 5) / 100)
+
+
+def test_choices_are_held_against_the_majority() -> None:
+    results = [chosen(f"p{k}", "a" if k % 4 else "b") for k in range(40)]
+    labels = [
+        label(f"p{k}", "a" if rater < 2 else "b", f"r{rater}", "overall")
+        for k in range(40)
+        for rater in range(3)
+    ]
+    card = judge_card(results, labels).criteria["overall"]
+    assert card.kind == "choices"
+    assert card.item["exact"].value == pytest.approx(0.75)
+    assert card.corrected["old"].labels_only.value == 1
+    assert card.ceiling is not None
+    assert card.ceiling.value == pytest.approx(1 / 3)
+    assert card.ceiling.judge.value == pytest.approx(0.75 * 2 / 3 + 0.25 / 3)
+
+
+def test_a_failed_choice_stays_among_the_choices() -> None:
+    results = [chosen("p0", "a"), chosen("p1", None), chosen("p2", "b")]
+    card = judge_card(results, [label(f"p{k}", "a", criterion="overall") for k in range(3)])
+    assert list(card.criteria) == ["overall"]
+    assert card.criteria["overall"].n_failed == 1
+
+
+def test_both_responses_of_a_pair_belong_together() -> None:
+    results = [
+        scored(f"p{k}", 1 + (k + place) % 5, system, subject=subject)
+        for k in range(12)
+        for place, (subject, system) in enumerate((("a", "old"), ("b", "new")))
+    ]
+    labels = [label(one.item, 1 + (round(one.value or 0) % 3), subject=one.subject) for one in results]
+    card = only(results, labels)
+    assert card.n_labelled == 24
+    assert card.item["pearson"].unit == "group (n=12)"
+
+
+def test_quadratic_kappa_counts_distances_and_only_gwets_coefficient_needs_the_levels() -> None:
+    results = [scored(f"i{k}", value) for k, value in enumerate([1, 1, 5, 5])]
+    labels = [label(f"i{k}", value) for k, value in enumerate([1, 2, 5, 4])]
+    found = only(results, labels).item["kappa"]
+    # Quadratic: observed (0 + 1 + 0 + 1) / 4; expected over all 16 combinations of the two columns.
+    expected = sum((one - other) ** 2 for one in (1, 1, 5, 5) for other in (1, 2, 5, 4)) / 16
+    assert found.value == pytest.approx(1 - 0.5 / expected)
+    unknown = judge_card(results, labels).criteria["tact"].item
+    assert unknown["kappa"] == found, "squared distances need no levels"
+    assert unknown["gwet"].value is None
+    assert reason(unknown["gwet"]) == "the levels of the scale are not known"
+
+
+def test_labels_on_another_scale_allow_correlations_and_nothing_that_needs_one_scale() -> None:
+    results = [scored(f"i{k}", 1 + k % 5) for k in range(40)]
+    labels = [label(f"i{k}", float(k % 5 > 2)) for k in range(40)]
+    card = only(results, labels)
+    assert card.item["spearman"].value == pytest.approx(0.866, abs=0.01)
+    assert card.item["exact"].value is card.item["kappa"].value is card.bias.value is None
+    assert "off the scale 1 to 5" in card.notes[0]
+    assert card.corrected["all"].value == pytest.approx(0.4)
+    assert card.corrected["all"].bias.value is None
+
+
+def test_a_slip_off_the_scale_is_left_out_and_named() -> None:
+    results = [scored(f"i{k}", 1 + k % 5) for k in range(40)]
+    labels = [label(f"i{k}", 44.0 if k == 7 else 1 + k % 4) for k in range(40)]
+    card = only(results, labels)
+    assert card.n_labelled == 39
+    assert "i7 = 44" in card.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("results", "labels", "said"),
+    [
+        ([scored("x", 3)], [label("i1", 3)], "the labels name items like 'i1', the judge items like 'x'"),
+        ([scored("x", 3)], [label("x", 4)], "fewer than two items were scored by both"),
+        ([scored(f"i{k}", 3) for k in range(9)], [label(f"i{k}", 1 + k % 5) for k in range(9)], "constant"),
+        ([scored(f"i{k}", k % 5 + 1) for k in range(9)], [label(f"i{k}", 2) for k in range(9)], "constant"),
+        ([scored(f"i{k}", None) for k in range(9)], [label(f"i{k}", 2) for k in range(9)], "failed on every"),
+        ([scored("x", 3)], [label("x", 3, criterion="clarity")], "no labels of 'tact'"),
+        ([scored("x", 3)], [label("x", "tie")], "the labels are choices"),
+    ],
+    ids=[
+        "no overlap",
+        "one item",
+        "constant judge",
+        "constant labels",
+        "all failed",
+        "other criterion",
+        "other kind",
+    ],
+)
+def test_what_cannot_be_said_is_explained(results: list[Result], labels: list[Label], said: str) -> None:
+    card = judge_card(results, labels, scales={"tact": FIVE})
+    first = card.summary[0].text
+    assert first.startswith("Whether this judge agrees with people cannot be said")
+    assert said in first
+    assert_explained(card)
+
+
+def test_an_item_of_two_systems_is_refused_because_a_label_could_mean_either() -> None:
+    with pytest.raises(DataError, match="item 'x' belongs to systems A, B"):
+        judge_card([scored("x", 1, "A"), scored("x", 2, "B")], [label("x", 1)])
+
+
+def test_without_results_there_is_an_explanation() -> None:
+    with pytest.raises(DataError, match="no result"):
+        judge_card([], [label("x", 1)])
+
+
+def test_labels_of_criteria_that_were_not_judged_are_named() -> None:
+    results, labels = people(20)
+    card = judge_card(results, [*labels, label("i1", 3, criterion="warmth")])
+    assert "Labels of warmth are not used" in card.notes[0]
+
+
+def test_several_criteria_open_with_the_best_and_the_worst() -> None:
+    results, labels = people(60)
+    rng = random.Random(2)
+    other = [
+        msgspec.structs.replace(one, criterion="depth", value=float(rng.randint(1, 5))) for one in results
+    ]
+    depth = [msgspec.structs.replace(one, criterion="depth") for one in labels]
+    card = judge_card([*results, *other], [*labels, *depth])
+    assert "best with people on 'tact'" in card.summary[0].text
+    assert "worst on 'depth'" in card.summary[0].text
+    assert len(card.summary) == 3
+
+
+def test_one_seed_gives_one_card() -> None:
+    results, labels = people(60)
+    first, second = (judge_card(results, labels, seed=4) for _ in range(2))
+    assert first == second
+    assert judge_card(results, labels, seed=5) != first
+
+
+@pytest.mark.parametrize(
+    ("resample", "unit"), [("systems", "system (n=2)"), ("both", "group (n=30) and system (n=2)")]
+)
+def test_the_unit_of_resampling_is_named_and_too_few_are_warned_about(resample: Any, unit: str) -> None:
+    results, labels = people(60)
+    found = judge_card(results, labels, resample=resample).criteria["tact"].item["spearman"]
+    assert found.unit == unit
+    assert "2 systems are too few" in found.method
+
+
+def test_of_two_judges_the_one_that_follows_people_is_shown_to_be_better() -> None:
+    results, labels = people(120)
+    rng = random.Random(9)
+    worse = [
+        msgspec.structs.replace(one, model="coin", value=float(rng.randint(1, 5)) if k else None)
+        for k, one in enumerate(results)
+    ]
+    card = judge_card([*results, *worse], labels)
+    assert list(card.criteria) == ["tact · judge", "tact · coin"]
+    (apart,) = card.judges
+    assert (apart.first, apart.second) == ("tact · judge", "tact · coin")
+    assert apart.result.difference.low is not None
+    assert apart.result.difference.low > 0
+    assert apart.result.difference.n == 119
+    assert (apart.result.permutation.p or 1) < 0.01
+    assert_explained(card)
+
+
+def test_a_plan_asks_for_fewer_labels_with_a_judge_that_follows_people() -> None:
+    results, labels = people(1000)
+    drawn = [one for one in labels if int(one.item[1:]) < 100]
+    plan = judge_card(results, drawn, plan_width=0.3).criteria["tact"].plan["A"]
+    assert plan.with_judge is not None
+    assert plan.without_judge is not None
+    assert plan.n_labels == 50
+    assert plan.with_judge < plan.without_judge
+    assert judge_card(results, drawn).criteria["tact"].plan == {}
+
+
+def test_two_levels_give_the_share_that_people_would_pass() -> None:
+    """Sensitivity 0.9, specificity 0.8, and the judge passes 0.55 of the rest: (0.55 - 0.2) / 0.7 = 0.5."""
+    two = Scale(low=0, high=1, best=1, step=1)
+    results, labels = [], []
+    for k in range(200):
+        is_good = k < 100
+        is_right = k % 10 != 0 if is_good else k % 5 != 0
+        results.append(scored(f"i{k}", float(is_good == is_right)))
+        labels.append(label(f"i{k}", float(is_good)))
+    results += [scored(f"rest{k}", float(k < 55)) for k in range(100)]
+    card = judge_card(results, labels, scales={"tact": two}).criteria["tact"]
+    assert card.pass_share["all"].value == pytest.approx(0.5)
+    assert judge_card(results, labels).criteria["tact"].pass_share == {}
+
+
+def test_calibration_takes_a_constant_kindness_away() -> None:
+    results, labels = people(300)
+    kinder = [msgspec.structs.replace(one, value=(one.value or 0) + 1) for one in results]
+    before, after = (judge_card(given, labels).criteria["tact"].calibration for given in (results, kinder))
+    # A rising curve can undo any shift: what is left is the judge's noise, the same with the kindness and without.
+    assert after["after"].value == pytest.approx(before["after"].value)
+    assert after["before"].low is not None
+    assert after["after"].high is not None
+    assert after["after"].high < after["before"].low
+    assert after["ordinal"].high is not None
+    assert after["ordinal"].high < after["before"].low
+    for name in ("after", "ordinal"):
+        assert (after[f"error_{name}"].value or 9) < 0.5 * (after["error_before"].value or 0)
+
+
+def test_trust_takes_results_with_a_list_or_a_file_of_labels(tmp_path: Path) -> None:
+    results, labels = people(30)
+    rows = [f"{one.item},{one.criterion},{one.rater},{one.value}" for one in labels]
+    path = tmp_path / "labels.csv"
+    path.write_text("\n".join(["item,criterion,rater,value", *rows]), encoding="utf-8")
+    by_list = trust(results, labels, scales={"tact": FIVE}, seed=2)
+    assert by_list == trust(results, path, scales={"tact": FIVE}, seed=2)
+    assert by_list.criteria["tact"].scale == FIVE
+    with pytest.raises(DataError, match="give labels"):
+        trust(results)
+
+
+def estimates(value: Any) -> Iterator[Estimate]:
+    if isinstance(value, Estimate):
+        yield value
+    if isinstance(value, msgspec.Struct):
+        for name in value.__struct_fields__:
+            yield from estimates(getattr(value, name))
+    elif isinstance(value, dict | tuple):
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from estimates(one)
+
+
+def assert_explained(card: Card) -> None:
+    """No number without a value lacks its reason, no NaN anywhere, and every table can be made."""
+    found = list(estimates(card))
+    assert found
+    for estimate in found:
+        for number in (estimate.value, estimate.low, estimate.high):
+            assert number is None or math.isfinite(number)
+        assert estimate.value is not None or reason(estimate)
+    for part in trust_sections(card):
+        assert all(len(row) == len(part.columns) for row in part.rows)
+        assert not any("nan" in cell.split() for row in part.rows for cell in row)
+    msgspec.json.decode(msgspec.json.encode(card))
+
+
+_ids = st.sampled_from([f"i{k}" for k in range(6)])
+_values = st.none() | st.floats(-10, 10) | st.sampled_from([1.0, 2.0, 5.0])
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    scores=st.dictionaries(
+        _ids, st.tuples(_values, st.sampled_from("AB"), st.sampled_from(["g", "h", None]))
+    ),
+    said=st.dictionaries(st.tuples(_ids, st.sampled_from(["r", "s"])), st.floats(-3, 8)),
+)
+def test_any_scores_and_labels_give_a_card_without_gaps_in_its_reasons(
+    scores: dict[str, Any], said: dict[tuple[str, str], float]
+) -> None:
+    results = [scored("always", 3), *(scored(item, *rest) for item, rest in scores.items())]
+    labels = [label(item, value, rater) for (item, rater), value in said.items()]
+    card = judge_card(results, labels, scales={"tact": FIVE})
+    assert_explained(card)
+    assert_explained(with_misread(card, wilson(1, 7)))
+
+
+def test_few_labels_are_said_to_be_too_few() -> None:
+    results, labels = people(40)
+    card = only(results, [one for one in labels if int(one.item[1:]) < 4])
+    assert "cannot be said from 4 labelled items" in card.sentences[0].text
+    assert "label more" in card.sentences[0].text
+    single = only(results, labels[:1])
+    assert "Whether the judge is too kind cannot be said" in single.sentences[1].text
+
+
+def test_too_few_labels_of_each_system_still_correct_the_mean_of_all() -> None:
+    results, labels = people(40)
+    shown = only(results, [one for one in labels if int(one.item[1:]) in (0, 1, 4, 9)])
+    assert shown.corrected["A"].value is None
+    assert "the corrected mean of all systems is" in shown.sentences[1].text
+
+
+def test_a_likelihood_is_on_no_scale_of_peoples() -> None:
+    results, labels = people(60)
+    values = [msgspec.structs.replace(one, value=0.3 * (one.value or 0) - 4) for one in results]
+    scale = Scale(low=None, high=None, best="high")
+    card = judge_card(values, labels, scales={"tact": scale}).criteria["tact"]
+    assert card.item["spearman"].value == pytest.approx(only(results, labels).item["spearman"].value)
+    assert card.bias.value is card.item["exact"].value is card.item["kappa"].value is None
+    assert "cannot be said: the labels are on a scale of their own" in card.sentences[1].text
+    assert "corrected mean of" in card.sentences[1].text
+    assert card.alt_test is not None
+    assert card.alt_test.passes is None
+    assert_explained(judge_card(values, labels, scales={"tact": scale}))
+
+
+def test_two_judges_of_one_criterion_are_not_called_two_criteria() -> None:
+    results, labels = people(60)
+    other = [msgspec.structs.replace(one, model="other", value=6 - (one.value or 0)) for one in results]
+    card = judge_card([*results, *other], labels)
+    assert card.summary[0].text.startswith("Of 2 judges, 'judge' (Spearman")
+    assert "'other' (Spearman" in card.summary[0].text
+    assert len(card.summary) == 4
+    assert card.summary[3].text.startswith(
+        "On 60 items that both answered for 'tact', 'judge' goes with people better"
+    )

@@ -1,0 +1,326 @@
+"""Several judges, several samples, several systems on one card."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+
+from adjudge.analysis.trust import judge_card
+from adjudge.records import Choice, Label, Result, Scale
+from adjudge.stats import mcnemar, soft_pairwise_accuracy
+from running import DIRECT, adjudge, write_rows
+
+FIVE = Scale(low=1, high=5, best=5, step=1)
+
+
+def scored(item: str, value: float | None, system: str = "all", group: str | None = None) -> Result:
+    return Result(
+        item=item, protocol="p@1", criterion="tact", model="judge", status="ok" if value is not None else "unparsed",
+        system=system, group=group, value=value, n_samples=1,
+    )  # fmt: skip
+
+
+def chosen(item: str, choice: Choice | None, model: str) -> Result:
+    status: Any = "ok" if choice else "unparsed"
+    return Result(item, "p@1", "overall", model, status, choice=choice, system_a="old", system_b="new")
+
+
+def test_of_two_judges_of_pairs_the_one_that_is_right_more_often_is_better() -> None:
+    """Both right on 20, the first alone on 15, the second alone on 4, one failed on 1."""
+    results, labels = [], []
+    for k in range(40):
+        first: Choice | None = "a" if k < 35 else "b"
+        second: Choice | None = "a" if k < 20 or k >= 35 else "b"
+        results += [chosen(f"i{k}", first, "one"), chosen(f"i{k}", None if k == 39 else second, "two")]
+        labels.append(Label(f"i{k}", "overall", "ann", "a"))
+    (apart,) = judge_card(results, labels).judges
+    assert apart.mcnemar is not None
+    assert apart.mcnemar.p == pytest.approx(mcnemar(15, 4).p)
+    assert apart.result.difference.value == pytest.approx((15 - 4) / 39)
+    assert apart.result.first.value == pytest.approx(35 / 39)
+    assert "'one' goes with people better than 'two' (equal choices 0.90 and 0.62" in apart.sentence.text
+    assert "McNemar" in apart.sentence.source
+
+
+def test_a_better_second_judge_is_named_first_and_the_difference_turned() -> None:
+    rng = random.Random(3)
+    truth = [rng.randint(1, 5) for _ in range(80)]
+    results = [
+        msgspec.structs.replace(scored(f"i{k}", float(value)), model=model)
+        for model, values in (("coin", [rng.randint(1, 5) for _ in truth]), ("exact", truth))
+        for k, value in enumerate(values)
+    ]
+    labels = [Label(f"i{k}", "tact", "ann", float(value)) for k, value in enumerate(truth)]
+    (apart,) = judge_card(results, labels).judges
+    assert (apart.result.difference.value or 0) < 0
+    assert "'exact' goes with people better than 'coin'" in apart.sentence.text
+    assert f"difference {-(apart.result.difference.value or 0):.2f} [" in apart.sentence.text
+    assert apart.result.permutation.p is not None
+
+
+def test_judges_without_a_common_item_are_not_compared() -> None:
+    results = [scored("x", 3), scored("y", 4), *(_by("two", f"z{k}") for k in range(3))]
+    labels = [Label(name, "tact", "ann", 3.0 + k) for k, name in enumerate(("x", "y", "z0", "z1"))]
+    (apart,) = judge_card(results, labels).judges
+    assert "cannot be said" in apart.sentence.text
+    assert apart.result.difference.value is None
+
+
+def _by(model: str, item: str) -> Result:
+    return msgspec.structs.replace(scored(item, 2), model=model)
+
+
+def test_repeated_scores_of_an_item_give_the_reliability_of_asking_again() -> None:
+    """Scores made elsewhere with three rows an item; the one-way analysis of variance by hand."""
+    rng = np.random.default_rng(5)
+    table = np.round(np.clip(rng.normal(3, 1, (30, 1)) + rng.normal(0, 0.5, (30, 3)), 1, 5), 2)
+    results = [scored(f"i{k}", float(value)) for k in range(30) for value in table[k]]
+    found = judge_card(results, [Label("i0", "tact", "ann", 3.0)]).criteria["tact"].quality.retest
+    within = table.var(axis=1, ddof=1).mean()
+    between = table.mean(axis=1).var(ddof=1) - within / 3
+    assert found is not None
+    assert found.within == pytest.approx(within)
+    assert found.between == pytest.approx(between)
+    assert found.single.value == pytest.approx(between / (between + within))
+    assert found.mean.value == pytest.approx(between / (between + within / 3))
+
+
+def test_a_card_of_single_judgments_speaks_of_no_reliability() -> None:
+    card = judge_card([scored("x", 3), scored("y", 4)], [Label("x", "tact", "ann", 3.0)])
+    assert card.criteria["tact"].quality.retest is None
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two runs of thirty items by two judges, three samples each; one judge is noisier."""
+    path = tmp_path_factory.mktemp("judges")
+    items = [
+        {"id": f"i{k}", "group": f"g{k // 2}", "system": "odd" if k % 2 else "even", "instruction": "x",
+         "response": f"answer {k}"}
+        for k in range(30)
+    ]  # fmt: skip
+    write_rows(path / "items.jsonl", items)
+    rng = random.Random(6)
+    truth = {f"i{k}": rng.randint(1, 5) for k in range(30)}
+    for name, noise in (("sharp", (0, 0, 0, 1)), ("dull", (-2, -1, 0, 1, 2))):
+        rows = [
+            {"item": item, "sample": sample, "text": f"[RESULT] {min(5, max(1, value + rng.choice(noise)))}"}
+            for item, value in truth.items()
+            for sample in range(3)
+        ]
+        write_rows(path / f"{name}.jsonl", rows)
+        done = adjudge(
+            "run", path / "items.jsonl", *DIRECT, "-m", f"replay:{path / name}.jsonl", "--samples", "3",
+            "--run", name, "--store", path / "s.db",
+        )  # fmt: skip
+        assert done.code == 0, done.err
+    write_rows(
+        path / "labels.jsonl",
+        [
+            {"item": item, "criterion": "tact", "rater": "ann", "value": value}
+            for item, value in truth.items()
+        ],
+    )
+    return path
+
+
+def test_two_runs_are_held_against_the_same_people(folder: Path) -> None:
+    asked = (
+        "trust",
+        "sharp",
+        "--versus",
+        "dull",
+        "--labels",
+        folder / "labels.jsonl",
+        "--store",
+        folder / "s.db",
+    )
+    done = adjudge(*asked)
+    assert done.code == 0, done.err
+    assert "Judge card of sharp and dull" in done.out
+    assert "goes with people better than" in done.out
+    card = adjudge(*asked, "--json").json
+    (apart,) = card["judges"]
+    assert apart["first"].endswith("sharp.jsonl")
+    assert apart["result"]["difference"]["low"] > 0
+    assert apart["result"]["williams"]["p"] < 0.05
+    assert len(card["criteria"]) == 2
+
+
+def test_the_samples_of_a_run_are_read_from_its_store(folder: Path) -> None:
+    def card(run: str) -> Any:
+        asked = ("trust", run, "--labels", folder / "labels.jsonl", "--store", folder / "s.db")
+        return adjudge(*asked, "--json").json["criteria"]["tact"]["quality"]["retest"]
+
+    sharp, dull = card("sharp"), card("dull")
+    assert sharp["n_items"] == dull["n_items"] == 30
+    assert sharp["within"] < dull["within"]
+    assert sharp["single"]["value"] > dull["single"]["value"]
+    replies = [msgspec.json.decode(line) for line in (folder / "dull.jsonl").read_bytes().splitlines()]
+    table = np.array([float(row["text"][-1]) for row in replies]).reshape(30, 3)
+    assert dull["within"] == pytest.approx(table.var(axis=1, ddof=1).mean())
+
+
+def test_one_model_in_two_runs_is_named_by_the_run(folder: Path, tmp_path: Path) -> None:
+    store = tmp_path / "same.db"
+    for run, limit in (("all", "30"), ("some", "20")):
+        done = adjudge(
+            "run", folder / "items.jsonl", *DIRECT, "-m", f"replay:{folder / 'sharp.jsonl'}", "--run", run,
+            "--limit", limit, "--store", store,
+        )  # fmt: skip
+        assert done.code == 0, done.err
+    card = adjudge(
+        "trust", "all", "--versus", "some", "--labels", folder / "labels.jsonl", "--store", store, "--json"
+    ).json
+    assert [name.rpartition(" in ")[2] for name in card["criteria"]] == ["all", "some"]
+    assert card["judges"][0]["result"]["difference"]["n"] == 20
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("sharp", "--versus", "sharp"), "is the same run"),
+        (("sharp", "--versus", "none"), "none"),
+        (("--scores", "x.csv", "--versus", "dull"), "--versus compares two runs"),
+    ],
+)
+def test_a_second_judge_that_cannot_be_used_is_told(
+    folder: Path, arguments: tuple[str, ...], said: str
+) -> None:
+    done = adjudge("trust", *arguments, "--labels", folder / "labels.jsonl", "--store", folder / "s.db")
+    assert done.code == 2
+    assert said in done.err
+
+
+def test_labels_made_by_annotate_are_used_where_no_file_is_given(folder: Path, tmp_path: Path) -> None:
+    from adjudge.store import open_store
+
+    store = tmp_path / "labelled.db"
+    store.write_bytes((folder / "s.db").read_bytes())
+    kept = [
+        Label(f"i{k}", "tact", "web", float(1 + k % 5), origin="annotate", probability=0.5) for k in range(15)
+    ]
+    with open_store(store) as opened:
+        opened.put_labels(kept, opened.run("sharp"))
+    asked = ("trust", "sharp", "--store", store, "--json")
+    own = adjudge(*asked).json
+    assert own["criteria"]["tact"]["raters"] == ["web"]
+    assert own["criteria"]["tact"]["n_labelled"] == 15
+    assert not any("random part" in note for note in own["criteria"]["tact"]["notes"])
+    both = adjudge(*asked, "--labels", folder / "labels.jsonl").json
+    assert both["criteria"]["tact"]["raters"] == ["ann"]
+    assert any("The store has 15 other labels, not used" in note for note in both["notes"])
+
+
+def test_labels_drawn_by_system_are_weighted_by_the_systems_items() -> None:
+    """System A has 90 items and B 10, ten labels each: the plain mean of the labels would be near 3."""
+    rng = random.Random(8)
+    results, labels = [], []
+    for k in range(100):
+        system, level = ("A", 2) if k < 90 else ("B", 4)
+        value = float(level + rng.choice([-1, 0, 1]))
+        results.append(scored(f"i{k}", min(5.0, value + rng.choice([0, 0, 1])), system))
+        if k < 10 or k >= 90:
+            labels.append(Label(f"i{k}", "tact", "ann", value, probability=10 / 90 if k < 90 else 1.0))
+    card = judge_card(results, labels, scales={"tact": FIVE}).criteria["tact"]
+    assert card.pooled is not None
+    assert "2 strata" in card.pooled.method
+    for mean in (card.pooled, card.pooled.labels_only):
+        assert mean.low is not None
+        assert mean.high is not None
+        assert mean.low < 2.2 < mean.high < 2.9
+    assert sum(float(one.value) for one in labels) / len(labels) > 2.7
+    # Items of their own: the systems' difference is that of independent means.
+    assert "independent" in card.differences["A - B"].method
+    assert (card.differences["A - B"].high or 0) < 0
+
+
+def test_labels_with_chances_of_their_own_are_weighted_one_by_one() -> None:
+    rng = random.Random(9)
+    results = [scored(f"i{k}", float(1 + k % 5), "AB"[k % 2]) for k in range(200)]
+    # A high score is four times as likely to be labelled.
+    labels = []
+    for k in range(200):
+        chance = 0.8 if k % 5 > 2 else 0.2
+        if rng.random() < chance:
+            labels.append(Label(f"i{k}", "tact", "ann", float(1 + k % 5 - (k % 7 == 0)), probability=chance))
+    card = judge_card(results, labels, scales={"tact": Scale(low=0, high=5, best=5, step=1)}).criteria["tact"]
+    truth = sum(1 + k % 5 - (k % 7 == 0) for k in range(200)) / 200
+    plain = sum(float(one.value) for one in labels) / len(labels)
+    assert plain > truth + 0.4
+    assert card.pooled is not None
+    assert "strata" not in card.pooled.method
+    assert card.pooled.value == pytest.approx(truth, abs=0.15)
+
+
+def test_one_system_and_choices_have_no_mean_over_systems() -> None:
+    card = judge_card([scored("x", 3), scored("y", 4)], [Label("x", "tact", "ann", 3.0)])
+    assert card.criteria["tact"].pooled is None
+    pairs = [chosen(f"i{k}", "a", "m") for k in range(4)]
+    assert judge_card(pairs, [Label("i0", "overall", "ann", "a")]).criteria["overall"].pooled is None
+
+
+def test_soft_pairwise_accuracy_is_one_minus_the_mean_gap_of_permutation_p_values() -> None:
+    """Against the published definition, by 20,000 random swaps for each pair of systems."""
+    rng = np.random.default_rng(0)
+    human = rng.normal(0, 0.5, (40, 1)) + np.linspace(0, 0.5, 6) + rng.normal(0, 1, (40, 6))
+    judge = 0.6 * human + rng.normal(0, 1, (40, 6))
+    signs = rng.integers(0, 2, (20_000, 40)) * 2 - 1
+
+    def p_values(table: Any) -> Any:
+        gaps = [table[:, i] - table[:, j] for i in range(6) for j in range(i + 1, 6)]
+        return np.array([np.mean(signs @ gap >= gap.sum()) for gap in gaps])
+
+    expected = 1 - np.abs(p_values(human) - p_values(judge)).mean()
+    groups, systems = np.repeat(np.arange(40), 6).tolist(), np.tile(np.arange(6), 40).tolist()
+    found = soft_pairwise_accuracy(judge.ravel().tolist(), human.ravel().tolist(), groups, systems)
+    assert found.value == pytest.approx(expected, abs=0.01)
+    assert found.low is not None
+    assert found.high is not None
+    assert 0 <= found.low < expected < found.high <= 1
+    both = soft_pairwise_accuracy(
+        judge.ravel().tolist(), human.ravel().tolist(), groups, systems, resample="both"
+    )
+    assert both.unit == "group (n=40) and system (n=6)"
+    assert both.low is not None
+    assert both.low < found.low
+    same = soft_pairwise_accuracy(human.ravel().tolist(), human.ravel().tolist(), groups, systems)
+    assert same.value == 1
+    assert same.low is None
+
+
+@pytest.mark.parametrize(
+    ("groups", "systems", "why"),
+    [
+        ([1, 1, 2, 2], ["a", "a", "a", "a"], "there are not two systems"),
+        ([1, 2, 3, 4], ["a", "b", "a", "b"], "no two systems answered the same two inputs"),
+        ([1, 1, 1, 1], ["a", "b", "a", "b"], "fewer than two inputs were scored by both"),
+    ],
+)
+def test_soft_pairwise_accuracy_that_is_undefined_says_why(groups: Any, systems: Any, why: str) -> None:
+    found = soft_pairwise_accuracy([1, 2, 3, 4], [2, 3, 4, 5], groups, systems)
+    assert found.value is None
+    assert found.method.endswith(why)
+
+
+def test_python_takes_a_second_run_and_a_check_of_the_reader(folder: Path, tmp_path: Path) -> None:
+    import adjudge as library
+    from adjudge.engine import Progress, Run
+    from adjudge.errors import DataError
+
+    run = Run(name="sharp", store=str(folder / "s.db"), status="done", progress=Progress())
+    check = tmp_path / "check.csv"
+    done = adjudge("sample", "sharp", "--replies", "-n", "9", "-o", check, "--store", folder / "s.db")
+    assert done.code == 0, done.err
+    check.write_text(check.read_text(encoding="utf-8").replace(",ok,", ",ok,yes"), encoding="utf-8")
+    card = library.trust(run, folder / "labels.jsonl", versus="dull", checked=check, n_resamples=100)
+    assert len(card.judges) == 1
+    assert card.misread is not None
+    assert card.misread.n == 9
+    with pytest.raises(DataError, match="versus names a run"):
+        library.trust([scored("x", 3)], [Label("x", "tact", "ann", 3.0)], versus="dull")

@@ -1,0 +1,178 @@
+"""What a check of the reader by hand does to a card: every number becomes as uncertain as its readings."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from adjudge.analysis.result_types import Card, CriterionCard
+from adjudge.analysis.trust import judge_card, with_checked
+from adjudge.records import Estimate, Label, Result, Scale
+
+FIVE = Scale(low=1, high=5, best=5, step=1)
+N = 60
+
+
+@pytest.fixture(scope="module")
+def card() -> Card:
+    rng = random.Random(4)
+    results, labels = [], []
+    for k in range(N):
+        truth = rng.choice([2, 3, 4])
+        results.append(
+            Result(
+                item=f"i{k}", protocol="p@1", criterion="tact", model="judge", status="ok", system="AB"[k % 2],
+                group=f"g{k // 2}", value=float(truth + rng.choice([0, 0, 1])), n_samples=1, confidence=0.8,
+            )
+        )  # fmt: skip
+        labels += [Label(f"i{k}", "tact", rater, float(truth + rng.choice([-1, 0, 0]))) for rater in "xy"]
+    return judge_card(results, labels, scales={"tact": FIVE}, n_resamples=200)
+
+
+def checked(path: Path, n_wrong: int, n: int, **columns: Any) -> Path:
+    rows = [
+        {"item": f"i{k}", "reply": f"r{k}", "right": "no" if k < n_wrong else "yes", **columns}
+        for k in range(n)
+    ]
+    path.write_bytes(b"\n".join(msgspec.json.encode(row) for row in rows))
+    return path
+
+
+def only(card: Card) -> CriterionCard:
+    return card.criteria["tact"]
+
+
+def width(estimate: Estimate) -> float:
+    assert estimate.low is not None
+    assert estimate.high is not None
+    return estimate.high - estimate.low
+
+
+def test_a_mean_is_widened_by_the_bound_times_the_width_of_the_scale(card: Card, tmp_path: Path) -> None:
+    wider = with_checked(card, checked(tmp_path / "c.jsonl", 0, 60))
+    assert wider.misread is not None
+    upper = wider.misread.high or 0
+    # Wilson for 0 of 60: z² / (n + z²).
+    assert upper == pytest.approx(1.959964**2 / (60 + 1.959964**2), abs=1e-6)
+    before, after = only(card).bias, only(wider).bias
+    assert (after.low, after.high) == (
+        pytest.approx((before.low or 0) - 4 * upper),
+        pytest.approx((before.high or 0) + 4 * upper),
+    )
+    assert after.value == before.value
+    assert "misread" in after.method
+    alone = only(wider).corrected["A"].judge_only
+    assert width(alone) > width(only(card).corrected["A"].judge_only)
+
+
+def test_no_interval_leaves_its_scale(card: Card, tmp_path: Path) -> None:
+    wider = only(with_checked(card, checked(tmp_path / "c.jsonl", 9, 10)))
+    alone = wider.corrected["A"].judge_only
+    assert (alone.low, alone.high) == (1, 5)
+    exact, spearman = wider.item["exact"], wider.item["spearman"]
+    assert (exact.low, exact.high) == (0, 1)
+    assert spearman.high == 1
+    assert wider.quality.failures["A"].bounds is not None
+    assert (wider.quality.failures["A"].bounds.low, wider.quality.failures["A"].bounds.high) == (1, 5)
+
+
+def test_shares_move_by_the_bound_and_pairs_of_items_by_twice_of_it(card: Card, tmp_path: Path) -> None:
+    wider = with_checked(card, checked(tmp_path / "c.jsonl", 1, 200))
+    upper = (wider.misread or card.misread or Estimate(0, 0, 0, 0)).high or 0
+    own, pairs = only(wider).item["exact"], only(wider).pairwise
+    assert width(own) == pytest.approx(width(only(card).item["exact"]) + 2 * upper)
+    before = only(card).pairwise
+    assert pairs is not None
+    assert before is not None
+    assert width(pairs.plain) == pytest.approx(width(before.plain) + 4 * upper)
+
+
+def test_a_coefficient_may_be_larger_or_smaller_by_what_was_unrelated(card: Card, tmp_path: Path) -> None:
+    """Of unrelated readings a share e leaves 1 - e of a correlation: checked by making such readings."""
+    wider = with_checked(card, checked(tmp_path / "c.jsonl", 3, 60))
+    upper = (wider.misread or card.misread or Estimate(0, 0, 0, 0)).high or 0
+    before, after = only(card).item["pearson"], only(wider).item["pearson"]
+    assert after.low == pytest.approx((before.low or 0) * (1 - upper))
+    assert after.high == pytest.approx(min(1, (before.high or 0) / (1 - upper)))
+    rng = random.Random(1)
+    truth = [rng.gauss(0, 1) for _ in range(20_000)]
+    judge = [value + rng.gauss(0, 1) for value in truth]
+    shuffled = rng.sample(judge, len(judge))
+    misread = [other if rng.random() < 0.2 else own for own, other in zip(judge, shuffled, strict=True)]
+    assert _pearson(misread, truth) == pytest.approx(0.8 * _pearson(judge, truth), abs=0.02)
+
+
+def _pearson(x: list[float], y: list[float]) -> float:
+    from scipy.stats import pearsonr
+
+    return float(pearsonr(x, y).statistic)
+
+
+def test_what_labels_correct_and_what_people_said_is_not_widened(card: Card, tmp_path: Path) -> None:
+    wider = only(with_checked(card, checked(tmp_path / "c.jsonl", 3, 60)))
+    before = only(card)
+    for name, mean in wider.corrected.items():
+        assert (mean.low, mean.high) == (before.corrected[name].low, before.corrected[name].high)
+        assert "labels correct" in mean.method
+        assert mean.labels_only == before.corrected[name].labels_only
+    assert wider.ceiling is not None
+    assert before.ceiling is not None
+    assert (wider.ceiling.low, wider.ceiling.high) == (before.ceiling.low, before.ceiling.high)
+    assert width(wider.ceiling.judge) > width(before.ceiling.judge)
+    assert wider.alt_test is not None
+    assert any("takes every reading for right" in text for text in wider.alt_test.cautions)
+
+
+def test_every_estimate_that_rests_on_readings_says_so(card: Card, tmp_path: Path) -> None:
+    wider = only(with_checked(card, checked(tmp_path / "c.jsonl", 2, 60)))
+    assert wider.pairwise is not None
+    assert wider.confidence is not None
+    stated = [
+        *wider.item.values(), *wider.group.values(), *wider.system.values(), *wider.corrected.values(),
+        *wider.differences.values(), *wider.calibration.values(), wider.bias, wider.pairwise.held_out,
+        wider.confidence.error, *(own.failed for own in wider.quality.failures.values()),
+    ]  # fmt: skip
+    for estimate in stated:
+        assert estimate.value is None or "misread" in estimate.method, estimate
+
+
+def test_the_sentences_speak_of_the_widened_numbers(card: Card, tmp_path: Path) -> None:
+    assert "points too kind" in only(card).sentences[1].text
+    wider = with_checked(card, checked(tmp_path / "c.jsonl", 3, 10))
+    assert "not shown to be too kind" in wider.summary[1].text
+    assert any("3 were wrong" in note and "every interval allows" in note for note in wider.notes)
+
+
+def test_several_readings_of_one_reply_count_as_one_observation(tmp_path: Path) -> None:
+    from adjudge.analysis.misread import misread_share
+
+    single = misread_share(checked(tmp_path / "one.jsonl", 3, 30))
+    path = tmp_path / "five.jsonl"
+    path.write_bytes(b"\n".join([(tmp_path / "one.jsonl").read_bytes()] * 5))
+    five = misread_share(path)
+    assert five.n == 150
+    assert five.unit == "reply (n=30)"
+    assert (five.value, five.low, five.high) == (single.value, single.low, single.high)
+
+
+def test_two_judges_are_told_apart_only_as_far_as_the_readings_go(tmp_path: Path) -> None:
+    rng = random.Random(2)
+    results, labels = [], []
+    for k in range(200):
+        truth = rng.choice("ab")
+        for model, right in (("good", 0.9), ("fair", 0.7)):
+            choice: Any = truth if rng.random() < right else "ab".replace(truth, "")
+            results.append(
+                Result(item=f"i{k}", protocol="p@1", criterion="overall", model=model, status="ok", choice=choice,
+                       system_a="x", system_b="y")
+            )  # fmt: skip
+        labels.append(Label(f"i{k}", "overall", "ann", truth))
+    before = judge_card(results, labels)
+    after = with_checked(before, checked(tmp_path / "c.jsonl", 3, 10))
+    assert "'good' goes with people better than 'fair'" in before.judges[0].sentence.text
+    assert "neither" in after.judges[0].sentence.text
+    assert before.summary[-1] == before.judges[0].sentence

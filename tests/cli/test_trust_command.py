@@ -1,0 +1,335 @@
+"""`adjudge trust` and `adjudge sample` as a user calls them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adjudge.data import read_labels
+from adjudge.errors import DataError
+from running import DIRECT, EXAMPLES, adjudge, write_rows
+
+N = 40
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of forty items by two systems, of which the judge could not be read on four of system `odd`."""
+    path = tmp_path_factory.mktemp("trust")
+    items = [
+        {
+            "id": f"i{k}", "group": f"g{k // 2}", "system": "odd" if k % 2 else "even",
+            "instruction": "Say a number.", "response": f"=answer {k}",
+        }
+        for k in range(N)
+    ]  # fmt: skip
+    replies = [
+        {"item": f"i{k}", "text": "I would rather not put a number on it." if k % 10 == 1 else f"Well. [RESULT] {score(k)}"}
+        for k in range(N)
+    ]  # fmt: skip
+    write_rows(path / "items.jsonl", items)
+    write_rows(path / "replies.jsonl", replies)
+    done = adjudge(
+        "run", path / "items.jsonl", *DIRECT, "-m", f"replay:{path / 'replies.jsonl'}", "--run", "one",
+        "--store", path / "s.db",
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    rows = [
+        f"i{k},tact,{rater},{min(5, max(1, score(k) + (k + place) % 3 - 1))}"
+        for k in range(N)
+        for place, rater in enumerate(("ann", "ben"))
+    ]
+    (path / "labels.csv").write_text(
+        "\n".join(["item,criterion,rater,value", *rows]) + "\n", encoding="utf-8"
+    )
+    return path
+
+
+def score(k: int) -> int:
+    return (k * 7) % 5 + 1
+
+
+def trust(folder: Path, *arguments: str | Path) -> Any:
+    return adjudge("trust", *arguments, "--store", folder / "s.db")
+
+
+def table(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_the_card_opens_with_three_sentences_and_their_sources(folder: Path) -> None:
+    done = trust(folder, "one", "--labels", folder / "labels.csv")
+    assert done.code == 0, done.err
+    lines = done.out.splitlines()
+    assert lines[0] == "Judge card of one"
+    assert lines[1].startswith("  On 36 labelled items this judge agrees with people")
+    assert "corrected mean of" in lines[3]
+    assert "no answer on 4 of 40 items" in lines[5]
+    assert all(line.startswith("    from: ") for line in lines[2:7:2])
+    for title in ("Agreement with people", "People among themselves", "May it replace a person?"):
+        assert title in lines
+
+
+def test_the_json_has_the_documented_paths(folder: Path) -> None:
+    card = trust(folder, "last", "--labels", folder / "labels.csv", "--json", "--seed", "3").json
+    tact = card["criteria"]["tact"]
+    for level in ("item", "group", "system"):
+        for statistic in ("pearson", "spearman", "kendall"):
+            assert {"value", "low", "high", "n", "n_failed", "n_undefined", "method", "unit", "seed"} <= set(
+                tact[level][statistic]
+            )
+    assert tact["item"]["spearman"]["n"] == 36
+    assert tact["item"]["spearman"]["n_failed"] == 4
+    assert tact["item"]["spearman"]["seed"] == 3
+    assert set(tact["corrected"]) == {"even", "odd"}
+    assert tact["corrected"]["odd"]["judge_only"]["n_failed"] == 4
+    assert tact["ceiling"]["value"] is not None
+    assert tact["alt_test"]["winning_rate"]["value"] is not None
+    assert tact["scale"]["high"] == 5
+
+
+def test_scores_made_elsewhere_give_the_same_card(folder: Path) -> None:
+    rows = adjudge("export", "one", "--store", folder / "s.db").rows
+    columns = ("item", "system", "group", "criterion")
+    scores = [{**{name: row[name] for name in columns}, "value": row["score"]} for row in rows]
+    write_rows(folder / "scores.jsonl", scores)
+    own = trust(folder, "one", "--labels", folder / "labels.csv", "--json").json["criteria"]["tact"]
+    theirs = adjudge(
+        "trust", "--scores", folder / "scores.jsonl", "--labels", folder / "labels.csv", "--json"
+    ).json["criteria"]["tact"]
+    for level in ("item", "group", "system"):
+        assert theirs[level]["spearman"] == own[level]["spearman"]
+    assert theirs["corrected"]["odd"]["value"] == pytest.approx(own["corrected"]["odd"]["value"])
+    for statistic in ("exact", "kappa", "alpha"):
+        assert theirs["item"][statistic] == own["item"][statistic]
+    assert theirs["item"]["gwet"]["value"] is None
+    assert "not known" in theirs["item"]["gwet"]["method"]
+
+
+@pytest.mark.parametrize("width", ["-1", "0", "nan", "inf"])
+def test_a_plan_for_no_width_is_refused(folder: Path, width: str) -> None:
+    asked = trust(folder, "one", "--labels", folder / "labels.csv", "--plan", width)
+    assert asked.code == 2
+    assert f"--plan {width}" in asked.err
+    assert "above 0" in asked.err
+
+
+def test_a_plan_is_printed_where_it_is_asked_for(folder: Path) -> None:
+    asked = trust(folder, "one", "--labels", folder / "labels.csv", "--plan", "0.8")
+    assert "How many labels?" in asked.out
+    assert "How many labels?" not in trust(folder, "one", "--labels", folder / "labels.csv").out
+
+
+def test_a_run_is_trusted_from_python_by_the_labels_in_its_store(folder: Path) -> None:
+    from adjudge.analysis.trust import trust as trust_run
+    from adjudge.data import read_labels
+    from adjudge.engine import Progress, Run
+    from adjudge.store import open_store
+
+    store = folder / "copy.db"
+    store.write_bytes((folder / "s.db").read_bytes())
+    run = Run(name="one", store=str(store), status="done", progress=Progress())
+    with pytest.raises(DataError, match="has no labels"):
+        trust_run(run)
+    labels = read_labels(folder / "labels.csv").labels
+    with open_store(store) as opened:
+        opened.put_labels(labels, opened.run("one"))
+    assert trust_run(run) == trust_run(run, folder / "labels.csv") == trust_run(run, labels)
+
+
+def test_markdown_has_tables_that_names_cannot_break(folder: Path, tmp_path: Path) -> None:
+    write_rows(
+        tmp_path / "scores.jsonl",
+        [{"item": f"i{k}", "system": "<b>|x", "criterion": "tact", "value": score(k)} for k in range(N)],
+    )
+    done = adjudge(
+        "trust", "--scores", tmp_path / "scores.jsonl", "--labels", folder / "labels.csv", "--markdown"
+    )
+    assert done.code == 0
+    assert done.out.startswith("# Judge card of scores.jsonl\n")
+    assert "| level | statistic | value &#91;95 %&#93; |" in done.out
+    assert "<b>" not in done.out
+    assert "&#60;b&#62;&#124;x" in done.out
+
+
+def test_a_name_cannot_act_on_the_terminal(folder: Path, tmp_path: Path) -> None:
+    write_rows(
+        tmp_path / "scores.jsonl",
+        [{"item": f"i{k}", "system": "\x1b[2Jx", "criterion": "tact", "value": score(k)} for k in range(N)],
+    )
+    done = adjudge("trust", "--scores", tmp_path / "scores.jsonl", "--labels", folder / "labels.csv")
+    assert "\x1b[2J" not in done.out
+    assert "\\u001b[2Jx" in done.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "neither a run nor scores"),
+        (("one", "--scores", "s.csv"), "both a run and --scores"),
+        (("--scores", "s.csv"), "--scores needs labels"),
+        (("one",), "has no labels"),
+        (("one", "--labels", "missing.csv"), "missing.csv"),
+        (("one", "--resample", "people"), "choose inputs, systems or both"),
+    ],
+)
+def test_a_mistake_is_told_and_exits_with_2(folder: Path, arguments: tuple[str, ...], said: str) -> None:
+    done = trust(folder, *arguments)
+    assert done.code == 2
+    assert said in done.err
+    assert "Traceback" not in done.err
+
+
+def test_ids_that_do_not_meet_are_explained_on_the_card(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "labels.csv").write_text("item,criterion,rater,value\nx9,tact,ann,3\n", encoding="utf-8")
+    done = trust(folder, "one", "--labels", tmp_path / "labels.csv")
+    assert done.code == 0
+    assert "Use the same ids in both" in done.out
+    assert "nan" not in done.out.lower().split()
+
+
+def test_a_sample_can_be_filled_in_and_read_back(folder: Path, tmp_path: Path) -> None:
+    target = tmp_path / "to-label.csv"
+    done = adjudge("sample", "one", "-n", "20", "-o", target, "--store", folder / "s.db")
+    assert done.code == 0, done.err
+    rows = table(target.read_text(encoding="utf-8"))
+    assert len({row["item"] for row in rows}) == 20
+    assert list(rows[0])[:5] == ["item", "criterion", "rater", "value", "probability"]
+    assert {row["value"] for row in rows} == {""}
+    assert {float(row["probability"]) for row in rows} == {0.5}
+    assert "system" not in rows[0]
+    with target.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(
+            {**row, "value": "" if place == 0 else score(int(row["item"][1:]))}
+            for place, row in enumerate(rows)
+        )
+    card = trust(folder, "one", "--labels", target, "--json").json
+    assert card["n_labels_empty"] == 1
+    assert card["criteria"]["tact"]["n_labelled"] == 19
+    assert not any("random part" in note for note in card["criteria"]["tact"]["notes"])
+
+
+def test_a_file_of_labels_is_never_overwritten(folder: Path, tmp_path: Path) -> None:
+    target = tmp_path / "labels.csv"
+    target.write_text("precious", encoding="utf-8")
+    done = adjudge("sample", "one", "-o", target, "--store", folder / "s.db")
+    assert done.code == 2
+    assert "may hold labels" in done.err
+    assert target.read_text(encoding="utf-8") == "precious"
+
+
+def test_a_sample_is_reproducible_random_and_shows_no_score(folder: Path) -> None:
+    def drawn(*more: str) -> str:
+        return adjudge("sample", "one", "-n", "10", *more, "--store", folder / "s.db").out
+
+    assert drawn() == drawn()
+    assert drawn() != drawn("--seed", "1")
+    rows = table(drawn())
+    order = [int(row["item"][1:]) for row in rows]
+    assert order != sorted(order)
+    assert "RESULT" not in drawn()
+    # A response that begins like a formula is shown as text by a spreadsheet.
+    assert all(row["response"].startswith("'=answer") for row in rows)
+
+
+def test_a_sample_by_system_draws_as_many_of_each(folder: Path) -> None:
+    rows = table(adjudge("sample", "one", "-n", "10", "--by", "system", "--store", folder / "s.db").out)
+    assert sum(int(row["item"][1:]) % 2 for row in rows) == 5
+    assert {float(row["probability"]) for row in rows} == {0.25}
+
+
+def test_more_than_there_is_draws_everything(folder: Path) -> None:
+    rows = table(adjudge("sample", "one", "-n", "500", "--store", folder / "s.db").out)
+    assert len(rows) == N
+    assert {row["probability"] for row in rows} == {"1"}
+
+
+def test_replies_to_check_show_what_was_read(folder: Path) -> None:
+    rows = table(adjudge("sample", "one", "--replies", "-n", "40", "--store", folder / "s.db").out)
+    assert len(rows) == N
+    assert list(rows[0]) == ["item", "criterion", "reply", "read", "status", "right"]
+    for row in rows:
+        k = int(row["item"][1:])
+        wanted = ("", "unparsed") if k % 10 == 1 else (str(score(k)), "ok")
+        assert (row["read"], row["status"], row["right"]) == (*wanted, "")
+        assert k % 10 == 1 or row["reply"].endswith(f"[RESULT] {score(k)}")
+
+
+def test_a_pair_is_drawn_with_its_subjects_and_its_reply_with_the_order_shown(tmp_path: Path) -> None:
+    store = tmp_path / "pairs.db"
+    replies = f"replay:{EXAMPLES / 'advice.replies.jsonl'}"
+    done = adjudge("run", EXAMPLES / "advice.jsonl", "-p", "geval/compare", "-m", replies, "--store", store)
+    assert done.code == 0, done.err
+    rows = table(adjudge("sample", "last", "-n", "1", "--store", store).out)
+    assert {row["subject"] for row in rows if row["criterion"] == "accuracy"} == {"a", "b"}
+    assert {row["subject"] for row in rows if row["criterion"] == "overall"} == {"a", "b", ""}
+    checked = table(adjudge("sample", "last", "--replies", "-n", "9", "--store", store).out)
+    assert {row["order"] for row in checked} == {"ab", "ba"}
+    for row in checked:
+        # What is read is in the item's frame: response_a of a reply to the order ba is the item's b.
+        if row["criterion"] == "accuracy":
+            shown = row["subject"] if row["order"] == "ab" else {"a": "b", "b": "a"}[row["subject"]]
+            text = row["reply"]
+            reply = json.loads(text[text.index("{") : text.rindex("}") + 1])
+            said = float(reply["accuracy"][f"response_{shown}"]["score"])
+            assert float(row["read"]) == said
+
+
+def test_replies_checked_by_hand_go_onto_the_card(folder: Path, tmp_path: Path) -> None:
+    target = tmp_path / "check.csv"
+    assert (
+        adjudge("sample", "one", "--replies", "-n", "20", "-o", target, "--store", folder / "s.db").code == 0
+    )
+    rows = table(target.read_text(encoding="utf-8"))
+    for right, code in (("maybe", 2), ("", 2), ("yes", 0)):
+        with target.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, list(rows[0]))
+            writer.writeheader()
+            writer.writerows(
+                {**row, "right": "no" if right and k < 2 else right} for k, row in enumerate(rows)
+            )
+        done = trust(folder, "one", "--labels", folder / "labels.csv", "--checked", target, "--json")
+        assert done.code == code, done.err
+    assert done.json["misread"]["value"] == pytest.approx(0.1)
+    assert done.json["misread"]["n"] == 20
+    assert any("2 were wrong" in note for note in done.json["notes"])
+
+
+def test_a_fake_judge_is_called_one(folder: Path, tmp_path: Path) -> None:
+    store = tmp_path / "fake.db"
+    adjudge("run", folder / "items.jsonl", *DIRECT, "-m", "fake:text=Fine. [RESULT] 4", "--store", store)
+    done = adjudge("trust", "last", "--labels", folder / "labels.csv", "--store", store)
+    assert "is a fake judge" in done.out
+    assert "cannot be said: one side is constant" in done.out
+
+
+@pytest.mark.parametrize("arguments", [("--by", "group"), ("--by", "system", "--replies")])
+def test_what_cannot_be_drawn_by_is_told(folder: Path, arguments: tuple[str, ...]) -> None:
+    done = adjudge("sample", "one", *arguments, "--store", folder / "s.db")
+    assert done.code == 2
+    assert "--by" in done.err
+
+
+def test_ids_like_formulas_are_harmless_in_a_drawn_file_and_come_back(tmp_path: Path) -> None:
+    ids = ["=1+1", "-2", "@x", "'=quoted", "plain"]
+    write_rows(tmp_path / "items.jsonl", [{"id": name, "task": "t", "response": name} for name in ids])
+    store = ("--store", tmp_path / "s.db")
+    command = ("-p", "geval/score", "--criterion", "clear", "-m", "fake:text=<score>4</score>", "-q", *store)
+    assert adjudge("run", tmp_path / "items.jsonl", *command).code == 0
+    drawn = tmp_path / "drawn.csv"
+    assert adjudge("sample", "last", "-n", "5", "-o", drawn, *store).code == 0
+    with drawn.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert not [row["item"] for row in rows if row["item"].startswith(("=", "-", "+", "@"))]
+    with drawn.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows({**row, "value": "4"} for row in rows)
+    assert {label.item for label in read_labels(drawn).labels} == set(ids)

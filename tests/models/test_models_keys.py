@@ -1,0 +1,197 @@
+"""A key goes to its own host and turns up nowhere else: a canary over every way in which a call can end."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import logging
+import pickle
+import traceback
+from urllib.parse import quote
+
+import pytest
+
+import fakeserver as fs
+from adjudge.errors import AuthError, ModelError
+from adjudge.models import Network, Parameters, parse_model
+from adjudge.models.api_keys import KeySource, Secret
+from adjudge.records import Call, Message
+from fakeserver import Answer, FakeServer
+
+CANARY = "sk-canary/9f8e7d6c5b4a+Q0"
+CALL = Call("key-1", "item-1", "p@1", ("clarity",), "m", (Message("user", "Judge this."),))
+
+ECHOES = {
+    "plain": CANARY,
+    "bearer": f"Bearer {CANARY}",
+    "url": quote(CANARY, safe=""),
+    "base64": base64.b64encode(CANARY.encode()).decode(),
+    "base64 behind one byte": base64.b64encode(f":{CANARY}:x".encode()).decode(),
+    "base64 of basic": base64.b64encode(f"me:{CANARY}".encode()).decode(),
+}
+LEAKS = [
+    CANARY,
+    quote(CANARY, safe=""),
+    *(base64.b64encode(b"\0" * n + CANARY.encode())[4:28].decode() for n in range(3)),
+]
+
+ENDS: dict[str, Answer] = {
+    **{f"{status}": fs.error(status, "KEY") for status in (400, 401, 403, 404, 413, 418, 422, 500)},
+    "quota": fs.error(429, "KEY", code="insufficient_quota"),
+    "402": fs.error(402, "KEY"),
+    "too long": fs.error(400, "KEY context length"),
+    "refused parameter": fs.error(400, "Unsupported parameter: 'temperature' KEY", param="temperature"),
+    "refused logprobs": fs.error(400, "logprobs are not supported KEY", param="logprobs"),
+    "page": Answer(200, b"<html>KEY</html>", {"content-type": "text/html; KEY"}),
+    "garbage": Answer(200, b"KEY" + b"\xff"),
+    "no reply": fs.as_json({"KEY": "KEY"}),
+    "error in a 200": fs.as_json({"error": {"message": "KEY", "code": "KEY"}}),
+    "redirect": fs.redirect("http://KEY.example/KEY?key=KEY"),
+    "long wait": fs.limited("99999").with_headers(x_key="KEY"),
+    "reset": fs.reset(),
+    "bad header": fs.chat().with_headers(content_length="KEY"),
+    "reply": fs.chat("your key is KEY", reasoning="KEY"),
+}
+
+
+def with_echo(answer: Answer, echo: str) -> Answer:
+    body = answer.body.replace(b"KEY", echo.encode())
+    return Answer(
+        answer.status, body, {k: v.replace("KEY", echo) for k, v in answer.headers.items()}, answer.wire
+    )
+
+
+async def everything_seen(server: FakeServer, params: Parameters) -> str:
+    """All that a call leaves behind, whichever way it ends."""
+    net = Network(backoff_seconds=0.001, outage_seconds=60)
+    model = parse_model(f"{server.url}/v1#judge", key_env="CANARY_KEY", network=net)
+    seen = [repr(model), repr(vars(model)), model.name]
+    try:
+        seen.append(repr(await model.ask(CALL, params)))
+    except ModelError as error:
+        cause: BaseException | None = error
+        while cause is not None:
+            seen.append("".join(traceback.format_exception(cause)) + repr(cause) + repr(cause.args))
+            cause = cause.__cause__ or cause.__context__
+    finally:
+        await net.close()
+    return "\n".join([*seen, *model.adjustments, repr(net.gates[0].given_up)])
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_the_key_is_in_nothing_that_a_call_leaves_behind(
+    end: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    monkeypatch.setenv("CANARY_KEY", CANARY)
+    forms = ECHOES if end not in ("reply", "no reply") else {"plain": CANARY, "bearer": f"Bearer {CANARY}"}
+    params = Parameters(temperature=0.5, top_logprobs=None if end == "reply" else 3)
+    for echo in forms.values():
+        with FakeServer(default=with_echo(ENDS[end], echo)) as server:
+            seen = asyncio.run(everything_seen(server, params)) + caplog.text
+            assert server.requests[0].headers["authorization"] == f"Bearer {CANARY}"
+        assert [leak for leak in LEAKS if leak in seen] == []
+        assert end != "reply" or "your key is " in seen
+
+
+def test_a_redirect_to_another_host_is_not_followed_and_that_host_sees_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("CANARY_KEY", CANARY)
+    with (
+        FakeServer() as other,
+        FakeServer(default=fs.redirect(f"{other.url}/v1/chat/completions", 307)) as server,
+    ):
+        asyncio.run(everything_seen(server, Parameters()))
+        assert (server.n_requests, other.n_connections) == (1, 0)
+
+
+def test_no_key_is_sent_unless_one_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", CANARY)
+
+    async def run(server: FakeServer) -> None:
+        model = parse_model(f"{server.url}/v1#judge")
+        await model.ask(CALL, Parameters())
+        await model.close()
+
+    with FakeServer() as server:
+        asyncio.run(run(server))
+        assert "authorization" not in server.requests[0].headers
+
+
+def test_proxies_of_the_environment_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def run(server: FakeServer) -> None:
+        model = parse_model(f"{server.url}/v1#judge")
+        assert (await model.ask(CALL, Parameters())).text == "4"
+        await model.close()
+
+    with FakeServer() as proxy, FakeServer() as server:
+        for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+            monkeypatch.setenv(name, proxy.url)
+        asyncio.run(run(server))
+        assert (server.n_requests, proxy.n_connections) == (1, 0)
+
+
+def test_a_key_that_was_changed_is_read_again_once_after_a_401(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CANARY_KEY", "sk-old-key-0123456789")
+
+    def plan(request: fs.Request) -> Answer:
+        monkeypatch.setenv("CANARY_KEY", "sk-new-key-0123456789")
+        return fs.chat("in") if "new" in request.headers["authorization"] else fs.error(401)
+
+    with FakeServer(plan) as server:
+        assert "text='in'" in asyncio.run(everything_seen_plain(server))
+        assert server.n_requests == 2
+
+
+async def everything_seen_plain(server: FakeServer) -> str:
+    model = parse_model(f"{server.url}/v1#judge", key_env="CANARY_KEY")
+    reply = await model.ask(CALL, Parameters())
+    await model.close()
+    return repr(reply)
+
+
+def test_a_key_that_stays_refused_stops_at_the_first_401(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", CANARY)
+    with FakeServer(default=fs.error(401)) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
+
+        async def run() -> None:
+            model = parse_model("openai:judge")
+            for _ in range(3):
+                with pytest.raises(
+                    AuthError, match=r"refused the key \(401\)\. Check the key in OPENAI_API_KEY\."
+                ):
+                    await model.ask(CALL, Parameters())
+            await model.close()
+
+        asyncio.run(run())
+        assert server.n_requests == 1
+
+
+def test_a_missing_key_is_told_before_anything_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with pytest.raises(AuthError, match="OPENAI_API_KEY is not set"):
+        parse_model("openai:judge").check(Parameters())
+
+
+@pytest.mark.parametrize("value", ["sk-with a-space-0123", "sk-line\nbreak-0123456", "sk-ключ-0123456789"])
+def test_a_key_that_no_header_can_carry_is_refused_without_being_shown(
+    value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CANARY_KEY", value)
+    with pytest.raises(AuthError, match="CANARY_KEY") as raised:
+        KeySource("CANARY_KEY").read()
+    assert value not in str(raised.value)
+
+
+def test_a_secret_prints_as_dots_and_is_not_pickled() -> None:
+    secret = Secret(CANARY)
+    assert f"{secret} {secret!r} {[secret]}" == "Secret(…) Secret(…) [Secret(…)]"
+    with pytest.raises(TypeError, match="not written"):
+        pickle.dumps(secret)
+
+
+def test_a_short_key_of_a_local_server_does_not_change_replies() -> None:
+    assert Secret("EMPTY").redact_bytes(b"The box is EMPTY.") == b"The box is EMPTY."
+    assert Secret("EMPTY").redact("key EMPTY refused") == "key [key] refused"

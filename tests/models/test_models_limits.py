@@ -1,0 +1,218 @@
+"""How much is sent at once, and what a host's headers ask us to wait."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from random import Random
+
+import pytest
+
+import fakeserver as fs
+from adjudge.models import Network, Parameters, parse_model
+from adjudge.models.rate_limits import Gate, Outcome, Window
+from adjudge.models.timeouts import stated_wait
+from adjudge.records import Call, Message
+from fakeserver import FakeServer
+
+CALL = Call("key-1", "item-1", "p@1", ("clarity",), "m", (Message("user", "Judge this."),))
+
+
+async def ask_many(server: FakeServer, n: int, net: Network) -> None:
+    model = parse_model(f"{server.url}/v1#judge", network=net)
+    replies = await asyncio.gather(*(model.ask(CALL, Parameters(max_tokens=10)) for _ in range(n)))
+    await net.close()
+    assert {reply.text for reply in replies} == {"4"}
+
+
+def test_no_more_calls_are_in_flight_than_allowed() -> None:
+    with FakeServer(latency=0.01) as server:
+        asyncio.run(ask_many(server, 60, Network(concurrency=5)))
+        assert server.most_in_flight == 5
+        assert server.n_connections == 5
+
+
+def test_concurrency_climbs_to_what_is_allowed_within_a_few_rounds() -> None:
+    with FakeServer(latency=0.05, keep=0) as server:
+        started = time.monotonic()
+        asyncio.run(ask_many(server, 1500, Network(concurrency=256)))
+        seconds = time.monotonic() - started
+        assert server.most_in_flight == 256
+    assert seconds < 10
+
+
+def test_concurrency_settles_near_what_a_host_takes() -> None:
+    net = Network(concurrency=64, backoff_seconds=0.02)
+    with FakeServer(latency=0.01, capacity=8, keep=0) as server:
+        asyncio.run(ask_many(server, 600, net))
+        n_requests = server.n_requests
+    (gate,) = net.gates
+    assert 4 <= gate.limit <= 30
+    assert gate.n_limited == n_requests - 600
+    assert n_requests < 1500
+
+
+def outcomes(share_limited: float, n: int, seed: int = 1) -> list[Outcome]:
+    dice = Random(seed)
+    return ["limited" if dice.random() < share_limited else "ok" for _ in range(n)]
+
+
+async def played(gate: Gate, words: list[Outcome]) -> None:
+    for word in words:
+        await gate.enter()
+        gate.leave(word)
+
+
+@pytest.mark.parametrize("ceiling", [1, 2, 64])
+def test_concurrency_never_falls_below_its_floor_and_recovers(ceiling: int) -> None:
+    gate = Gate("host", ceiling)
+    asyncio.run(played(gate, ["limited"] * 500))
+    assert gate.limit == min(2, ceiling)
+    asyncio.run(played(gate, ["ok"] * 5000))
+    assert gate.limit == ceiling
+
+
+def test_a_few_refusals_at_random_do_not_slow_a_run_down() -> None:
+    gate = Gate("host", 64)
+    asyncio.run(played(gate, outcomes(0.05, 4000)))
+    assert gate.limit > 50
+    asyncio.run(played(gate, outcomes(0.5, 4000)))
+    assert gate.limit < 10
+
+
+def test_calls_enter_in_the_order_in_which_they_came() -> None:
+    async def run() -> list[int]:
+        gate = Gate("host", 1)
+        entered: list[int] = []
+
+        async def one(number: int) -> None:
+            await gate.enter()
+            entered.append(number)
+            await asyncio.sleep(0)
+            gate.leave("ok")
+
+        await asyncio.gather(*(one(number) for number in range(20)))
+        return entered
+
+    assert asyncio.run(run()) == list(range(20))
+
+
+def test_a_call_let_in_and_called_off_in_the_same_moment_gives_its_place_back() -> None:
+    async def run() -> int:
+        gate = Gate("host", 1)
+        await gate.enter()
+        waiting = asyncio.create_task(gate.enter())
+        await asyncio.sleep(0)
+        gate.leave("ok")
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        await asyncio.wait_for(gate.enter(), 1)
+        return gate.in_flight
+
+    assert asyncio.run(run()) == 1
+
+
+def most_within(times: list[float], seconds: float) -> int:
+    """The largest number of moments in any stretch of so many seconds."""
+    return max(sum(1 for other in times if start <= other < start + seconds) for start in times)
+
+
+@pytest.mark.parametrize("concurrency", [3, 50])
+def test_the_limit_of_requests_holds_in_every_window_of_the_hosts_clock(concurrency: int) -> None:
+    async def run(server: FakeServer) -> None:
+        net = Network(concurrency=concurrency, rpm=10, window_seconds=0.3)
+        model = parse_model(f"{server.url}/v1#judge", network=net)
+        await asyncio.gather(*(model.ask(CALL, Parameters()) for _ in range(45)))
+        await net.close()
+
+    dice = Random(3)
+    with FakeServer(lambda _: fs.chat().after(dice.uniform(0, 0.08))) as server:
+        asyncio.run(run(server))
+        times = [request.seconds for request in server.requests]
+    assert most_within(times, 0.3) <= 10
+    assert max(times) - min(times) < 8.0
+
+
+def test_the_limit_of_tokens_holds_in_every_window() -> None:
+    window = Window(100, seconds=10)
+    now, taken = 0.0, []
+    dice = Random(5)
+    for _ in range(300):
+        amount = dice.randint(1, 60)
+        at = window.ready_at(now, amount)
+        assert at < float("inf")
+        now = max(now, at)
+        window.take(amount)
+        used = dice.randint(1, amount)
+        taken.append((now, used))
+        window.settle(now, amount, used)
+        now += dice.uniform(0, 1)
+    for start, _ in taken:
+        assert sum(used for at, used in taken if start <= at < start + 10) <= 100
+    assert now < 300 * 60 / 100 * 10
+
+
+def test_what_is_in_flight_counts_against_the_limit_until_it_has_ended() -> None:
+    window = Window(100, seconds=10)
+    window.take(80)
+    assert window.ready_at(1000.0, 20) == 1000.0
+    assert window.ready_at(1000.0, 21) == float("inf")
+    window.settle(1000.0, 80, 30)
+    assert window.ready_at(1001.0, 70) == 1001.0
+    assert window.ready_at(1001.0, 71) == 1010.0
+
+
+def test_a_call_larger_than_the_whole_window_goes_alone() -> None:
+    window = Window(100, seconds=10)
+    assert window.ready_at(0.0, 500) == 0.0
+    window.take(500)
+    assert window.ready_at(0.0, 1) == float("inf")
+    window.settle(0.0, 500, 500)
+    assert window.ready_at(1.0, 500) == 10.0
+
+
+def test_the_limit_of_tokens_is_kept_over_http_by_what_replies_really_used() -> None:
+    with FakeServer(latency=0.01) as server:
+        asyncio.run(ask_many(server, 16, Network(concurrency=20, tpm=100, window_seconds=0.2)))
+        times = [request.seconds for request in server.requests]
+    # Each reply counts 25 tokens: four calls fit in a window.
+    assert most_within(times, 0.2) <= 4
+    assert max(times) - min(times) < 8.0
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({}, None),
+        ({"retry-after": "2"}, 2.0),
+        ({"retry-after": " 1.5 "}, 1.5),
+        ({"retry-after": "0"}, 0.0),
+        ({"retry-after-ms": "250", "retry-after": "9"}, 0.25),
+        ({"retry-after-ms": "soon", "retry-after": "9"}, 9.0),
+        ({"retry-after": "Thu, 01 Jan 2026 00:01:00 GMT", "date": "Thu, 01 Jan 2026 00:00:00 GMT"}, 60.0),
+        ({"retry-after": "Thu, 01 Jan 2015 00:00:00 GMT"}, 0.0),
+        ({"retry-after": "later"}, None),
+        ({"retry-after": "-3"}, None),
+        ({"retry-after": "nan"}, None),
+        ({"retry-after": "9" * 400}, None),
+        ({"x-ratelimit-reset-requests": "6m0s"}, 360.0),
+        ({"x-ratelimit-reset-tokens": "1h2m3.5s"}, 3723.5),
+        ({"x-ratelimit-reset-tokens": "120ms"}, 0.12),
+        ({"x-ratelimit-reset-tokens": ""}, None),
+        ({"x-ratelimit-reset-requests": "1s", "x-ratelimit-reset-tokens": "5s"}, 5.0),
+        (
+            {
+                "x-ratelimit-reset-requests": "1s",
+                "x-ratelimit-remaining-requests": "0",
+                "x-ratelimit-reset-tokens": "5s",
+                "x-ratelimit-remaining-tokens": "100",
+            },
+            1.0,
+        ),
+        ({"x-ratelimit-reset": "1767225630"}, 30.0),
+        ({"anthropic-ratelimit-tokens-reset": "2026-01-01T00:00:07Z"}, 7.0),
+    ],
+)
+def test_the_wait_that_headers_state(headers: dict[str, str], seconds: float | None) -> None:
+    assert stated_wait(headers, now=1767225600.0) == (None if seconds is None else pytest.approx(seconds))

@@ -1,0 +1,437 @@
+"""The fixture `judge` in a user's own tests, run by pytest in a folder of its own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+# Loaded before pytester takes note of the modules: it unloads what a run of pytest has loaded, and numpy bears that once.
+import aiohttp  # noqa: F401
+import numpy  # noqa: F401
+import pytest
+import rich.cells  # noqa: F401
+import scipy.special  # noqa: F401
+
+import adjudge.engine
+import adjudge.models.http_client
+import adjudge.pytest_plugin.summary  # noqa: F401
+from adjudge.store import open_store
+from fakeserver import FakeServer, chat
+
+pytest_plugins = "pytester"
+
+FINE = "fake:text=It greets as asked. Score: 5"
+POOR = "fake:text=It never greets anybody. Score: 2"
+MUTE = "fake:text=What a lovely day"
+GREETING = 'task="Greet the guest.", response="Good evening!"'
+WARNINGS = ("-W", "error", "-p", "no:cacheprovider", "-p", "no:hypothesispytest", "-p", "no:anyio")
+
+
+def outcome_of(pytester: pytest.Pytester, code: str, *flags: str) -> pytest.RunResult:
+    """Run tests as a user would, in this process, with every warning an error."""
+    pytester.makepyfile(test_greeting=code)
+    return pytester.runpytest_inprocess(*WARNINGS, *flags)
+
+
+def told(result: pytest.RunResult) -> str:
+    return result.stdout.str()
+
+
+def test_a_test_can_assert_a_score(pytester: pytest.Pytester) -> None:
+    code = f"""
+def test_polite(judge):
+    assert judge("geval/score", {GREETING}).score >= 4
+"""
+    result = outcome_of(pytester, code, "--adjudge-model", FINE)
+    result.assert_outcomes(passed=1)
+    assert (pytester.path / "adjudge.db").exists(), "the store lies in the root folder of the tests"
+
+
+def test_an_outcome_says_all_that_was_read(pytester: pytest.Pytester) -> None:
+    code = f"""
+def test_all(judge):
+    outcome = judge("geval/score", {GREETING}, criterion="Is it kind?", id="one", model={FINE!r})
+    assert (outcome.score, outcome.normalized, outcome.status) == (5, 1.0, "ok")
+    assert outcome.explanation == "It greets as asked."
+    assert outcome.reply == "It greets as asked. Score: 5"
+    assert outcome.item == "one"
+    assert outcome.criteria["score"].score == 5
+    assert repr(outcome) == "<geval/score: 5 (1–5, higher is better), ok; 'It greets as asked.'>"
+"""
+    outcome_of(pytester, code).assert_outcomes(passed=1)
+
+
+def test_a_failed_assertion_shows_the_score_the_reasons_and_where_the_reply_is(
+    pytester: pytest.Pytester,
+) -> None:
+    code = f"""
+def test_polite(judge):
+    assert judge("geval/score", {GREETING}).score >= 4
+"""
+    result = outcome_of(pytester, code, "--adjudge-model", POOR)
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "E*assert 2.0 >= 4",
+            "*- adjudge -*",
+            "geval/score by fake:*: 2 (1–5, higher is better), ok",
+            "  It never greets anybody.",
+            "  the reply: adjudge runs show pytest/test_polite/*",
+        ]
+    )
+    name = told(result).split("adjudge runs show ")[1].split()[0]
+    with open_store(pytester.path / "adjudge.db", write=False) as store:
+        assert [asked.reply.text for asked in store.asked(store.run(name))] == [
+            POOR.removeprefix("fake:text=")
+        ]
+
+
+def test_a_score_that_does_not_exist_is_no_type_error(pytester: pytest.Pytester) -> None:
+    code = f"""
+def test_compared(judge):
+    assert judge("geval/score", {GREETING}).score >= 4
+
+def test_of_a_mean(judge):
+    items = [dict({GREETING}), dict({GREETING})]
+    assert judge.many("geval/score", items).mean > 4
+
+def test_told(judge):
+    outcome = judge("geval/score", {GREETING})
+    assert outcome.score is None
+    assert outcome.status == "unparsed"
+
+def test_another_mistake():
+    assert None > 4
+"""
+    result = outcome_of(pytester, code, "--adjudge-model", MUTE)
+    result.assert_outcomes(failed=3, passed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "*NoScore: there is no score to compare: the judgment failed (unparsed).",
+            "E*fake:text=What a lovely day replied: What a lovely day",
+            "E*the reply: adjudge runs show pytest/test_compared/*",
+            "*NoScore: there is no score to compare*",
+        ]
+    )
+    assert told(result).count("E       TypeError") == 1, "that of the test that judges nothing"
+
+
+def test_an_unchanged_test_asks_nothing_the_second_time(pytester: pytest.Pytester) -> None:
+    code = f"""
+def test_polite(judge):
+    assert judge("geval/score", {GREETING}).score == 4
+
+def test_set(judge):
+    items = [{{"task": "Greet.", "response": str(number)}} for number in range(6)]
+    assert judge.many("geval/score", items).mean == 4
+"""
+    with FakeServer(lambda _: chat("Score: 4")) as server:
+        flags = ("--adjudge-model", f"{server.url}/v1#judge")
+        first = outcome_of(pytester, code, *flags)
+        assert server.n_requests == 7
+        second = outcome_of(pytester, code, *flags)
+        assert server.n_requests == 7
+        changed = outcome_of(pytester, code.replace("Good evening", "Good morning"), *flags)
+        assert server.n_requests == 8
+    for result in (first, second, changed):
+        result.assert_outcomes(passed=2)
+    assert "7 calls asked, 0 from the store" in told(first)
+    assert "0 calls asked, 7 from the store" in told(second)
+    assert "1 call asked, 6 from the store" in told(changed)
+
+
+def test_a_set_is_asked_for_at_once(pytester: pytest.Pytester) -> None:
+    code = """
+def test_set(judge):
+    items = [{"task": "Greet.", "response": str(number)} for number in range(20)]
+    outcomes = judge.many("geval/score", items)
+    assert len(outcomes) == 20
+    assert [outcome.item for outcome in outcomes] == [str(number) for number in range(1, 21)]
+"""
+    with FakeServer(lambda _: chat("Score: 4"), latency=0.05) as server:
+        outcome_of(pytester, code, "--adjudge-model", f"{server.url}/v1#judge").assert_outcomes(passed=1)
+        assert server.most_in_flight > 5
+
+
+def test_a_set_has_a_mean_with_its_interval_and_counts_what_failed(pytester: pytest.Pytester) -> None:
+    script = [{"match": f"number {k}.", "text": f"Score: {k}"} for k in (1, 2, 3, 4)]
+    script.append({"match": "number 5.", "text": "no idea"})
+    (pytester.path / "script.jsonl").write_text("\n".join(map(json.dumps, script)), encoding="utf-8")
+    code = """
+def test_set(judge):
+    items = [{"id": f"i{k}", "task": "Count.", "response": f"number {k}."} for k in range(1, 6)]
+    outcomes = judge.many("geval/score", items, reask=False)
+    estimate = outcomes.estimate
+    assert (estimate.value, estimate.n, estimate.n_failed) == (2.5, 4, 1)
+    assert estimate.low < 2.5 < estimate.high
+    assert outcomes.estimates["score"] == estimate
+    assert outcomes.mean == 2.5
+    assert [outcome.item for outcome in outcomes.failed] == ["i5"]
+    assert estimate.low > 3
+"""
+    result = outcome_of(pytester, code, "--adjudge-model", "fake:script=script.jsonl")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "geval/score by fake:script=script.jsonl *: 2.50 [[]*; 4 ok, 1 unparsed",
+            "  i5: none*unparsed",
+            "  no idea",
+            "  i1: 1 *",
+        ]
+    )
+
+
+def test_groups_widen_the_interval_of_a_set(pytester: pytest.Pytester) -> None:
+    code = """
+def test_set(judge):
+    items = [{"id": f"i{k}", "group": f"g{k % 2}", "task": "Count.", "response": f"number {k % 2}."} for k in range(8)]
+    script = judge.many("geval/score", items)
+    assert script.estimate.unit.startswith("group")
+"""
+    lines = [{"match": "number 0.", "text": "Score: 2"}, {"match": "number 1.", "text": "Score: 4"}]
+    (pytester.path / "script.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    outcome_of(pytester, code, "--adjudge-model", "fake:script=script.jsonl").assert_outcomes(passed=1)
+
+
+def test_a_pair_has_a_choice_and_scores_of_both_sides(pytester: pytest.Pytester) -> None:
+    names = ("accuracy", "completeness", "clarity", "actionability", "relevance", "overall")
+    part = {"reasoning": "r", "evidence": [], "confidence": 0.9}
+    reply = {name: {"response_a": {**part, "score": 4}, "response_b": {**part, "score": 2}} for name in names}
+    code = f"""
+import json
+REPLY = {json.dumps(reply)!r}
+
+def test_pair(judge):
+    outcome = judge("geval/compare", task="t", response_a="x", response_b="y", order="given", model="fake:text=" + REPLY)
+    assert outcome.criteria["clarity"].a.score == 4
+    assert outcome.criteria["clarity"].b.score == 2
+    outcome.score
+
+def test_choice(judge):
+    outcome = judge("prometheus/pairwise", instruction="t", response_a="x", response_b="y", rubric="tact.toml",
+                    order="given", model="fake:text=Feedback: a is better. [RESULT] A")
+    assert outcome.choice == "a"
+    assert judge.many("prometheus/pairwise", [dict(instruction="t", response_a="x", response_b="y")], rubric="tact.toml",
+                      order="given", model="fake:text=[RESULT] B").estimate.value == 0
+    outcome.score
+"""
+    rubric = Path(__file__).parents[2] / "examples" / "tact.toml"
+    (pytester.path / "tact.toml").write_text(rubric.read_text(encoding="utf-8"), encoding="utf-8")
+    result = outcome_of(pytester, code)
+    result.assert_outcomes(failed=2)
+    assert "geval/compare gives 12 scores. Say which: .criteria['accuracy'].a.score or" in told(result)
+    assert "prometheus/pairwise gives a choice and no score. Use .choice." in told(result)
+
+
+def test_recorded_replies_are_found_by_the_name_of_the_test_or_by_an_id(pytester: pytest.Pytester) -> None:
+    rows = [
+        {"item": "test_greeting.py::test_named", "text": "Score: 3"},
+        {"item": "test_greeting.py::test_named #2", "text": "Score: 2"},
+        {"item": "mine", "text": "Score: 1"},
+    ]
+    (pytester.path / "replies.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    pytester.makeini("[pytest]\nadjudge_model = replay:replies.jsonl\nadjudge_store = kept/judged.db\n")
+    (pytester.path / "kept").mkdir()
+    code = f"""
+def test_named(judge, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert judge("geval/score", {GREETING}).score == 3
+    assert judge("geval/score", {GREETING}).score == 2
+
+def test_mine(judge):
+    assert judge("geval/score", {GREETING}, id="mine").score == 1
+
+def test_nothing_recorded(judge):
+    assert judge("geval/score", {GREETING}).status == "no_reply"
+"""
+    result = outcome_of(pytester, code)
+    result.assert_outcomes(passed=3)
+    assert (pytester.path / "kept" / "judged.db").exists()
+    assert "is a fake judge" not in told(result)
+
+
+def test_the_command_line_goes_before_the_environment_and_that_before_the_file(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytester.makeini("[pytest]\nadjudge_model = fake:text=Score: 1\n")
+    code = f"""
+def test_score(judge):
+    print("given", judge("geval/score", {GREETING}).score)
+    print("called", judge("geval/score", {GREETING}, model="fake:text=Score: 4").score)
+"""
+    assert "given 1.0" in told(outcome_of(pytester, code, "-s"))
+    monkeypatch.setenv("ADJUDGE_MODEL", "fake:text=Score: 2")
+    assert "given 2.0" in told(outcome_of(pytester, code, "-s"))
+    result = outcome_of(pytester, code, "-s", "--adjudge-model", "fake:text=Score: 3")
+    assert "given 3.0" in told(result)
+    assert "called 4.0" in told(result)
+
+
+def test_mistakes_are_told_at_the_line_of_the_test(pytester: pytest.Pytester) -> None:
+    code = f"""
+def test_no_judge(judge):
+    judge("geval/score", {GREETING})
+
+def test_misspelt(judge):
+    judge("geval/score", task="t", respnse="r", model={FINE!r})
+
+def test_missing(judge):
+    judge("geval/score", task="t", model={FINE!r})
+
+def test_unknown_protocol(judge):
+    judge("geval/scor", {GREETING}, model={FINE!r})
+
+def test_truth(judge):
+    assert judge("geval/score", {GREETING}, model={FINE!r})
+
+def test_items(judge):
+    judge.many("geval/score", [{{"task": "t"}}, {{"task": "t", "response": "r"}}], model={FINE!r})
+
+def test_option(judge):
+    judge.many("geval/score", [], sample=3, model={FINE!r})
+
+def test_no_rubric(judge):
+    judge("prometheus/direct", instruction="i", response="r", rubric="none.toml", model={FINE!r})
+"""
+    result = outcome_of(pytester, code)
+    result.assert_outcomes(failed=8)
+    result.stdout.fnmatch_lines(
+        [
+            "E*ModelError: no judge is named. Give one with --adjudge-model*",
+            "E*protocol geval/score has no input 'respnse'. Did you mean 'response'?*",
+            "E*DataError: field 'response' is missing; protocol geval/score needs it.*",
+            "E*'geval/scor' is neither a built-in protocol nor a folder.*",
+            "E*a judgment is neither true nor false. Compare .score*",
+            "E*the items: 1 problem",
+            "E*line 1: field 'response' is missing*",
+            "E*judge.many has no option 'sample'. Did you mean 'samples'?",
+            "E*none.toml*",
+        ]
+    )
+    assert "adjudge/pytest_plugin/" not in told(result), "no frame of ours"
+    assert "items.jsonl" not in told(result)
+    assert "TypeError" not in told(result)
+
+
+def test_one_table_at_the_end_says_what_was_judged_and_that_a_judge_is_fake(
+    pytester: pytest.Pytester,
+) -> None:
+    code = f"""
+import pytest
+
+@pytest.fixture(scope="module")
+def early(judge):
+    return judge("geval/score", {GREETING}, price=(1000, 0))
+
+def test_early(early):
+    assert early.score == 5
+
+@pytest.mark.parametrize("word", ["a", "b"])
+def test_each(judge, word):
+    assert judge("geval/score", task="t", response=word).score == 5
+"""
+    result = outcome_of(pytester, code, "--adjudge-model", FINE)
+    result.stdout.fnmatch_lines(
+        [
+            "*= adjudge =*",
+            "test *protocol *score *status *asked *from store *cost",
+            "test_early *geval/score [[]fake] *5 *ok *1 *0 *$0.*",
+            "test_each[[]a] *geval/score [[]fake] *5 *ok *1 *0 *–",
+            "test_each[[]b] *",
+            "3 calls asked, 0 from the store · $0.*",
+            "fake:text=It greets as asked. Score: 5 is a fake judge: these scores say nothing about any system.",
+        ]
+    )
+    quiet = outcome_of(pytester, "def test_plain(): pass")
+    assert "= adjudge =" not in told(quiet)
+
+
+def test_many_rows_are_cut_unless_asked_for(pytester: pytest.Pytester) -> None:
+    code = """
+import pytest
+
+@pytest.mark.parametrize("word", range(43))
+def test_each(judge, word):
+    judge("geval/score", task="t", response="same")
+"""
+    result = outcome_of(pytester, code, "--adjudge-model", FINE)
+    assert "… and 3 more; pytest -v shows all" in told(result)
+    assert "1 call asked, 42 from the store" in told(result)
+
+
+def test_text_that_would_act_on_the_terminal_does_not(pytester: pytest.Pytester) -> None:
+    code = f"""
+def test_polite(judge):
+    assert judge("geval/score", {GREETING}, model="fake:text=\\x1b[31mred\\n::error::x Score: 2").score > 3
+"""
+    result = outcome_of(pytester, code)
+    result.assert_outcomes(failed=1)
+    shown = told(result).split("- adjudge -")[1]
+    assert "\x1b[31m" not in shown
+    assert "\n::error" not in shown
+
+
+def test_a_fixture_of_the_users_own_wins(pytester: pytest.Pytester) -> None:
+    code = """
+import pytest
+
+@pytest.fixture
+def judge():
+    return "mine"
+
+def test_mine(judge):
+    assert judge == "mine"
+"""
+    outcome_of(pytester, code).assert_outcomes(passed=1)
+
+
+def test_it_works_beside_a_running_event_loop(pytester: pytest.Pytester) -> None:
+    code = f"""
+import asyncio
+
+def test_async(judge):
+    async def work():
+        return judge("geval/score", {GREETING}).score
+    assert asyncio.run(work()) == 5
+"""
+    outcome_of(pytester, code, "--adjudge-model", FINE).assert_outcomes(passed=1)
+
+
+@pytest.mark.slow
+def test_several_processes_share_one_store_and_ask_once(pytester: pytest.Pytester) -> None:
+    code = """
+import pytest
+
+@pytest.mark.parametrize("word", range(6))
+def test_each(judge, word):
+    assert judge("geval/score", task="t", response="the same").score == 4
+    assert judge("geval/score", task="t", response=f"word {word}").score == 4
+"""
+    pytester.makepyfile(test_greeting=code)
+    with FakeServer(lambda _: chat("Score: 4"), latency=0.05) as server:
+        flags = ("-n", "2", "--adjudge-model", f"{server.url}/v1#judge")
+        result = pytester.runpytest_subprocess(*WARNINGS, *flags)
+        assert server.n_requests == 7
+    result.assert_outcomes(passed=6)
+    assert "7 calls asked, 5 from the store" in told(result)
+
+
+def test_a_project_that_does_not_judge_loads_nothing_of_ours(pytester: pytest.Pytester) -> None:
+    code = """
+import sys
+
+def test_modules():
+    ours = {name for name in sys.modules if name.startswith("adjudge")}
+    assert ours == {"adjudge", "adjudge.version", "adjudge.pytest_plugin"}
+    assert "numpy" not in sys.modules
+"""
+    pytester.makepyfile(test_plain=code)
+    pytester.runpytest_subprocess(*WARNINGS).assert_outcomes(passed=1)
+
+
+def test_names_for_annotations_are_found() -> None:
+    code = "from adjudge.pytest_plugin import Judge, NoScore, Outcome, Outcomes; print(Judge.__name__, Outcomes.__name__)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "Judge Outcomes\n"

@@ -1,0 +1,502 @@
+"""Strengths, win rates, order and length: against published vectors, other libraries, and what must hold anyway."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adjudge.stats import (
+    Games,
+    any_time_mean,
+    clustered_share,
+    elo,
+    games_of,
+    length_controlled,
+    length_fit,
+    next_games,
+    position_bias,
+    rao_kupper,
+    reason,
+    score_differences,
+    settled,
+    strengths,
+    tie_matrix,
+    wilson,
+    win_matrix,
+)
+from adjudge.stats.bradley_terry import (
+    are_connected,
+    cells_of,
+    components,
+    covariance,
+    fit,
+    has_tie_parameter,
+    islands,
+    log_likelihood,
+)
+from adjudge.stats.paired import games_from_scores
+
+
+@pytest.fixture(scope="module")
+def vectors(shared: Path) -> dict[str, Any]:
+    return json.loads((shared / "vectors.json").read_text(encoding="utf-8"))
+
+
+def counted(rows: Sequence[tuple[int, int, int, int, int]], k: int, with_ties: bool = True) -> Games:
+    """Games from (first, second, won, lost, tied)."""
+    first, second, share = [], [], []
+    for i, j, won, lost, tied in rows:
+        for n, value in ((won, 1.0), (lost, 0.0), (tied if with_ties else 0, 0.5)):
+            first += [i] * n
+            second += [j] * n
+            share += [value] * n
+    return games_of(first, second, share, k)
+
+
+def of_vector(vectors: dict[str, Any], with_ties: bool = True) -> tuple[Games, dict[str, Any]]:
+    vector = vectors["bradley_terry"]
+    rows = [
+        ("ABCD".index(x), "ABCD".index(y), *counts)
+        for x, y, *counts in vector["inputs"]["pairs_x_y_win_loss_tie"]
+    ]
+    return counted(rows, 4, with_ties), vector["expected"]
+
+
+# -- the vectors
+
+
+def test_bradley_terry_with_ties_as_half_wins(vectors: dict[str, Any]) -> None:
+    games, expected = of_vector(vectors)
+    found = strengths(games, ties="half", n_resamples=0)
+    values = [one.value for one in found.sandwich]
+    assert values == pytest.approx(expected["bt_halfties_logit_centered"], abs=1e-9)
+    on_elo = [elo((value or 0.0) - (values[0] or 0.0)) for value in values]
+    assert on_elo == pytest.approx(expected["bt_halfties_arena_elo_anchored_A_1000"], abs=1e-6)
+    rates = win_matrix(games).sum(axis=1) / (win_matrix(games) + win_matrix(games).T).sum(axis=1)
+    assert rates == pytest.approx(list(expected["evalica_average_win_rate"].values()), abs=1e-9)
+
+
+def test_bradley_terry_without_ties(vectors: dict[str, Any]) -> None:
+    games, expected = of_vector(vectors, with_ties=False)
+    values = [one.value for one in strengths(games, n_resamples=0).sandwich]
+    assert values == pytest.approx(expected["bt_noties_logit_centered"], abs=1e-9)
+    assert values == pytest.approx(expected["choix_ilsr_noties"], abs=1e-6)
+    by_model, sandwich = covariance(games)
+    for matrix, name in ((by_model, "modelbased"), (sandwich, "HC0")):
+        errors = [math.sqrt(matrix[0, 0] + matrix[i, i] - 2 * matrix[0, i]) for i in (1, 2, 3)]
+        assert errors == pytest.approx(expected[f"bt_noties_se_{name}_B_C_D_vs_A"], abs=1e-9)
+
+
+def test_davidsons_ties(vectors: dict[str, Any]) -> None:
+    games, expected = of_vector(vectors)
+    found = strengths(games, n_resamples=0)
+    mle = expected["davidson_mle"]
+    assert [one.value for one in found.sandwich] == pytest.approx(mle["log_strength_centered"], abs=1e-5)
+    assert found.nu == pytest.approx(mle["nu"], abs=1e-5)
+    assert found.model.startswith("Davidson")
+    strength = np.array([one.value for one in found.sandwich], dtype=float)
+    loss = -log_likelihood(win_matrix(games), tie_matrix(games), strength, found.nu or 0.0)
+    assert loss == pytest.approx(mle["nll"], abs=1e-6)
+
+
+def test_rao_and_kuppers_ties(vectors: dict[str, Any]) -> None:
+    games, expected = of_vector(vectors)
+    found = rao_kupper(win_matrix(games), tie_matrix(games))
+    mle = expected["rao_kupper_mle"]
+    assert found is not None
+    assert found.strength == pytest.approx(mle["log_strength_centered"], abs=1e-5)
+    assert found.theta == pytest.approx(mle["theta"], abs=1e-5)
+    assert found.loss == pytest.approx(mle["nll"], abs=1e-6)
+
+
+def test_a_system_that_never_lost_has_no_strength_and_the_reason_says_so(vectors: dict[str, Any]) -> None:
+    given = vectors["bradley_terry_separable"]["inputs"]
+    games = counted([(0, 1, given["A_beats_B"], given["B_beats_A"], 0)], 2)
+    found = strengths(games)
+    assert [one.value for one in (*found.sandwich, *found.bootstrap, *found.elo)] == [None] * 6
+    assert "never lost (5 games)" in reason(found.sandwich[0])
+    assert "never won (5 games)" in reason(found.sandwich[1])
+    assert (found.never_lost, found.never_won) == ((0,), (1,))
+    assert found.rating[0] > 0 > found.rating[1]
+    assert found.p_values[0, 1] == pytest.approx(2 * 0.5**5), "the games themselves can be tested"
+
+
+def test_length_control(vectors: dict[str, Any]) -> None:
+    vector = vectors["length_controlled_winrate"]
+    x, win = vector["inputs"]["length_diff_std"], vector["inputs"]["win"]
+    games = games_of([0] * len(win), [1] * len(win), win, 2)
+    fitted = length_fit(games, x)
+    assert fitted is not None
+    strength, gamma, errors = fitted
+    expected = vector["expected"]
+    assert strength[0] - strength[1] == pytest.approx(expected["intercept"], abs=1e-6)
+    assert gamma == pytest.approx(expected["length_coef"], abs=1e-6)
+    assert errors == pytest.approx(expected["se"], abs=1e-6)
+    found = length_controlled(games, x, is_scaled=True)
+    assert found.win_rates[0].value == pytest.approx(expected["lc_winrate_at_zero_diff"], abs=1e-6)
+    assert found.win_rates[1].value == pytest.approx(1 - expected["lc_winrate_at_zero_diff"], abs=1e-6)
+    assert float(np.mean(win)) == pytest.approx(expected["raw_winrate"])
+    # Another unit of length changes nothing but the coefficient.
+    other = length_controlled(games, [100 * value for value in x])
+    assert other.win_rates[0].value == pytest.approx(found.win_rates[0].value)
+
+
+def test_position_bias(vectors: dict[str, Any]) -> None:
+    given, expected = vectors["position_bias"]["inputs"], vectors["position_bias"]["expected"]
+    place: dict[str, Any] = {"A": "first", "B": "second", "tie": "tie"}
+    shown = [place[one] for one in given["verdict_order_AB"]]
+    swapped = [place[one] for one in given["verdict_order_BA_by_position"]]
+    found = position_bias(shown, swapped)
+    n = found.n_pairs
+    assert found.agreement.value == pytest.approx(expected["consistency"])
+    assert found.first_both / n == pytest.approx(expected["first_biased"])
+    assert found.second_both / n == pytest.approx(expected["second_biased"])
+    assert found.other_conflicts / n == pytest.approx(expected["other_inconsistent"])
+    assert found.p == pytest.approx(expected["primacy_preference_p_binom"])
+    winners = [settled(one, other) for one, other in zip(shown, swapped, strict=True)]
+    assert winners == [name.lower() for name in expected["conservative_winner"]]
+
+
+def test_the_interval_for_every_look(vectors: dict[str, Any]) -> None:
+    vector = vectors["confidence_sequence"]
+    for n in (50, 200):
+        found = any_time_mean(vector["inputs"]["x"][:n])
+        assert (found.low, found.high) == pytest.approx(
+            vector["expected"][f"betting_t{n}"], abs=vector["tol"]
+        )
+
+
+# -- other libraries
+
+
+def test_a_general_linear_model_gives_the_same_strengths_and_clustered_errors() -> None:
+    rng = np.random.default_rng(5)
+    k, n = 5, 400
+    strength = rng.normal(0, 1, k)
+    first = rng.integers(0, k, n)
+    second = (first + rng.integers(1, k, n)) % k
+    won = (rng.random(n) < 1 / (1 + np.exp(-(strength[first] - strength[second])))).astype(float)
+    prompt = rng.integers(0, 60, n)
+    design = np.zeros((n, k))
+    design[np.arange(n), first] += 1
+    design[np.arange(n), second] -= 1
+    sm = pytest.importorskip("statsmodels.api", reason="an oracle: pip install adjudge[oracles]")
+    model = sm.GLM(won, design[:, 1:], family=sm.families.Binomial())
+    plain = model.fit()
+    clustered = model.fit(cov_type="cluster", cov_kwds={"groups": prompt, "use_correction": False})
+    games = games_of(first.tolist(), second.tolist(), won.tolist(), k, prompt.tolist())
+    values = np.array([one.value for one in strengths(games, n_resamples=0).sandwich], dtype=float)
+    assert values[1:] - values[0] == pytest.approx(plain.params, abs=1e-6)
+    by_model, sandwich = covariance(games)
+    for own, theirs in ((by_model, plain.bse), (sandwich, clustered.bse)):
+        apart = [math.sqrt(own[0, 0] + own[i, i] - 2 * own[0, i]) for i in range(1, k)]
+        assert apart == pytest.approx(theirs, rel=1e-5)
+
+
+def test_the_first_share_and_its_test_for_one_order_alone() -> None:
+    found = position_bias(["first"] * 9 + ["second"], [None] * 10)
+    assert found.agreement.value is None
+    assert "both orders" in reason(found.agreement)
+    assert found.first_share.value == 0.9
+    assert found.n_one_order == 10
+    assert found.p == pytest.approx(2 * 11 / 2**10)
+
+
+# -- what fell apart
+
+
+def test_systems_that_never_met_are_named_as_sets() -> None:
+    games = counted([(0, 1, 3, 2, 0), (2, 3, 4, 1, 0)], 4)
+    found = strengths(games)
+    assert found.islands == ((0, 1), (2, 3))
+    assert all(one.value is not None for one in found.sandwich)
+    assert all("0 is the mean of 2 systems alone" in one.method for one in found.sandwich)
+    assert found.p_values[0, 2] is None
+    assert (0, 1) in found.standard_errors
+    assert (0, 2) not in found.standard_errors
+
+
+def test_a_system_above_all_others_leaves_the_rest_their_strengths() -> None:
+    games = counted([(0, 1, 5, 0, 0), (0, 2, 5, 0, 0), (1, 2, 3, 2, 0)], 3)
+    found = strengths(games)
+    assert found.components == ((0,), (1, 2))
+    assert found.sandwich[0].value is None
+    assert (found.sandwich[1].value or 0) == pytest.approx(math.log(3 / 2) / 2)
+    assert found.rating[0] > found.rating[1] > found.rating[2]
+
+
+def test_a_chain_without_a_way_back_says_so() -> None:
+    games = counted([(0, 1, 2, 0, 0), (1, 2, 2, 0, 0)], 3)
+    found = strengths(games)
+    assert found.components == ((0,), (1,), (2,))
+    assert "no chain of wins leads back" in reason(found.sandwich[1])
+
+
+def test_davidsons_model_gives_way_where_it_has_no_estimate() -> None:
+    games = counted([(0, 1, 3, 0, 2)], 2)
+    assert not has_tie_parameter(win_matrix(games), tie_matrix(games))
+    found = strengths(games, n_resamples=50)
+    assert found.nu is None
+    assert found.sandwich[0].value == pytest.approx(math.log(4 / 1) / 2), "ties are half wins then"
+
+
+def test_nothing_but_ties_is_equal_strength_without_an_interval() -> None:
+    found = strengths(counted([(0, 1, 0, 0, 6)], 2))
+    assert [one.value for one in found.sandwich] == pytest.approx([0.0, 0.0])
+    assert found.sandwich[0].low is None
+    assert "no variance" in reason(found.sandwich[0])
+
+
+def test_no_game_at_all() -> None:
+    found = strengths(games_of([], [], [], 3))
+    assert [one.value for one in found.sandwich] == [None] * 3
+    assert "no games" in reason(found.sandwich[0])
+
+
+@pytest.mark.parametrize(
+    ("rows", "has_one"),
+    [
+        ([(0, 1, 3, 1, 2)], True),
+        ([(0, 1, 0, 0, 4)], False),
+        ([(0, 1, 1, 0, 0), (1, 2, 1, 0, 0), (2, 0, 1, 0, 1)], True),
+        ([(0, 1, 1, 0, 0), (1, 2, 1, 0, 0), (0, 2, 0, 0, 1)], True),
+        ([(0, 1, 1, 0, 1), (1, 2, 0, 0, 1)], False),
+    ],
+)
+def test_davidsons_model_has_an_estimate_if_and_only_if_newton_finds_one(
+    rows: list[tuple[int, int, int, int, int]], has_one: bool
+) -> None:
+    games = counted(rows, 1 + max(max(row[:2]) for row in rows))
+    won, ties = win_matrix(games), tie_matrix(games)
+    assert has_tie_parameter(won, ties) == has_one
+    if len(components(won)) == 1:
+        assert bool(fit(won[None], np.array([ties.sum() / 2])).is_found[0]) == has_one
+
+
+# -- what must hold
+
+
+@st.composite
+def some_games(draw: st.DrawFn) -> Games:
+    k = draw(st.integers(2, 5))
+    n = draw(st.integers(0, 25))
+    first = draw(st.lists(st.integers(0, k - 1), min_size=n, max_size=n))
+    second = draw(st.lists(st.integers(0, k - 1), min_size=n, max_size=n))
+    share = draw(st.lists(st.sampled_from([0.0, 0.5, 1.0]), min_size=n, max_size=n))
+    prompt = draw(st.lists(st.integers(0, 6), min_size=n, max_size=n))
+    return games_of(first, second, share, k, prompt)
+
+
+@settings(deadline=None, max_examples=60)
+@given(some_games())
+def test_any_games_give_numbers_or_reasons(games: Games) -> None:
+    found = strengths(games, n_resamples=20)
+    for one in (*found.sandwich, *found.bootstrap, *found.elo):
+        if one.value is None:
+            assert reason(one)
+        else:
+            assert math.isfinite(one.value)
+            for end in (one.low, one.high):
+                assert end is None or math.isfinite(end)
+    assert all(math.isfinite(rating) for rating in found.rating)
+    assert sorted(i for part in found.components for i in part) == list(range(games.n_systems))
+    assert all(p is None or 0 <= p <= 1 for p in found.p_values.values())
+    won = win_matrix(games)
+    assert bool(are_connected(won[None])[0]) == (len(components(won)) == 1)
+    assert len(islands(won)) <= len(components(won))
+    for part in found.components:
+        values = [found.sandwich[i].value for i in part]
+        if len(part) > 1:
+            assert sum(value or 0.0 for value in values) == pytest.approx(0, abs=1e-6)
+
+
+@settings(deadline=None, max_examples=40)
+@given(some_games())
+def test_who_is_named_first_changes_nothing(games: Games) -> None:
+    turned = games_of(
+        games.second.tolist(),
+        games.first.tolist(),
+        (1 - games.share).tolist(),
+        games.n_systems,
+        games.cluster.tolist(),
+    )
+    one, other = strengths(games, n_resamples=0), strengths(turned, n_resamples=0)
+    assert [a.value for a in one.sandwich] == pytest.approx([a.value for a in other.sandwich], abs=1e-6)
+    assert one.rating == pytest.approx(other.rating, abs=1e-6)
+
+
+@settings(deadline=None, max_examples=40)
+@given(some_games())
+def test_clusters_of_one_kind_are_counted_not_lost(games: Games) -> None:
+    cells = cells_of(games)
+    k = games.n_systems
+    assert cells.sizes.sum() == games.n_clusters
+    whole = cells.content @ cells.sizes
+    assert whole[: k * k].reshape(k, k) == pytest.approx(win_matrix(games))
+    assert whole[k * k] == games.is_tie.sum()
+
+
+def test_the_same_game_twice_in_one_prompt_is_no_more_evidence() -> None:
+    rng = np.random.default_rng(2)
+    share = rng.choice([1.0, 0.0, 0.5], 60, p=[0.5, 0.3, 0.2]).tolist()
+    once = strengths(games_of([0] * 60, [1] * 60, share, 2, list(range(60))))
+    twice = strengths(games_of([0] * 120, [1] * 120, share * 2, 2, [*range(60), *range(60)]))
+    assert (twice.sandwich[0].low, twice.sandwich[0].high) == pytest.approx(
+        (once.sandwich[0].low, once.sandwich[0].high)
+    )
+    as_if_apart = strengths(games_of([0] * 120, [1] * 120, share * 2, 2))
+    assert (as_if_apart.sandwich[0].low or 0) > (twice.sandwich[0].low or 0) + 0.01
+    rates = [clustered_share(share * n, [*range(60)] * n) for n in (1, 2)]
+    assert (rates[0].low, rates[0].high) == pytest.approx((rates[1].low, rates[1].high), abs=0.02)
+
+
+def test_resamples_without_a_bound_are_counted_and_too_many_leave_no_interval() -> None:
+    # The second system won once in n games: a resample lacks that game with probability (1 - 1/n)^n, about 36 %.
+    few = strengths(games_of([0] * 30, [1] * 30, [0.0] + [1.0] * 29, 2), n_resamples=1000)
+    for one in few.bootstrap:
+        assert one.n_undefined == pytest.approx(1000 * (1 - 1 / 30) ** 30, abs=60)
+        assert (one.low, one.high) == (None, None)
+        assert reason(one) == f"{one.n_undefined} of 1000 resamples have no bound"
+    # Five of thirty: about four resamples in a thousand, less than lie beyond an end.
+    some = strengths(games_of([0] * 30, [1] * 30, [0.0] * 5 + [1.0] * 25, 2), n_resamples=1000)
+    for one in some.bootstrap:
+        assert 0 < one.n_undefined < 25
+        assert one.low is not None
+        assert one.high is not None
+
+
+def test_the_bootstrap_and_the_sandwich_agree_on_many_prompts() -> None:
+    rng = np.random.default_rng(1)
+    n = 3000
+    first, second = rng.integers(0, 2, n), rng.integers(2, 4, n)
+    share = (rng.random(n) < 0.6).astype(float)
+    found = strengths(games_of(first.tolist(), second.tolist(), share.tolist(), 4), n_resamples=800)
+    for one, other in zip(found.sandwich, found.bootstrap, strict=True):
+        assert (other.high or 0) - (other.low or 0) == pytest.approx(
+            (one.high or 0) - (one.low or 0), rel=0.12
+        )
+    again = strengths(games_of(first.tolist(), second.tolist(), share.tolist(), 4), n_resamples=800)
+    assert again == found, "the same seed gives the same digits"
+
+
+def test_a_win_rate_of_independent_games_is_wilsons() -> None:
+    assert clustered_share([1.0] * 7 + [0.0] * 3, list(range(10))).low == wilson(7, 10).low
+    assert clustered_share([1.0] * 5, [0] * 5).low == wilson(1, 1).low, "one prompt is one observation"
+
+
+def test_length_that_explains_the_lead_takes_it_away() -> None:
+    rng = np.random.default_rng(3)
+    n = 2000
+    longer = rng.normal(60, 80, n)
+    won = (rng.random(n) < 1 / (1 + np.exp(-longer / 80))).astype(float)
+    games = games_of([0] * n, [1] * n, won.tolist(), 2)
+    found = length_controlled(games, longer.tolist())
+    assert float(won.mean()) > 0.62
+    low, high = found.win_rates[0].low or 0, found.win_rates[0].high or 1
+    assert low < 0.5 < high
+    assert (found.coefficient.low or 0) > 0
+    assert found.differences[0] == pytest.approx(float(longer.mean()))
+
+
+@pytest.mark.parametrize(
+    ("lengths", "why"),
+    [
+        ([None] * 6, "no lengths"),
+        ([0.0] * 6, "equally long"),
+        ([5.0, -5.0, 5.0, -5.0, 5.0, -5.0], "length decides"),
+    ],
+)
+def test_length_that_cannot_be_controlled_for_says_why(lengths: list[float | None], why: str) -> None:
+    games = games_of([0] * 6, [1] * 6, [1.0, 0.0, 1.0, 0.0, 1.0, 0.0], 2)
+    found = length_controlled(games, lengths)
+    assert found.coefficient.value is None
+    assert why in reason(found.coefficient)
+    assert [one.value for one in found.win_rates] == [None, None]
+
+
+def test_length_that_goes_with_the_system_cannot_be_told_from_it() -> None:
+    rng = np.random.default_rng(4)
+    won = (rng.random(200) < 0.7).astype(float).tolist()
+    games = games_of([0] * 200, [1] * 200, won, 2)
+    regular = length_controlled(games, (100 + rng.normal(0, 10, 200)).tolist())
+    assert regular.win_rates[0].value is None
+    assert "cannot be told apart" in reason(regular.win_rates[0])
+    stretched = length_controlled(games, (100 + rng.normal(0, 50, 200)).tolist())
+    assert "of the lengths goes with the systems" in stretched.win_rates[0].method
+    free = length_controlled(games, rng.normal(0, 50, 200).tolist())
+    assert "goes with" not in free.win_rates[0].method
+
+
+def test_scores_are_compared_input_by_input() -> None:
+    base = [float(value) for value in range(40)]
+    better = [value + 0.5 + 0.01 * (value % 3) for value in base]
+    found = score_differences([better, base, [None] * 40])
+    by_pair = {(one.first, one.second): one for one in found}
+    close = by_pair[0, 1]
+    assert close.difference.value == pytest.approx(0.51, abs=0.01)
+    assert (close.p or 1) < 1e-6, "the spread of the inputs does not count"
+    assert by_pair[0, 2].p is None
+    few = score_differences([[3.0, 4.0, 5.0, 4.0], [2.0, 3.0, 4.0, 3.0]])[0]
+    assert few.p == pytest.approx(2 / 2**4), "all sign flips are tried"
+
+
+def test_inputs_become_games_of_the_systems_that_share_them() -> None:
+    games = games_from_scores([[3.0, 4.0, None], [3.0, 2.0, 5.0], [1.0, None, 5.0]])
+    assert win_matrix(games).tolist() == [[0, 1.5, 1], [0.5, 0, 1.5], [0, 0.5, 0]]
+    assert games.n_clusters == 3
+    low_is_good = games_from_scores([[1.0, 1.0], [2.0, 1.0]], is_higher_better=False)
+    assert win_matrix(low_is_good).tolist() == [[0, 1.5], [0.5, 0]]
+
+
+# -- what to ask next
+
+
+def test_what_never_met_is_asked_first() -> None:
+    games = counted([(0, 1, 30, 20, 0), (2, 3, 30, 20, 0)], 4)
+    rating = strengths(games, n_resamples=0).rating
+    (pair,) = next_games(games, rating, 1)
+    assert {pair[0] < 2, pair[1] < 2} == {True, False}, "a pair across the two sets"
+
+
+def test_what_is_settled_is_not_asked_again() -> None:
+    games = counted([(0, 1, 25, 25, 0), (0, 2, 48, 2, 0), (1, 2, 48, 2, 0)], 3)
+    chosen = next_games(games, strengths(games, n_resamples=0).rating, 10)
+    assert chosen.count((0, 1)) >= 9
+
+
+def test_no_more_is_asked_than_there_is() -> None:
+    games = counted([(0, 1, 5, 5, 0), (1, 2, 5, 5, 0)], 3)
+    limits = [[0, 1, 0], [1, 0, 2], [0, 2, 0]]
+    chosen = next_games(games, strengths(games, n_resamples=0).rating, 50, limits=limits)
+    assert sorted(chosen) == [(0, 1), (1, 2), (1, 2)]
+
+
+def test_whoever_looks_again_and_again_is_not_misled() -> None:
+    rng = np.random.default_rng(8)
+    misled = at_fixed_size = 0
+    for _ in range(100):
+        x = rng.integers(0, 2, 300).astype(float)
+        looks = range(20, 301, 20)
+        sequences = [any_time_mean(x[:n].tolist()) for n in looks]
+        misled += any(not (one.low or 0) <= 0.5 <= (one.high or 1) for one in sequences)
+        usual = [wilson(float(x[:n].sum()), n) for n in looks]
+        at_fixed_size += any(not (one.low or 0) <= 0.5 <= (one.high or 1) for one in usual)
+    assert misled <= 5
+    assert at_fixed_size >= 12, "the usual interval is, looked at 15 times"
+
+
+@pytest.mark.parametrize(
+    ("values", "why"), [([], "no value"), ([None], "no value"), ([0.5, 1.5], "between 0 and 1")]
+)
+def test_an_interval_for_every_look_that_cannot_be_given(values: list[float | None], why: str) -> None:
+    found = any_time_mean(values)
+    assert found.value is None
+    assert why in reason(found)

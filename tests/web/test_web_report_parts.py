@@ -1,0 +1,318 @@
+"""What a page chooses to show of a run: the telling items, the replies behind them, and the parts beside the means."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from adjudge.analysis.label_join import join
+from adjudge.analysis.report import summarise
+from adjudge.analysis.result_types import Summary
+from adjudge.analysis.run_facts import RunFacts
+from adjudge.records import Label, Result, Scale
+from adjudge.store import open_store
+from adjudge.store.browsing import Spent, places_of
+from adjudge.web.html_text import judge_name
+from adjudge.web.item_page import MOST_CALLS, chosen
+from adjudge.web.notable_items import MOST_ITEMS, telling_items
+from adjudge.web.people_parts import ranking_part
+from adjudge.web.run_parts import RunParts, run_parts
+from adjudge.web.score_parts import spread_of
+from adjudge.web.templating import environment
+from pageparsing import Page
+from running import DIRECT, adjudge, answers, write_rows
+
+FIVE = Scale(1, 5, 5, step=1)
+SCALES = {("p@1", "tact"): FIVE}
+
+
+def result(item: str, value: float | None = None, **more: object) -> Result:
+    fields: dict[str, object] = {
+        "system": "s",
+        "status": "ok" if value is not None else "unparsed",
+        "how": "strict",
+    }
+    fields |= {"n_samples": 1, "n_failed": int(value is None), **more}
+    return Result(
+        item=item,
+        protocol="p@1",
+        criterion="tact",
+        model=str(fields.pop("model", "m")),
+        value=value,
+        **fields,
+    )  # type: ignore[arg-type]
+
+
+def reasons(found: list[Result], **more: object) -> dict[str, tuple[str, ...]]:
+    return {one.item: one.reasons for one in telling_items(found, SCALES, **more)}  # type: ignore[arg-type]
+
+
+def summary_of(found: list[Result], scales: dict[tuple[str, str], Scale | None] | None = None) -> Summary:
+    return summarise(found, facts=RunFacts(run="r", scales=scales if scales is not None else dict(SCALES)))
+
+
+def shown(parts: RunParts) -> Page:
+    page = Page(environment().get_template("parts/run.html").render(parts=parts))
+    assert page.unbalanced == []
+    return page
+
+
+# -- telling items
+
+
+def test_the_lowest_scores_tell_and_the_highest_possible_never_does() -> None:
+    found = reasons([result(f"i{k}", float(k)) for k in range(1, 6)])
+    assert list(found) == ["i1", "i2", "i3"]
+    assert "i5" not in reasons([result("i5", 5.0)])
+
+
+def test_where_less_is_better_the_highest_score_is_the_worst() -> None:
+    scales = {("p@1", "tact"): Scale(1, 5, 1, step=1)}
+    found = telling_items([result(f"i{k}", float(k)) for k in range(1, 6)], scales)
+    assert found[0].item == "i5"
+
+
+def test_a_likelihood_has_a_worst_item_too_and_an_unknown_direction_has_none() -> None:
+    rows = [result(f"i{k}", -float(k)) for k in range(5)]
+    assert telling_items(rows, {("p@1", "tact"): Scale(None, None, "high")})[0].item == "i4"
+    assert telling_items(rows, {("p@1", "tact"): Scale(None, None, "unknown")}) == []
+
+
+def test_a_refusal_tells_more_than_a_missing_reply() -> None:
+    rows = [result(f"i{k}", None, status="no_reply") for k in range(9)]
+    rows.append(result("refused", None, status="refused"))
+    assert next(iter(reasons(rows))) == "refused"
+
+
+def test_samples_orders_and_judges_that_disagree_are_told_with_their_reason() -> None:
+    rows = [
+        result("samples", 3.0, spread=1.4, n_samples=5),
+        result("order", 4.0, flags=("order_conflict",)),
+        result("judges", 1.0, model="a"),
+        result("judges", 5.0, model="b"),
+        result("unsure", 4.0, confidence=0.2),
+    ]
+    found = reasons(rows)
+    assert "samples differ on tact (standard deviation 1.40)" in found["samples"]
+    assert "the order shown decided tact" in found["order"]
+    assert "judges differ on tact: 1 and 5" in found["judges"]
+    assert "the judge was least sure of tact (0.20)" in found["unsure"]
+
+
+def test_the_farthest_from_people_come_first() -> None:
+    rows = [result(f"i{k}", 5.0) for k in range(6)]
+    labels = [Label(f"i{k}", "tact", "ann", float(k % 5 + 1)) for k in range(6)]
+    found = reasons(rows, points=join(rows, labels, SCALES))
+    assert found["i0"] == ("tact: the judge says 5, people 1",)
+    assert next(iter(found)) == "i0"
+
+
+def test_no_kind_crowds_out_the_others_and_all_are_few() -> None:
+    rows = [result(f"low{k}", 1.0) for k in range(500)] + [result("failed", None)]
+    found = reasons(rows)
+    assert "failed" in found
+    assert len(found) <= MOST_ITEMS
+
+
+def test_the_same_run_tells_the_same_items_every_time() -> None:
+    rows = [result(f"i{k}", float(k % 3 + 1), spread=k % 7 / 10) for k in range(300)]
+    assert telling_items(rows, SCALES) == telling_items(rows, SCALES)
+
+
+# -- replies
+
+
+def store_of(folder: Path, *flags: str | Path) -> Path:
+    store = folder / "adjudge.db"
+    run = adjudge("run", answers(folder / "items.jsonl", 3), *DIRECT, *flags, "--store", store, "-q")
+    assert run.code == 0, run.err
+    return store
+
+
+def test_what_a_second_question_brought_is_marked_in_the_second_reply(tmp_path: Path) -> None:
+    script = write_rows(
+        tmp_path / "script.jsonl",
+        [
+            {"match": "Say a number.", "text": "I find it tactful, 4 of my friends too."},
+            {"text": "[RESULT] 2"},
+            {"text": "[RESULT] 2"},
+            {"text": "[RESULT] 2"},
+        ],
+    )
+    store = store_of(tmp_path, "-m", f"fake:script={script}")
+    adjudge("report", "last", "--html", tmp_path / "report.html", "--store", store)
+    page = Page((tmp_path / "report.html").read_text(encoding="utf-8"))
+    assert "asked once more" in page.text
+    assert set(page.marks()) == {"2"}
+    assert "[RESULT] <mark" in page.source
+
+
+def test_of_many_samples_the_lowest_and_the_highest_are_shown(tmp_path: Path) -> None:
+    replies = write_rows(
+        tmp_path / "replies.jsonl",
+        (
+            {"item": f"i{k}", "sample": n, "text": f"[RESULT] {(n * 2) % 5 + 1}"}
+            for k in range(1, 4)
+            for n in range(10)
+        ),
+    )
+    store = store_of(tmp_path, "-m", f"replay:{replies}", "--samples", "10")
+    with open_store(store, write=False) as opened:
+        places = places_of(opened, opened.run("last"), 0)
+    kept = chosen(places, {"tact"})
+    values = [place.judgment.scores[0].value for place in kept if place.judgment is not None]
+    assert len(places) == 10
+    assert sorted(value or 0 for value in values) == [1, 1, 5, 5]
+    assert [place.slot for place in kept] == sorted(place.slot for place in kept)
+
+
+def test_the_same_fault_is_shown_once(tmp_path: Path) -> None:
+    replies = write_rows(tmp_path / "replies.jsonl", [{"item": "i1", "sample": 0, "text": "[RESULT] 3"}])
+    store = store_of(tmp_path, "-m", f"replay:{replies}", "--samples", "8")
+    with open_store(store, write=False) as opened:
+        places = places_of(opened, opened.run("last"), 0)
+    kept = chosen(places, {"tact"})
+    assert sum(place.error is not None for place in places) == 7
+    assert sum(place.error is not None for place in kept) == 1
+    assert len(kept) == 2 <= MOST_CALLS
+
+
+# -- parts
+
+
+def test_scores_between_levels_are_counted_in_bins_and_none_is_lost() -> None:
+    values = [random.Random(k).uniform(1, 5) for k in range(200)]
+    summary = summary_of([result(f"i{k}", value) for k, value in enumerate(values)])
+    cell = summary.systems["s"]["tact"]
+    found = spread_of("tact", FIVE, {"s": cell}, {("tact", "s"): values})
+    assert found is not None
+    assert sum(found.counts["s"]) == 200
+
+
+def test_levels_that_nobody_gave_have_a_place_among_the_bars() -> None:
+    summary = summary_of([result("i1", 5.0), result("i2", 5.0)])
+    found = spread_of("tact", FIVE, {"s": summary.systems["s"]["tact"]}, {})
+    assert found is not None
+    assert found.names == ("1", "2", "3", "4", "5")
+    assert found.counts["s"] == (0, 0, 0, 0, 2)
+
+
+def test_several_judges_are_held_against_each_other_and_shown_one_by_one() -> None:
+    rows = [
+        result(f"i{k}", float((k + shift) % 5 + 1), model=f"openai:{name}")
+        for k in range(40)
+        for name, shift in (("one", 0), ("two", 0), ("three", k % 2))
+    ]
+    page = shown(run_parts(summary_of(rows)))
+    assert "panel" in page.ids()
+    assert "Each judge by itself" in page.text
+    assert "openai:three" in page.text
+    assert len(page.having("dot")) == 1 + 3 + 3, "the mean, each judge's mean, and each judge with the others"
+
+
+def pairs_of(n: int) -> list[Result]:
+    names = ("alpha", "beta", "gamma")
+    rows = []
+    for k in range(n):
+        a, b = names[k % 3], names[(k + 1) % 3]
+        choice = "tie" if k % 7 == 0 else "a" if (a, b) in (("alpha", "beta"), ("beta", "gamma")) else "b"
+        rows.append(
+            Result(
+                f"i{k}",
+                "p@1",
+                "better",
+                "m",
+                "ok",
+                choice=choice,
+                how="strict",
+                system_a=a,
+                system_b=b,
+                n_samples=1,
+            )  # type: ignore[arg-type]
+        )
+    return rows
+
+
+def test_a_ranking_has_every_system_with_its_interval_and_the_matrix_of_all() -> None:
+    from adjudge.analysis.rank import rank
+
+    rows = pairs_of(60)
+    ranking = rank(rows)
+    summary = summary_of(rows, {("p@1", "better"): None})
+    page = shown(run_parts(summary, ranking=ranking))
+    assert "ranking" in page.ids()
+    assert "alpha leads" in page.text or "alpha is best" in page.text
+    part = ranking_part(ranking)
+    assert part is not None
+    (one,) = part.criteria
+    assert one.matrix is not None
+    for i in range(3):
+        assert one.matrix.rows[i][i] is None, "no system meets itself"
+        for j in range(3):
+            here, there = one.matrix.rows[i][j], one.matrix.rows[j][i]
+            if here is not None and there is not None:
+                assert (here.met.share.value or 0) + (there.met.share.value or 0) == pytest.approx(1)
+
+
+def test_scores_alone_make_no_ranking_of_choices() -> None:
+    from adjudge.analysis.rank import rank
+
+    rows = [result(f"i{k}", float(k % 5 + 1), system=f"s{k % 2}", group=f"g{k // 2}") for k in range(40)]
+    assert ranking_part(rank(rows, scales={"tact": FIVE})) is None
+
+
+def test_stated_confidence_is_drawn_against_being_right() -> None:
+    from adjudge.analysis.trust import judge_card
+
+    rows = [result(f"i{k}", float(k % 5 + 1), confidence=0.95 if k % 4 else 0.55) for k in range(80)]
+    labels = [Label(f"i{k}", "tact", "ann", float((k + (k % 4 == 0)) % 5 + 1)) for k in range(80)]
+    parts = run_parts(
+        summary_of(rows), judge_card(rows, labels, scales=SCALES), points=join(rows, labels, SCALES)
+    )
+    page = shown(parts)
+    assert "Is stated confidence honest?" in page.text
+    assert page.having("curve")
+
+
+def test_time_and_cost_are_drawn_where_they_are_known_and_left_out_where_not() -> None:
+    rows = [result("i1", 4.0)]
+    spent = [Spent(k / 10, 50 + k, k / 1e5) for k in range(1, 30)]
+    page = shown(run_parts(summary_of(rows), timing=spent))
+    assert "Seconds for a reply: median 1.5 s" in page.text
+    assert "Dollars for a reply" in page.text
+    assert "timing" not in shown(run_parts(summary_of(rows))).ids()
+
+
+@pytest.mark.parametrize(
+    ("status", "wanted"),
+    [
+        ("running", ("warn", "1 of 1,200 items are judged so far; the run goes on.")),
+        ("interrupted", ("bad", "Only 1 of 1200 items are judged: the run was stopped. Give its command again to go on.")),
+    ],
+)  # fmt: skip
+def test_only_a_run_that_has_ended_is_said_to_be_stopped(status: str, wanted: tuple[str, str]) -> None:
+    facts = RunFacts(run="r", status=status, n_planned=1200, scales=dict(SCALES))
+    told = run_parts(summarise([result("i1", 3.0)], facts=facts)).cautions
+    assert (told[0].css, told[0].text) == wanted
+
+
+def test_a_summary_of_nothing_has_parts_that_render() -> None:
+    page = shown(run_parts(summary_of([])))
+    assert page.having("dot") == []
+
+
+@pytest.mark.parametrize(
+    ("spec", "name"),
+    [
+        ("replay:/home/x/replies.jsonl", "replay:replies.jsonl"),
+        ("replay:C:\\x\\replies.jsonl", "replay:replies.jsonl"),
+        ("local:/models/small.gguf", "local:small.gguf"),
+        ("openai:gpt-4o", "openai:gpt-4o"),
+        ("http://127.0.0.1:80/v1#a/b", "http://127.0.0.1:80/v1#a/b"),
+        ("local", "local"),
+    ],
+)
+def test_a_judge_in_a_file_is_named_without_its_folders(spec: str, name: str) -> None:
+    assert judge_name(spec) == name

@@ -1,0 +1,132 @@
+"""What the tables of the viewer say beside the items themselves: failures of two kinds, people's labels, places of a pair."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable
+from html import unescape
+from pathlib import Path
+
+import pytest
+
+from adjudge.records import Label
+from adjudge.store import open_store
+from adjudge.web.run_pages import UnreadReplies
+from running import DIRECT, EXAMPLES, adjudge, answers, read_rows, write_rows
+from webclient import Browser
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Ten items: a run with a failed call and two unreadable replies, one of pairs by choice; labels by two people."""
+    folder = tmp_path_factory.mktemp("lists")
+    items = answers(folder / "items.jsonl", 10)
+    texts = {f"i{k}": f"Fine. [RESULT] {k % 5 + 1}" for k in range(2, 9)} | {"i9": "hm", "i10": "[RESULT] 11"}
+    replies = write_rows(
+        folder / "replies.jsonl", [{"item": item, "text": text} for item, text in texts.items()]
+    )
+    outputs = [EXAMPLES / f"ranking/{name}.jsonl" for name in ("clear", "terse", "wordy")]
+    assert adjudge("pair", *outputs, "-o", folder / "pairs.jsonl").code == 0
+    for arguments in (
+        (items, *DIRECT, "-m", f"replay:{replies}", "--run", "scores"),
+        (
+            folder / "pairs.jsonl", "-p", "prometheus/pairwise", "--rubric", EXAMPLES / "ranking/helpful.toml",
+            "-m", f"replay:{EXAMPLES / 'ranking/replies.jsonl'}", "--run", "pairs",
+        ),
+    ):  # fmt: skip
+        done = adjudge("run", *arguments, "--store", folder / "a.db")
+        assert done.code in (0, 4), done.err
+    with open_store(folder / "a.db") as opened:
+        labels = [
+            Label(f"i{k}", "tact", rater, float(value))
+            for k in (2, 3)
+            for rater, value in (("ann", 2), ("ben", 3))
+        ]
+        opened.put_labels(labels, opened.run("scores"))
+    return folder / "a.db"
+
+
+@pytest.fixture(scope="module")
+def browser(store: Path) -> Browser:
+    return Browser(store)
+
+
+def row_of(page: str, name: str) -> list[str]:
+    """The cells of the row that a name begins, as text."""
+    row = next(row for row in re.findall(r"<tr[ >].*?</tr>", page, re.DOTALL) if f"<bdi>{name}</bdi>" in row)
+    cells = re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.DOTALL)
+    return [" ".join(unescape(re.sub(r"<[^>]+>", " ", cell)).split()) for cell in cells]
+
+
+def test_calls_that_failed_and_replies_that_could_not_be_read_are_counted_apart(browser: Browser) -> None:
+    told = {row["run"]: (row["calls"], row["failed"], row["unread"]) for row in browser.get("/api/runs").json}
+    assert told["scores"] == (10, 1, 2)
+    page = browser.get("/").text
+    assert row_of(page, "scores")[7:10] == ["10", "1", "2"]
+    assert "10 scores, 3 failed" in " ".join(browser.get("/run?run=scores").text.split())
+
+
+def test_unread_replies_are_counted_again_when_the_judgments_have_changed_and_not_before(store: Path) -> None:
+    counts = UnreadReplies(store)
+    looks = _counting(counts)
+    assert counts.of({"scores": 1}, 20) == ({"scores": 2}, True)
+    assert counts.of({"scores": 1}, 20) == ({"scores": 2}, True)
+    assert len(looks) == 1
+    assert counts.of({"scores": 2, "gone": 1}, 20) == ({"scores": 2, "gone": None}, True)
+    assert len(looks) == 3
+
+
+def test_a_list_does_not_wait_for_a_count_that_takes_long(store: Path) -> None:
+    counts = UnreadReplies(store)
+    held = threading.Event()
+    _counting(counts, before=lambda: held.wait(20))
+    assert counts.of({"scores": 1}, 0.05) == ({}, False)
+    held.set()
+    assert counts.of({"scores": 1}, 20) == ({"scores": 2}, True)
+
+
+def _counting(counts: UnreadReplies, before: Callable[[], object] = lambda: None) -> list[str]:
+    """Every look of a counter at a run, as it happens."""
+    looks: list[str] = []
+    own = counts._of_run
+
+    def look(name: str) -> int | None:
+        looks.append(name)
+        before()
+        return own(name)
+
+    counts._of_run = look  # type: ignore[method-assign]
+    return looks
+
+
+def test_what_people_said_and_how_far_the_judge_is_from_it_are_two_columns(browser: Browser) -> None:
+    page = browser.get("/items?run=scores&sort=-people").text
+    head = [unescape(name) for name in re.findall(r"<th scope=\"col\"[^>]*>(?:<a[^>]*>)?([^<]+)", page)]
+    at = head.index("People")
+    assert head[at - 1 : at + 2] == ["Score", "People", "Apart"]
+    # The judge gave 3 and 4; the mean of the labels is 2.5.
+    assert row_of(page, "i3")[at - 1 : at + 2] == ["4.00", "2.50", "+1.50"]
+    assert row_of(page, "i2")[at - 1 : at + 2] == ["3.00", "2.50", "+0.50"]
+    assert row_of(page, "i4")[at : at + 2] == ["–", "–"]
+
+
+def test_each_question_about_the_place_has_a_row_of_its_own(browser: Browser) -> None:
+    page = " ".join(browser.get("/run?run=pairs").text.split())
+    first, second = page.index("Same winner in both orders"), page.index("First place won")
+    assert first < second
+    assert "p = " in page[second : page.index("</tr>", second)]
+
+
+def test_a_pair_that_was_only_chosen_between_has_no_columns_of_scores(store: Path, browser: Browser) -> None:
+    page = browser.get("/item?run=pairs&n=0").text
+    heads = re.findall(r"<th scope=\"col\"[^>]*>([^<]*)</th>", page)
+    assert heads == ["Criterion", "Choice", "Replies", "Status"]
+    assert read_rows(store.parent / "pairs.jsonl")[0]["id"] in unescape(page)
+
+
+def test_the_name_of_the_tool_leads_home_from_every_page_but_home(browser: Browser) -> None:
+    home = '<a class="brand" href="/"'
+    assert home not in browser.get("/").text
+    for address in ("/run?run=scores", "/items?run=scores", "/item?run=scores&n=0"):
+        assert home in browser.get(address).text, address
