@@ -52,6 +52,27 @@ class Scale(Struct, frozen=True):
                 return "out_of_range"
         return "ok"
 
+    @property
+    def direction(self) -> int:
+        """1 where a higher score is better, -1 where a lower one is, 0 where that is unknown."""
+        if self.best == "unknown":
+            return 0
+        return 1 if self.best in ("high", self.high) else -1
+
+    @property
+    def limits(self) -> tuple[float, float] | None:
+        """The lowest and the highest score; none where the scale is unbounded."""
+        return None if self.low is None or self.high is None else (self.low, self.high)
+
+    def values(self, most: int = 1000) -> list[float]:
+        """Every score that the scale has, lowest first; empty without a step, or where there are more than `most`."""
+        if self.low is None or self.high is None or not self.step:
+            return []
+        n_steps = (self.high - self.low) / self.step + 1e-9
+        if not 1 <= n_steps < most:
+            return []
+        return [round(self.low + place * self.step, 9) for place in range(int(n_steps) + 1)]
+
     def normalized(self, value: float) -> float | None:
         """The distance from the bad end as a share of the width; none where that has no meaning."""
         if self.low is None or self.high is None or self.best not in (self.low, self.high):

@@ -321,12 +321,12 @@ def _values(judgment: Judgment, criterion: str) -> dict[str | None, float]:
 def _winner_contradicts(protocol: Protocol, judgment: Judgment) -> bool:
     """A winner with fewer points than the other response, or a tie between unequal ones."""
     scale = protocol.criteria.get("overall")
-    if judgment.choice is None or scale is None or scale.best == "unknown":
+    if judgment.choice is None or scale is None or scale.direction == 0:
         return False
     values = _values(judgment, "overall")
     if "a" not in values or "b" not in values:
         return False
-    lead = (values["a"] - values["b"]) * (1 if scale.best == scale.high else -1)
+    lead = (values["a"] - values["b"]) * scale.direction
     winner = "tie" if lead == 0 else "a" if lead > 0 else "b"
     return winner != judgment.choice
 

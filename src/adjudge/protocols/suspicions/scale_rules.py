@@ -188,7 +188,7 @@ def _contradiction(evidence: _Evidence, scale: Scale) -> _Evidence | None:
     if scale.best == "unknown":
         is_suspect = evidence.is_plain and evidence.good == "low" and not evidence.is_said
         return evidence if is_suspect else None
-    declared: End = "high" if scale.best in (scale.high, "high") else "low"
+    declared: End = "high" if scale.direction == 1 else "low"
     if evidence.good == declared or (declared == "low" and not evidence.is_plain):
         return None
     return evidence
