@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Literal
 
 from msgspec import Struct, structs
 
 from .records import Choice, Estimator, Item, Judgment, Order, Protocol, Result, Scale, Score, Status, Subject
+
+Kind = Literal["scores", "choices"]
+"""Whether a result is a score or a choice between two responses; a failed one is what it would have been."""
 
 
 class Voice(Struct, frozen=True):
@@ -25,6 +29,13 @@ class Voice(Struct, frozen=True):
 
 def combine(item: Item, protocol: Protocol, model: str, judged: Sequence[Voice]) -> list[Result]:
     """The results of one item under one protocol and one model: a row for each score, and one for the choice."""
+    return [result for result, _ in combine_with_kinds(item, protocol, model, judged)]
+
+
+def combine_with_kinds(
+    item: Item, protocol: Protocol, model: str, judged: Sequence[Voice]
+) -> list[tuple[Result, Kind]]:
+    """The same results, each with its kind: a failed result alone does not show what it would have been."""
     cells: dict[tuple[str, Subject | None], list[Score]] = {}
     for one in judged:
         for score in one.judgment.scores:
@@ -44,13 +55,27 @@ def combine(item: Item, protocol: Protocol, model: str, judged: Sequence[Voice])
         system_b=item.system_b,
         flags=flags,
     )
-    rows = [
-        _score_row(common, criterion, subject, scores, protocol.criteria.get(criterion))
+    rows: list[tuple[Result, Kind]] = [
+        (_score_row(common, criterion, subject, scores, protocol.criteria.get(criterion)), "scores")
         for (criterion, subject), scores in cells.items()
     ]
-    if any(one.judgment.choice_status is not None for one in judged):
-        rows.append(_choice_row(common, protocol, judged))
+    if any(voice.judgment.choice_status is not None for voice in judged):
+        rows.append((_choice_row(common, protocol, judged), "choices"))
     return rows
+
+
+def choice_criterion(criteria: Iterable[str]) -> str:
+    """The criterion under which the choice of a comparison is recorded."""
+    names = list(criteria)
+    return "overall" if "overall" in names else names[0]
+
+
+def majority(choices: Sequence[Choice]) -> Choice:
+    """The most frequent choice; a tie where two are equally frequent."""
+    counts = Counter(choices).most_common(2)
+    if len(counts) == 2 and counts[0][1] == counts[1][1]:
+        return "tie"
+    return counts[0][0]
 
 
 def _score_row(
@@ -98,11 +123,11 @@ def _choice_row(common: Result, protocol: Protocol, judged: Sequence[Voice]) -> 
     read = [one.judgment for one in judged if one.judgment.choice is not None]
     return _filled(
         common,
-        criterion="overall" if "overall" in protocol.criteria else next(iter(protocol.criteria)),
+        criterion=choice_criterion(protocol.criteria),
         status="ok"
         if verdicts
         else _commonest([judgment.choice_status or "unparsed" for judgment in failed]),
-        choice=_majority(verdicts) if verdicts else None,
+        choice=majority(verdicts) if verdicts else None,
         how=read[0].choice_how if read else None,
         estimator="samples" if len(by_sample) > 1 else "parsed",
         n_samples=len(judged),
@@ -125,14 +150,6 @@ def _system_of(common: Result, subject: Subject | None) -> str:
 
 def _commonest(statuses: Sequence[Status]) -> Status:
     return Counter(statuses).most_common(1)[0][0]
-
-
-def _majority(verdicts: Sequence[Choice]) -> Choice:
-    """The most frequent verdict; where two are equally frequent, the samples are tied."""
-    counts = Counter(verdicts).most_common(2)
-    if len(counts) == 2 and counts[0][1] == counts[1][1]:
-        return "tie"
-    return counts[0][0]
 
 
 def _spread(values: Sequence[float]) -> float | None:

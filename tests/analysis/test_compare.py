@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,13 +11,15 @@ from msgspec import structs
 from scipy import stats
 
 import adjudge
-from adjudge.analysis.compare import contrast
-from adjudge.analysis.match import Replies, Side, inferred, replies_of
+from adjudge.analysis.compare import compare_views
+from adjudge.analysis.match import inferred
 from adjudge.analysis.result_types import Comparison, CriterionContrast
+from adjudge.analysis.run_view import Digests, SingleReplies
 from adjudge.errors import DataError
 from adjudge.records import Choice, Item, Judgment, Result, Scale, Score
 from adjudge.stats import detectable, paired_difference, units_needed
 from adjudge.store import Judged, Slot
+from views import view
 
 FIVE = Scale(1.0, 5.0, 5.0, 1.0)
 
@@ -244,9 +245,9 @@ def test_where_nobody_knows_the_good_end_nothing_is_called_better() -> None:
 def test_an_unknown_end_on_another_scale_leaves_only_ranks() -> None:
     first = scored(noise(20, 1), protocol="a@1")
     second = scored([2 * value for value in noise(20, 1)], protocol="b@1")
-    found = contrast(
-        Side("old", tuple(first), {"clarity": Scale(1.0, 5.0, "unknown")}),
-        Side("new", tuple(second), {"clarity": Scale(0.0, 10.0, 10.0)}),
+    found = compare_views(
+        view(first, {"clarity": Scale(1.0, 5.0, "unknown")}, name="old"),
+        view(second, {"clarity": Scale(0.0, 10.0, 10.0)}, name="new"),
     )
     one = only(found)
     assert one.unit == "rank"
@@ -311,10 +312,10 @@ def test_ids_that_several_systems_share_are_joined_by_system_too() -> None:
     assert {name: found.difference.value for name, found in one.systems.items()} == {"x": 0.5, "y": 0.5}
 
 
-def told_of(judged: Sequence[Judged], run: int = 1) -> Replies:
-    store: Any = SimpleNamespace(path="adjudge.db", judgments=lambda _: iter(judged))
-    row: Any = SimpleNamespace(id=run)
-    return replies_of(store, row)
+def told_of(judged: Sequence[Judged], run: int = 1) -> Digests:
+    replies = SingleReplies({}, has_samples=False, digest_salt=f"adjudge.db {run}", keeps_spans=False)
+    list(replies.watch(judged))
+    return replies.digests
 
 
 def test_the_same_calls_with_other_replies_are_not_the_same() -> None:
@@ -336,17 +337,17 @@ def test_the_same_calls_with_other_replies_are_not_the_same() -> None:
 def test_only_where_every_item_is_the_same_nothing_can_differ() -> None:
     rows = scored([3.0, 4.0, None, 4.0])
     same = {(f"i{k}", "p@1"): {"m": k} for k in range(4)}
-    sides = [Side(name, tuple(rows), {"clarity": FIVE}, replies=same) for name in ("old", "new")]
-    found = only(contrast(*sides)).systems["all"]
+    sides = [view(rows, {"clarity": FIVE}, name=name, digests=same) for name in ("old", "new")]
+    found = only(compare_views(*sides)).systems["all"]
     assert (found.n_same, found.is_same, found.difference.value, found.difference.low) == (4, True, 0.0, None)
     for other in ({**same, ("i1", "p@1"): {"m": 99}}, dict(list(same.items())[1:]), {}):
-        found = only(contrast(sides[0], structs.replace(sides[1], replies=other))).systems["all"]
+        found = only(compare_views(sides[0], structs.replace(sides[1], digests=other))).systems["all"]
         assert not found.is_same
         assert (found.difference.value, found.bounds is None) == (0, False)
         assert (found.difference.low or 0) < -1
     # Of a panel only the judge that is compared counts.
-    panel = structs.replace(sides[1], replies={key: {**own, "n": 7} for key, own in same.items()})
-    assert only(contrast(sides[0], panel)).systems["all"].is_same
+    panel = structs.replace(sides[1], digests={key: {**own, "n": 7} for key, own in same.items()})
+    assert only(compare_views(sides[0], panel)).systems["all"].is_same
 
 
 def test_an_interval_without_0_beside_a_corrected_p_is_explained() -> None:

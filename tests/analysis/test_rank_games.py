@@ -358,15 +358,18 @@ def test_the_tokens_at_the_choice_say_how_likely_it_was() -> None:
     text = "".join(one.token for one in tokens)
     judgment = Judgment((), choice="a", choice_status="ok", choice_span=(text.rindex("A"), len(text)))
     reply = Reply("c", text=text, logprobs=tokens)
-    assert preferred_a(protocol("A", "B"), judgment, reply, "ab") == pytest.approx(0.6 / 0.8)
-    assert preferred_a(protocol("A", "B"), judgment, reply, "ba") == pytest.approx(0.2 / 0.8)
+    assert preferred_a(protocol("A", "B"), judgment.choice_span, reply, "ab") == pytest.approx(0.6 / 0.8)
+    assert preferred_a(protocol("A", "B"), judgment.choice_span, reply, "ba") == pytest.approx(0.2 / 0.8)
 
 
 def test_words_that_begin_alike_are_told_apart_by_their_next_token() -> None:
     tokens = (token("response", response=1.0), token("_a", **{"_a": 0.7, "_b": 0.3}))
     judgment = Judgment((), choice="a", choice_span=(0, 10))
     found = preferred_a(
-        protocol("response_a", "response_b"), judgment, Reply("c", text="response_a", logprobs=tokens), "ab"
+        protocol("response_a", "response_b"),
+        judgment.choice_span,
+        Reply("c", text="response_a", logprobs=tokens),
+        "ab",
     )
     assert found == pytest.approx(0.7)
 
@@ -376,13 +379,13 @@ def test_brackets_before_the_word_are_passed_over() -> None:
         "c", text="[[A]]", logprobs=(token("[[", **{"[[": 1.0}), token("A", A=0.8, B=0.2), token("]]"))
     )
     judgment = Judgment((), choice="a", choice_span=(0, 5))
-    assert preferred_a(protocol("A", "B"), judgment, reply, "ab") == pytest.approx(0.8)
+    assert preferred_a(protocol("A", "B"), judgment.choice_span, reply, "ab") == pytest.approx(0.8)
 
 
 def test_case_tells_m_from_big_m() -> None:
     reply = Reply("c", text="m", logprobs=(token("m", m=0.9, M=0.1),))
     judgment = Judgment((), choice="a", choice_span=(0, 1))
-    assert preferred_a(protocol("m", "M"), judgment, reply, "ab") == pytest.approx(0.9)
+    assert preferred_a(protocol("m", "M"), judgment.choice_span, reply, "ab") == pytest.approx(0.9)
 
 
 @pytest.mark.parametrize("mass", [0.1, 0.0])
@@ -394,4 +397,4 @@ def test_tokens_that_caught_little_say_nothing(mass: float) -> None:
         logprobs=(TokenLogprob("A", -9.0, tuple(TopToken(k, math.log(v)) for k, v in top.items())),),
     )
     judgment = Judgment((), choice="a", choice_span=(0, 1))
-    assert preferred_a(protocol("A", "B"), judgment, reply, "ab") is None
+    assert preferred_a(protocol("A", "B"), judgment.choice_span, reply, "ab") is None

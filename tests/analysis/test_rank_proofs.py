@@ -14,7 +14,7 @@ import pytest
 
 import adjudge as package
 from adjudge.analysis.games import Game
-from adjudge.analysis.rank import place_of
+from adjudge.analysis.run_view import position_of
 from adjudge.records import Result
 from adjudge.stats import games_of, position_bias, strengths, token_preference, win_rate
 from adjudge.store import open_store
@@ -109,8 +109,8 @@ def test_autoj_is_as_consistent_as_published(real_rows: Rows, expected: dict[str
     orders: dict[str, dict[str, Any]] = defaultdict(dict)
     for row in real_rows("autoj_pairwise.judgments"):
         orders[row["item_id"]][row["order"]] = row["recorded"]
-    shown = [place_of(own["ab"], "ab") for own in orders.values()]
-    swapped = [place_of(own["ba"], "ba") for own in orders.values()]
+    shown = [position_of(own["ab"], "ab") for own in orders.values()]
+    swapped = [position_of(own["ba"], "ba") for own in orders.values()]
     bias = position_bias(shown, swapped)
     assert round(100 * (bias.agreement.value or 0), 2) == expected["autoj"]["consistency"]
     results = [

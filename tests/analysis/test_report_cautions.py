@@ -7,14 +7,14 @@ from collections.abc import Sequence
 import pytest
 from msgspec import structs
 
-from adjudge.analysis.report import summarise
 from adjudge.analysis.result_types import Summary
-from adjudge.analysis.run_facts import ModelFacts, RunFacts
+from adjudge.analysis.run_view import ModelFacts
 from adjudge.records import Choice, Result, Scale
 from adjudge.stats import position_bias
+from views import facts, summarise
 
 FIVE = Scale(1, 5, 5, 1)
-FACTS = RunFacts(scales={("p", name): FIVE for name in ("clarity", "depth")})
+FACTS = facts(scales={("p", name): FIVE for name in ("clarity", "depth")})
 
 
 def results(
@@ -117,19 +117,19 @@ def test_of_several_judges_the_constant_one_is_named() -> None:
 
 
 def test_a_model_that_changed_its_name_in_the_run_is_reported() -> None:
-    facts = RunFacts(models=(ModelFacts("m", {"m-old": 60, "m-new": 40}),))
-    text = said(summarise(results(VARIED), facts=facts), "model_changed")
+    known = facts(models=(ModelFacts("m", {"m-old": 60, "m-new": 40}),))
+    text = said(summarise(results(VARIED), facts=known), "model_changed")
     assert "m-old (60 replies), m-new (40 replies)" in text
 
 
 def test_a_change_of_fingerprint_alone_is_reported_too() -> None:
-    facts = RunFacts(models=(ModelFacts("m", {"m-1": 9}, {"fp1": 4, "fp2": 5}),))
-    assert "2 system fingerprints" in said(summarise(results(VARIED), facts=facts), "model_changed")
+    known = facts(models=(ModelFacts("m", {"m-1": 9}, {"fp1": 4, "fp2": 5}),))
+    assert "2 system fingerprints" in said(summarise(results(VARIED), facts=known), "model_changed")
 
 
 def test_a_fake_judge_is_called_fake() -> None:
-    facts = RunFacts(models=(ModelFacts("m", is_fake=True),))
-    assert "m is a fake judge" in said(summarise(results(VARIED), facts=facts), "fake_model")
+    known = facts(models=(ModelFacts("m", is_fake=True),))
+    assert "m is a fake judge" in said(summarise(results(VARIED), facts=known), "fake_model")
 
 
 @pytest.mark.parametrize(("n_groups", "is_said"), [(5, True), (40, False)])
@@ -161,17 +161,17 @@ def test_a_run_in_which_all_failed_says_so_first() -> None:
 
 
 def test_an_unknown_direction_is_said() -> None:
-    facts = RunFacts(scales={("p", "clarity"): Scale(1, 5, "unknown", 1)})
+    known = facts(scales={("p", "clarity"): Scale(1, 5, "unknown", 1)})
     assert "which end of the scale of clarity is good" in said(
-        summarise(results(VARIED), facts=facts), "direction_unknown"
+        summarise(results(VARIED), facts=known), "direction_unknown"
     )
 
 
 def test_log_probabilities_of_two_models_are_not_comparable() -> None:
-    facts = RunFacts(scales={("p", "clarity"): Scale(None, None, "high")})
+    known = facts(scales={("p", "clarity"): Scale(None, None, "high")})
     rows = [*results([-1.5, -2.5]), *results([-3.0, -4.0], model="n")]
-    assert said(summarise(rows, facts=facts), "not_comparable")
-    assert not said(summarise(rows[:2], facts=facts), "not_comparable")
+    assert said(summarise(rows, facts=known), "not_comparable")
+    assert not said(summarise(rows[:2], facts=known), "not_comparable")
 
 
 def test_judges_missing_from_a_panel_are_counted() -> None:
@@ -188,18 +188,18 @@ def test_order_and_position_are_said_where_they_decide() -> None:
 
     rows = [*(duel(n, "a") for n in range(7)), *(duel(n, "tie", "order_conflict") for n in range(7, 10))]
     facing = position_bias(["first"] * 10, ["second"] * 3 + ["first"] * 7)
-    summary = summarise(rows, facts=RunFacts(orders={"overall": {"": facing}}))
+    summary = summarise(rows, facts=facts(order={"overall": facing}))
     assert "3 of 10 choices on overall changed" in said(summary, "order_conflict")
     assert "favours the response shown first" in said(summary, "position")
     steady = position_bias(["first"] * 7, ["second"] * 7)
-    fair = summarise(rows[:7], facts=RunFacts(orders={"overall": {"": steady}}))
+    fair = summarise(rows[:7], facts=facts(order={"overall": steady}))
     assert not said(fair, "order_conflict")
     assert not said(fair, "position")
 
 
 def test_what_was_never_judged_is_said_first() -> None:
-    facts = RunFacts(n_planned=140, n_left_out=7, call_errors={"timeout": 3, "rate_limited": 1})
-    summary = summarise(results(VARIED), facts=facts)
+    known = facts(n_planned=140, n_left_out=7, call_errors={"timeout": 3, "rate_limited": 1})
+    summary = summarise(results(VARIED), facts=known)
     assert [caution.kind for caution in summary.warnings][:3] == ["incomplete", "left_out", "failed_calls"]
     assert "Only 100 of 140 items are judged" in said(summary, "incomplete")
     assert "7 bad lines" in said(summary, "left_out")

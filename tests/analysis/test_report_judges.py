@@ -11,17 +11,17 @@ import pytest
 from msgspec import structs
 
 from adjudge.analysis.model_families import family_of, family_of_judge
-from adjudge.analysis.report import summarise
 from adjudge.analysis.report_words import markdown, report_lines
 from adjudge.analysis.result_types import Summary
-from adjudge.analysis.run_facts import ModelFacts, ProtocolFacts, RunFacts
+from adjudge.analysis.run_view import ModelFacts, ProtocolFacts
 from adjudge.records import Choice, Result, Scale
 from adjudge.stats import krippendorff_alpha, position_bias, settled, spearman
 from fakeserver import Answer, FakeServer, Request, as_json, chat
 from running import EXAMPLES, adjudge, write_rows
+from views import facts, summarise
 
 FIVE = Scale(1, 5, 5, 1)
-FACTS = RunFacts(scales={("p@1", "clarity"): FIVE})
+FACTS = facts(scales={("p@1", "clarity"): FIVE})
 A = [1, 2, 3, 4, 5, 4, 3, 2, 1, 5, 4, 2]
 B = [1, 2, 3, 4, 5, 4, 3, 2, 2, 5, 4, 2]
 ODD = [5, 1, 2, 5, 1, 3, 5, 4, 3, 1, 1, 5]
@@ -110,8 +110,8 @@ def test_choices_agree_by_name_not_by_distance() -> None:
 
 
 def test_log_probabilities_of_two_models_have_no_agreement_in_level() -> None:
-    facts = RunFacts(scales={("p@1", "clarity"): Scale(None, None, "high")})
-    panel = summarise(scored({"m1": A, "m2": B}), facts=facts).panel["clarity"]
+    known = facts(scales={("p@1", "clarity"): Scale(None, None, "high")})
+    panel = summarise(scored({"m1": A, "m2": B}), facts=known).panel["clarity"]
     assert panel.alpha.value is None
     assert "no common scale" in panel.alpha.method
     assert panel.judges["m1"].with_rest.value is not None
@@ -196,8 +196,8 @@ def test_pairs_are_looked_at_for_kinship_too() -> None:
 def test_the_embedded_model_is_called_weak_where_it_writes_scores(
     spec: str, reader: Any, is_warned: bool
 ) -> None:
-    facts = RunFacts(models=(ModelFacts(spec),), protocols=(ProtocolFacts("p", "1", reader),))
-    summary = summarise(scored({spec: A}), facts=facts)
+    known = facts(models=(ModelFacts(spec),), protocols=(ProtocolFacts("p", "1", reader),))
+    summary = summarise(scored({spec: A}), facts=known)
     assert ("does not follow rubrics" in said(summary, "weak_judge")) is is_warned
     assert ("does not follow rubrics" in printed(summary).replace("\n    ", " ")) is is_warned
     assert ("does not follow rubrics" in markdown(summary)) is is_warned
@@ -212,11 +212,11 @@ def test_choices_against_the_judges_own_scores_are_counted_in_words() -> None:
 
 def test_one_order_alone_is_said_to_prove_nothing_about_places() -> None:
     found = position_bias(["first"] * 20, [None] * 20)
-    facts = RunFacts(parameters={"order": "given"}, orders={"winner": {"": found}})
-    summary = summarise(chosen({"m": ["a"] * 20}), facts=facts)
+    known = facts(parameters={"order": "given"}, order={"winner": found})
+    summary = summarise(chosen({"m": ["a"] * 20}), facts=known)
     assert "cannot be told from a better response" in said(summary, "one_order")
     assert not said(summary, "position"), "the first system may simply be better"
-    drawn = RunFacts(parameters={"order": "random"}, orders={"winner": {"": found}})
+    drawn = facts(parameters={"order": "random"}, order={"winner": found})
     assert "favours the response shown first" in said(
         summarise(chosen({"m": ["a"] * 20}), facts=drawn), "position"
     )

@@ -15,11 +15,11 @@ from msgspec import structs
 from rich.cells import cell_len
 from rich.console import Console
 
-from adjudge.analysis.report import summarise
 from adjudge.analysis.report_words import escaped, markdown, print_report, report_lines, safe
 from adjudge.analysis.result_types import Summary
-from adjudge.analysis.run_facts import ModelFacts, ProtocolFacts, RunFacts
+from adjudge.analysis.run_view import ModelFacts, ProtocolFacts
 from adjudge.records import Choice, How, Result, Scale, Status, Subject
+from views import facts, summarise
 
 FIVE = Scale(1, 5, 5, 1)
 
@@ -43,7 +43,7 @@ def results(system: str = "x", criterion: str = "clarity") -> list[Result]:
 
 def summary_of(*systems: str, scale: Scale = FIVE) -> Summary:
     rows = [row for system in systems for row in results(system)]
-    return summarise(rows, facts=RunFacts(run="r1", scales={("p", "clarity"): scale}))
+    return summarise(rows, facts=facts(run="r1", scales={("p", "clarity"): scale}))
 
 
 def printed(summary: Summary, encoding: str = "utf-8") -> str:
@@ -112,10 +112,10 @@ def test_a_long_name_is_cut_in_its_middle() -> None:
 def test_no_line_is_wider_than_the_terminal(width: int) -> None:
     systems = ["system-" * 30, "시스템" * 20, "s"]
     rows = [row for name in ("clarity" * 20, "d") for system in systems for row in results(system, name)]
-    facts = RunFacts(
+    known = facts(
         models=(ModelFacts("m" * 90, {"n" * 90: 1, "o": 2}, is_fake=True),), adjustments=("z" * 99,)
     )
-    assert max(cell_len(text) for text, _ in report_lines(summarise(rows, facts=facts), width)) <= width
+    assert max(cell_len(text) for text, _ in report_lines(summarise(rows, facts=known), width)) <= width
 
 
 HOSTILE = "\x1b[2J\x1b]0;title\x07 \u202egnp.exe\n::error::owned\r##[command] \u2028 x"
@@ -127,11 +127,11 @@ def test_names_cannot_act_on_the_terminal_or_the_ci_runner() -> None:
         Result(item="2", protocol=HOSTILE, criterion="c", model=HOSTILE, status="ok", choice="a",
                system_a=HOSTILE, system_b="y", flags=(HOSTILE,)),
     ]  # fmt: skip
-    facts = RunFacts(
+    known = facts(
         run=HOSTILE, started=HOSTILE, status=HOSTILE, version=HOSTILE, adjustments=(HOSTILE,),
         models=(ModelFacts(HOSTILE, {HOSTILE: 1, "other": 1}),), protocols=(ProtocolFacts(HOSTILE, HOSTILE),),
     )  # fmt: skip
-    summary = summarise(rows, facts=facts)
+    summary = summarise(rows, facts=known)
     for text in (printed(summary), markdown(summary)):
         assert not {"\x1b", "\x07", "\r", "\u202e", "\u2028"} & set(text)
         assert not any(line.strip().startswith(("::", "##[")) for line in text.splitlines())
@@ -218,7 +218,7 @@ def test_any_results_give_a_summary_of_finite_numbers_that_can_be_printed(
     rows: list[Result], has_scales: bool
 ) -> None:
     scales: dict[tuple[str, str], Scale | None] = {("p", "clarity"): FIVE, ("q", "depth"): None}
-    summary = summarise(rows, facts=RunFacts(scales=scales if has_scales else {}))
+    summary = summarise(rows, facts=facts(scales=scales if has_scales else {}))
     assert all(math.isfinite(number) for number in numbers_in(msgspec.to_builtins(summary)))
     assert msgspec.json.decode(msgspec.json.encode(summary), type=Summary).n_scores == len(rows)
     assert sum(rung.n for rungs in summary.rungs.values() for rung in rungs.values()) == len(rows)

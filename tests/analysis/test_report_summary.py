@@ -11,11 +11,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from adjudge.analysis.report import summarise
 from adjudge.analysis.result_types import Summary
-from adjudge.analysis.run_facts import ModelFacts, ProtocolFacts, RunFacts
+from adjudge.analysis.run_view import ModelFacts, ProtocolFacts
 from adjudge.records import Choice, Result, Scale, Status, Subject
 from adjudge.stats import position_bias
+from views import facts, summarise
 
 FIVE = Scale(1, 5, 5, 1)
 SCALES = {("p", "clarity"): FIVE, ("p", "depth"): FIVE}
@@ -80,7 +80,7 @@ def as_json(summary: Summary) -> dict[str, Any]:
 
 def test_a_cell_is_an_estimate_with_failures_bounds_and_distribution() -> None:
     results = [*of([1, 2, 3, 4, 5, None]), score("x-9", None, status="refused")]
-    cell = as_json(summarise(results, facts=RunFacts(scales=SCALES)))["systems"]["x"]["clarity"]
+    cell = as_json(summarise(results, facts=facts(scales=SCALES)))["systems"]["x"]["clarity"]
     # t(4) = 2.77645 and se = 0.70711, by hand
     assert cell["value"] == 3
     assert [cell["low"], cell["high"]] == [
@@ -116,8 +116,8 @@ def test_two_versions_of_one_protocol_are_kept_apart() -> None:
 
 
 def test_a_protocol_that_has_no_result_yet_names_the_others_all_the_same() -> None:
-    facts = RunFacts(protocols=(ProtocolFacts("p"), ProtocolFacts("q")))
-    assert list(summarise([score("1", 3)], facts=facts).systems["x"]) == ["p/clarity"]
+    known = facts(protocols=(ProtocolFacts("p"), ProtocolFacts("q")))
+    assert list(summarise([score("1", 3)], facts=known).systems["x"]) == ["p/clarity"]
 
 
 def test_several_judges_are_pooled_per_item_and_shown_each() -> None:
@@ -125,7 +125,7 @@ def test_several_judges_are_pooled_per_item_and_shown_each() -> None:
         *of([1, 2, 3, None, None], model="m1"),
         *of([3, 2, None, 5, None], model="m2"),
     ]
-    summary = summarise(results, facts=RunFacts(scales=SCALES))
+    summary = summarise(results, facts=facts(scales=SCALES))
     cell = summary.systems["x"]["clarity"]
     assert cell.value == pytest.approx((2 + 2 + 3 + 5) / 4)
     assert (cell.n, cell.n_failed, cell.n_partial) == (4, 1, 2)
@@ -141,15 +141,15 @@ def test_one_judge_is_not_shown_twice() -> None:
 @pytest.mark.parametrize(("best", "first"), [(5, "good"), (1, "bad")])
 def test_systems_stand_best_first_and_unscored_last(best: float, first: str) -> None:
     results = [*of([None], system="none"), *of([2, 2], system="bad"), *of([4, 4], system="good")]
-    facts = RunFacts(scales={("p", "clarity"): Scale(1, 5, best, 1)})
-    systems = list(summarise(results, facts=facts).systems)
+    known = facts(scales={("p", "clarity"): Scale(1, 5, best, 1)})
+    systems = list(summarise(results, facts=known).systems)
     assert (systems[0], systems[-1]) == (first, "none")
 
 
 def test_without_a_known_good_end_systems_stay_as_they_came() -> None:
     results = [*of([2], system="b"), *of([4], system="a")]
-    facts = RunFacts(scales={("p", "clarity"): Scale(1, 5, "unknown", 1)})
-    assert list(summarise(results, facts=facts).systems) == ["b", "a"]
+    known = facts(scales={("p", "clarity"): Scale(1, 5, "unknown", 1)})
+    assert list(summarise(results, facts=known).systems) == ["b", "a"]
 
 
 @pytest.mark.parametrize(("subject", "system"), [("a", "left"), ("b", "right")])
@@ -200,8 +200,8 @@ def test_a_failed_choice_between_unnamed_systems_is_no_failed_score(order: int) 
 
 def test_if_every_choice_failed_a_criterion_without_scale_is_still_a_choice() -> None:
     results = [choice("1", None, systems=(None, None))]
-    facts = RunFacts(scales={("duel@1", "overall"): None})
-    assert summarise(results, facts=facts).pairs["overall"][0].failed == 1
+    known = facts(scales={("duel@1", "overall"): None})
+    assert summarise(results, facts=known).pairs["overall"][0].failed == 1
 
 
 def test_choice_and_scores_of_one_criterion_do_not_mix() -> None:
@@ -216,13 +216,13 @@ def test_choice_and_scores_of_one_criterion_do_not_mix() -> None:
 
 def test_how_choices_go_with_the_place_is_given_where_it_is_known() -> None:
     found = position_bias(["first"] * 15 + ["second"] * 5, [None] * 20)
-    summary = summarise([choice("1", "a")], facts=RunFacts(orders={"overall": {"": found}}))
+    summary = summarise([choice("1", "a")], facts=facts(order={"overall": found}))
     assert (summary.position["overall"].value, summary.position["overall"].n) == (0.75, 20)
     assert summary.order["overall"] == found
 
 
 def test_pairs_shown_in_one_order_cannot_change_with_it() -> None:
-    summary = summarise([choice("1", "a")], facts=RunFacts(parameters={"order": "given"}))
+    summary = summarise([choice("1", "a")], facts=facts(parameters={"order": "given"}))
     (pair,) = summary.pairs["overall"]
     assert (pair.order_conflicts.value, pair.order_conflicts.n) == (None, 0)
     assert "one order" in pair.order_conflicts.method
@@ -235,8 +235,8 @@ def test_a_criterion_with_a_scale_is_a_score_also_where_every_score_of_its_pairs
         )
         for name in ("clarity", "winner")
     ]
-    facts = RunFacts(scales={("p@1", "clarity"): Scale(1, 5, "unknown"), ("p@1", "winner"): None})
-    summary = summarise(rows, facts=facts)
+    known = facts(scales={("p@1", "clarity"): Scale(1, 5, "unknown"), ("p@1", "winner"): None})
+    summary = summarise(rows, facts=known)
     assert summary.systems["all"]["clarity"].n_failed == 1
     assert list(summary.pairs) == ["winner"]
 
@@ -290,8 +290,8 @@ def test_criteria_are_correlated_over_the_items_of_all_systems() -> None:
 
 def test_scores_between_levels_are_counted_at_the_nearest_once_they_are_many() -> None:
     values = [1 + 4 * n / 99 for n in range(100)]
-    few = summarise(of(values[:20]), facts=RunFacts(scales=SCALES)).systems["x"]["clarity"]
-    many = summarise(of(values), facts=RunFacts(scales=SCALES)).systems["x"]["clarity"]
+    few = summarise(of(values[:20]), facts=facts(scales=SCALES)).systems["x"]["clarity"]
+    many = summarise(of(values), facts=facts(scales=SCALES)).systems["x"]["clarity"]
     assert (few.distribution_of, len(few.distribution)) == ("values", 20)
     assert (many.distribution_of, list(many.distribution)) == ("nearest levels", ["1", "2", "3", "4", "5"])
     assert sum(many.distribution.values()) == 100
@@ -299,10 +299,10 @@ def test_scores_between_levels_are_counted_at_the_nearest_once_they_are_many() -
 
 
 def test_what_the_engine_knows_is_passed_on() -> None:
-    facts = RunFacts(
+    known = facts(
         run="r", tokens_in=7, tokens_out=8, cost_usd=0.5, seconds=2.0, n_calls=3, n_cached=1, estimator="samples"
     )  # fmt: skip
-    found = as_json(summarise([], facts=facts))
+    found = as_json(summarise([], facts=known))
     assert (found["run"], found["tokens_in"], found["tokens_out"], found["cost_usd"]) == ("r", 7, 8, 0.5)
     assert (found["seconds"], found["n_calls"], found["n_cached"], found["estimator"]) == (
         2.0,
@@ -313,7 +313,7 @@ def test_what_the_engine_knows_is_passed_on() -> None:
 
 
 def test_a_model_that_gave_no_result_is_listed() -> None:
-    summary = summarise([], facts=RunFacts(models=(ModelFacts("m", {"m-1": 0}),)))
+    summary = summarise([], facts=facts(models=(ModelFacts("m", {"m-1": 0}),)))
     assert summary.models["m"].names == {"m-1": 0}
 
 
@@ -331,7 +331,7 @@ def results(count):
                      group=f"group-{n // 4}", explanation="because " * 20, how="strict", flags=("repaired",))
 
 count = int(sys.argv[1])
-summary = summarise(results(count), facts=RunFacts(scales={("p", "clarity"): Scale(1, 5, 5, 1)}))
+summary = summarise(results(count), facts=facts(scales={("p", "clarity"): Scale(1, 5, 5, 1)}))
 status = Path("/proc/self/status")
 if status.exists():
     peak = int(re.search(r"VmHWM:\\s+(\\d+) kB", status.read_text())[1]) * 1024

@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 
 from adjudge.analysis.misread import with_misread
 from adjudge.analysis.result_types import Card, CriterionCard
-from adjudge.analysis.trust import judge_card, trust
+from adjudge.analysis.trust import trust
 from adjudge.analysis.trust_words import trust_sections
 from adjudge.errors import DataError
 from adjudge.records import Estimate, Label, Result, Scale, Status
 from adjudge.stats import reason, wilson
+from views import judge_card
 
 FIVE = Scale(low=1, high=5, best=5, step=1)
 

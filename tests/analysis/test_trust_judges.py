@@ -10,10 +10,10 @@ import msgspec
 import numpy as np
 import pytest
 
-from adjudge.analysis.trust import judge_card
 from adjudge.records import Choice, Label, Result, Scale
 from adjudge.stats import mcnemar, soft_pairwise_accuracy
 from running import DIRECT, adjudge, write_rows
+from views import judge_card
 
 FIVE = Scale(low=1, high=5, best=5, step=1)
 

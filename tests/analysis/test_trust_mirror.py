@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adjudge.analysis.result_types import CriterionCard
-from adjudge.analysis.trust import judge_card
 from adjudge.records import Estimate, Label, Result, Scale
 from adjudge.stats import reason
+from views import judge_card
 
 RATERS = ("ann", "ben", "eve")
 LEVELS = st.integers(1, 5).map(float)

@@ -10,8 +10,9 @@ import msgspec
 import pytest
 
 from adjudge.analysis.result_types import Card, CriterionCard
-from adjudge.analysis.trust import judge_card, with_checked
+from adjudge.analysis.trust import with_checked
 from adjudge.records import Estimate, Label, Result, Scale
+from views import judge_card
 
 FIVE = Scale(low=1, high=5, best=5, step=1)
 N = 60

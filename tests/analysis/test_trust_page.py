@@ -12,8 +12,8 @@ from xml.etree import ElementTree
 import msgspec
 import pytest
 
-from adjudge.analysis.trust import judge_card
 from adjudge.records import Label, Result, Scale
+from views import judge_card
 
 DOCS = Path(__file__).parents[2] / "docs"
 SVG = "{http://www.w3.org/2000/svg}"

@@ -14,9 +14,9 @@ from scipy import stats
 
 import adjudge
 from adjudge.analysis.result_types import CriterionCard
-from adjudge.analysis.trust import judge_card
 from adjudge.records import Label, Result
 from adjudge.stats import cohen_kappa
+from views import judge_card
 
 Rows = Callable[[str], list[dict[str, Any]]]
 DIMENSIONS = ("naturalness", "coherence", "engagingness", "groundedness")

@@ -13,11 +13,11 @@ import pytest
 
 import adjudge
 from adjudge.analysis.result_types import CriterionCard
-from adjudge.analysis.trust import judge_card
 from adjudge.records import Label, Reading, Result
 from adjudge.stats import token_preference, win_rate
 from running import adjudge as command
 from running import write_rows
+from views import judge_card
 
 Rows = Callable[[str], list[dict[str, Any]]]
 DIMENSIONS = ("naturalness", "coherence", "engagingness", "groundedness")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from adjudge.analysis.result_types import Card, CriterionCard
-from adjudge.analysis.trust import judge_card
 from adjudge.analysis.trust_words import trust_sections
 from adjudge.records import Choice, Label, Result, Scale
 from adjudge.stats import caution
+from views import judge_card
 
 FIVE = Scale(low=1, high=5, best=5, step=1)
 

@@ -179,18 +179,17 @@ def test_pairs_have_a_ranking_a_bar_each_and_the_test_of_the_place(tmp_path: Pat
 
 
 def test_likelihoods_are_drawn_on_an_axis_of_their_own() -> None:
-    from adjudge.analysis.report import summarise
-    from adjudge.analysis.run_facts import RunFacts
     from adjudge.records import Result, Scale
     from adjudge.web.run_parts import run_parts
     from adjudge.web.templating import environment
+    from views import facts, summarise
 
     scale = Scale(None, None, "high")
     found = [
         Result(f"i{k}", "gptscore/fluency@1", "fluency", "local", "ok", system=f"s{k % 2}", value=-3 + k / 40)
         for k in range(80)
     ]
-    summary = summarise(found, facts=RunFacts(scales={("gptscore/fluency", "fluency"): scale}))
+    summary = summarise(found, facts=facts(scales={("gptscore/fluency", "fluency"): scale}))
     values = {
         ("fluency", f"s{k}"): [one.value or 0.0 for one in found if one.system == f"s{k}"] for k in range(2)
     }

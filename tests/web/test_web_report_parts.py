@@ -7,10 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from adjudge.analysis.label_join import join
-from adjudge.analysis.report import summarise
 from adjudge.analysis.result_types import Summary
-from adjudge.analysis.run_facts import RunFacts
 from adjudge.records import Label, Result, Scale
 from adjudge.store import open_store
 from adjudge.store.browsing import Spent, places_of
@@ -23,6 +20,7 @@ from adjudge.web.score_parts import spread_of
 from adjudge.web.templating import environment
 from pageparsing import Page
 from running import DIRECT, adjudge, answers, write_rows
+from views import facts, join, summarise
 
 FIVE = Scale(1, 5, 5, step=1)
 SCALES = {("p@1", "tact"): FIVE}
@@ -50,7 +48,7 @@ def reasons(found: list[Result], **more: object) -> dict[str, tuple[str, ...]]:
 
 
 def summary_of(found: list[Result], scales: dict[tuple[str, str], Scale | None] | None = None) -> Summary:
-    return summarise(found, facts=RunFacts(run="r", scales=scales if scales is not None else dict(SCALES)))
+    return summarise(found, facts=facts(run="r", scales=scales if scales is not None else dict(SCALES)))
 
 
 def shown(parts: RunParts) -> Page:
@@ -264,7 +262,7 @@ def test_scores_alone_make_no_ranking_of_choices() -> None:
 
 
 def test_stated_confidence_is_drawn_against_being_right() -> None:
-    from adjudge.analysis.trust import judge_card
+    from views import judge_card
 
     rows = [result(f"i{k}", float(k % 5 + 1), confidence=0.95 if k % 4 else 0.55) for k in range(80)]
     labels = [Label(f"i{k}", "tact", "ann", float((k + (k % 4 == 0)) % 5 + 1)) for k in range(80)]
@@ -293,8 +291,8 @@ def test_time_and_cost_are_drawn_where_they_are_known_and_left_out_where_not() -
     ],
 )  # fmt: skip
 def test_only_a_run_that_has_ended_is_said_to_be_stopped(status: str, wanted: tuple[str, str]) -> None:
-    facts = RunFacts(run="r", status=status, n_planned=1200, scales=dict(SCALES))
-    told = run_parts(summarise([result("i1", 3.0)], facts=facts)).cautions
+    known = facts(run="r", status=status, n_planned=1200, scales=dict(SCALES))
+    told = run_parts(summarise([result("i1", 3.0)], facts=known)).cautions
     assert (told[0].css, told[0].text) == wanted
 
 

@@ -16,7 +16,7 @@ from . import report_words
 from .model_families import family_of, family_of_judge
 from .report_words import listed
 from .result_types import Caution, Cell, Spreads, Summary
-from .run_facts import RunFacts
+from .run_view import RunFacts
 
 # What a reader must know of the judges: that one is too weak, judges its own kin, stands apart, or goes by the place.
 #

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
+from typing import Literal, NamedTuple
 
 from msgspec import Struct, structs
 
@@ -24,9 +25,10 @@ from ..stats import (
     spearman,
 )
 from ..stats.arrays import cautioned, undefined, without_interval
+from ..store import open_store
 from ..words import count, listed
 from .compare_words import Runs, criterion_sentences, summary
-from .match import Contents, Row, Scaling, Side, Table, match, scaling, side_of
+from .match import ComparedItem, Scaling, Table, match, scaling
 from .result_types import (
     Change,
     Comparison,
@@ -36,6 +38,7 @@ from .result_types import (
     SystemOrder,
     SystemPair,
 )
+from .run_view import Contents, RunView, by_criterion, fake_note, tabulate, view_of_results
 
 # The numbers of one criterion in two runs: differences by system, agreement of the items, the order of the systems.
 
@@ -51,7 +54,7 @@ SAME = "both runs have the same calls and the same replies, so that it is 0 by c
 class Numbered(Struct, frozen=True):
     """A row with both answers as numbers in the unit of the comparison; none where the judge failed."""
 
-    row: Row
+    row: ComparedItem
     first: float | None
     second: float | None
 
@@ -284,16 +287,23 @@ def _n_flipped(sides: Sequence[_Side], systems: dict[str, list[Numbered]]) -> in
 # Puts a comparison together: two sides in, one `Comparison` out. No store, no model.
 
 
-_RECORDING, _TEXTS = "the recording", "the texts of"
+ChangeKind = Literal["protocol", "judge", "recording", "setting", "texts"]
 
 
-def ways_that_differ(changed: Iterable[str]) -> list[str]:
-    """Of what differs between two runs, that which makes another judge: not the texts, not the name of a recording."""
-    return [text for text in changed if not text.startswith((_RECORDING, _TEXTS))]
+class RunChange(NamedTuple):
+    """One thing that differs between two runs."""
+
+    kind: ChangeKind
+    text: str
+
+    @property
+    def is_of_judging(self) -> bool:
+        """Whether it makes another judge: other texts do not, nor does the name of a recording."""
+        return self.kind not in ("recording", "texts")
 
 
-def contrast(first: Side, second: Side, seed: int = 0) -> Comparison:
-    """Hold two runs against each other, criterion by criterion."""
+def compare_views(first: RunView, second: RunView, seed: int = 0) -> Comparison:
+    """Compare two runs, criterion by criterion."""
     if first.name == second.name:
         first, second = (
             structs.replace(first, name=f"{first.name} (1)"),
@@ -310,7 +320,7 @@ def contrast(first: Side, second: Side, seed: int = 0) -> Comparison:
     tables = {name: table for name, table in tables.items() if table.rows}
     n_differs, fields = _content(first.contents, second.contents)
     changed = _changed(first, second, tables)
-    runs = Runs(first.name, second.name, bool(n_differs), bool(ways_that_differ(changed)))
+    runs = Runs(first.name, second.name, bool(n_differs), any(change.is_of_judging for change in changed))
     cards = _with_sentences(
         _adjusted({name: _criterion(table, runs, seed) for name, table in tables.items()}), runs
     )
@@ -320,21 +330,24 @@ def contrast(first: Side, second: Side, seed: int = 0) -> Comparison:
         first=first.name,
         second=second.name,
         criteria=cards,
-        changed=(*changed, *_about_content(n_differs, fields, len(ids[0] & ids[1]))),
+        changed=tuple(
+            change.text for change in (*changed, *_about_content(n_differs, fields, len(ids[0] & ids[1])))
+        ),
+        judging_changes=tuple(change.text for change in changed if change.is_of_judging),
         n_items=len(ids[0] & ids[1]),
         n_only_first=len(ids[0] - ids[1]),
         n_only_second=len(ids[1] - ids[0]),
         n_content_differs=n_differs,
         fields_that_differ=fields,
         notes=(
-            *_fakes(first, second),
-            *first.notes,
-            *second.notes,
+            *dict.fromkeys(fake_note(spec) for view in (first, second) for spec in view.fake_models()),
+            *first.status_notes(),
+            *second.status_notes(),
             *_about_items(ids, first, second),
             *notes,
         ),
         seed=seed,
-        is_fake=bool(first.fake or second.fake),
+        is_fake=bool(first.fake_models() or second.fake_models()),
     )
 
 
@@ -445,34 +458,37 @@ def _content(first: Contents | None, second: Contents | None) -> tuple[int | Non
     return n, dict(fields.most_common())
 
 
-def _about_content(n: int | None, fields: Mapping[str, int], n_items: int) -> tuple[str, ...]:
+def _about_content(n: int | None, fields: Mapping[str, int], n_items: int) -> tuple[RunChange, ...]:
     if not n:
         return ()
     named = listed([f"{name} on {times}" for name, times in fields.items()])
-    return (f"{_TEXTS} {n:,} of {count(n_items, 'common item')} (field {named})",)
+    return (RunChange("texts", f"the texts of {n:,} of {count(n_items, 'common item')} (field {named})"),)
 
 
-def _changed(first: Side, second: Side, tables: Mapping[str, Table]) -> tuple[str, ...]:
+_COMPARED_SETTINGS = ("samples", "estimator", "temperature")
+
+
+def _changed(first: RunView, second: RunView, tables: Mapping[str, Table]) -> tuple[RunChange, ...]:
     """What differs in the way of judging."""
-    told = []
     protocols = dict.fromkeys(
         table.protocols for table in tables.values() if table.protocols[0] != table.protocols[1]
     )
-    for own, other in protocols:
-        told.append(f"the protocol: {own} → {other}")
+    changes = [RunChange("protocol", f"the protocol: {before} → {after}") for before, after in protocols]
     models = dict.fromkeys(table.models for table in tables.values() if table.models[0] != table.models[1])
-    # Two recordings may be of one judge: nobody can tell from their files' names.
-    told += [
-        f"{_RECORDING if _are_recorded(*both) else 'the judge'}: {both[0]} → {both[1]}" for both in models
-    ]
-    if second.settings:
-        settings = {key: (value, second.settings.get(key)) for key, value in first.settings.items()}
-        told += [
-            f"{key}: {_setting(own)} → {_setting(other)}"
-            for key, (own, other) in settings.items()
-            if own != other
+    for before, after in models:
+        # Two recordings may be of one judge: the names of their files do not tell.
+        if _are_recorded(before, after):
+            changes.append(RunChange("recording", f"the recording: {before} → {after}"))
+        else:
+            changes.append(RunChange("judge", f"the judge: {before} → {after}"))
+    if first.run is not None and second.run is not None:
+        settings = [view.run.manifest["settings"] for view in (first, second) if view.run is not None]
+        changes += [
+            RunChange("setting", f"{key}: {_setting(before)} → {_setting(after)}")
+            for key in _COMPARED_SETTINGS
+            if (before := settings[0].get(key)) != (after := settings[1].get(key))
         ]
-    return tuple(told)
+    return tuple(changes)
 
 
 def _are_recorded(*models: str) -> bool:
@@ -483,14 +499,7 @@ def _setting(value: object) -> str:
     return "default" if value is None else str(value)
 
 
-def _fakes(first: Side, second: Side) -> tuple[str, ...]:
-    fakes = dict.fromkeys((*first.fake, *second.fake))
-    return tuple(
-        f"{spec} is a fake judge for tests: these numbers say nothing about any system." for spec in fakes
-    )
-
-
-def _about_items(ids: list[set[str]], first: Side, second: Side) -> list[str]:
+def _about_items(ids: list[set[str]], first: RunView, second: RunView) -> list[str]:
     only = [(first.name, len(ids[0] - ids[1])), (second.name, len(ids[1] - ids[0]))]
     return [
         f"{count(n, 'item')} of {name} is not in the other run and not compared."
@@ -501,7 +510,7 @@ def _about_items(ids: list[set[str]], first: Side, second: Side) -> list[str]:
     ]
 
 
-def _no_common_item(first: Side, second: Side) -> str:
+def _no_common_item(first: RunView, second: RunView) -> str:
     own, other = first.results[0].item, second.results[0].item
     return (
         f"{first.name} and {second.name} have no item in common: {first.name} judged items like '{own}', {second.name} items "
@@ -521,4 +530,17 @@ def compare(
 
     The scales of a run are known; for other results `scales` gives them by criterion, and `names` says how to speak of them.
     """
-    return contrast(side_of(first, names[0], scales), side_of(second, names[1], scales), seed)
+    views = [_view(source, name, scales) for source, name in zip((first, second), names, strict=True)]
+    return compare_views(views[0], views[1], seed)
+
+
+def _view(source: Run | Iterable[Result], name: str, scales: Mapping[str, Scale] | None) -> RunView:
+    if isinstance(source, Run):
+        with open_store(source.store, write=False) as store:
+            return tabulate(store, store.run(source.name), for_comparison=True)
+    if isinstance(source, str):
+        raise DataError(
+            f"'{source}' is a text. Give a Run, or results: adjudge.compare(run_a, run_b).\n"
+            f"Runs in a store are compared by their names on the command line: adjudge compare {source} RUN_B"
+        )
+    return view_of_results(source, by_criterion(scales), name)

@@ -13,10 +13,12 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
+from ..combine import Kind
 from ..errors import DataError, listed
 from ..records import Choice, Estimate, Result, Scale
 from ..stats import Games, clustered_share, games_of
-from .result_types import Counts, Kind, Met
+from .result_types import Counts, Met
+from .run_view import RunView
 
 SHARE: dict[Choice, float] = {"a": 1.0, "b": 0.0, "tie": 0.5}
 """What the first of two takes of a game."""
@@ -65,40 +67,27 @@ class Material(Struct, frozen=True):
     notes: tuple[str, ...]
     by_model: dict[str, tuple[Game, ...]]
     """the games of each judge alone, where there are several"""
+    failed_by_model: dict[str, dict[str, int]] = {}
+    """judge → system → its pairs on which this judge failed, where there are several judges"""
 
 
-Scales = Mapping[tuple[str, str], Scale | None]
 Lengths = Mapping[str, float]
 """item → characters of response_a - of response_b"""
 
 
-def materials(
-    results: Iterable[Result], scales: Scales | None = None, lengths: Lengths | None = None
-) -> list[Material]:
+def materials(view: RunView, lengths: Lengths | None = None) -> list[Material]:
     """What can be ranked, choices first; criteria by the names under which they are shown."""
-    cells: dict[tuple[str, str, Kind], list[Result]] = defaultdict(list)
-    everything = list(results)
-    scored = {
-        (row.protocol, row.criterion) for row in everything if row.value is not None and row.subject is None
-    }
-    for row in everything:
-        is_choice = row.choice is not None or (
-            row.subject is None
-            and row.value is None
-            and (row.protocol, row.criterion) not in scored
-            and (row.system_a is not None or row.system_b is not None)
-        )
-        cells[row.protocol, row.criterion, "choices" if is_choice else "scores"].append(row)
-    several = len({protocol for protocol, _, _ in cells}) > 1
+    cells = view.cells()
+    several = len({cell.protocol for cell in cells}) > 1
     found = []
-    for (protocol, criterion, kind), rows in sorted(cells.items(), key=lambda cell: cell[0][2] != "choices"):
-        name = f"{protocol.partition('@')[0]}/{criterion}" if several else criterion
-        if kind == "scores" and (protocol, criterion, "choices") in cells:
+    for cell, rows in sorted(cells.items(), key=lambda entry: entry[0].kind != "choices"):
+        name = f"{cell.protocol.partition('@')[0]}/{cell.criterion}" if several else cell.criterion
+        if cell.kind == "scores" and cell._replace(kind="choices") in cells:
             name += " (scores)"
-        if kind == "choices":
+        if cell.kind == "choices":
             found.append(_of_choices(name, rows, lengths or {}))
         else:
-            found.append(_of_scores(name, rows, (scales or {}).get((protocol, criterion))))
+            found.append(_of_scores(name, rows, view.scale(cell.protocol, cell.criterion)))
     return found
 
 
@@ -143,18 +132,28 @@ def _of_choices(name: str, rows: Sequence[Result], lengths: Lengths) -> Material
             f"{n_partial} of {len(games)} pairs lack at least one judge: the vote is of those that answered."
         )
     by_model: dict[str, tuple[Game, ...]] = {}
+    failed_by_model: dict[str, dict[str, int]] = {}
     if len(judges) > 1:
         notes.append(
             f"{len(judges)} judges: a pair goes to the response with more votes, a tie where there are as many."
         )
         by_model = {model: tuple(_single(own, lengths)) for model, own in judges.items()}
+        failed_by_model = {model: _failed_pairs(own) for model, own in judges.items()}
     return Material(
         name=name, criterion=rows[0].criterion, protocol=rows[0].protocol, kind="choices", models=tuple(judges),
         games=tuple(game for game in games if game.first != game.second), scores=(), systems=tuple(systems),
         failed=dict(failed), n_failed=n_failed, has_groups=any(row.group is not None for row in rows),
         is_higher_better=True,
-        limits=None, notes=tuple(notes), by_model=by_model,
+        limits=None, notes=tuple(notes), by_model=by_model, failed_by_model=failed_by_model,
     )  # fmt: skip
+
+
+def _failed_pairs(rows: Sequence[Result]) -> dict[str, int]:
+    failed: Counter[str] = Counter()
+    for row in rows:
+        if row.choice is None or row.status != "ok":
+            failed.update(set(_sides(row)))
+    return dict(failed)
 
 
 def _single(rows: Sequence[Result], lengths: Lengths) -> Iterable[Game]:
@@ -228,15 +227,9 @@ def _of_scores(name: str, rows: Sequence[Result], scale: Scale | None) -> Materi
         scores=tuple(Scored(system, unit, math.fsum(own) / len(own)) for (system, unit), own in together.items()),
         systems=tuple(dict.fromkeys(key[0] for key in asked)), failed=dict(failed), n_failed=sum(failed.values()),
         has_groups=any(row.group is not None for row in rows), is_higher_better=is_higher,
-        limits=_ends(scale), notes=tuple(notes),
+        limits=scale.limits if scale is not None else None, notes=tuple(notes),
         by_model={},
     )  # fmt: skip
-
-
-def _ends(scale: Scale | None) -> tuple[float, float] | None:
-    if scale is None or scale.low is None or scale.high is None:
-        return None
-    return scale.low, scale.high
 
 
 def from_games(given: Iterable[Game | Sequence[object]]) -> Material:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 
-from msgspec import Struct, structs
+from msgspec import Struct
 
 from ..data import read_labels
 from ..errors import DataError
@@ -19,6 +19,7 @@ from ..stats import (
     labels_needed,
     mean_interval,
     minimum_detectable,
+    n_distinct,
     ppi_difference,
     reason,
     standard_error,
@@ -27,12 +28,12 @@ from ..stats import (
 )
 from ..store import RunRow, Store
 from ..words import count, interval, number, percent, share
-from .compare import contrast, ways_that_differ
+from .compare import compare_views
 from .correction import Entry, corrected, entries
 from .gate_rules import Allowed, Rules
 from .label_join import Joined, join
-from .match import Side, direction, over_models, side_of_run
 from .result_types import EXIT_CODES, Check, Comparison, Outcome, Rule, SystemContrast, Verdict, gravest
+from .run_view import fake_note, pooled_over_models, tabulate
 
 # From an estimate and a threshold to an outcome. The interval decides, never the value alone.
 #
@@ -144,17 +145,16 @@ class Criterion:
     def __init__(self, name: str, joined: Joined, wanted: Sequence[str]) -> None:
         self.name = name
         self.joined = joined
-        self.direction = 1 if joined.kind == "choices" else direction(joined.scale)
+        self.direction = (
+            1 if joined.kind == "choices" else (joined.scale.direction if joined.scale is not None else 0)
+        )
         self.systems = _chosen(name, joined, entries(joined), wanted)
 
     @property
     def limits(self) -> tuple[float, float] | None:
         if self.joined.kind == "choices":
             return 0.0, 1.0
-        scale = self.joined.scale
-        if scale is None or scale.low is None or scale.high is None:
-            return None
-        return scale.low, scale.high
+        return self.joined.scale.limits if self.joined.scale is not None else None
 
     @property
     def is_share(self) -> bool:
@@ -420,18 +420,18 @@ class Judged:
 
     def __init__(self, store: Store, run: RunRow, labels: str | None) -> None:
         self.run = run
-        self.side: Side = side_of_run(store, run)
-        if not self.side.results:
+        view = tabulate(store, run, for_comparison=True)
+        if not view.results:
             raise DataError(f"{run.name} has judged nothing yet. Run it first.")
+        self.n_items = n_distinct([view.tally.items])
         self.labels: Sequence[Label] = _labels(store, run, labels)
-        self.results, self.note = over_models(self.side.results, self.side.scales)
-        self.tables: dict[str, Joined] = join(self.results, self.labels, self.side.scales)
+        self.view, self.note = pooled_over_models(view)
+        self.tables: dict[str, Joined] = join(self.view, self.labels)
 
     def unjudged(self) -> tuple[int, int]:
         """How many items of the run have no result yet, and how many there are."""
         planned = int(self.run.manifest["items"].get("n") or 0)
-        seen = len({result.item for result in self.side.results})
-        return max(0, planned - seen), max(planned, seen)
+        return max(0, planned - self.n_items), max(planned, self.n_items)
 
 
 def _labels(store: Store, run: RunRow, asked: str | None) -> Sequence[Label]:
@@ -456,7 +456,7 @@ def verdict_of(judged: Judged, rules: Rules, baseline: Judged | None, seed: int 
     for name, most in rules.max.items():
         checks += level_checks(found_criterion(judged.tables, name, rules.systems), "max", most)
     if rules.max_drop and baseline is not None:
-        comparison = contrast(_pooled(baseline), _pooled(judged), seed)
+        comparison = compare_views(baseline.view, judged.view, seed)
         notes += _about_baseline(comparison, judged, baseline)
         for name, allowed in rules.max_drop.items():
             criterion = found_criterion(judged.tables, name, rules.systems)
@@ -471,9 +471,10 @@ def verdict_of(judged: Judged, rules: Rules, baseline: Judged | None, seed: int 
         what = f"not judged yet, because {judged.run.name} is {judged.run.status} (give its command again)"
         checks.append(failure_check("all criteria", "all systems", n_missing, n, rules.max_failed, what))
     outcome = gravest([check.outcome for check in checks])
-    fake = dict.fromkeys((*judged.side.fake, *(baseline.side.fake if baseline is not None else ())))
+    views = [judged.view] if baseline is None else [judged.view, baseline.view]
+    fake = dict.fromkeys(spec for view in views for spec in view.fake_models())
     notes = [
-        *(f"{spec} is a fake judge for tests: this gate says nothing about any system." for spec in fake),
+        *(fake_note(spec) for spec in fake),
         *((judged.note,) if judged.note else ()),
         *notes,
         *_about_labels(judged, rules, baseline),
@@ -484,18 +485,14 @@ def verdict_of(judged: Judged, rules: Rules, baseline: Judged | None, seed: int 
     )  # fmt: skip
 
 
-def _pooled(judged: Judged) -> Side:
-    return structs.replace(judged.side, results=tuple(judged.results))
-
-
 def _about_baseline(comparison: Comparison, judged: Judged, baseline: Judged) -> list[str]:
-    told = [note for note in comparison.notes if "fake judge" not in note]
-    if judged.run.id == baseline.run.id and judged.side.name == baseline.side.name:
+    told = list(comparison.notes)
+    if judged.run.id == baseline.run.id and judged.view.name == baseline.view.name:
         told.append("The baseline is the run itself: nothing can have changed.")
-    ways = ways_that_differ(comparison.changed)
-    if ways:
+    if comparison.judging_changes:
+        changes = "; ".join(comparison.judging_changes)
         told.append(
-            f"The way of judging differs from the baseline's ({'; '.join(ways)}): a change may come from that alone."
+            f"The way of judging differs from the baseline's ({changes}): a change may come from that alone."
         )
     return told
 

@@ -13,6 +13,7 @@ from typing import get_args
 
 from msgspec import structs
 
+from ..combine import Kind
 from ..records import Estimate, Scale
 from ..stats import (
     AltTest,
@@ -46,7 +47,7 @@ from ..stats.arrays import cautioned, undefined
 from ..stats.two_judges import Test
 from ..words import count, interval, number, p_phrase
 from .label_join import Joined, Row, choices, numbers
-from .result_types import Draws, JudgesApart, Kind, PeopleCeiling, Sentence
+from .result_types import Draws, JudgesApart, PeopleCeiling, Sentence
 
 # How one judge's answers go with people's: correlations, agreement, the ceiling, the alternative annotator test.
 #
@@ -74,10 +75,7 @@ def counted(found: Estimate, n_failed: int, *, by_item: bool = True) -> Estimate
 
 def levels_of(scale: Scale | None) -> list[float] | None:
     """The declared levels, lowest first; none where the scale has no step or no ends."""
-    if scale is None or scale.low is None or scale.high is None or not scale.step:
-        return None
-    n = round((scale.high - scale.low) / scale.step)
-    return [scale.low + i * scale.step for i in range(n + 1)] if n < 1000 else None
+    return (scale.values() or None) if scale is not None else None
 
 
 def correlations(joined: Joined, level: Level, draws: Draws) -> dict[str, Estimate]:

@@ -7,22 +7,18 @@ none). An item without a label stays, because the corrected mean needs it. Nothi
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from typing import cast
 
 from msgspec import Struct, structs
 
+from ..combine import Kind, majority
 from ..errors import DataError, listed
-from ..records import Label, Result, Scale, Status, Subject
-from .result_types import Kind
+from ..records import Choice, Label, Result, Scale, Status, Subject
+from .run_view import Cell, RunView, SampleKey, as_number
 
 Answer = float | str
-Scales = Mapping[str | tuple[str, str], Scale | None]
-"""The scales by (protocol, criterion), or by the criterion alone."""
-
-Samples = Mapping[tuple[str, str, str, str, Subject | None, Kind], tuple[float, ...]]
-"""Single values by protocol, criterion, model, item, subject and kind."""
-
 FEW_OFF_SCALE = 0.05
 """Up to this share, labels off the scale are taken for slips; beyond it, for labels on another scale."""
 
@@ -90,43 +86,35 @@ def choices(answers: Iterable[Answer | None]) -> list[str | None]:
     return [answer if isinstance(answer, str) else None for answer in answers]
 
 
-def join(
-    results: Iterable[Result], labels: Sequence[Label], scales: Scales, samples: Samples | None = None
-) -> dict[str, Joined]:
+def join(view: RunView, labels: Sequence[Label]) -> dict[str, Joined]:
     """One table for each judge and criterion, by the name under which the card shows it."""
-    cells: dict[tuple[str, str, str, Kind], list[Result]] = defaultdict(list)
-    everything = list(results)
-    chosen = {_cell(result) for result in everything if result.choice is not None}
-    scored = {_cell(result) for result in everything if result.value is not None}
-    for result in everything:
-        cell = _cell(result)
-        # A failed row has neither a number nor a choice: it is what its like are, or a choice if it is of a pair.
-        is_pair = cell not in scored and result.subject is None and result.system_b is not None
-        is_choice = result.choice is not None or (result.value is None and (cell in chosen or is_pair))
-        cells[(*cell[:3], "choices" if is_choice else "scores")].append(result)
+    cells: dict[tuple[Cell, str], list[Result]] = {}
+    for cell, results in view.cells().items():
+        for result in results:
+            cells.setdefault((cell, result.model), []).append(result)
     if not cells:
         raise DataError("There is no result to hold against labels. Check that the run has judged something.")
-    protocols = {protocol for protocol, _, _, _ in cells}
-    models = {model for _, _, model, _ in cells}
-    found = {}
-    for (protocol, criterion, model, kind), rows in cells.items():
-        name = f"{protocol.partition('@')[0]}/{criterion}" if len(protocols) > 1 else criterion
-        if kind == "choices" and (protocol, criterion, model, "scores") in cells:
+    n_protocols = len({cell.protocol for cell, _ in cells})
+    n_models = len({model for _, model in cells})
+    tables = {}
+    for (cell, model), results in cells.items():
+        name = f"{cell.protocol.partition('@')[0]}/{cell.criterion}" if n_protocols > 1 else cell.criterion
+        if cell.kind == "choices" and (cell._replace(kind="scores"), model) in cells:
             name += " (choice)"
-        if len(models) > 1:
+        if n_models > 1:
             name += f" · {model}"
-        scale = scales.get((protocol, criterion), scales.get(criterion)) if kind == "scores" else None
-        own = [label for label in labels if label.criterion == criterion]
-        found[name] = _joined(rows, own, kind, scale, samples or {})
-    return found
-
-
-def _cell(result: Result) -> tuple[str, str, str, Subject | None]:
-    return result.protocol, result.criterion, result.model, result.subject
+        scale = view.scale(cell.protocol, cell.criterion) if cell.kind == "scores" else None
+        of_criterion = [label for label in labels if label.criterion == cell.criterion]
+        tables[name] = _joined(results, of_criterion, cell.kind, scale, view.samples)
+    return tables
 
 
 def _joined(
-    results: Sequence[Result], labels: Sequence[Label], kind: Kind, scale: Scale | None, samples: Samples
+    results: Sequence[Result],
+    labels: Sequence[Label],
+    kind: Kind,
+    scale: Scale | None,
+    samples: Mapping[SampleKey, tuple[float, ...]],
 ) -> Joined:
     first = results[0]
     usable = [label for label in labels if isinstance(label.value, str) == (kind == "choices")]
@@ -145,7 +133,7 @@ def _joined(
             result,
             said.get((result.item, result.subject), {}),
             raters,
-            repeated.get((result.item, result.subject)) or samples.get((*_place(result), kind), ()),
+            repeated.get((result.item, result.subject)) or samples.get((*_result_key(result), kind), ()),
         )
         for result in judged
     )
@@ -186,13 +174,8 @@ def _on_scale(labels: list[Label], scale: Scale | None) -> tuple[list[Label], bo
     return labels, False, [note]
 
 
-def _place(result: Result) -> tuple[str, str, str, str, Subject | None]:
+def _result_key(result: Result) -> tuple[str, str, str, str, Subject | None]:
     return result.protocol, result.criterion, result.model, result.item, result.subject
-
-
-def as_sample(answer: Answer) -> float:
-    """One of several answers as a number, so that their noise can be measured."""
-    return {"a": 1.0, "b": 0.0}.get(answer, 0.5) if isinstance(answer, str) else float(answer)
 
 
 Repeated = dict[tuple[str, str | None], tuple[float, ...]]
@@ -217,7 +200,7 @@ def _merged(results: Sequence[Result]) -> tuple[list[Result], Repeated, list[str
     merged = [_mean_of(rows) if len(rows) > 1 else rows[0] for rows in found.values()]
     repeated = {
         key: tuple(
-            as_sample(answer)
+            as_number(answer)
             for row in rows
             if (answer := row.choice if row.choice is not None else row.value) is not None
         )
@@ -243,12 +226,6 @@ def _mean_of(rows: Sequence[Result]) -> Result:
     )
 
 
-def majority(answers: Sequence[str]) -> str:
-    """The most frequent choice; a tie where two are equally frequent."""
-    counts = Counter(answers).most_common(2)
-    return "tie" if len(counts) == 2 and counts[0][1] == counts[1][1] else counts[0][0]
-
-
 def _row(result: Result, said: Mapping[str, Label], raters: Sequence[str], samples: tuple[float, ...]) -> Row:
     ratings = tuple(said[rater].value if rater in said else None for rater in raters)
     chances = {label.probability for label in said.values()}
@@ -263,7 +240,7 @@ def _row(result: Result, said: Mapping[str, Label], raters: Sequence[str], sampl
         status=result.status,
         answer=result.choice if result.choice is not None else result.value,
         ratings=ratings,
-        label=_label([rating for rating in ratings if rating is not None]),
+        label=label_of([rating for rating in ratings if rating is not None]),
         probability=chances.pop() if len(chances) == 1 else None,
         confidence=result.confidence,
         spread=result.spread,
@@ -273,13 +250,13 @@ def _row(result: Result, said: Mapping[str, Label], raters: Sequence[str], sampl
     )
 
 
-def _label(given: Sequence[Answer]) -> Answer | None:
+def label_of(given: Sequence[Answer]) -> Answer | None:
     """What people say of an item: the mean of numbers, the majority of choices."""
     if not given:
         return None
-    texts = [answer for answer in given if isinstance(answer, str)]
-    if texts:
-        return majority(texts)
+    choices = [cast("Choice", answer) for answer in given if isinstance(answer, str)]
+    if choices:
+        return majority(choices)
     # Equal means must be equal whatever the order of the sum, or ranks would tell them apart.
     return round(math.fsum(answer for answer in given if not isinstance(answer, str)) / len(given), 12)
 

@@ -7,21 +7,16 @@ majority) of each run's models is.
 
 from __future__ import annotations
 
-import math
-import zlib
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from hashlib import blake2b
-from typing import Any
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 
-import msgspec
 from msgspec import Struct, structs
 
-from ..engine import Run, protocols_of, results
+from ..combine import Kind
 from ..errors import DataError
 from ..records import Choice, Result, Scale
-from ..store import RunRow, Store, open_store
-from .result_types import Kind, Unit
+from .result_types import Unit
+from .run_view import RunView, pooled_result
 
 # Whether two runs' scores of one criterion may be subtracted from each other, and which sign means better.
 #
@@ -42,13 +37,6 @@ class Scaling(Struct, frozen=True):
     note: str = ""
 
 
-def direction(scale: Scale | None) -> int:
-    """1 where more is better, -1 where less is, 0 where nobody knows."""
-    if scale is None or scale.best == "unknown":
-        return 0
-    return 1 if scale.best == "high" or scale.best == scale.high else -1
-
-
 def scaling(first: Scale | None, second: Scale | None, runs: tuple[str, str]) -> Scaling:
     """The strongest comparison that the two scales allow."""
     if first is None or second is None:
@@ -57,14 +45,14 @@ def scaling(first: Scale | None, second: Scale | None, runs: tuple[str, str]) ->
             note = f"The scale of {which} is not known: scores are compared as they are."
             return Scaling("points", None, 0, (1, 1), note)
         return Scaling("points", None, 0, (1, 1))
-    ways = direction(first), direction(second)
+    ways = first.direction, second.direction
     same_ends = (first.low, first.high) == (second.low, second.high)
-    limits = _limits(first)
+    limits = first.limits
     if same_ends and ways[0] == ways[1] != 0:
         return Scaling("points", limits, ways[0], ways)
     if 0 in ways:
         return _of_unknown_direction(first, ways, same_ends, runs)
-    if limits is not None and _limits(second) is not None:
+    if limits is not None and second.limits is not None:
         told = f"{_ends(first)} in {runs[0]}, {_ends(second)} in {runs[1]}"
         note = (
             f"The scales differ ({told}): each score counts as its share of its own scale, from 0, bad, to 1, good. "
@@ -86,7 +74,7 @@ def _of_unknown_direction(
     unknown = " and ".join(run for run, way in zip(runs, ways, strict=True) if way == 0)
     told = f"Nobody knows which end of the scale is good in {unknown}: no word here about better or worse"
     if same_ends:
-        return Scaling("points", _limits(first), 0, (1, 1), f"{told}; scores are compared as they are.")
+        return Scaling("points", first.limits, 0, (1, 1), f"{told}; scores are compared as they are.")
     return Scaling(
         "rank",
         None,
@@ -96,12 +84,8 @@ def _of_unknown_direction(
     )
 
 
-def _limits(scale: Scale) -> tuple[float, float] | None:
-    return None if scale.low is None or scale.high is None else (scale.low, scale.high)
-
-
 def _ends(scale: Scale) -> str:
-    better = "high" if direction(scale) == 1 else "low"
+    better = "high" if scale.direction == 1 else "low"
     return f"{scale.low:g}–{scale.high:g}, {better} is good"
 
 
@@ -125,112 +109,6 @@ def inferred(results: Iterable[Result]) -> Scale | None:
     return Scale(min(bad, good), max(bad, good), good)
 
 
-# One of the two runs of a comparison: its results, its scales, and what else is known of it.
-#
-# The store is read here and nowhere else in this package. Of the items' texts only a hash of each field is kept.
-
-
-Scales = Mapping[str | tuple[str, str], Scale | None]
-"""The scales by (protocol, criterion), or by the criterion alone."""
-
-Contents = dict[str, dict[str, int]]
-"""item → field → a number that stands for its text"""
-
-Replies = Mapping[tuple[str, str], Mapping[str, int]]
-"""(item, protocol) → model → a number that stands for what was asked and what was read from the replies"""
-
-
-class Side(Struct, frozen=True):
-    """A run, or results from anywhere, by the name under which sentences speak of it."""
-
-    name: str
-    results: tuple[Result, ...]
-    scales: Scales = {}
-    settings: dict[str, Any] = {}
-    """how the judge was asked; empty where that is not known"""
-    contents: Contents | None = None
-    fake: tuple[str, ...] = ()
-    """judges that are fakes for tests"""
-    notes: tuple[str, ...] = ()
-    replies: Replies = {}
-    """empty where that is not known, as for results from a file"""
-
-    def scale(self, protocol: str, criterion: str) -> Scale | None:
-        return self.scales.get((protocol, criterion), self.scales.get(criterion))
-
-
-def side_of(source: Run | Iterable[Result], name: str, scales: Mapping[str, Scale] | None) -> Side:
-    """What `adjudge.compare` was given, as a side."""
-    if isinstance(source, Run):
-        with open_store(source.store, write=False) as store:
-            return side_of_run(store, store.run(source.name))
-    if isinstance(source, str):
-        raise DataError(
-            f"'{source}' is a text. Give a Run, or results: adjudge.compare(run_a, run_b).\n"
-            f"Runs in a store are compared by their names on the command line: adjudge compare {source} RUN_B"
-        )
-    by_criterion: dict[str | tuple[str, str], Scale | None] = dict((scales or {}).items())
-    return Side(name, tuple(source), by_criterion)
-
-
-def side_of_run(store: Store, run: RunRow) -> Side:
-    """A stored run as a side."""
-    scales: dict[str | tuple[str, str], Scale | None] = {
-        (key, criterion): scale
-        for key, protocol in protocols_of(store, run).items()
-        for criterion, scale in protocol.criteria.items()
-    }
-    told = {
-        key: value
-        for key, value in run.manifest["settings"].items()
-        if key in ("samples", "estimator", "temperature")
-    }
-    return Side(
-        run.name,
-        tuple(results(store, run)),
-        scales,
-        told,
-        _contents(store, run),
-        tuple(model["spec"] for model in run.manifest["models"] if model["is_fake"]),
-        _notes(run),
-        replies_of(store, run),
-    )
-
-
-def _contents(store: Store, run: RunRow) -> Contents:
-    # A check sum is enough: it is asked whether a text was changed, not whether somebody forged it.
-    return {
-        item.id: {name: zlib.crc32(msgspec.json.encode(value)) for name, value in item.fields.items()}
-        for item in store.items(run)
-    }
-
-
-def replies_of(store: Store, run: RunRow) -> Replies:
-    """Equal numbers: the same calls (texts, prompt, judge, settings), and the same was read from each of their replies.
-
-    A call without a reply is the same in the same run alone: what the reply would have been is not known.
-    """
-    found: dict[tuple[str, str], dict[str, int]] = defaultdict(lambda: defaultdict(int))
-    this_run = f"{store.path} {run.id}"
-    for one in store.judgments(run):
-        if one.item is None:
-            continue
-        # What a second question brought is part of the judgment of the first.
-        is_read = one.judgment is not None or one.about.kind == "reask"
-        whose = "" if is_read and one.error is None else this_run
-        told = msgspec.json.encode((one.call, one.about, one.judgment, whose))
-        # A sum, because two runs may have their columns in another order.
-        own = found[one.item.id, one.about.protocol]
-        own[one.about.model] += int.from_bytes(blake2b(told, digest_size=8).digest())
-    return found
-
-
-def _notes(run: RunRow) -> tuple[str, ...]:
-    if run.status == "done":
-        return ()
-    return (f"{run.name} is {run.status}, not done: items that were not judged yet are not compared.",)
-
-
 Answer = float | str
 Cells = dict[tuple[str, Kind], dict[str, list[Result]]]
 """(criterion, kind) → protocol → results"""
@@ -238,7 +116,7 @@ Cells = dict[tuple[str, Kind], dict[str, list[Result]]]
 _OTHER: dict[Choice, Choice] = {"a": "b", "b": "a", "tie": "tie"}
 
 
-class Row(Struct, frozen=True):
+class ComparedItem(Struct, frozen=True):
     """One item in both runs. Of a pair `a` is the system that its table names first."""
 
     item: str
@@ -261,24 +139,24 @@ class Table(Struct, frozen=True):
     protocols: tuple[str, str]
     models: tuple[str, str]
     scales: tuple[Scale | None, Scale | None]
-    rows: tuple[Row, ...]
+    rows: tuple[ComparedItem, ...]
     n_only_first: int
     n_only_second: int
     notes: tuple[str, ...]
 
-    def groups(self, rows: Sequence[Row]) -> list[str] | None:
+    def groups(self, rows: Sequence[ComparedItem]) -> list[str] | None:
         """What belongs together, or none where every item stands alone."""
         if all(row.group is None for row in self.rows):
             return None
         return [f"g {row.group}" if row.group is not None else f"i {row.item}" for row in rows]
 
 
-def match(first: Side, second: Side) -> tuple[dict[str, Table], list[str]]:
+def match(first: RunView, second: RunView) -> tuple[dict[str, Table], list[str]]:
     """The tables by the names under which they are shown, and what could not be matched."""
     for side in (first, second):
         if not side.results:
             raise DataError(f"{side.name} has judged nothing yet. Run it first, or compare another run.")
-    of_first, of_second = _cells(first.results, first.scales), _cells(second.results, second.scales)
+    of_first, of_second = _by_criterion(first), _by_criterion(second)
     common = [cell for cell in of_first if cell in of_second]
     if not common:
         raise DataError(_nothing_common(first.name, of_first, second.name, of_second))
@@ -301,44 +179,12 @@ def match(first: Side, second: Side) -> tuple[dict[str, Table], list[str]]:
     return found, notes
 
 
-def _cells(results: Iterable[Result], scales: Scales) -> Cells:
-    """A failed row has neither a number nor a choice: it is what its like are. Where all failed, a pair's row without a
-    subject is its choice, unless the criterion has a scale and no other rows: then it is one score for both responses."""
-    everything = tuple(results)
-    chosen = {_place(result) for result in everything if result.choice is not None}
-    scored = {_place(result) for result in everything if result.value is not None}
-    with_subject = {_place(result)[:3] for result in everything if result.subject is not None}
-    cells: Cells = defaultdict(lambda: defaultdict(list))
-    for result in everything:
-        place = _place(result)
-        is_one_score = place[:3] not in with_subject and _scale(scales, result) is not None
-        is_pair = result.subject is None and result.system_b is not None and not is_one_score
-        is_failed_choice = place in chosen or (place not in scored and is_pair)
-        is_choice = result.choice is not None or (result.value is None and is_failed_choice)
-        cells[result.criterion, "choices" if is_choice else "scores"][result.protocol].append(result)
-    return cells
-
-
-def _scale(scales: Scales, result: Result) -> Scale | None:
-    return scales.get((result.protocol, result.criterion), scales.get(result.criterion))
-
-
-def _place(result: Result) -> tuple[str, str, str, str | None]:
-    return result.protocol, result.criterion, result.model, result.subject
-
-
-def over_models(results: Iterable[Result], scales: Scales) -> tuple[list[Result], str]:
-    """One result per item where several models judged: the mean of their scores, the majority of their choices."""
-    everything = list(results)
-    models = list(dict.fromkeys(result.model for result in everything))
-    if len(models) < 2:
-        return everything, ""
-    found = []
-    for by_protocol in _cells(everything, scales).values():
-        for rows in by_protocol.values():
-            own = _by_item(rows, with_system=True).values()
-            found += [structs.replace(_pooled(rows), model=f"{len(models)} judges") for rows in own]
-    return found, f"Several judges: the mean of {', '.join(models)} counts, of choices the majority."
+def _by_criterion(view: RunView) -> Cells:
+    """Criteria are matched by their names, whichever protocol they belong to."""
+    cells: Cells = defaultdict(dict)
+    for cell, results in view.cells().items():
+        cells[cell.criterion, cell.kind][cell.protocol] = results
+    return dict(cells)
 
 
 def _missing(own: Cells, other: Cells) -> list[str]:
@@ -382,7 +228,7 @@ def _by_models(
     criterion: str,
     kind: Kind,
     protocols: tuple[str, str],
-    sides: tuple[Side, Side],
+    sides: tuple[RunView, RunView],
     cells: tuple[dict[str, list[Result]], dict[str, list[Result]]],
 ) -> list[tuple[str, Table]]:
     """A table for each model that is in both runs, or one of the only or the mean judge of each."""
@@ -416,7 +262,7 @@ def _table(
     kind: Kind,
     protocols: tuple[str, str],
     scales: tuple[Scale | None, Scale | None],
-    sides: tuple[Side, Side],
+    sides: tuple[RunView, RunView],
     models: tuple[dict[str, list[Result]], dict[str, list[Result]]],
 ) -> Table:
     notes: list[str] = []
@@ -432,7 +278,7 @@ def _table(
             )
             told = f"; on {partial} items not all of them answered" if partial else ""
             notes.append(f"{side.name} counts as the {how} of its judges {', '.join(own)}{told}.")
-    first, second = ({key: _pooled(rows) for key, rows in by_item.items()} for by_item in judged)
+    first, second = ({key: pooled_result(rows) for key, rows in by_item.items()} for by_item in judged)
     shared = [key for key in first if key in second]
     rows = (
         _choices(first, second, shared)
@@ -458,14 +304,14 @@ def _table(
 
 def _is_same(
     item: str,
-    sides: tuple[Side, Side],
+    sides: tuple[RunView, RunView],
     protocols: tuple[str, str],
     models: tuple[Iterable[str], Iterable[str]],
 ) -> bool:
     """Whether the models that are compared were asked the same and answered the same."""
     told = []
     for side, name, compared in zip(sides, protocols, models, strict=True):
-        known = side.replies.get((item, name), {})
+        known = side.digests.get((item, name), {})
         # Judges that were made into one have no name of their own here: then all of them count.
         told.append({model: known[model] for model in compared if model in known} or dict(known))
     return bool(told[0]) and told[0] == told[1]
@@ -488,25 +334,9 @@ def _by_item(results: Iterable[Result], *, with_system: bool) -> dict[tuple[str,
     return found
 
 
-def _pooled(rows: Sequence[Result]) -> Result:
-    """One result of several judges: the mean of the scores, the majority of the choices."""
-    if len(rows) == 1:
-        return rows[0]
-    values = [row.value for row in rows if row.value is not None]
-    given = Counter(row.choice for row in rows if row.choice is not None).most_common(2)
-    choice: Choice | None = None
-    if given:
-        choice = "tie" if len(given) == 2 and given[0][1] == given[1][1] else given[0][0]
-    # Equal means must be equal whatever the order of the sum, or ranks would tell them apart.
-    mean = round(math.fsum(values) / len(values), 12) if values else None
-    return structs.replace(
-        rows[0], value=mean, choice=choice, status="ok" if values or given else rows[0].status
-    )
-
-
-def _row(first: Result, second: Result) -> Row:
+def _row(first: Result, second: Result) -> ComparedItem:
     systems = first.system, second.system
-    return Row(
+    return ComparedItem(
         first.item,
         systems[0] if systems[0] == systems[1] else f"{systems[0]} → {systems[1]}",
         systems,
@@ -526,7 +356,7 @@ def _choices(
     first: dict[tuple[str, ...], Result],
     second: dict[tuple[str, ...], Result],
     shared: Iterable[tuple[str, ...]],
-) -> list[Row]:
+) -> list[ComparedItem]:
     """Pairs of the same two systems in one frame, whichever of them an item calls a."""
     frames: dict[frozenset[str], tuple[str, str]] = {}
     rows = []
@@ -536,12 +366,14 @@ def _choices(
         if set(own) != set(its):
             # With other names only the places can be compared.
             names = f"{own[0]} vs {own[1]}", f"{its[0]} vs {its[1]}"
-            rows.append(Row(one.item, " → ".join(names), names, _group(one, other), one.choice, other.choice))
+            rows.append(
+                ComparedItem(one.item, " → ".join(names), names, _group(one, other), one.choice, other.choice)
+            )
             continue
         frame = frames.setdefault(frozenset(own), own)
         name = f"{frame[0]} vs {frame[1]}"
         answers = _turned(one.choice, own != frame), _turned(other.choice, its != frame)
-        rows.append(Row(one.item, name, (name, name), _group(one, other), *answers))
+        rows.append(ComparedItem(one.item, name, (name, name), _group(one, other), *answers))
     return rows
 
 

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import difflib
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple, TypedDict, Unpack
 
-from msgspec import Struct, structs
+from msgspec import structs
 
-from ..engine import Run, protocols_of, results, settings_of
+from ..combine import choice_criterion
+from ..engine import Run, settings_of
 from ..errors import DataError
-from ..records import Choice, Estimate, FieldValue, Item, Judgment, Order, Protocol, Reply, Result, Scale
+from ..records import Estimate, FieldValue, Item, Order, Protocol, Reply, Result, Scale
 from ..stats import (
     Games,
-    Place,
     PositionBias,
     Strengths,
     Ties,
@@ -29,7 +28,7 @@ from ..stats import (
     win_rate,
 )
 from ..stats.arrays import undefined
-from ..store import Asked, Judged, RunRow, Store, open_store
+from ..store import Asked, RunRow, Store, open_store
 from .differences import Fitted, paired_differences, places_of, strength_differences, with_own_games
 from .games import (
     Game,
@@ -46,6 +45,7 @@ from .games import (
 from .next_pairs import Outputs, item_rows, outputs_of, proposals, with_files
 from .rank_words import notes_on
 from .result_types import CriterionRanking, Difference, Length, Proposal, Ranking, Standing
+from .run_view import Positions, RunView, by_criterion, tabulate, view_of_results
 
 # What a stored run knows beyond its results: the choice in each order, and how likely each choice was.
 
@@ -58,67 +58,16 @@ _SIGNS = "[]()*\"'.:,"
 """What judges put around the word of their choice."""
 
 
-class Orders(Struct, frozen=True):
-    """The choices of one protocol as places shown, by judge: both orders of each pair and sample."""
-
-    by_model: dict[str, PositionBias]
-    all_models: PositionBias
-
-
-def order_bias(judged: Iterable[Judged]) -> dict[str, Orders]:
-    """By protocol, how choices go with the place; over single replies, before the two orders are combined."""
-    seen: dict[str, dict[str, dict[tuple[str, int], dict[Order, Place]]]] = {}
-    for one in judged:
-        if (
-            one.judgment is None
-            or one.judgment.choice is None
-            or one.item is None
-            or one.about.kind == "reask"
-        ):
-            continue
-        places = seen.setdefault(one.about.protocol, {}).setdefault(one.about.model, defaultdict(dict))
-        places[one.item.id, one.about.sample][one.about.order] = place_of(
-            one.judgment.choice, one.about.order
-        )
-    return {protocol: _orders(models) for protocol, models in seen.items()}
-
-
-def _orders(models: Mapping[str, Mapping[tuple[str, int], Mapping[Order, Place]]]) -> Orders:
-    together = [(model, key, own) for model, places in models.items() for key, own in places.items()]
-    return Orders(
-        {
-            model: position_bias(
-                [own.get("ab") for own in places.values()],
-                [own.get("ba") for own in places.values()],
-                [item for item, _ in places],
-            )
-            for model, places in models.items()
-        },
-        position_bias(
-            [own.get("ab") for _, _, own in together],
-            [own.get("ba") for _, _, own in together],
-            [item for _, (item, _), _ in together],
-        ),
-    )
-
-
-def place_of(choice: Choice, order: Order) -> Place:
-    """Where the chosen response stood."""
-    if choice == "tie":
-        return "tie"
-    return "first" if (choice == "a") == (order == "ab") else "second"
-
-
-def preferred_a(protocol: Protocol, judgment: Judgment, reply: Reply, order: Order) -> float | None:
+def preferred_a(protocol: Protocol, span: tuple[int, int], reply: Reply, order: Order) -> float | None:
     """How likely the judge was to choose response a, from the tokens at the place of its choice.
 
     The share of `a` among the two words that the protocol asks for (AlpacaEval 2, Dubois et al. 2024). None where the
     words do not begin with different tokens, or the tokens known there caught less than half of the probability.
     """
     words = protocol.answer.choices
-    if judgment.choice_span is None or not reply.logprobs or "a" not in words or "b" not in words:
+    if not reply.logprobs or "a" not in words or "b" not in words:
         return None
-    position, (start, end) = 0, judgment.choice_span
+    position, (start, end) = 0, span
     first, second = words["a"], words["b"]
     for token in reply.logprobs:
         last = position + len(token.token)
@@ -157,24 +106,18 @@ def _begins(token: str, word: str) -> bool:
     return bool(bare) and (word.startswith(bare) or bare == word)
 
 
-def preferences(asked: Iterable[Asked], protocols: Mapping[str, Protocol], judged: Iterable[Judged]) -> dict[
-    str, dict[str, float]
-]:  # fmt: skip
+def preferences(
+    asked: Iterable[Asked],
+    protocols: Mapping[str, Protocol],
+    choice_spans: Mapping[tuple[int, int], tuple[int, int]],
+) -> dict[str, dict[str, float]]:
     """By protocol and item, how likely response a was to be chosen: the mean over orders, samples and judges."""
-    read = {
-        (one.seq, one.slot): one.judgment
-        for one in judged
-        # What was read from a second question stands in another reply.
-        if one.judgment is not None
-        and one.judgment.choice_span is not None
-        and one.judgment.choice_how != "reask"
-    }
     found: dict[str, dict[str, dict[Order, list[float]]]] = {}
     for place in asked:
-        judgment = read.get((place.seq, place.slot))
-        if judgment is None or place.item is None or place.call.kind == "reask" or not place.reply.logprobs:
+        span = choice_spans.get((place.seq, place.slot))
+        if span is None or place.item is None or place.call.kind == "reask" or not place.reply.logprobs:
             continue
-        share = preferred_a(protocols[place.call.protocol], judgment, place.reply, place.call.order)
+        share = preferred_a(protocols[place.call.protocol], span, place.reply, place.call.order)
         if share is not None:
             own = found.setdefault(place.call.protocol, {}).setdefault(place.item.id, {})
             own.setdefault(place.call.order, []).append(share)
@@ -208,7 +151,7 @@ class Settings(NamedTuple):
 class Known(NamedTuple):
     """What a stored run knows of a criterion beside its results."""
 
-    orders: Orders | None = None
+    positions: Positions | None = None
     preferences: Mapping[str, float] = {}
     """item → how likely response a was to be chosen"""
     order_policy: str = ""
@@ -348,13 +291,18 @@ def _ranking(
         kind=material.kind,
         models=material.models,
         systems=standings,
-        order=known.orders.all_models if known.orders is not None else _no_orders(material),
-        order_by_model=known.orders.by_model if known.orders is not None and len(material.models) > 1 else {},
+        order=known.positions.all_models if known.positions is not None else _no_orders(material),
+        order_by_model=known.positions.by_model
+        if known.positions is not None and len(material.models) > 1
+        else {},
         matrix=matrix_of(games, [standing.system for standing in standings]),
         differences=differences,
         length=length,
         by_model={
-            model: {system: won_share(own) for system, own in taken_by(games, systems).items()}
+            model: {
+                system: won_share(taken, material.failed_by_model.get(model, {}).get(system, 0))
+                for system, taken in taken_by(games, systems).items()
+            }
             for model, games in material.by_model.items()
         },
         model=found.model,
@@ -429,12 +377,11 @@ def rank(
     """
     if isinstance(source, Run):
         with open_store(source.store, write=False) as store:
-            return ranking_of_run(store, store.run(source.name), **settings)
+            return rank_run(store, store.run(source.name), **settings)
     given = list(source)
     if given and all(isinstance(one, Result) for one in given):
         rows = [one for one in given if isinstance(one, Result)]
-        known = {(row.protocol, row.criterion): (scales or {}).get(row.criterion) for row in rows}
-        found = materials(rows, known)
+        found = materials(view_of_results(rows, by_criterion(scales)))
     elif given and not any(isinstance(one, Result | str) for one in given):
         found = [from_games(given)]  # type: ignore[arg-type]
     else:
@@ -442,22 +389,29 @@ def rank(
     return _ranking_from(_picked(found, settings.get("criterion")), {}, settings)
 
 
-def ranking_of_run(store: Store, run: RunRow, **settings: Unpack[RankSettings]) -> Ranking:
+def rank_run(store: Store, run: RunRow, **settings: Unpack[RankSettings]) -> Ranking:
     """The ranking of a run, with what only the store knows: orders, lengths, log-probabilities."""
-    protocols = protocols_of(store, run)
-    scales = {
-        (key, name): scale for key, protocol in protocols.items() for name, scale in protocol.criteria.items()
-    }
-    found = materials(results(store, run), scales, _lengths(store.items(run)))
+    return rank_view(store, tabulate(store, run, choice_spans=has_logprobs(store, run)), **settings)
+
+
+def has_logprobs(store: Store, run: RunRow) -> bool:
+    """Whether the replies of a run carry log-probabilities, by a look at the first of them."""
+    return any(place.reply.logprobs for place in islice(store.asked(run), _LOOKED_AT))
+
+
+def rank_view(store: Store, view: RunView, **settings: Unpack[RankSettings]) -> Ranking:
+    """The ranking of a run that was read before."""
+    assert view.run is not None
+    found = materials(view, _lengths(store.items(view.run)))
     if not found:
-        raise DataError(f"{run.name} has no results yet. Give its command again to go on with it.")
+        raise DataError(f"{view.name} has no results yet. Give its command again to go on with it.")
     found = _picked(found, settings.get("criterion"))
-    known = _known(store, run, protocols) if any(one.kind == "choices" for one in found) else {}
+    known = _known(store, view) if any(one.kind == "choices" for one in found) else {}
     outputs = None
     if settings.get("n_next"):
-        outputs = with_files(outputs_of(store.items(run)), settings.get("outputs", ()))
+        outputs = with_files(outputs_of(store.items(view.run)), settings.get("outputs", ()))
     ranking = _ranking_from(found, known, settings, outputs)
-    return structs.replace(ranking, run=run.name, notes=(*_about_run(run), *ranking.notes))
+    return structs.replace(ranking, run=view.name, notes=(*view.notes(), *ranking.notes))
 
 
 def rows_to_ask(
@@ -501,14 +455,19 @@ def _ranking_from(
     )
 
 
-def _known(store: Store, run: RunRow, protocols: dict[str, Protocol]) -> dict[str, Known]:
-    """By protocol: the orders, and the probabilities of choices where replies have them."""
-    orders: dict[str, Orders] = order_bias(store.judgments(run))
-    policy = settings_of(run).order
+def _known(store: Store, view: RunView) -> dict[str, Known]:
+    """By protocol: position bias of the stated choice, and the probabilities of choices where replies have them."""
+    assert view.run is not None
     likely: dict[str, dict[str, float]] = {}
-    if any(place.reply.logprobs for place in islice(store.asked(run), _LOOKED_AT)):
-        likely = preferences(store.asked(run), protocols, store.judgments(run))
-    return {key: Known(orders.get(key), likely.get(key, {}), policy) for key in protocols}
+    if view.choice_spans:
+        likely = preferences(store.asked(view.run), view.protocols, view.choice_spans)
+    policy = settings_of(view.run).order
+    return {
+        key: Known(
+            view.positions.get((key, choice_criterion(protocol.criteria))), likely.get(key, {}), policy
+        )
+        for key, protocol in view.protocols.items()
+    }
 
 
 def _lengths(items: Iterable[Item]) -> dict[str, float]:
@@ -523,16 +482,3 @@ def _size(value: FieldValue) -> int:
     if isinstance(value, str):
         return len(value)
     return sum(len(entry if isinstance(entry, str) else entry.content) for entry in value)
-
-
-def _about_run(run: RunRow) -> list[str]:
-    """What the store knows and the numbers do not show."""
-    fake = [told["spec"] for told in run.manifest["models"] if told["is_fake"]]
-    notes = [
-        f"{spec} is a fake judge for tests: this ranking says nothing about any system." for spec in fake
-    ]
-    if run.status != "done":
-        notes.append(
-            f"The run is {run.status}, not done: pairs that were not judged yet are not in this ranking."
-        )
-    return notes

@@ -1,30 +1,25 @@
-"""The report of a stored run: its results, and the facts that only the store knows."""
+"""The report of a run: what is known of every system and criterion, and what to beware of."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from itertools import combinations
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from msgspec import structs
 
-from ..engine import protocols_of, results, settings_of
-from ..records import Choice, Judgment, Protocol, Result, Scale
+from ..records import Scale
 from ..stats import (
     Column,
-    Place,
-    PositionBias,
     clustered_share,
     joined,
     matched,
     n_distinct,
     pooled,
-    position_bias,
     spearman,
     wilson,
 )
 from ..stats.arrays import undefined
-from ..store import Judged, RunRow, Store
 from .cautions import cautions
 from .panel import PanelSummary, panel_of
 from .result_types import (
@@ -37,7 +32,7 @@ from .result_types import (
     Spreads,
     Summary,
 )
-from .run_facts import ModelFacts, ProtocolFacts, RunFacts
+from .run_view import ModelFacts, Positions, RunFacts, RunView
 from .tally import (
     STATUSES,
     Pair,
@@ -46,97 +41,21 @@ from .tally import (
     best_first,
     cell,
     criterion_summary,
-    direction,
     panel,
     spread_of,
 )
-
-# How the choices of a run go with the place shown, criterion by criterion: read from its single judgments.
-#
-# A criterion that is scored for both responses has a choice too: the response with the better score. Of two orders of one
-# pair and sample each counts; a reply that could not be read is none.
-
-
-_ALL = ""
-"""stands for all judges together"""
-
-Shown = dict[tuple[int, int, str], list[Place | None]]
-"""(item, sample, model) → the place chosen in the given order, and in the other one"""
-
-
-def orders_of(
-    judged: Iterable[Judged], protocols: Mapping[str, Protocol]
-) -> dict[str, dict[str, PositionBias]]:
-    """Of each criterion, by judge and over all judges, whether the place decides."""
-    found: dict[str, Shown] = {}
-    for place in judged:
-        protocol = protocols.get(place.about.protocol)
-        if protocol is None or protocol.task != "compare" or place.judgment is None or place.seq < 0:
-            continue
-        for criterion, choice in choices_in(place.judgment, protocol):
-            name = f"{protocol.id}/{criterion}" if len(protocols) > 1 else criterion
-            key = (place.seq, place.about.sample, place.about.model)
-            both = found.setdefault(name, {}).setdefault(key, [None, None])
-            is_given = place.about.order == "ab"
-            both[0 if is_given else 1] = _place(choice, is_given)
-    return {name: _by_judge(shown) for name, shown in found.items()}
-
-
-def choices_in(judgment: Judgment, protocol: Protocol) -> Iterator[tuple[str, Choice]]:
-    """The choices of one reply: the one it states, and those that its scores of both responses come to."""
-    stated = "overall" if "overall" in protocol.criteria else next(iter(protocol.criteria))
-    if judgment.choice is not None:
-        yield stated, judgment.choice
-    values: dict[str, dict[str, float]] = {}
-    for score in judgment.scores:
-        if score.subject is not None and score.value is not None:
-            values.setdefault(score.criterion, {})[score.subject] = score.value
-    for criterion, sides in values.items():
-        sign = direction(protocol.criteria.get(criterion))
-        if len(sides) == 2 and sign and (criterion != stated or judgment.choice_status is None):
-            gap = sign * (sides["a"] - sides["b"])
-            yield criterion, "a" if gap > 0 else "b" if gap < 0 else "tie"
-
-
-def _place(choice: Choice, is_given: bool) -> Place:
-    if choice == "tie":
-        return "tie"
-    return "first" if (choice == "a") == is_given else "second"
-
-
-def _by_judge(shown: Shown) -> dict[str, PositionBias]:
-    models = dict.fromkeys(model for _, _, model in shown)
-    parts = {model: {key: both for key, both in shown.items() if key[2] == model} for model in models}
-    if len(models) > 1:
-        parts[_ALL] = shown
-    else:
-        parts = {_ALL: shown}
-    return {
-        model: position_bias(
-            [both[0] for both in part.values()],
-            [both[1] for both in part.values()],
-            [item for item, _, _ in part],
-        )
-        for model, part in parts.items()
-    }
-
-
-# From results to a `Summary`: what is known of every system and criterion, and what to beware of.
-#
-# Reads no store and asks no model; what results do not hold is in `RunFacts`.
-
 
 Labels = Mapping[tuple[str, str], str]
 """(protocol, criterion) → the name under which a report shows it"""
 
 
-def summarise(results: Iterable[Result], *, facts: RunFacts | None = None) -> Summary:
-    """Everything a report says about a run, in one pass over its results."""
-    facts = facts or RunFacts()
-    tally = Tally().add_all(results, facts.scales)
+def summarise(view: RunView) -> Summary:
+    """Everything a report says about a run."""
+    facts, tally = view.facts, view.tally
     has_both = facts.parameters.get("order", "both") == "both"
     labels = _labels(tally, facts)
-    scales = {where: _scale(where, facts) for where in tally.scores}
+    order = _order_names(view)
+    scales = {where: view.scale(*where) for where in tally.scores}
     whole = {where: _panels(models) for where, models in tally.scores.items()}
     summary = Summary(
         run=facts.run,
@@ -151,14 +70,14 @@ def summarise(results: Iterable[Result], *, facts: RunFacts | None = None) -> Su
         systems=best_first(_cells(whole, labels, scales), list(scales.values())),
         criteria={labels[where]: criterion_summary(*where, whole[where], scales[where]) for where in whole},
         pairs={labels[where]: _pairs(_panels(models), has_both) for where, models in tally.choices.items()},
-        position={name: by[""].first_share for name, by in facts.orders.items() if "" in by},
-        order={name: by[""] for name, by in facts.orders.items() if "" in by},
+        position={name: positions.all_models.first_share for name, positions in order.items()},
+        order={name: positions.all_models for name, positions in order.items()},
         panel=_panel(tally, labels, scales),
-        models=_models(tally, labels, scales, facts),
-        rungs={model: _rungs(counts) for model, counts in (facts.rungs or tally.rungs).items()},
+        models=_models(tally, labels, scales, facts, order),
+        rungs={model: _rungs(counts) for model, counts in tally.rungs.items()},
         failures_by_system=_failures_by_system(tally),
         correlations=_correlations(whole, labels),
-        flags=facts.flags or {flag: n_distinct([keys]) for flag, keys in sorted(tally.flagged.items())},
+        flags={flag: n_distinct([keys]) for flag, keys in sorted(tally.flagged.items())},
         warnings=(),
         protocols={protocol.id: protocol.digest for protocol in facts.protocols},
         estimator=facts.estimator,
@@ -190,9 +109,12 @@ def _labels(tally: Tally, facts: RunFacts) -> Labels:
     return {where: where[1] if is_one else f"{names[where[0]]}/{where[1]}" for where in places}
 
 
-def _scale(where: tuple[str, str], facts: RunFacts) -> Scale | None:
-    protocol, criterion = where
-    return facts.scales.get(where) or facts.scales.get((protocol.partition("@")[0], criterion))
+def _order_names(view: RunView) -> dict[str, Positions]:
+    """Position bias by the names of the criteria."""
+    return {
+        f"{protocol.partition('@')[0]}/{criterion}" if len(view.protocols) > 1 else criterion: positions
+        for (protocol, criterion), positions in view.positions.items()
+    }
 
 
 SystemOrPair = TypeVar("SystemOrPair", str, Pair)
@@ -259,7 +181,11 @@ def _pair(pair: Pair, scores: Scores, has_both: bool) -> PairSummary:
 
 
 def _models(
-    tally: Tally, labels: Labels, scales: Mapping[tuple[str, str], Scale | None], facts: RunFacts
+    tally: Tally,
+    labels: Labels,
+    scales: Mapping[tuple[str, str], Scale | None],
+    facts: RunFacts,
+    order: Mapping[str, Positions],
 ) -> dict[str, ModelSummary]:
     """Each judge; its own means only where there are several, since otherwise they are the run's."""
     known = {model.spec: model for model in facts.models}
@@ -278,7 +204,11 @@ def _models(
                 for where, models in tally.choices.items()
                 if len(specs) > 1 and spec in models
             },
-            order={name: by[spec] for name, by in facts.orders.items() if spec in by},
+            order={
+                name: positions.by_model[spec]
+                for name, positions in order.items()
+                if len(positions.by_model) > 1 and spec in positions.by_model
+            },
         )
     return summaries
 
@@ -358,90 +288,3 @@ def _spreads(tally: Tally, labels: Labels, scales: Mapping[tuple[str, str], Scal
         for where, models in tally.scores.items()
         for model, systems in models.items()
     }
-
-
-def summary_of(store: Store, run: RunRow) -> Summary:
-    """All that a report says of a run, read from the store."""
-    return summarise(results(store, run), facts=facts_of(store, run))
-
-
-def facts_of(store: Store, run: RunRow) -> RunFacts:
-    """What the store and the manifest know of a run."""
-    protocols = protocols_of(store, run)
-    totals = store.totals(run)
-    settings = settings_of(run)
-    is_priced = totals.replies > totals.unpriced
-    n_reasks_failed = 0
-
-    def places() -> Iterator[Judged]:
-        nonlocal n_reasks_failed
-        for place in store.judgments(run):
-            n_reasks_failed += place.about.kind == "reask" and place.error is not None
-            yield place
-
-    orders = orders_of(places(), protocols)
-    return RunFacts(
-        run=run.name,
-        started=run.started,
-        status=run.status,
-        version=str(run.manifest.get("version", "")),
-        models=_model_facts(store, run),
-        protocols=tuple(
-            ProtocolFacts(protocol.id, protocol.digest, protocol.answer.reader)
-            for protocol in protocols.values()
-        ),
-        scales={
-            (name, criterion): scale
-            for name, p in protocols.items()
-            for criterion, scale in p.criteria.items()
-        },
-        estimator=settings.estimator,
-        parameters=_parameters(run, protocols),
-        tokens_in=totals.tokens_in,
-        tokens_out=totals.tokens_out,
-        cost_usd=totals.cost_usd if is_priced else None,
-        n_unpriced=totals.unpriced,
-        seconds=run.seconds,
-        n_calls=totals.places,
-        n_cached=max(0, totals.replies - totals.paid_replies),
-        n_planned=run.manifest["items"].get("n"),
-        n_left_out=run.manifest["items"].get("left_out", 0),
-        call_errors={kind: n for kind, n in totals.failed.items() if n},
-        n_reasks_failed=n_reasks_failed,
-        adjustments=_adjustments(run),
-        orders=orders,
-    )
-
-
-def _adjustments(run: RunRow) -> tuple[str, ...]:
-    """What the models refused to take. That the embedded one is weak is a caution of its own."""
-    told = run.manifest.get("adjustments", ())
-    return tuple(text for text in told if not text.startswith("the embedded model "))
-
-
-def _parameters(run: RunRow, protocols: dict[str, Protocol]) -> dict[str, Any]:
-    told = {key: value for key, value in run.manifest["settings"].items() if value is not None}
-    if told["steps"] == "generate":
-        # Without the steps themselves nobody could say what was judged by.
-        told["steps"] = [step for protocol in protocols.values() for step in protocol.steps]
-    return told
-
-
-def _model_facts(store: Store, run: RunRow) -> tuple[ModelFacts, ...]:
-    names: dict[str, dict[str, int]] = {}
-    fingerprints: dict[str, dict[str, int]] = {}
-    for seen in store.models_seen(run):
-        own = names.setdefault(seen.model, {})
-        own[seen.model_name] = own.get(seen.model_name, 0) + seen.n
-        if seen.fingerprint:
-            prints = fingerprints.setdefault(seen.model, {})
-            prints[seen.fingerprint] = prints.get(seen.fingerprint, 0) + seen.n
-    return tuple(
-        ModelFacts(
-            spec=told["spec"],
-            names={name: n for name, n in names.get(told["spec"], {}).items() if name},
-            fingerprints=fingerprints.get(told["spec"], {}),
-            is_fake=told["is_fake"],
-        )
-        for told in run.manifest["models"]
-    )

@@ -15,7 +15,7 @@ from ..records import Estimate, Scale
 from ..stats import PositionBias, caution, reason
 from .panel import JudgeInPanel, PanelSummary
 from .result_types import Cell, PairSummary, RungShare, Summary
-from .tally import direction, key_text
+from .tally import key_text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -73,7 +73,7 @@ def scale_text(scale: Scale | None) -> str:
     if scale is None:
         return "scale not known"
     better = {1: "higher is better", -1: "lower is better", 0: "which end is good is not known"}[
-        direction(scale)
+        scale.direction
     ]
     if scale.low is None or scale.high is None:
         return f"no fixed ends, {better}"

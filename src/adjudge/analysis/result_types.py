@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from msgspec import Struct, field
 
+from ..combine import Kind
 from ..records import Estimate, Estimator, Scale
 from ..stats import (
     AltTest,
@@ -192,9 +193,6 @@ class Summary(Struct, frozen=True):
 # What a judge card says, as values: agreement, ceiling, correction, failures, and the sentences in front.
 #
 # Nothing here computes. A number that cannot be given is an `Estimate` without a value whose `method` says why.
-
-
-Kind = Literal["scores", "choices"]
 
 
 class Draws(Struct, frozen=True):
@@ -585,6 +583,8 @@ class Comparison(Struct, frozen=True):
     criteria: dict[str, CriterionContrast]
     changed: tuple[str, ...]
     """what differs between the runs beside their scores, in words"""
+    judging_changes: tuple[str, ...]
+    """those among them that make another judge: the protocol, the model, the settings"""
     n_items: int
     """items that both runs have"""
     n_only_first: int

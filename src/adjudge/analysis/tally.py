@@ -9,13 +9,14 @@ from __future__ import annotations
 import math
 from array import array
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from hashlib import blake2b
 from statistics import median
 from typing import Literal, TypeVar, get_args
 
 from msgspec import structs
 
+from ..combine import Kind
 from ..records import Result, Scale, Status
 from ..stats import Column, Spread, bounds, joined, minimum_detectable, missing_from, pooled, reason, spread
 from .result_types import Cell, CriterionSummary
@@ -23,8 +24,6 @@ from .result_types import Cell, CriterionSummary
 STATUSES: tuple[Status, ...] = get_args(Status)
 SIGN = {"a": 1.0, "b": -1.0, "tie": 0.0}
 """A choice as a number, so that several judges' choices can be averaged to a vote."""
-
-_UNKNOWN = "unknown"
 
 Pair = tuple[str, str]
 Where = tuple[str, str]
@@ -48,12 +47,6 @@ class Scores:
     @property
     def n(self) -> int:
         return len(self.ok) + len(self.failed)
-
-    def take_failures(self, other: Scores) -> None:
-        """Count another's failures among its own."""
-        self.failed = joined([self.failed, other.failed])
-        self.n_samples += other.n_samples
-        self.n_samples_failed += other.n_samples_failed
 
     def failures(self) -> dict[str, int]:
         """status → how many failed so."""
@@ -85,48 +78,28 @@ class Tally:
         self.items = array("q")
         self.models: dict[str, None] = {}
         self.protocols: dict[str, None] = {}
-        self._unclear: dict[tuple[Where, str, str, Pair | None], Scores] = {}
-        """failures that may be of a score or of a choice; `_settle` tells"""
-        self._order: dict[Where, None] = {}
-        self._with_subject: set[Where] = set()
         self._frames: set[Pair] = set()
         """pairs as they were first seen: a pair that comes the other way round is turned to match"""
         self._last: tuple[str, int] = ("", key_of(""))
 
-    def add_all(self, results: Iterable[Result], scales: Mapping[Where, Scale | None] | None = None) -> Tally:
-        """Add up results; a criterion whose scale is none is a choice."""
-        for result in results:
-            self._add(result)
-        self._settle(scales or {})
-        return self
-
-    def _add(self, result: Result) -> None:
+    def add(self, result: Result, kind: Kind) -> None:
+        """Add one result, which is a score or a choice."""
         item = self._item_key(result.item)
         self.models.setdefault(result.model)
         self.protocols.setdefault(result.protocol)
-        self._order.setdefault((result.protocol, result.criterion))
         for flag in result.flags:
             seen = self.flagged.setdefault(flag, array("q"))
             if not seen or seen[-1] != item:
                 seen.append(item)
         rungs = self.rungs.setdefault(result.model, Counter())
-        if result.subject is None and result.value is None and result.choice is None:
-            self._add_unclear(result, item)
-            is_read = False
-        elif result.subject is None and result.choice is not None and result.value is None:
-            is_read = self._add_choice(result, item)
-        else:
-            is_read = self._add_score(result, item)
+        is_read = self._add_choice(result, item) if kind == "choices" else self._add_score(result, item)
         rungs[(result.how or "not recorded") if is_read else "failed"] += 1
 
     def _add_score(self, result: Result, item: int) -> bool:
         where = (result.protocol, result.criterion)
         scores = _at(_at_model(self.scores, where, result.model), system_of(result))
         # Both responses of a pair may come from one system: they are two scores of one item.
-        key = item
-        if result.subject is not None:
-            key ^= _SUBJECT_KEYS[result.subject]
-            self._with_subject.add(where)
+        key = item if result.subject is None else item ^ _SUBJECT_KEYS[result.subject]
         is_marked = "injection_suspected" in result.flags
         return _put(scores, result, key, item, result.value if result.status == "ok" else None, is_marked)
 
@@ -136,28 +109,6 @@ class Tally:
         scores = _at(_at_model(self.choices, where, result.model), pair)
         value = sign * SIGN[result.choice] if result.status == "ok" and result.choice is not None else None
         return _put(scores, result, item, item, value, "order_conflict" in result.flags)
-
-    def _add_unclear(self, result: Result, item: int) -> None:
-        pair = None
-        if result.system_a is not None or result.system_b is not None:
-            pair = self._framed((result.system_a or "a", result.system_b or "b"))[0]
-        where = (result.protocol, result.criterion)
-        scores = _at(self._unclear, (where, result.model, result.system, pair))
-        _put(scores, result, item, item, None, "injection_suspected" in result.flags)
-
-    def _settle(self, scales: Mapping[Where, Scale | None]) -> None:
-        """A failure belongs to what the others of its criterion are; else to what its scale or its items say."""
-        scored = {where for where in self.scores if where not in self._with_subject}
-        for (where, model, system, pair), found in self._unclear.items():
-            scale = scales.get(where, scales.get((where[0].partition("@")[0], where[1]), _UNKNOWN))
-            by_scale = pair is not None if isinstance(scale, str) else scale is None
-            is_choice = where not in scored and (by_scale or where in self._with_subject)
-            if where in self.choices or is_choice:
-                _at(_at_model(self.choices, where, model), pair or ("a", "b")).take_failures(found)
-            else:
-                _at(_at_model(self.scores, where, model), system).take_failures(found)
-        self.scores = {where: self.scores[where] for where in self._order if where in self.scores}
-        self.choices = {where: self.choices[where] for where in self._order if where in self.choices}
 
     def _framed(self, pair: Pair) -> tuple[Pair, float]:
         """A pair as it was first seen, and -1 where it had to be turned for that."""
@@ -238,7 +189,7 @@ _MOST_VALUES = 25
 def cell(scores: Scores, scale: Scale | None) -> Cell:
     n_failed = len(scores.failed)
     low, high = (scale.low, scale.high) if scale is not None else (None, None)
-    limits = (low, high) if low is not None and high is not None else None
+    limits = scale.limits if scale is not None else None
     estimate = scores.ok.mean(n_failed, limits)
     n_flagged = sum(scores.ok.marks)
     counts, of = _counts(scores.ok, scale)
@@ -274,7 +225,7 @@ def criterion_summary(
 
 def spread_of(column: Column, scale: Scale | None) -> Spread:
     """The spread over the levels of the scale, or over the values seen where it has none."""
-    levels = _levels(scale)
+    levels = scale.values(_MOST_VALUES) if scale is not None else []
     if not levels:
         return spread(column.counts())
     return spread(_at_nearest(column.counts(), levels), len(levels))
@@ -285,7 +236,7 @@ def best_first(
 ) -> dict[str, dict[str, Cell]]:
     """Systems in the order of their means on the first criterion; as they came where no end is known as good."""
     criteria = list(dict.fromkeys(name for cells in systems.values() for name in cells))
-    sign = direction(scales[0]) if scales else 0
+    sign = scales[0].direction if scales and scales[0] is not None else 0
     if not criteria or sign == 0:
         return dict(systems)
 
@@ -298,31 +249,14 @@ def best_first(
     return {system: systems[system] for system in sorted(systems, key=place)}
 
 
-def direction(scale: Scale | None) -> int:
-    """1 where more is better, -1 where less is, 0 where nobody knows."""
-    if scale is None or scale.best == "unknown":
-        return 0
-    return 1 if scale.best == "high" or scale.best == scale.high else -1
-
-
 def _counts(
     column: Column, scale: Scale | None
 ) -> tuple[dict[float, int], Literal["values", "nearest levels", "nothing"]]:
     counts = column.counts()
     if len(counts) <= _MOST_VALUES:
         return counts, "values"
-    levels = _levels(scale)
+    levels = scale.values(_MOST_VALUES) if scale is not None else []
     return (_at_nearest(counts, levels), "nearest levels") if levels else ({}, "nothing")
-
-
-def _levels(scale: Scale | None) -> list[float]:
-    """All values that a stepped scale has, if they are few enough to count by."""
-    if scale is None or scale.low is None or scale.high is None or not scale.step:
-        return []
-    n_steps = (scale.high - scale.low) / scale.step
-    if not math.isfinite(n_steps) or not 1 <= n_steps < _MOST_VALUES:
-        return []
-    return [scale.low + place * scale.step for place in range(round(n_steps) + 1)]
 
 
 def _at_nearest(counts: Mapping[float, int], levels: Sequence[float]) -> dict[float, int]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TypedDict, Unpack
 
@@ -12,12 +12,12 @@ from msgspec import structs
 
 from ..data import read_labels
 from ..data.labels import LabelFile
-from ..engine import Run, protocols_of, results, settings_of
+from ..engine import Run
 from ..errors import DataError
-from ..records import Judgment, Label, Result, Scale, Subject
+from ..records import Label, Result, Scale
 from ..stats import Resample, Retest, bounds, minimum_detectable, nearest, retest, spread, wilson
 from ..stats.resample import N_RESAMPLES
-from ..store import RunRow, Store, open_store
+from ..store import Store, open_store
 from ..words import count
 from .correction import Entry, bias, calibration, corrected, differences, entries, pass_shares, plans, pooled
 from .human_agreement import (
@@ -32,9 +32,10 @@ from .human_agreement import (
     replacement,
     stated_confidence,
 )
-from .label_join import Joined, Row, Samples, Scales, as_sample, choices, join, numbers
+from .label_join import Joined, Row, choices, join, numbers
 from .misread import misread_share, with_misread
-from .result_types import Card, CriterionCard, Draws, Kind, Quality, SystemFailures
+from .result_types import Card, CriterionCard, Draws, Quality, SystemFailures
+from .run_view import RunView, by_criterion, side_by_side, tabulate, view_of_results
 from .trust_words import opening, sentences
 
 # What a judge's answers show without people: their spread, their noise, and where they are missing.
@@ -114,25 +115,21 @@ def _detectable(by_system: dict[str, list[Entry]]) -> float | None:
 
 
 def judge_card(
-    results: Iterable[Result],
+    view: RunView,
     labels: Sequence[Label],
     *,
     resample: Resample = "inputs",
     n_resamples: int = N_RESAMPLES,
     seed: int = 0,
-    scales: Scales | None = None,
-    samples: Samples | None = None,
     plan_width: float | None = None,
     n_empty: int = 0,
-    run: str = "",
 ) -> Card:
-    """Hold results against labels, criterion by criterion.
+    """Compare a judge with people's labels, criterion by criterion.
 
-    `scales` has the criteria's scales by (protocol, criterion) or by criterion; without one, Gwet's coefficient is not
-    given. `samples` has the single values of items that were judged several times. `plan_width` asks how many labels it
-    takes to know each mean to that width. `resample` says what a claim is about: new inputs, new systems, or both.
+    `plan_width` asks how many labels it takes to know each mean to that width. `resample` says what a claim is
+    about: new inputs, new systems, or both.
     """
-    tables = join(results, labels, scales or {}, samples)
+    tables = join(view, labels)
     draws = Draws(resample, n_resamples, seed)
     cards = {name: _criterion(joined, draws, plan_width) for name, joined in tables.items()}
     judged = {card.criterion for card in cards.values()}
@@ -146,7 +143,7 @@ def judge_card(
         n_labels=len(labels),
         n_labels_empty=n_empty,
         notes=_notes(labels, judged, n_empty),
-        run=run,
+        run=view.name,
     )
 
 
@@ -222,52 +219,6 @@ def _criterion_notes(joined: Joined) -> tuple[str, ...]:
     return tuple(notes)
 
 
-# The single values behind each result of a run: what a judge said each time it was asked the same.
-#
-# A result is one value; how much of it would come out again can only be seen in the samples. Both orders of a pair
-# are not the same question, so an order has its samples to itself: the one with most of them is taken.
-
-
-Place = tuple[str, str, str, str, Subject | None, Kind]
-
-
-def single_values(
-    store: Store, run: RunRow, named: Mapping[tuple[str, str], str]
-) -> dict[Place, tuple[float, ...]]:
-    """By protocol, criterion, model, item, subject and kind the values of all samples; empty where none was repeated.
-
-    `named` says under which name a run's model stands on the card.
-    """
-    if settings_of(run).samples < 2:
-        return {}
-    found: dict[Place, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for place in store.judgments(run):
-        if place.item is None or place.judgment is None or place.about.kind in ("reask", "steps"):
-            continue
-        model = named.get((run.name, place.about.model), place.about.model)
-        for criterion, subject, kind, value in _values(place.judgment, place.about.criteria):
-            key: Place = place.about.protocol, criterion, model, place.item.id, subject, kind
-            found[key][place.about.order].append(value)
-    return {key: _most(orders) for key, orders in found.items()}
-
-
-def _most(orders: Mapping[str, Sequence[float]]) -> tuple[float, ...]:
-    most = max(orders.values(), key=len)
-    return tuple(most)
-
-
-def _values(
-    judgment: Judgment, criteria: tuple[str, ...]
-) -> Iterator[tuple[str, Subject | None, Kind, float]]:
-    """The scores of a judgment, and its choice under the criterion that a result has it."""
-    for score in judgment.scores:
-        if score.value is not None:
-            yield score.criterion, score.subject, "scores", score.value
-    if judgment.choice is not None and criteria:
-        criterion = "overall" if "overall" in criteria else criteria[0]
-        yield criterion, None, "choices", as_sample(judgment.choice)
-
-
 class CardSettings(TypedDict, total=False):
     """What a user may ask of a card."""
 
@@ -308,95 +259,45 @@ def _held(
     if isinstance(source, Run):
         with open_store(source.store, write=False) as store:
             other = None if versus is None else store.run(versus)
-            return card_of_run(store, store.run(source.name), said, other, **settings)
+            views = [tabulate(store, run) for run in (store.run(source.name), other) if run is not None]
+            return card_of_views(store, views, said, **settings)
     if versus is not None:
         raise DataError("versus names a run; give the results of both judges in one list instead.")
     if said is None:
         raise DataError("Results alone cannot be trusted: give labels, a file or a list of Label.")
-    by_criterion: dict[str | tuple[str, str], Scale | None] = dict((scales or {}).items())
-    return judge_card(source, said.labels, scales=by_criterion, n_empty=said.n_empty, **settings)
+    view = view_of_results(source, by_criterion(scales))
+    return judge_card(view, said.labels, n_empty=said.n_empty, **settings)
 
 
-def card_of_run(
-    store: Store,
-    run: RunRow,
-    said: LabelFile | None,
-    versus: RunRow | None = None,
-    **settings: Unpack[CardSettings],
+def card_of_views(
+    store: Store, views: Sequence[RunView], given: LabelFile | None, **settings: Unpack[CardSettings]
 ) -> Card:
-    """The card of a run by the labels that are given, or by those in the store; `versus` is a second judge.
+    """The card of a run, or of two runs as two judges, by the labels that are given or by those in the store.
 
     Labels that are given take the place of those in the store: the two may be the same ones, and counting them twice
     would make two raters of one.
     """
-    runs = [run] if versus is None else [run, versus]
-    kept = [label for one in runs for label in store.labels(one)]
-    notes = []
-    if said is None:
-        said = LabelFile(tuple(kept))
-    else:
-        given = {_said(label) for label in said.labels}
-        n_other = sum(_said(label) not in given for label in kept)
-        if n_other:
-            notes.append(
-                f"The store has {count(n_other, 'other label')}, not used: the labels that were given take their place."
-            )
-    if not said.labels:
-        raise DataError(
-            f"{run.name} has no labels in {store.path}. Give a file with --labels FILE, or make one to fill in:\n"
-            f"adjudge sample {run.name} -n 50 -o labels.csv"
-        )
-    scales: dict[str | tuple[str, str], Scale | None] = {
-        (key, criterion): scale
-        for one in runs
-        for key, protocol in protocols_of(store, one).items()
-        for criterion, scale in protocol.criteria.items()
-    }
-    judged = [(one, list(results(store, one))) for one in runs]
-    named = _told_apart(judged)
-    card = judge_card(
-        (_named(row, named[one.name, row.model]) for one, rows in judged for row in rows),
-        said.labels,
-        scales=scales,
-        samples={key: own for one in runs for key, own in single_values(store, one, named).items()},
-        n_empty=said.n_empty,
-        run=" and ".join(one.name for one in runs),
-        **settings,
-    )
-    about = [note for one in runs for note in _about_run(one)]
-    return structs.replace(card, notes=(*about, *notes, *card.notes))
-
-
-def _said(label: Label) -> tuple[object, ...]:
-    return label.item, label.criterion, label.subject, label.rater, label.value
-
-
-def _named(row: Result, model: str) -> Result:
-    return row if row.model == model else structs.replace(row, model=model)
-
-
-def _told_apart(judged: Sequence[tuple[RunRow, Sequence[Result]]]) -> dict[tuple[str, str], str]:
-    """What to call each run's models: by the run, too, where one model judged one criterion in both."""
-    cells = [
-        {(row.protocol.partition("@")[0], row.criterion, row.model) for row in rows} for _, rows in judged
-    ]
-    is_same = len(cells) > 1 and bool(set.intersection(*cells))
-    return {
-        (run.name, row.model): f"{row.model} in {run.name}" if is_same else row.model
-        for run, rows in judged
-        for row in rows
-    }
-
-
-def _about_run(run: RunRow) -> list[str]:
-    """What the store knows and the numbers do not show."""
-    fake = [told["spec"] for told in run.manifest["models"] if told["is_fake"]]
-    notes = [f"{spec} is a fake judge for tests: these numbers say nothing about any judge." for spec in fake]
-    if run.status != "done":
+    stored = [label for view in views if view.run is not None for label in store.labels(view.run)]
+    labels = given or LabelFile(tuple(stored))
+    notes = [note for view in views for note in view.notes()]
+    known = {_identity(label) for label in labels.labels}
+    n_other = sum(_identity(label) not in known for label in stored)
+    if n_other:
         notes.append(
-            f"The run is {run.status}, not done: items that were not judged yet are not on this card."
+            f"The store has {count(n_other, 'other label')}, not used: the labels that were given take their place."
         )
-    return notes
+    if not labels.labels:
+        name = views[0].name
+        raise DataError(
+            f"{name} has no labels in {store.path}. Give a file with --labels FILE, or make one to fill in:\n"
+            f"adjudge sample {name} -n 50 -o labels.csv"
+        )
+    card = judge_card(side_by_side(views), labels.labels, n_empty=labels.n_empty, **settings)
+    return structs.replace(card, notes=(*notes, *card.notes))
+
+
+def _identity(label: Label) -> tuple[object, ...]:
+    return label.item, label.criterion, label.subject, label.rater, label.value
 
 
 def with_checked(card: Card, path: str | Path) -> Card:

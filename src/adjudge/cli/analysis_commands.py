@@ -98,7 +98,8 @@ def _card(
     **settings: Unpack[CardSettings],
 ) -> Card:
     """The card of a run, or of scores that were made elsewhere."""
-    from ..analysis.trust import card_of_run, judge_card
+    from ..analysis.run_view import tabulate, view_of_results
+    from ..analysis.trust import card_of_views, judge_card
     from ..data import read_labels, read_scores
     from ..store import open_store
 
@@ -111,10 +112,12 @@ def _card(
                 raise DataError(
                     f"--versus {versus} is the same run as {run}. Name another one; adjudge runs lists them."
                 )
-            return card_of_run(opened, own, said, other, **settings)
+            views = [tabulate(opened, row) for row in (own, other) if row is not None]
+            return card_of_views(opened, views, said, **settings)
     if said is None:
         raise DataError("--scores needs labels to hold them against. Say where they are with --labels FILE.")
-    return judge_card(read_scores(scores), said.labels, n_empty=said.n_empty, run=scores.name, **settings)
+    view = view_of_results(read_scores(scores), name=scores.name)
+    return judge_card(view, said.labels, n_empty=said.n_empty, **settings)
 
 
 def sample_command(
@@ -210,7 +213,7 @@ def rank_command(
     as_json: bool = AS_JSON,
 ) -> None:
     """Which system is better: win rates, strengths, and which places cannot be told apart."""
-    from ..analysis.rank import ranking_of_run, rows_to_ask
+    from ..analysis.rank import rank_run, rows_to_ask
     from ..analysis.rank_words import rank_sections
     from ..stats import Ties
     from ..store import open_store
@@ -221,7 +224,7 @@ def rank_command(
         raise DataError("-o writes the comparisons that --next proposes. Say how many: --next K.")
     with open_store(store, write=False) as opened:
         found = opened.run(run)
-        ranking = ranking_of_run(
+        ranking = rank_run(
             opened,
             found,
             criterion=criterion,
@@ -324,14 +327,14 @@ def compare_command(
     as_json: bool = AS_JSON,
 ) -> None:
     """The same items judged twice (two prompts, two judges, two versions): does it change the conclusion?"""
-    from ..analysis.compare import contrast
+    from ..analysis.compare import compare_views
     from ..analysis.compare_words import compare_sections
-    from ..analysis.match import side_of_run
+    from ..analysis.run_view import tabulate
     from ..store import open_store
 
     with open_store(store, write=False) as opened:
-        sides = [side_of_run(opened, opened.run(name)) for name in (first, second)]
-    found = contrast(sides[0], sides[1], seed)
+        views = [tabulate(opened, opened.run(name), for_comparison=True) for name in (first, second)]
+    found = compare_views(views[0], views[1], seed)
     if as_json:
         print_json(found)
     elif markdown:

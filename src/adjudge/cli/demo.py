@@ -51,7 +51,6 @@ def demo_command(
     as_json: bool = AS_JSON,
 ) -> None:
     """Everything once: pull the embedded model, judge the shipped examples by nine criteria, and write a report."""
-    from ..engine import results
     from ..store import open_store
     from .demo_figures import figures_of
 
@@ -64,7 +63,7 @@ def demo_command(
     name = _judged(store, limit, is_recorded=recorded or bool(why_not), quiet=quiet)
     with open_store(store, write=False) as opened:
         run = opened.run(name)
-        figures = figures_of(opened, run, list(results(opened, run)), data_folder() / "labels.csv")
+        figures = figures_of(opened, run, data_folder() / "labels.csv")
     path = _written_report(store, name, report)
     if as_json:
         import msgspec

@@ -13,10 +13,11 @@ from typing import Literal
 
 from msgspec import Struct, structs
 
-from ..analysis.report import summary_of
+from ..analysis.report import summarise
 from ..analysis.result_types import Cell
+from ..analysis.run_view import RunView, tabulate
 from ..data import read_labels
-from ..records import Estimate, Label, Result
+from ..records import Estimate, Label
 from ..stats import caution, correlate, wilson
 from ..stats.arrays import without_interval
 from ..store import RunRow, Store
@@ -84,10 +85,11 @@ class _Item(Struct):
         return self.words if measure == "length" else self.copied
 
 
-def figures_of(store: Store, run: RunRow, results: Sequence[Result], labels: Path) -> Figures:
+def figures_of(store: Store, run: RunRow, labels: Path) -> Figures:
     """All figures of a finished run over the demo's items."""
-    items = _items(store, run, results)
-    summary = summary_of(store, run)
+    view = tabulate(store, run, keep_notes=True)
+    items = _items(view)
+    summary = summarise(view)
     found = [one.spearman.value for one in summary.correlations]
     pairs = sorted(value for value in found if value is not None)
     return Figures(
@@ -110,16 +112,15 @@ def figures_of(store: Store, run: RunRow, results: Sequence[Result], labels: Pat
     )
 
 
-def _items(store: Store, run: RunRow, results: Sequence[Result]) -> dict[str, _Item]:
+def _items(view: RunView) -> dict[str, _Item]:
     items: dict[str, _Item] = {}
-    for result in results:
+    for result in view.results:
         item = items.setdefault(result.item, _Item(result.system, result.group or result.item))
         item.values[result.criterion] = result.value
-    for judged in store.judgments(run):
-        if judged.item is not None and judged.judgment is not None and judged.item.id in items:
-            notes, item = judged.judgment.notes, items[judged.item.id]
-            item.words = float(notes["words"]) if "words" in notes else item.words
-            item.copied = float(notes["copied_bigrams"]) if "copied_bigrams" in notes else item.copied
+    for name, item in items.items():
+        notes = view.judgment_notes.get(name, {})
+        item.words = float(notes["words"]) if "words" in notes else item.words
+        item.copied = float(notes["copied_bigrams"]) if "copied_bigrams" in notes else item.copied
     return items
 
 

@@ -180,12 +180,13 @@ def _write_html(store: Path, run: str, html: Path, labels: Path | None) -> None:
 
 def show_report(store: str, name: str, *, as_json: bool = False, as_markdown: bool = False) -> int:
     """Print the report of a run; how many of its scores and choices were read."""
-    from ..analysis.report import summary_of
+    from ..analysis.report import summarise
     from ..analysis.report_words import markdown, print_report
+    from ..analysis.run_view import tabulate
     from ..store import open_store
 
     with open_store(store, write=False) as opened:
-        summary = summary_of(opened, opened.run(name))
+        summary = summarise(tabulate(opened, opened.run(name), keep_results=False))
     if as_json:
         print_json(summary)
     elif as_markdown:

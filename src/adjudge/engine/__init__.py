@@ -3,11 +3,22 @@
 from .api import Prepared, Request, Run, Watcher, prepare, run, run_async, run_in_thread
 from .loop import Interrupted, Progress
 from .plan import Settings
-from .results import EXPORT_COLUMNS, export_row, protocols_of, reread, results, settings_of, voice_of
+from .results import (
+    EXPORT_COLUMNS,
+    JudgedItem,
+    export_row,
+    judged_items,
+    protocols_of,
+    reread,
+    results,
+    settings_of,
+    voice_of,
+)
 
 __all__ = [
     "EXPORT_COLUMNS",
     "Interrupted",
+    "JudgedItem",
     "Prepared",
     "Progress",
     "Request",
@@ -15,6 +26,7 @@ __all__ = [
     "Settings",
     "Watcher",
     "export_row",
+    "judged_items",
     "prepare",
     "protocols_of",
     "reread",

@@ -5,13 +5,14 @@ No model is asked here. What is read again replaces the old judgments all at onc
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
-from ..combine import Voice, combine
+from ..combine import Kind, Voice, combine_with_kinds
 from ..errors import StoreError
 from ..models import Parameters
 from ..protocols import with_digest
@@ -51,20 +52,38 @@ def _with_steps(store: Store, run: RunRow, protocols: list[Protocol]) -> list[Pr
 
 def results(store: Store, run: RunRow) -> Iterator[Result]:
     """All results of a run, in the order of the items; a call that failed counts as a failure."""
-    protocols = protocols_of(store, run)
-    for seq, places in groupby(store.judgments(run), key=lambda place: place.seq):
+    for judged in judged_items(store.judgments(run), protocols_of(store, run)):
+        for result, _, _ in judged.results:
+            yield result
+
+
+class JudgedItem(Struct, frozen=True):
+    """One item with its results: each with its kind and the judgments that it was combined from."""
+
+    seq: int
+    item: Item
+    results: list[tuple[Result, Kind, list[Voice]]]
+
+
+def judged_items(judged: Iterable[Judged], protocols: Mapping[str, Protocol]) -> Iterator[JudgedItem]:
+    """Judgments of a run, in the order of its items, combined item by item; what was not read yet is left out."""
+    for seq, places in groupby(judged, key=lambda place: place.seq):
         if seq < 0:
             continue
-        found: dict[tuple[str, str], list[Voice]] = {}
+        voices: dict[tuple[str, str], list[Voice]] = {}
         item: Item | None = None
         for place in places:
             voice = voice_of(place, protocols)
-            if voice is not None:
+            if voice is not None and place.item is not None:
                 item = place.item
-                found.setdefault((place.about.protocol, place.about.model), []).append(voice)
+                voices.setdefault((place.about.protocol, place.about.model), []).append(voice)
         if item is not None:
-            for (protocol, model), voices in found.items():
-                yield from combine(item, protocols[protocol], model, voices)
+            combined = [
+                (result, kind, of_model)
+                for (protocol, model), of_model in voices.items()
+                for result, kind in combine_with_kinds(item, protocols[protocol], model, of_model)
+            ]
+            yield JudgedItem(seq, item, combined)
 
 
 def voice_of(place: Judged, protocols: Mapping[str, Protocol]) -> Voice | None:

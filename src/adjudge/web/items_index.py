@@ -17,18 +17,18 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
 from msgspec import Struct, structs
 
-from ..combine import Voice, combine
-from ..engine import protocols_of, voice_of
+from ..analysis.label_join import label_of
+from ..combine import Kind, Voice
+from ..engine import JudgedItem, judged_items, protocols_of
 from ..errors import AdjudgeError
-from ..records import FieldValue, Item, Label, Message, Order, Protocol, Result
-from ..store import Judged, RunRow, Store, open_store
+from ..records import FieldValue, Item, Label, Message, Order, Result
+from ..store import RunRow, Store, open_store
 from ..store.browsing import ItemState, item_states, items_between, judged_between, labels_state, reading_of
 
 # What a page of the items table was asked for, and the SQL that answers it.
@@ -163,7 +163,7 @@ Said = float | str
 """What people said of a thing: the mean of their numbers, or the choice most of them made."""
 
 
-class Row(Struct, frozen=True):
+class TableRow(Struct, frozen=True):
     """One result with its distances; none where there is nothing to compare."""
 
     result: Result
@@ -176,49 +176,29 @@ class Row(Struct, frozen=True):
     explanation: str
 
 
-def rows_of(places: Sequence[Judged], protocols: Mapping[str, Protocol]) -> list[Row]:
-    """The rows of one item. Places where nothing was read yet give none."""
-    item: Item | None = None
-    found: dict[tuple[str, str], list[Voice]] = {}
-    for place in places:
-        voice = voice_of(place, protocols)
-        if voice is not None and place.item is not None:
-            item = place.item
-            found.setdefault((place.about.protocol, place.about.model), []).append(voice)
-    if item is None:
-        return []
-    results = [
-        (result, voices)
-        for (protocol, model), voices in found.items()
-        for result in combine(item, protocols[protocol], model, voices)
-    ]
-    by_judge: dict[tuple[str, str, str | None, bool], list[Result]] = {}
-    for result, _ in results:
-        by_judge.setdefault(_place(result), []).append(result)
+def rows_of(judged: JudgedItem) -> list[TableRow]:
+    """The rows of one item."""
+    by_judge: dict[tuple[str, str, str | None, Kind], list[Result]] = {}
+    for result, kind, _ in judged.results:
+        by_judge.setdefault((result.protocol, result.criterion, result.subject, kind), []).append(result)
     return [
-        Row(
+        TableRow(
             result,
             _samples_gap(result, voices),
-            _judges_gap(by_judge[_place(result)]),
+            _judges_gap(by_judge[result.protocol, result.criterion, result.subject, kind]),
             _orders_gap(result, voices),
             result.explanation,
         )
-        for result, voices in results
+        for result, kind, voices in judged.results
     ]
 
 
 def said_by_people(labels: Iterable[Label]) -> dict[LabelKey, Said]:
     """Several raters as one, the way the judge card does it: means of numbers, majorities of choices."""
-    numbers: dict[LabelKey, list[float]] = {}
-    choices: dict[LabelKey, list[str]] = {}
+    ratings: dict[LabelKey, list[Said]] = {}
     for label in labels:
-        key = (label.item, label.criterion, label.subject)
-        if isinstance(label.value, str):
-            choices.setdefault(key, []).append(label.value)
-        else:
-            numbers.setdefault(key, []).append(float(label.value))
-    said: dict[LabelKey, Said] = {key: _majority(values) for key, values in choices.items()}
-    return said | {key: math.fsum(values) / len(values) for key, values in numbers.items()}
+        ratings.setdefault((label.item, label.criterion, label.subject), []).append(label.value)
+    return {key: said for key, values in ratings.items() if (said := label_of(values)) is not None}
 
 
 def distance(value: float | None, choice: str | None, said: Said | None) -> float | None:
@@ -226,12 +206,6 @@ def distance(value: float | None, choice: str | None, said: Said | None) -> floa
     if isinstance(said, str):
         return None if choice is None else float(choice != said)
     return None if said is None or value is None else abs(value - said)
-
-
-def _place(result: Result) -> tuple[str, str, str | None, bool]:
-    """What several judges judged alike. The choice of a pair stands beside the scores of one criterion."""
-    is_choice = result.subject is None and result.system_b is not None
-    return result.protocol, result.criterion, result.subject, is_choice
 
 
 def _samples_gap(result: Result, voices: Sequence[Voice]) -> float | None:
@@ -270,11 +244,6 @@ def _orders_gap(result: Result, voices: Sequence[Voice]) -> float | None:
         return None
     means = [math.fsum(values) / len(values) for values in by_order.values()]
     return abs(means[0] - means[1])
-
-
-def _majority(choices: Sequence[str]) -> str:
-    counts = Counter(choices).most_common(2)
-    return "tie" if len(counts) == 2 and counts[0][1] == counts[1][1] else counts[0][0]
 
 
 # What can be chosen for a filter of the items table: counted once whenever the index has changed.
@@ -416,7 +385,8 @@ class RunIndex:
 
     def made_at_once(self, store: Store, run: RunRow, seq: int) -> list[dict[str, Any]]:
         """The rows of one item straight from the store, for a page that cannot wait until they are copied."""
-        made = rows_of(judged_between(store, run, seq, seq), protocols_of(store, run))
+        judged = judged_items(judged_between(store, run, seq, seq), protocols_of(store, run))
+        made = [row for item in judged for row in rows_of(item)]
         names = COLUMNS.split(", ")
         return [
             dict(zip(names, self._columns(seq, number, row), strict=True)) for number, row in enumerate(made)
@@ -469,13 +439,10 @@ class RunIndex:
                 if progress.fault is not None:
                     return
                 wanted = set(page)
-                judged = [
+                judged = (
                     place for place in judged_between(store, run, page[0], page[-1]) if place.seq in wanted
-                ]
-                made = {
-                    seq: rows_of(list(places), protocols)
-                    for seq, places in groupby(judged, key=lambda place: place.seq)
-                }
+                )
+                made = {item.seq: rows_of(item) for item in judged_items(judged, protocols)}
                 self._write(made, items_between(store, run, page[0], page[-1]))
                 self._states |= {seq: states[seq] for seq in page}
                 progress.done = len(self._states)
@@ -490,7 +457,7 @@ class RunIndex:
         progress.is_whole = True
         self._take_words()
 
-    def _write(self, made: dict[int, list[Row]], items: dict[int, Item]) -> None:
+    def _write(self, made: dict[int, list[TableRow]], items: dict[int, Item]) -> None:
         writer = self._writer
         writer.execute("BEGIN IMMEDIATE")
         seqs = [(seq,) for seq in made]
@@ -576,7 +543,7 @@ class RunIndex:
             said = None
         return said, distance(value, choice, said)
 
-    def _columns(self, seq: int, number: int, row: Row) -> tuple[object, ...]:
+    def _columns(self, seq: int, number: int, row: TableRow) -> tuple[object, ...]:
         result = row.result
         said, gap = self._held(result.item, result.criterion, result.subject, result.value, result.choice)
         return (
@@ -634,7 +601,7 @@ def _pages(seqs: Sequence[int]) -> Iterator[Sequence[int]]:
         yield page
 
 
-def _text(item: Item, rows: Sequence[Row], most: int) -> str:
+def _text(item: Item, rows: Sequence[TableRow], most: int) -> str:
     """What is searched of an item: its name, what judges said, and its fields, the short ones first."""
     said = dict.fromkeys(row.explanation for row in rows if row.explanation)
     fields = sorted(map(_field_text, item.fields.values()), key=len)

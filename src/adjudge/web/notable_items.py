@@ -13,7 +13,6 @@ from itertools import groupby
 from msgspec import Struct
 
 from ..analysis.label_join import Joined
-from ..analysis.tally import direction
 from ..records import Result, Scale
 
 MOST_ITEMS = 20
@@ -159,10 +158,10 @@ def _in_turn(kinds: Mapping[str, _Few], most: int) -> list[Telling]:
 
 def _badness(value: float, scale: Scale | None) -> float | None:
     """How bad a score is, on one measure for all criteria with ends: 0 at the best end, none where no end is known."""
-    if scale is None or direction(scale) == 0:
+    if scale is None or scale.direction == 0:
         return None
     normal = scale.normalized(value)
-    return 1 - normal if normal is not None else -value * direction(scale) / 1e6
+    return 1 - normal if normal is not None else -value * scale.direction / 1e6
 
 
 def _width(scale: Scale | None) -> float:

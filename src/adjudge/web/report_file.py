@@ -20,10 +20,11 @@ from pathlib import Path
 from markupsafe import Markup
 from msgspec import structs
 
-from ..analysis.report import summary_of
+from ..analysis.rank import has_logprobs
+from ..analysis.report import summarise
 from ..analysis.result_types import Summary
+from ..analysis.run_view import RunView, tabulate
 from ..data import read_labels
-from ..engine import protocols_of, results
 from ..errors import DataError
 from ..records import Item, Protocol
 from ..store import RunRow, Store
@@ -123,29 +124,24 @@ _SHORTEST = 300
 
 def write_report(store: Store, run: RunRow, path: Path, labels: Path | None = None) -> tuple[Summary, int]:
     """Write the report of a run; its summary, and the size of the file in bytes."""
-    summary = summary_of(store, run)
-    text = report_page(store, run, summary, labels=labels, path=path)
+    view = tabulate(store, run, choice_spans=has_logprobs(store, run))
+    summary = summarise(view)
+    text = report_page(store, view, summary, labels=labels, path=path)
     return summary, write_page(path, text)
 
 
 def report_page(
-    store: Store, run: RunRow, summary: Summary, *, labels: Path | None = None, path: Path | None = None
+    store: Store, view: RunView, summary: Summary, *, labels: Path | None = None, path: Path | None = None
 ) -> str:
     """The report of a run as a page."""
-    said = read_labels(labels) if labels is not None else None
-    known = known_of(store, run, summary, said)
+    assert view.run is not None
+    known = known_of(store, view, summary, read_labels(labels) if labels is not None else None)
     parts = run_parts(summary, **known)
     method = structs.replace(
-        parts.method, commands=(*parts.method.commands, *_commands(run, path, labels, parts))
+        parts.method, commands=(*parts.method.commands, *_commands(view.run, path, labels, parts))
     )
-    protocols = protocols_of(store, run)
-    scales = {
-        (key, criterion): scale
-        for key, protocol in protocols.items()
-        for criterion, scale in protocol.criteria.items()
-    }
-    telling = telling_items(results(store, run), scales, known["points"])
-    return _fitted(structs.replace(parts, method=method), _found(store, run, telling), protocols)
+    telling = telling_items(view.results, view.scales, known["points"])
+    return _fitted(structs.replace(parts, method=method), _found(store, view, telling), view.protocols)
 
 
 def style() -> str:
@@ -165,18 +161,13 @@ def policy(css: str) -> str:
 Found = Sequence[tuple[Telling, Item, Sequence[Place]]]
 
 
-def _found(store: Store, run: RunRow, telling: Sequence[Telling]) -> Found:
-    """The items with their fields and calls, found by their ids in one pass that ends with the last of them."""
-    missing = {one.item: one for one in telling}
-    found: dict[str, tuple[Telling, Item, Sequence[Place]]] = {}
-    for judged in store.judgments(run) if missing else ():
-        if judged.item is not None and judged.item.id in missing:
-            one = missing.pop(judged.item.id)
-            places = places_of(store, run, judged.seq)
-            found[one.item] = (one, item_at(store, run, judged.seq), places)
-            if not missing:
-                break
-    return [found[one.item] for one in telling if one.item in found]
+def _found(store: Store, view: RunView, telling: Sequence[Telling]) -> Found:
+    """The items with their fields and calls."""
+    assert view.run is not None
+    return [
+        (one, item_at(store, view.run, view.seqs[one.item]), places_of(store, view.run, view.seqs[one.item]))
+        for one in telling
+    ]
 
 
 def _fitted(parts: RunParts, found: Found, protocols: Mapping[str, Protocol]) -> str:

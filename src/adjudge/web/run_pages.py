@@ -276,13 +276,16 @@ class RunPage:
 
     def _make(self, name: str) -> RunParts:
         """Runs in a thread of its own, with a store of its own."""
-        from ..analysis.report import summary_of
+        from ..analysis.rank import has_logprobs
+        from ..analysis.report import summarise
+        from ..analysis.run_view import tabulate
         from .run_parts import known_of, run_parts
 
         with self._context.reading() as store:
             run = store.run(name)
-            summary = summary_of(store, run)
-            return run_parts(summary, **known_of(store, run, summary))
+            view = tabulate(store, run, choice_spans=has_logprobs(store, run))
+            summary = summarise(view)
+            return run_parts(summary, **known_of(store, view, summary))
 
 
 def _done(line: RunLine, per_item: int) -> tuple[int, int]:
@@ -367,13 +370,15 @@ class ComparePage:
 
     def _make(self, first: str, second: str) -> list[Section]:
         """Runs in a thread of its own, with a store of its own."""
-        from ..analysis.compare import contrast
+        from ..analysis.compare import compare_views
         from ..analysis.compare_words import compare_sections
-        from ..analysis.match import side_of_run
+        from ..analysis.run_view import tabulate
 
         with self._context.reading() as store:
-            before, after = (side_of_run(store, store.run(name)) for name in (first, second))
-            return list(compare_sections(contrast(before, after)))
+            before, after = (
+                tabulate(store, store.run(name), for_comparison=True) for name in (first, second)
+            )
+        return list(compare_sections(compare_views(before, after)))
 
 
 def _is_number(cell: str) -> bool:

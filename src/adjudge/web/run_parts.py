@@ -11,7 +11,7 @@ from markupsafe import Markup
 from msgspec import Struct, structs
 
 from ..analysis.label_join import Joined, join
-from ..analysis.rank import ranking_of_run
+from ..analysis.rank import rank_view
 from ..analysis.report_words import (
     MEANING,
     cost_text,
@@ -23,12 +23,11 @@ from ..analysis.report_words import (
     size_text,
 )
 from ..analysis.result_types import Card, Caution, Correlation, FailureShare, Ranking, Summary
-from ..analysis.trust import card_of_run
+from ..analysis.run_view import RunView
+from ..analysis.trust import card_of_views
 from ..data.labels import LabelFile
-from ..engine import protocols_of, results
 from ..errors import DataError
-from ..records import Scale
-from ..store import RunRow, Store
+from ..store import Store
 from ..store.browsing import Spent, spent
 from .charts import Part, histogram, stacked, swatch
 from .people_parts import CardPart, Points, RankingPart, card_part, ranking_part
@@ -298,39 +297,30 @@ class Known(TypedDict):
     manifest: Mapping[str, Any] | None
 
 
-def known_of(store: Store, run: RunRow, summary: Summary, said: LabelFile | None = None) -> Known:
-    """All that can be drawn of a run. `said` are labels of a file; without them those in the store count."""
-    labels = said if said is not None else LabelFile(tuple(store.labels(run)))
+def known_of(store: Store, view: RunView, summary: Summary, given: LabelFile | None = None) -> Known:
+    """All that can be drawn of a run. `given` are labels of a file; without them those in the store count."""
+    assert view.run is not None
+    labels = given if given is not None else LabelFile(tuple(store.labels(view.run)))
     has_card = bool(labels.labels) and summary.n_scores > 0
     return Known(
-        card=card_of_run(store, run, labels) if has_card else None,
-        ranking=_ranking(store, run) if summary.pairs else None,
-        points=points_of(store, run, labels) if has_card else None,
-        timing=spent(store, run, MOST_TIMED),
-        values=values_of(store, run, summary),
-        manifest=run.manifest,
+        card=card_of_views(store, [view], labels) if has_card else None,
+        ranking=_ranking(store, view) if summary.pairs else None,
+        points=join(view, labels.labels) if has_card else None,
+        timing=spent(store, view.run, MOST_TIMED),
+        values=values_of(view, summary),
+        manifest=view.run.manifest,
     )
 
 
-def _ranking(store: Store, run: RunRow) -> Ranking | None:
+def _ranking(store: Store, view: RunView) -> Ranking | None:
     """None where there is nothing to rank, as with pairs of a single system."""
     try:
-        return ranking_of_run(store, run)
+        return rank_view(store, view)
     except DataError:
         return None
 
 
-def points_of(store: Store, run: RunRow, said: LabelFile) -> dict[str, Joined]:
-    """The judge's answers beside people's, by the names of the card's criteria."""
-    scales: dict[str | tuple[str, str], Scale | None] = {
-        (key, criterion): scale
-        for key, protocol in protocols_of(store, run).items()
-        for criterion, scale in protocol.criteria.items()
-    }
-    return join(results(store, run), said.labels, scales)
-
-
-def values_of(store: Store, run: RunRow, summary: Summary) -> dict[tuple[str, str], list[float]]:
+def values_of(view: RunView, summary: Summary) -> dict[tuple[str, str], list[float]]:
     """The scores of criteria that have too many different ones to be counted by value."""
     many = {
         name
@@ -341,12 +331,12 @@ def values_of(store: Store, run: RunRow, summary: Summary) -> dict[tuple[str, st
     names = {
         (about.protocol, about.criterion): name for name, about in summary.criteria.items() if name in many
     }
-    found: dict[tuple[str, str], list[float]] = {}
-    for result in results(store, run) if names else ():
+    values: dict[tuple[str, str], list[float]] = {}
+    for result in view.results if names else ():
         name = names.get((result.protocol, result.criterion))
         if name is not None and result.value is not None:
-            found.setdefault((name, result.system), []).append(result.value)
-    return found
+            values.setdefault((name, result.system), []).append(result.value)
+    return values
 
 
 class Fact(Struct, frozen=True):

@@ -1,0 +1,574 @@
+"""`RunView`: the one table of a run that report, trust, rank, compare and gate read.
+
+A run is read from the store once, by `tabulate`: each judgment is decoded once, combined to results, and looked at
+for what only single replies show (positions, samples, digests). Results that were made elsewhere become a view by
+`view_of_results`. What several analyses must agree on is decided here and nowhere else: whether a failed row is a score
+or a choice, the scale and direction of a criterion, position bias, and the notes about the run itself.
+Nothing is estimated here but position bias.
+"""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+import msgspec
+from msgspec import Struct, structs
+
+from ..combine import Kind, choice_criterion, majority
+from ..engine import judged_items, protocols_of, settings_of
+from ..records import Choice, Estimator, Judgment, Order, Protocol, ReaderName, Result, Scale, Subject
+from ..stats import Place, PositionBias, position_bias
+from ..store import Judged, RunRow, Store
+from .tally import Tally
+
+Scales = Mapping[tuple[str, str], Scale | None]
+"""(protocol, criterion) → scale; the protocol as in `Result.protocol`, its id alone, or "" for any protocol"""
+
+CriterionKey = tuple[str, str]
+"""protocol and criterion"""
+
+SampleKey = tuple[str, str, str, str, Subject | None, Kind]
+"""protocol, criterion, model, item, subject and kind"""
+
+Digests = Mapping[tuple[str, str], Mapping[str, int]]
+"""(item, protocol) → model → a number that stands for what was asked and what was read from the replies"""
+
+
+Contents = Mapping[str, Mapping[str, int]]
+"""item → field → a checksum of its text"""
+
+
+class Cell(NamedTuple):
+    """What belongs together in every analysis: the results of one protocol, criterion and kind."""
+
+    protocol: str
+    criterion: str
+    kind: Kind
+
+
+class ModelFacts(Struct, frozen=True):
+    """One judge, as it was configured and as it identified itself."""
+
+    spec: str
+    """what `Result.model` holds"""
+    names: dict[str, int] = {}
+    """the model's own names of itself, with the number of replies under each"""
+    fingerprints: dict[str, int] = {}
+    is_fake: bool = False
+
+
+class ProtocolFacts(Struct, frozen=True):
+    """One protocol, by its id and the digest of all that it says."""
+
+    id: str
+    digest: str = ""
+    reader: ReaderName | None = None
+    """`likelihood` where the model is asked for no reply"""
+
+
+class Positions(Struct, frozen=True):
+    """Position bias on one criterion, over all judges and by judge."""
+
+    all_models: PositionBias
+    by_model: dict[str, PositionBias]
+
+
+class RunFacts(Struct, frozen=True):
+    """What the manifest and the totals of a run say; a default means "not known"."""
+
+    run: str = ""
+    started: str = ""
+    status: str = ""
+    version: str = ""
+    models: tuple[ModelFacts, ...] = ()
+    protocols: tuple[ProtocolFacts, ...] = ()
+    estimator: Estimator | None = None
+    parameters: dict[str, Any] = {}
+    tokens_in: int = 0
+    tokens_out: int = 0
+    n_unpriced: int = 0
+    """replies whose cost is not known, and not in `cost_usd`"""
+    cost_usd: float | None = None
+    """none where no price is known"""
+    seconds: float = 0.0
+    n_calls: int = 0
+    n_cached: int = 0
+    """calls that were answered from the store and cost nothing"""
+    n_planned: int | None = None
+    """items that the run was given; fewer are judged where it was stopped"""
+    n_left_out: int = 0
+    """bad lines of the items file that were skipped with --skip-bad"""
+    call_errors: dict[str, int] = {}
+    """kind of error → calls that brought no reply"""
+    n_reasks_failed: int = 0
+    """failed calls that were retries of an unreadable reply: their item stays unread"""
+    adjustments: tuple[str, ...] = ()
+    """parameters that were not sent, because the model refuses them"""
+
+
+class RunView(Struct, frozen=True):
+    """A run as every analysis sees it; of results made elsewhere the fields about the run are empty."""
+
+    name: str
+    results: tuple[Result, ...]
+    """in the order of the items; empty where only the tally was kept"""
+    kinds: tuple[Kind, ...]
+    """for each result whether it is a score or a choice"""
+    scales: Scales
+    tally: Tally
+    facts: RunFacts = RunFacts()
+    run: RunRow | None = None
+    protocols: Mapping[str, Protocol] = {}
+    positions: Mapping[CriterionKey, Positions] = {}
+    samples: Mapping[SampleKey, tuple[float, ...]] = {}
+    """the single values behind results that have several"""
+    digests: Digests = {}
+    contents: Contents | None = None
+    """the texts of the items; only for a comparison, as are the digests"""
+    choice_spans: Mapping[tuple[int, int], tuple[int, int]] = {}
+    """(item, call) → where in the reply the choice stands; only for runs with log-probabilities"""
+    seqs: Mapping[str, int] = {}
+    """item → its number in the run"""
+    judgment_notes: Mapping[str, Mapping[str, str]] = {}
+    """item → what its judgments noted beside their scores; only with `keep_notes`"""
+
+    def scale(self, protocol: str, criterion: str) -> Scale | None:
+        return scale_of(self.scales, protocol, criterion)
+
+    def cells(self) -> dict[Cell, list[Result]]:
+        """The results by protocol, criterion and kind, in the order in which they were first seen."""
+        cells: dict[Cell, list[Result]] = defaultdict(list)
+        for result, kind in zip(self.results, self.kinds, strict=True):
+            cells[Cell(result.protocol, result.criterion, kind)].append(result)
+        return dict(cells)
+
+    def fake_models(self) -> tuple[str, ...]:
+        """Judges that are fakes for tests."""
+        return tuple(model.spec for model in self.facts.models if model.is_fake)
+
+    def notes(self) -> tuple[str, ...]:
+        """What the store knows and the numbers do not show."""
+        notes = [fake_note(spec) for spec in self.fake_models()]
+        return (*notes, *self.status_notes())
+
+    def status_notes(self) -> tuple[str, ...]:
+        if self.run is None or self.run.status == "done":
+            return ()
+        return (
+            f"{self.name} is {self.run.status}, not done: items that were not judged yet are not counted.",
+        )
+
+
+def fake_note(spec: str) -> str:
+    return f"{spec} is a fake judge for tests: these numbers say nothing about any judge or system."
+
+
+def scale_of(scales: Scales, protocol: str, criterion: str) -> Scale | None:
+    """The scale of a criterion: by its protocol with its digest, by the protocol's id, or by the criterion alone."""
+    for key in (protocol, protocol.partition("@")[0], ""):
+        if (key, criterion) in scales:
+            return scales[key, criterion]
+    return None
+
+
+def is_declared(scales: Scales, protocol: str, criterion: str) -> bool:
+    """Whether anything says on which scale a criterion is, even that it has none."""
+    return any((key, criterion) in scales for key in (protocol, protocol.partition("@")[0], ""))
+
+
+def by_criterion(scales: Mapping[str, Scale] | None) -> Scales:
+    """Scales that a caller gave by the names of the criteria alone."""
+    return {("", criterion): scale for criterion, scale in (scales or {}).items()}
+
+
+# -- Results that were made elsewhere
+
+
+def view_of_results(results: Iterable[Result], scales: Scales | None = None, name: str = "") -> RunView:
+    """A view of any results. A failed row has neither a value nor a choice: its kind is found by `kinds_of`."""
+    rows = tuple(results)
+    kinds = kinds_of(rows, scales or {})
+    tally = Tally()
+    for result, kind in zip(rows, kinds, strict=True):
+        tally.add(result, kind)
+    return RunView(name, rows, kinds, scales or {}, tally)
+
+
+def kinds_of(results: Sequence[Result], scales: Scales) -> tuple[Kind, ...]:
+    """Whether each result is a score or a choice.
+
+    A failed row without a subject is what the other rows of its criterion are, whichever judge gave them. Where all
+    failed, the scale decides: a criterion without one is decided by a choice; one whose scores have a subject, too, since
+    a row without a subject is then the choice. Where nothing is known of the scale, rows of pairs are choices.
+    """
+    chosen, scored, with_subject = set(), set(), set()
+    for result in results:
+        key = (result.protocol, result.criterion)
+        if result.subject is not None:
+            with_subject.add(key)
+        elif result.choice is not None:
+            chosen.add(key)
+        elif result.value is not None:
+            scored.add(key)
+
+    def kind(result: Result) -> Kind:
+        key = (result.protocol, result.criterion)
+        if result.choice is not None:
+            return "choices"
+        if result.value is not None or result.subject is not None:
+            return "scores"
+        if key in chosen or key in scored:
+            return "choices" if key in chosen else "scores"
+        if key in with_subject:
+            return "choices"
+        if is_declared(scales, *key):
+            return "choices" if scale_of(scales, *key) is None else "scores"
+        is_pair = result.system_a is not None or result.system_b is not None
+        return "choices" if is_pair else "scores"
+
+    return tuple(kind(result) for result in results)
+
+
+def side_by_side(views: Sequence[RunView]) -> RunView:
+    """Several runs as the judges of one; a model that judged the same criterion in two of them is named after its run, too."""
+    if len(views) == 1:
+        return views[0]
+    judged = [
+        {(row.protocol.partition("@")[0], row.criterion, row.model) for row in view.results} for view in views
+    ]
+    is_shared = bool(set.intersection(*judged))
+
+    def model_in(view: RunView, model: str) -> str:
+        return f"{model} in {view.name}" if is_shared else model
+
+    tally = Tally()
+    results = [
+        structs.replace(row, model=model_in(view, row.model)) for view in views for row in view.results
+    ]
+    kinds = [kind for view in views for kind in view.kinds]
+    for result, kind in zip(results, kinds, strict=True):
+        tally.add(result, kind)
+    return RunView(
+        name=" and ".join(view.name for view in views),
+        results=tuple(results),
+        kinds=tuple(kinds),
+        scales={key: scale for view in views for key, scale in view.scales.items()},
+        tally=tally,
+        samples={
+            (key[0], key[1], model_in(view, key[2]), *key[3:]): values
+            for view in views
+            for key, values in view.samples.items()
+        },
+    )
+
+
+def pooled_over_models(view: RunView) -> tuple[RunView, str]:
+    """One result per item where several models judged: the mean of their scores, the majority of their choices."""
+    models = list(view.tally.models)
+    if len(models) < 2:
+        return view, ""
+    results: list[Result] = []
+    kinds: list[Kind] = []
+    for cell, rows in view.cells().items():
+        by_item: dict[tuple[str, str, str], list[Result]] = defaultdict(list)
+        for row in rows:
+            by_item[row.item, row.subject or "", row.system].append(row)
+        results += [
+            structs.replace(pooled_result(group), model=f"{len(models)} judges") for group in by_item.values()
+        ]
+        kinds += [cell.kind] * len(by_item)
+    tally = Tally()
+    for result, kind in zip(results, kinds, strict=True):
+        tally.add(result, kind)
+    failed = Counter(row.model for row in view.results if row.status != "ok")
+    asked = Counter(row.model for row in view.results)
+    note = f"Several judges: the mean of {', '.join(models)} counts, of choices the majority."
+    for model, n in failed.items():
+        note += f" {model} failed on {n:,} of {asked[model]:,}."
+    return structs.replace(view, results=tuple(results), kinds=tuple(kinds), tally=tally, samples={}), note
+
+
+def pooled_result(rows: Sequence[Result]) -> Result:
+    """One result of several judges: the mean of the scores, the majority of the choices."""
+    if len(rows) == 1:
+        return rows[0]
+    values = [row.value for row in rows if row.value is not None]
+    choices = [row.choice for row in rows if row.choice is not None]
+    return structs.replace(
+        rows[0],
+        # Equal means must be equal whatever the order of the sum, or they would get different ranks.
+        value=round(math.fsum(values) / len(values), 12) if values else None,
+        choice=majority(choices) if choices else None,
+        status="ok" if values or choices else rows[0].status,
+    )
+
+
+# -- Runs in a store
+
+
+def tabulate(
+    store: Store,
+    run: RunRow,
+    *,
+    keep_results: bool = True,
+    for_comparison: bool = False,
+    choice_spans: bool = False,
+    keep_notes: bool = False,
+) -> RunView:
+    """Read a run once. A report alone needs only the tally (`keep_results=False`), which takes little memory.
+
+    `for_comparison` adds what tells whether two runs judged the same texts, made the same calls and got the same
+    replies; `choice_spans` says where in each reply its choice stands.
+    """
+    protocols = protocols_of(store, run)
+    seen = SingleReplies(
+        protocols,
+        settings_of(run).samples > 1 and keep_results,
+        f"{store.path} {run.id}" if for_comparison else None,
+        choice_spans,
+    )
+    tally = Tally()
+    results: list[Result] = []
+    kinds: list[Kind] = []
+    seqs: dict[str, int] = {}
+    notes: dict[str, dict[str, str]] = {}
+    for judged in judged_items(seen.watch(store.judgments(run)), protocols):
+        for result, kind, voices in judged.results:
+            tally.add(result, kind)
+            if keep_notes:
+                for voice in voices:
+                    notes.setdefault(result.item, {}).update(voice.judgment.notes)
+            if keep_results:
+                results.append(structs.replace(result, explanation=""))
+                kinds.append(kind)
+        if keep_results:
+            seqs[judged.item.id] = judged.seq
+    return RunView(
+        name=run.name,
+        results=tuple(results),
+        kinds=tuple(kinds),
+        scales={
+            (key, criterion): scale
+            for key, protocol in protocols.items()
+            for criterion, scale in protocol.criteria.items()
+        },
+        tally=tally,
+        facts=_facts(store, run, protocols, seen.n_reasks_failed),
+        run=run,
+        protocols=protocols,
+        positions=seen.position_biases(),
+        samples=seen.sample_values(),
+        digests=seen.digests,
+        contents=_contents(store, run) if for_comparison else None,
+        choice_spans=seen.choice_spans,
+        seqs=seqs,
+        judgment_notes=notes,
+    )
+
+
+def _contents(store: Store, run: RunRow) -> Contents:
+    # A checksum is enough: the question is whether a text was changed, not whether it was forged.
+    return {
+        item.id: {name: zlib.crc32(msgspec.json.encode(value)) for name, value in item.fields.items()}
+        for item in store.items(run)
+    }
+
+
+class SingleReplies:
+    """What is collected from single judgments while they pass by, before they are combined."""
+
+    def __init__(
+        self, protocols: Mapping[str, Protocol], has_samples: bool, digest_salt: str | None, keeps_spans: bool
+    ) -> None:
+        self.n_reasks_failed = 0
+        self.digests: dict[tuple[str, str], dict[str, int]] = {}
+        self.choice_spans: dict[tuple[int, int], tuple[int, int]] = {}
+        self._protocols = protocols
+        self._has_samples = has_samples
+        self._digest_salt = digest_salt
+        self._keeps_spans = keeps_spans
+        self._shown: dict[CriterionKey, dict[tuple[int, int, str], list[Place | None]]] = {}
+        """criterion → (item, sample, model) → the position chosen in the given order, and in the other one"""
+        self._samples: dict[SampleKey, dict[Order, list[float]]] = {}
+
+    def watch(self, judged: Iterable[Judged]) -> Iterator[Judged]:
+        for place in judged:
+            self.n_reasks_failed += place.about.kind == "reask" and place.error is not None
+            if self._digest_salt is not None:
+                self._add_digest(place, self._digest_salt)
+            if place.judgment is not None and place.seq >= 0 and place.about.kind not in ("reask", "steps"):
+                self._add_positions(place, place.judgment)
+                if self._has_samples:
+                    self._add_samples(place, place.judgment)
+                if self._keeps_spans:
+                    self._add_span(place, place.judgment)
+            yield place
+
+    def _add_positions(self, place: Judged, judgment: Judgment) -> None:
+        protocol = self._protocols.get(place.about.protocol)
+        if protocol is None or protocol.task != "compare":
+            return
+        for criterion, choice in choices_in(judgment, protocol):
+            shown = self._shown.setdefault((place.about.protocol, criterion), {})
+            both = shown.setdefault((place.seq, place.about.sample, place.about.model), [None, None])
+            both[0 if place.about.order == "ab" else 1] = position_of(choice, place.about.order)
+
+    def _add_samples(self, place: Judged, judgment: Judgment) -> None:
+        if place.item is None:
+            return
+        about = place.about
+
+        def add(criterion: str, subject: Subject | None, kind: Kind, value: float) -> None:
+            assert place.item is not None
+            key = (about.protocol, criterion, about.model, place.item.id, subject, kind)
+            self._samples.setdefault(key, {}).setdefault(about.order, []).append(value)
+
+        for score in judgment.scores:
+            if score.value is not None:
+                add(score.criterion, score.subject, "scores", score.value)
+        if judgment.choice is not None and about.criteria:
+            add(choice_criterion(about.criteria), None, "choices", as_number(judgment.choice))
+
+    def _add_digest(self, place: Judged, salt: str) -> None:
+        """Equal digests: the same calls (texts, prompt, judge, settings), and the same was read from each reply.
+
+        A call without a reply equals only itself: what the reply would have been is not known.
+        """
+        if place.item is None:
+            return
+        # What a retry brought is part of the judgment of the first reply.
+        is_read = place.judgment is not None or place.about.kind == "reask"
+        own_salt = "" if is_read and place.error is None else salt
+        content = msgspec.json.encode((place.call, place.about, place.judgment, own_salt))
+        by_model = self.digests.setdefault((place.item.id, place.about.protocol), {})
+        # A sum, because two runs may have their calls in another order.
+        number = int.from_bytes(blake2b(content, digest_size=8).digest())
+        by_model[place.about.model] = by_model.get(place.about.model, 0) + number
+
+    def _add_span(self, place: Judged, judgment: Judgment) -> None:
+        # What was read from a retry stands in another reply.
+        if judgment.choice_span is not None and judgment.choice_how != "reask":
+            self.choice_spans[place.seq, place.slot] = judgment.choice_span
+
+    def position_biases(self) -> dict[CriterionKey, Positions]:
+        return {key: _positions(shown) for key, shown in self._shown.items()}
+
+    def sample_values(self) -> dict[SampleKey, tuple[float, ...]]:
+        """Both orders of a pair are two questions: the order with most samples is taken."""
+        values: dict[SampleKey, tuple[float, ...]] = {}
+        for key, orders in self._samples.items():
+            longest = max(orders, key=lambda order: len(orders[order]))
+            values[key] = tuple(orders[longest])
+        return values
+
+
+def _positions(shown: Mapping[tuple[int, int, str], Sequence[Place | None]]) -> Positions:
+    def bias(part: Mapping[tuple[int, int, str], Sequence[Place | None]]) -> PositionBias:
+        return position_bias(
+            [both[0] for both in part.values()],
+            [both[1] for both in part.values()],
+            [item for item, _, _ in part],
+        )
+
+    models = dict.fromkeys(model for _, _, model in shown)
+    return Positions(
+        bias(shown),
+        {model: bias({key: both for key, both in shown.items() if key[2] == model}) for model in models},
+    )
+
+
+def choices_in(judgment: Judgment, protocol: Protocol) -> Iterator[tuple[str, Choice]]:
+    """The choices of one reply: the one it states, and those that its scores of both responses imply."""
+    stated = choice_criterion(protocol.criteria)
+    if judgment.choice is not None:
+        yield stated, judgment.choice
+    values: dict[str, dict[str, float]] = {}
+    for score in judgment.scores:
+        if score.subject is not None and score.value is not None:
+            values.setdefault(score.criterion, {})[score.subject] = score.value
+    for criterion, sides in values.items():
+        scale = protocol.criteria.get(criterion)
+        sign = 0 if scale is None else scale.direction
+        if len(sides) == 2 and sign and (criterion != stated or judgment.choice_status is None):
+            gap = sign * (sides["a"] - sides["b"])
+            yield criterion, "a" if gap > 0 else "b" if gap < 0 else "tie"
+
+
+def position_of(choice: Choice, order: Order) -> Place:
+    """Where the chosen response was shown."""
+    if choice == "tie":
+        return "tie"
+    return "first" if (choice == "a") == (order == "ab") else "second"
+
+
+def as_number(answer: float | str) -> float:
+    """A score as it is; of a choice the share that response a takes."""
+    return {"a": 1.0, "b": 0.0}.get(answer, 0.5) if isinstance(answer, str) else float(answer)
+
+
+def _facts(store: Store, run: RunRow, protocols: Mapping[str, Protocol], n_reasks_failed: int) -> RunFacts:
+    totals = store.totals(run)
+    is_priced = totals.replies > totals.unpriced
+    return RunFacts(
+        run=run.name,
+        started=run.started,
+        status=run.status,
+        version=str(run.manifest.get("version", "")),
+        models=_model_facts(store, run),
+        protocols=tuple(
+            ProtocolFacts(protocol.id, protocol.digest, protocol.answer.reader)
+            for protocol in protocols.values()
+        ),
+        estimator=settings_of(run).estimator,
+        parameters=_parameters(run, protocols),
+        tokens_in=totals.tokens_in,
+        tokens_out=totals.tokens_out,
+        cost_usd=totals.cost_usd if is_priced else None,
+        n_unpriced=totals.unpriced,
+        seconds=run.seconds,
+        n_calls=totals.places,
+        n_cached=max(0, totals.replies - totals.paid_replies),
+        n_planned=run.manifest["items"].get("n"),
+        n_left_out=run.manifest["items"].get("left_out", 0),
+        call_errors={kind: n for kind, n in totals.failed.items() if n},
+        n_reasks_failed=n_reasks_failed,
+        adjustments=_adjustments(run),
+    )
+
+
+def _adjustments(run: RunRow) -> tuple[str, ...]:
+    """What the models refused to take. That the embedded one is weak is a caution of its own."""
+    told = run.manifest.get("adjustments", ())
+    return tuple(text for text in told if not text.startswith("the embedded model "))
+
+
+def _parameters(run: RunRow, protocols: Mapping[str, Protocol]) -> dict[str, Any]:
+    parameters = {key: value for key, value in run.manifest["settings"].items() if value is not None}
+    if parameters["steps"] == "generate":
+        # Without the generated steps the criterion cannot be reproduced.
+        parameters["steps"] = [step for protocol in protocols.values() for step in protocol.steps]
+    return parameters
+
+
+def _model_facts(store: Store, run: RunRow) -> tuple[ModelFacts, ...]:
+    names: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+    fingerprints: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+    for seen in store.models_seen(run):
+        if seen.model_name:
+            names[seen.model][seen.model_name] += seen.n
+        if seen.fingerprint:
+            fingerprints[seen.model][seen.fingerprint] += seen.n
+    return tuple(
+        ModelFacts(
+            spec=model["spec"],
+            names=dict(names.get(model["spec"], {})),
+            fingerprints=dict(fingerprints.get(model["spec"], {})),
+            is_fake=model["is_fake"],
+        )
+        for model in run.manifest["models"]
+    )
