@@ -19,7 +19,7 @@ LAYERS = (
     {"errors", "records", "sections", "version"},
     {"data", "render", "parse", "stats", "words"},
     {"protocols", "models", "store"},
-    {"combine"},
+    {"combine", "run_options"},
     {"engine"},
     {"analysis"},
     {"web", "pytest_plugin"},

@@ -127,7 +127,7 @@ def _why_not_embedded(quiet: bool) -> str:
 def _judged(store: Path, limit: int, *, is_recorded: bool, quiet: bool) -> str:
     """The name of the finished run; leaves with the right code where it was stopped."""
     from ..engine import Request
-    from .run_command import _carry_out
+    from .run_command import carry_out
 
     folder = data_folder()
     # Two cores are shared by two threads: the demo is what this machine does for these minutes.
@@ -135,13 +135,13 @@ def _judged(store: Path, limit: int, *, is_recorded: bool, quiet: bool) -> str:
         os.environ.setdefault("ADJUDGE_THREADS", "2")
     request = Request(
         items=str(folder / "items.jsonl"),
-        protocols=tuple(f"gptscore/{name}" for name in CRITERIA),
-        models=(f"replay:{folder / 'likelihoods.jsonl.gz'}" if is_recorded else "local",),
+        protocol=tuple(f"gptscore/{name}" for name in CRITERIA),
+        model=f"replay:{folder / 'likelihoods.jsonl.gz'}" if is_recorded else "local",
         store=str(store),
         limit=limit,
         command=("adjudge", *sys.argv[1:]),
     )
-    finished, code = _carry_out(request, quiet)
+    finished, code = carry_out(request, quiet)
     if finished is None:
         raise typer.Exit(code)
     return finished

@@ -2,7 +2,6 @@
 
 from .api import Prepared, Request, Run, Watcher, prepare, run, run_async, run_in_thread
 from .loop import Interrupted, Progress
-from .plan import Settings
 from .results import (
     EXPORT_COLUMNS,
     JudgedItem,
@@ -23,7 +22,6 @@ __all__ = [
     "Progress",
     "Request",
     "Run",
-    "Settings",
     "Watcher",
     "export_row",
     "judged_items",

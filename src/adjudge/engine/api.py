@@ -11,23 +11,23 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, ParamSpec, TypeVar, get_args, get_origin
 
 from msgspec import Struct
 
 from ..errors import AdjudgeError, DataError, ModelError, ProtocolError
-from ..models import Model, Network, Price, parse_model
+from ..models import Model, Network, parse_model
 from ..protocols import load_protocol, with_digest
-from ..records import Estimator, Item, Protocol, Result, Rubric
+from ..records import Item, Protocol, Result
 from ..render import problems_of
+from ..run_options import RunOptions, check_options
 from ..store import RunRow, RunStatus, Store, open_store
 from ..version import __version__
 from .loop import Interrupted, Loop, Progress, steps_call, steps_in, stored_reply
-from .plan import ItemSource, OrderPolicy, Plan, Settings, identity_of, make_plan, manifest_of, open_items
+from .plan import ItemSource, Plan, identity_of, make_plan, manifest_of, open_items
 from .results import results
-
-Names = str | Sequence[str]
 
 
 class Run(Struct, frozen=True):
@@ -45,38 +45,6 @@ class Run(Struct, frozen=True):
             return list(results(store, store.run(self.name)))
 
 
-class Request(Struct, frozen=True, kw_only=True):
-    """All that a user may say about a run; the fields are the flags of `adjudge run`."""
-
-    items: str | Path | Sequence[Item | Mapping[str, Any]]
-    protocols: tuple[str | Path | Protocol, ...]
-    models: tuple[str | Model, ...]
-    store: str | Path = "adjudge.db"
-    run: str | None = None
-    rubric: Rubric | str | Path | None = None
-    examples: str | Path | None = None
-    criterion: str = ""
-    steps: Sequence[str] | Literal["generate"] = ()
-    map: Mapping[str, str] = {}
-    """input → field of the items, where they go by another name"""
-    samples: int = 1
-    estimator: Estimator | None = None
-    order: OrderPolicy = "both"
-    temperature: float | None = None
-    max_tokens: int | None = None
-    seed: int | None = None
-    reask: bool = True
-    limit: int | None = None
-    concurrency: int = 64
-    rpm: float | None = None
-    tpm: float | None = None
-    budget: float | None = None
-    price: Price | None = None
-    key_env: str | None = None
-    skip_bad: bool = False
-    command: tuple[str, ...] = ()
-
-
 class Watcher:
     """Somebody who is told how a run goes on: override what you want to know."""
 
@@ -91,6 +59,20 @@ class Watcher:
 
     def progressed(self, progress: Progress) -> None:
         """Something was done and is durable."""
+
+
+Protocols = str | Path | Protocol | Sequence[str | Path | Protocol]
+Models = str | Model | Sequence[str | Model]
+
+
+class Request(RunOptions, frozen=True):
+    """What `run` is called with: the items, how to judge them, who judges, and the options of a run."""
+
+    items: str | Path | Sequence[Item | Mapping[str, Any]]
+    protocol: Protocols = ()
+    model: Models = ()
+    watcher: Watcher | None = None
+    command: tuple[str, ...] = ()
 
 
 class Prepared(Struct, frozen=True):
@@ -112,10 +94,10 @@ def prepare(request: Request, network: Network, opened: list[Model], *, is_dry: 
 
     A dry run asks nobody, so it needs no key. Models that are made here are added to `opened`, also where a mistake is found: the caller closes them.
     """
-    settings = _settings(request)
+    check_options(request)
     protocols = _protocols(request)
     models: list[Model] = []
-    for spec in request.models:
+    for spec in _as_tuple(request.model):
         if isinstance(spec, Model):
             models.append(spec)
             continue
@@ -123,7 +105,7 @@ def prepare(request: Request, network: Network, opened: list[Model], *, is_dry: 
         opened.append(models[-1])
     if not protocols or not models:
         raise ProtocolError("a run needs at least one protocol (-p) and one model (-m).")
-    plan = make_plan(protocols, models, settings)
+    plan = make_plan(protocols, models, request)
     for slot in plan.slots:
         kind = "likelihood" if slot.protocol.answer.reader == "likelihood" else "generate"
         if not is_dry:
@@ -143,34 +125,8 @@ def prepare(request: Request, network: Network, opened: list[Model], *, is_dry: 
     return Prepared(plan, items, n_items, manifest, items.bad() if request.skip_bad else ())
 
 
-def _settings(request: Request) -> Settings:
-    if request.samples < 1:
-        raise DataError(f"--samples {request.samples}: ask at least once.")
-    if request.limit is not None and request.limit < 1:
-        raise DataError(f"--limit {request.limit}: take at least one item.")
-    if request.order not in get_args(OrderPolicy):
-        raise DataError(f"--order {request.order}: choose {', '.join(get_args(OrderPolicy))}.")
-    if request.estimator is not None and request.estimator not in get_args(Estimator):
-        raise DataError(f"--estimator {request.estimator}: choose {', '.join(get_args(Estimator))}.")
-    if request.estimator == "parsed" and request.samples > 1:
-        raise DataError("--estimator parsed reads one reply. Leave it out, or ask with --samples 1.")
-    if request.estimator == "samples" and request.samples == 1:
-        raise DataError("--estimator samples is the mean of several replies. Say how many with --samples N.")
-    return Settings(
-        samples=request.samples,
-        estimator=request.estimator,
-        order=request.order,
-        temperature=request.temperature,
-        max_tokens=request.max_tokens,
-        seed=request.seed,
-        reask=request.reask,
-        steps="generate" if request.steps == "generate" else "given",
-        limit=request.limit,
-    )
-
-
 def _protocols(request: Request) -> list[Protocol]:
-    refs = request.protocols or (("geval/score",) if request.criterion else ())
+    refs = _as_tuple(request.protocol) or (("geval/score",) if request.criterion else ())
     steps = () if request.steps == "generate" else request.steps
     protocols = []
     for ref in refs:
@@ -196,36 +152,53 @@ def _protocols(request: Request) -> list[Protocol]:
     return protocols
 
 
-async def run_async(
-    items: str | Path | Sequence[Item | Mapping[str, Any]],
-    protocol: Names | Path | Protocol | Sequence[str | Path | Protocol] = (),
-    model: Names | Model | Sequence[str | Model] = (),
-    **options: Any,
-) -> Run:
-    """Judge items and store every call, reply and judgment; the same request again asks only what is missing.
-
-    Options, all by name: store, run, rubric, examples, criterion, steps, map (input → field), samples, estimator, order,
-    temperature, max_tokens, seed, reask, limit, concurrency, rpm, tpm, budget, price, key_env, skip_bad; each means what the
-    flag of `adjudge run` means. `watcher`, a `Watcher`, is told how it goes on.
-    """
-    request, watcher = requested(items, protocol, model, options)
-    return await execute(request, watcher)
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
-def requested(items: Any, protocol: Any, model: Any, options: dict[str, Any]) -> tuple[Request, Watcher]:
-    """The request, and who watches it, that a call of `run` or `run_async` means."""
-    watcher = options.pop("watcher", None) or Watcher()
-    known = set(Request.__struct_fields__) - {"items", "protocols", "models"}
+def _takes(request: Callable[P, Request]) -> Callable[[Callable[..., R]], Callable[P, R]]:
+    """Give a function the parameters of `Request`, for type checkers, editors and `help`."""
+
+    def typed(function: Callable[..., R]) -> Callable[P, R]:
+        shown = [_shown(parameter) for parameter in signature(request).parameters.values()]
+        function.__signature__ = Signature(shown)  # type: ignore[attr-defined]
+        return function
+
+    return typed
+
+
+def _shown(parameter: Parameter) -> Parameter:
+    """The parameter with the plain type of an option, without what the command line says about it."""
+    annotation = parameter.annotation
+    return (
+        parameter.replace(annotation=get_args(annotation)[0])
+        if get_origin(annotation) is Annotated
+        else parameter
+    )
+
+
+def _request(*arguments: Any, **options: Any) -> Request:
+    known = set(Request.__struct_fields__) - {"items", "protocol", "model", "watcher"}
     for name in options:
-        if name not in known:
+        if name not in Request.__struct_fields__:
             near = difflib.get_close_matches(name, known, 1)
             hint = f"Did you mean '{near[0]}'?" if near else f"The options are: {', '.join(sorted(known))}."
             raise DataError(f"run has no option '{name}'. {hint}")
-    return Request(items=items, protocols=_as_tuple(protocol), models=_as_tuple(model), **options), watcher
+    return Request(*arguments, **options)
 
 
-async def execute(request: Request, watcher: Watcher, *, is_alone: bool = False) -> Run:
+@_takes(Request)
+async def run_async(*arguments: Any, **options: Any) -> Run:
+    """Judge items and store every call, reply and judgment; the same request again asks only what is missing.
+
+    An option means what the flag of `adjudge run` with its name means. A `watcher` is told of the run's progress.
+    """
+    return await execute(_request(*arguments, **options))
+
+
+async def execute(request: Request, watcher: Watcher | None = None, *, is_alone: bool = False) -> Run:
     """Carry out a request; `is_alone` in an event loop that serves nobody else."""
+    watcher = watcher or request.watcher or Watcher()
     network = Network(concurrency=request.concurrency, rpm=request.rpm, tpm=request.tpm)
     opened: list[Model] = []
     try:
@@ -285,7 +258,7 @@ def _adjustments(plan: Plan) -> tuple[str, ...]:
 
 async def _with_steps(plan: Plan, store: Store, run: RunRow, watcher: Watcher) -> Plan:
     """The plan with the steps that the first judge writes for each protocol that takes them."""
-    if plan.settings.steps != "generate":
+    if plan.options.steps != "generate":
         return plan
     model = plan.models[0]
     protocols = []
@@ -307,12 +280,12 @@ async def _with_steps(plan: Plan, store: Store, run: RunRow, watcher: Watcher) -
             )
         protocols.append(with_digest(protocol, steps=steps))
         watcher.wrote_steps(protocols[-1])
-    return make_plan(protocols, plan.models, plan.settings)
+    return make_plan(protocols, plan.models, plan.options)
 
 
 async def _confirm_logprobs(prepared: Prepared, store: Store) -> None:
     """`probability` on a model without log-probabilities is an error before the run starts."""
-    if prepared.plan.settings.estimator != "probability":
+    if prepared.plan.options.estimator != "probability":
         return
     identity = identity_of(prepared.manifest)
     if any(run.identity == identity and store.totals(run).judged for run in store.runs()):
@@ -338,19 +311,15 @@ _LONGEST_END_SECONDS = 5.0
 """How long an interrupted run may take to store what it has paid for; after that nobody waits."""
 
 
-def run(
-    items: str | Path | Sequence[Item | Mapping[str, Any]],
-    protocol: Names | Path | Protocol | Sequence[str | Path | Protocol] = (),
-    model: Names | Model | Sequence[str | Model] = (),
-    **options: Any,
-) -> Run:
+@_takes(Request)
+def run(*arguments: Any, **options: Any) -> Run:
     """`run_async` for code without an event loop, and beside a running one: a script, a notebook."""
-    return run_in_thread(*requested(items, protocol, model, options))
+    return run_in_thread(_request(*arguments, **options))
 
 
-def run_in_thread(request: Request, watcher: Watcher) -> Run:
+def run_in_thread(request: Request, watcher: Watcher | None = None) -> Run:
     """Carry out a request in a thread of its own; Ctrl-C stops it and loses nothing that was answered."""
-    worker = _Worker(request, watcher)
+    worker = _Worker(request, watcher or request.watcher or Watcher())
     outer = _task_of_this_thread()
     ends_at = float("inf")
     # Not `join`: a Ctrl-C in it makes Python take the thread for ended.

@@ -91,7 +91,7 @@ class _Count:
 
 def _with_known_steps(plan: Plan, count: _Count) -> Plan:
     """The plan with the steps that the judge has written already; those still to be written are calls too."""
-    if plan.settings.steps != "generate":
+    if plan.options.steps != "generate":
         return plan
     protocols = []
     for protocol in plan.protocols:
@@ -99,7 +99,7 @@ def _with_known_steps(plan: Plan, count: _Count) -> Plan:
         count.add(call, plan.models[0])
         reply = count.store.reply_for([call.key]).get(call.key) if count.store is not None else None
         protocols.append(protocol if reply is None else with_digest(protocol, steps=steps_in(reply.text)))
-    return make_plan(protocols, plan.models, plan.settings)
+    return make_plan(protocols, plan.models, plan.options)
 
 
 def _tokens(messages: tuple[Message, ...]) -> int:

@@ -429,7 +429,7 @@ class Loop:
         self._count(judgment)
 
     def _may_ask_again(self, slot: Slot, judgment: Judgment) -> bool:
-        is_asked = self._plan.settings.reask and not slot.model.is_recorded
+        is_asked = self._plan.options.reask and not slot.model.is_recorded
         return is_asked and needs_another_question(judgment)
 
     async def _second_answer(self, place: Place, reply: Reply) -> Judgment | None:

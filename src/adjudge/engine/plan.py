@@ -21,8 +21,9 @@ from msgspec import Struct
 from ..data import ItemFile
 from ..errors import DataError, ProtocolError
 from ..models import Model, Parameters
-from ..records import Call, Estimator, Item, Message, Order, Protocol, Rendered
+from ..records import Call, Item, Message, Order, Protocol, Rendered
 from ..render import render
+from ..run_options import RunOptions, recorded_settings
 from .answer_format import form_of, schema_of
 
 # The items of a run, from a file or from Python values, with a fingerprint of what they say.
@@ -111,24 +112,6 @@ def _sha256(path: Path) -> str:
     return digest.hexdigest()
 
 
-OrderPolicy = Literal["both", "random", "given"]
-
-
-class Settings(Struct, frozen=True):
-    """How a run asks. All of it is part of what makes a run that run."""
-
-    samples: int = 1
-    estimator: Estimator | None = None
-    """none: `parsed` for one sample, `samples` for several, `likelihood` where the protocol asks for no reply"""
-    order: OrderPolicy = "both"
-    temperature: float | None = None
-    max_tokens: int | None = None
-    seed: int | None = None
-    reask: bool = True
-    steps: Literal["given", "generate"] = "given"
-    limit: int | None = None
-
-
 class Slot(Struct, frozen=True):
     """One call that every item gets: the same number means the same kind of call for all items."""
 
@@ -143,14 +126,14 @@ class Slot(Struct, frozen=True):
 class Plan(Struct, frozen=True):
     """The slots of a run, the same for all items."""
 
-    settings: Settings
+    options: RunOptions
     protocols: tuple[Protocol, ...]
     models: tuple[Model, ...]
     slots: tuple[Slot, ...]
 
     def slots_of(self, item: Item) -> tuple[Slot, ...]:
         """The slots that this item has: all, or of each pair of orders one that its id decides."""
-        if self.settings.order != "random":
+        if self.options.order != "random":
             return self.slots
         return tuple(
             slot for slot in self.slots if slot.protocol.task != "compare" or slot.order == _drawn(item)
@@ -161,20 +144,20 @@ class Plan(Struct, frozen=True):
         return len(self.slots) + slot.number
 
 
-def make_plan(protocols: Sequence[Protocol], models: Sequence[Model], settings: Settings) -> Plan:
+def make_plan(protocols: Sequence[Protocol], models: Sequence[Model], options: RunOptions) -> Plan:
     """All slots of a run, in the order in which their results are reported."""
     _check_unique(protocols, models)
     slots: list[Slot] = []
     for protocol in protocols:
         orders: tuple[Order, ...] = ("ab",)
-        if protocol.task == "compare" and settings.order != "given":
+        if protocol.task == "compare" and options.order != "given":
             orders = ("ab", "ba")
         for model in models:
-            params = parameters_for(protocol, settings)
-            for sample in range(settings.samples):
+            params = parameters_for(protocol, options)
+            for sample in range(options.samples):
                 for order in orders:
                     slots.append(Slot(len(slots), protocol, model, order, sample, params))
-    return Plan(settings, tuple(protocols), tuple(models), tuple(slots))
+    return Plan(options, tuple(protocols), tuple(models), tuple(slots))
 
 
 def _check_unique(protocols: Sequence[Protocol], models: Sequence[Model]) -> None:
@@ -190,18 +173,18 @@ def _check_unique(protocols: Sequence[Protocol], models: Sequence[Model]) -> Non
             )
 
 
-def parameters_for(protocol: Protocol, settings: Settings) -> Parameters:
+def parameters_for(protocol: Protocol, options: RunOptions) -> Parameters:
     """How the model is asked under one protocol. Repeated samples at temperature 0 would be one sample."""
-    temperature = settings.temperature
+    temperature = options.temperature
     if temperature is None:
-        temperature = 0.0 if settings.samples == 1 else 1.0
+        temperature = 0.0 if options.samples == 1 else 1.0
     return Parameters(
         temperature=temperature,
-        max_tokens=settings.max_tokens,
-        top_logprobs=20 if settings.estimator == "probability" else None,
+        max_tokens=options.max_tokens,
+        top_logprobs=20 if options.estimator == "probability" else None,
         schema=schema_of(protocol),
         form=form_of(protocol),
-        seed=settings.seed,
+        seed=options.seed,
     )
 
 
@@ -300,7 +283,7 @@ def manifest_of(plan: Plan, items: dict[str, Any], command: Sequence[str], versi
             {"spec": model.name, "identity": model.identity, "is_fake": model.is_fake}
             for model in plan.models
         ],
-        "settings": msgspec.to_builtins(plan.settings),
+        "settings": recorded_settings(plan.options),
         "version": version,
         "command": list(command),
     }

@@ -18,14 +18,15 @@ from ..models import Parameters
 from ..protocols import with_digest
 from ..records import Item, Judgment, Protocol, Reply, Result
 from ..render import render
+from ..run_options import RunOptions, options_from
 from ..store import Asked, Judged, RunRow, Store
 from .loop import failed_judgment, judge, needs_another_question, steps_in, with_second_answer
-from .plan import Settings, parameters_for
+from .plan import parameters_for
 
 
-def settings_of(run: RunRow) -> Settings:
-    """How the run asked."""
-    return msgspec.convert(run.manifest["settings"], Settings)
+def settings_of(run: RunRow) -> RunOptions:
+    """The options of a run that its manifest records."""
+    return options_from(run.manifest["settings"])
 
 
 def protocols_of(store: Store, run: RunRow) -> dict[str, Protocol]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from .asking import CurrentTest, Judge, Places
+    from .judge_fixture import CurrentTest, Judge, Places
     from .outcome import NoScore, Outcome, Outcomes
 
 __all__ = ["Judge", "NoScore", "Outcome", "Outcomes", "judge"]
@@ -40,7 +40,7 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.fixture(scope="session")
 def judge(pytestconfig: pytest.Config) -> Iterator[Judge]:
     """Score a text with an LLM judge: judge("geval/score", task=…, response=…).score"""
-    from .asking import Judge
+    from .judge_fixture import Judge
 
     session: Any = pytestconfig.pluginmanager.get_plugin(_SESSION)
     made = Judge(_places(pytestconfig), session.current)
@@ -50,7 +50,7 @@ def judge(pytestconfig: pytest.Config) -> Iterator[Judge]:
 
 def _places(config: pytest.Config) -> Places:
     """What was configured: the command line goes before the environment, and that before the file."""
-    from .asking import Places, anchored
+    from .judge_fixture import Places, anchored
 
     started_in = config.invocation_params.dir
     model = config.getoption("adjudge_model") or os.environ.get("ADJUDGE_MODEL")
@@ -73,7 +73,7 @@ class _Session:
 
     def current(self) -> CurrentTest:
         """The test that is running."""
-        from .asking import CurrentTest
+        from .judge_fixture import CurrentTest
 
         if self._test is None:
             self._test = CurrentTest(self._nodeid)
@@ -119,4 +119,4 @@ def __getattr__(name: str) -> Any:
 
     if name not in __all__:
         raise AttributeError(f"module 'adjudge.pytest_plugin' has no attribute {name!r}")
-    return getattr(import_module(".asking" if name == "Judge" else ".outcome", __name__), name)
+    return getattr(import_module(".judge_fixture" if name == "Judge" else ".outcome", __name__), name)

@@ -17,7 +17,7 @@ import pytest
 from ..analysis import report_words
 from ..analysis.report_words import aligned, fitted, n_columns, safe
 from ..errors import AdjudgeError
-from .asking import CurrentTest, Told
+from .judge_fixture import CurrentTest, Told
 from .outcome import NoScore, Origin, Outcome, shortened
 
 _LONGEST_EXPLANATION = 400

@@ -21,16 +21,11 @@ from msgspec import Struct
 from ..errors import AdjudgeError, DataError, ModelError
 from ..models import Model
 from ..records import Item, Protocol
+from ..run_options import declared_options
 from .outcome import Origin, Outcome, Outcomes
 
-OPTIONS = (
-    "rubric", "criterion", "steps", "examples", "samples", "estimator", "order", "temperature", "max_tokens", "seed",
-    "reask", "map", "concurrency", "rpm", "tpm", "budget", "price", "key_env",
-)  # fmt: skip
+OPTIONS = tuple(name for name, declared in declared_options().items() if declared.option.is_for_tests)
 """Keyword arguments that are not fields of the item; each means what the flag of `adjudge run` means."""
-
-_NOT_PART_OF_IT = frozenset(("concurrency", "rpm", "tpm", "budget", "price", "key_env"))
-"""Options that change how a run is carried out, not what is asked."""
 
 _RESERVED = ("id", "system", "group", "system_a", "system_b")
 _FILE_FORMS = ("replay:", "fake:script=", "local:")
@@ -266,7 +261,11 @@ def _run_name(
     from ..version import __version__
 
     identity = (parse_model(model) if isinstance(model, str) else model).identity
-    told = {name: repr(value) for name, value in options.items() if name not in _NOT_PART_OF_IT}
+    told = {
+        name: repr(value)
+        for name, value in options.items()
+        if declared_options()[name].option.effect != "execution"
+    }
     if isinstance(items, str | Path):
         content = (
             hashlib.sha256(Path(items).read_bytes()).hexdigest() if Path(items).is_file() else str(items)
