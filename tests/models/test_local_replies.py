@@ -10,7 +10,7 @@ import pytest
 
 import adjudge
 from adjudge import load_protocol
-from adjudge.engine.answer_format import form_of
+from adjudge.engine.plan import form_of
 from adjudge.errors import ModelError
 from adjudge.models import Form, LocalModel, Parameters
 from adjudge.models.local.local_model import grammar_of

@@ -1,6 +1,7 @@
-"""`run_async`: from what a user names (files, ids, specs) to a finished run.
+"""`run` and `run_async`: from what a user names (files, ids, model names) to a finished run.
 
-The request path is written once, here; `thread` makes it available to code without an event loop.
+A request is prepared, checked and carried out in one place, by async code; `run` does it in a thread with an event loop of
+its own, so that it works in a script, beside a running event loop and in a notebook.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ from ..render import problems_of
 from ..run_options import RunOptions, check_options
 from ..store import RunRow, RunStatus, Store, open_store
 from ..version import __version__
-from .loop import Interrupted, Loop, Progress, steps_call, steps_in, stored_reply
-from .plan import ItemSource, Plan, identity_of, make_plan, manifest_of, open_items
+from .loop import Interrupted, Loop, Progress, stored_reply
+from .plan import ItemSource, Plan, identity_of, make_plan, manifest_of, open_items, steps_call, steps_in
 from .results import results
 
 
 class Run(Struct, frozen=True):
-    """A run that came to its end, as a value. Its results are read from the store when asked for."""
+    """A finished run, as a value. `results` reads them from the store."""
 
     name: str
     store: str
@@ -46,19 +47,16 @@ class Run(Struct, frozen=True):
 
 
 class Watcher:
-    """Somebody who is told how a run goes on: override what you want to know."""
+    """Receives the progress of a run: override the methods that you need."""
 
     def started(self, run: RunRow, prepared: Prepared) -> None:
-        """The run is in the store; nothing has been asked yet."""
+        """The run is in the store; no call has been made yet."""
 
     def wrote_steps(self, protocol: Protocol) -> None:
-        """The judge has written the evaluation steps of a protocol, now or at an earlier start."""
-
-    def looping(self, loop: Loop) -> None:
-        """The loop that may be stopped."""
+        """The judge has written the evaluation steps of a protocol, now or in an earlier start of this run."""
 
     def progressed(self, progress: Progress) -> None:
-        """Something was done and is durable."""
+        """A judgment was made and is durable."""
 
 
 Protocols = str | Path | Protocol | Sequence[str | Path | Protocol]
@@ -76,7 +74,7 @@ class Request(RunOptions, frozen=True):
 
 
 class Prepared(Struct, frozen=True):
-    """A request with everything found, loaded and checked; nothing has been asked yet."""
+    """A request with everything loaded and checked; no call has been made yet."""
 
     plan: Plan
     items: ItemSource
@@ -90,9 +88,10 @@ def _as_tuple(names: Any) -> tuple[Any, ...]:
 
 
 def prepare(request: Request, network: Network, opened: list[Model], *, is_dry: bool = False) -> Prepared:
-    """Find and check all that a request names; every mistake is reported before anything is spent.
+    """Load and check everything that a request names, so that mistakes are reported before money is spent.
 
-    A dry run asks nobody, so it needs no key. Models that are made here are added to `opened`, also where a mistake is found: the caller closes them.
+    A dry run makes no calls and needs no key. Models made here are added to `opened`, even if this raises: the caller
+    closes them.
     """
     check_options(request)
     protocols = _protocols(request)
@@ -120,8 +119,8 @@ def prepare(request: Request, network: Network, opened: list[Model], *, is_dry: 
 
     items = open_items(request.items, request.map, problems, request.limit)
     n_items = items.check(skip_bad=request.skip_bad)
-    told = {**items.described(), "n": n_items, "left_out": len(items.bad()) if request.skip_bad else 0}
-    manifest = manifest_of(plan, told, request.command, __version__)
+    described = {**items.described(), "n": n_items, "left_out": len(items.bad()) if request.skip_bad else 0}
+    manifest = manifest_of(plan, described, request.command, __version__)
     return Prepared(plan, items, n_items, manifest, items.bad() if request.skip_bad else ())
 
 
@@ -193,42 +192,53 @@ async def run_async(*arguments: Any, **options: Any) -> Run:
 
     An option means what the flag of `adjudge run` with its name means. A `watcher` is told of the run's progress.
     """
-    return await execute(_request(*arguments, **options))
+    request = _request(*arguments, **options)
+    return await execute(request, request.watcher or Watcher())
 
 
-async def execute(request: Request, watcher: Watcher | None = None, *, is_alone: bool = False) -> Run:
-    """Carry out a request; `is_alone` in an event loop that serves nobody else."""
-    watcher = watcher or request.watcher or Watcher()
+class _State:
+    """How far a run is, for the thread that may stop it."""
+
+    is_in_store = False
+    """from then on there may be paid replies to store before it ends"""
+    loop: Loop | None = None
+
+
+async def execute(request: Request, watcher: Watcher, state: _State | None = None) -> Run:
+    """Carry out a request; with a `state`, in an event loop that serves nothing else."""
     network = Network(concurrency=request.concurrency, rpm=request.rpm, tpm=request.tpm)
     opened: list[Model] = []
     try:
-        if is_alone:
+        if state is not None:
             prepared = prepare(request, network, opened)
         else:
-            # Checking a large file must not hold up whoever else uses this event loop.
+            # Checking a large file must not block the other tasks of this event loop.
             prepared = await asyncio.to_thread(prepare, request, network, opened)
         with open_store(request.store) as store:
             await _confirm_logprobs(prepared, store)
-            return await _execute(request, prepared, store, watcher)
+            return await _execute(request, prepared, store, watcher, state or _State())
     finally:
         await close_all(opened, network)
 
 
 async def close_all(models: Sequence[Model], network: Network) -> None:
-    """Give back what a request has opened."""
+    """Close what a request has opened."""
     for model in models:
         await model.close()
     await network.close()
 
 
-async def _execute(request: Request, prepared: Prepared, store: Store, watcher: Watcher) -> Run:
+async def _execute(
+    request: Request, prepared: Prepared, store: Store, watcher: Watcher, state: _State
+) -> Run:
     run = store.start_run(request.run, prepared.manifest, identity_of(prepared.manifest))
     started = time.monotonic()
     status: RunStatus = "stopped"
     try:
+        state.is_in_store = True
         watcher.started(run, prepared)
         plan = await _with_steps(prepared.plan, store, run, watcher)
-        loop = Loop(
+        state.loop = loop = Loop(
             plan,
             store,
             run,
@@ -236,23 +246,21 @@ async def _execute(request: Request, prepared: Prepared, store: Store, watcher: 
             budget_usd=request.budget,
             on_progress=watcher.progressed,
         )
-        watcher.looping(loop)
         await loop.run(prepared.items, prepared.n_items * len(plan.slots_of(Item("", {}))))
         status = "done"
-        adjustments = _adjustments(prepared.plan)
-        return Run(run.name, str(request.store), status, loop.progress, adjustments)
+        return Run(run.name, str(request.store), status, loop.progress, _adjustments(prepared.plan))
     except (Interrupted, asyncio.CancelledError):
         status = "interrupted"
         raise
     finally:
         with suppress(AdjudgeError):
-            if told := _adjustments(prepared.plan):
-                store.note_adjustments(run, told)
+            if adjustments := _adjustments(prepared.plan):
+                store.note_adjustments(run, adjustments)
             store.finish_run(run, status, time.monotonic() - started)
 
 
 def _adjustments(plan: Plan) -> tuple[str, ...]:
-    """What was asked of the models and is not sent, because they refuse it."""
+    """Which parameters are not sent to a model because it refuses them."""
     return tuple(dict.fromkeys(text for model in plan.models for text in model.adjustments))
 
 
@@ -265,10 +273,10 @@ async def _with_steps(plan: Plan, store: Store, run: RunRow, watcher: Watcher) -
     for number, protocol in enumerate(plan.protocols):
         call, params = steps_call(protocol, model)
         reply = await stored_reply(store, call)
-        given = None
+        new_reply = None
         if reply is None:
-            reply = given = await model.ask(call, params)
-        await store.put(run, -1, 2 * len(plan.slots) + number, call, given, None)
+            reply = new_reply = await model.ask(call, params)
+        await store.put(run, -1, 2 * len(plan.slots) + number, call, new_reply, None)
         if reply.error is not None:
             raise ModelError(
                 f"{model.name} wrote no evaluation steps: {reply.error.message}. Give the command again."
@@ -289,50 +297,46 @@ async def _confirm_logprobs(prepared: Prepared, store: Store) -> None:
         return
     identity = identity_of(prepared.manifest)
     if any(run.identity == identity and store.totals(run).judged for run in store.runs()):
-        return  # it goes on, and its judgments show that the models give them
+        return  # it is resumed, and its judgments show that the models return them
     for model in prepared.plan.models:
-        if model.gives_logprobs is None and model.needs_network:
-            found = await model.probe_logprobs()
-            if not found:
-                raise ModelError(
-                    f"{model.name} gives no log-probabilities, which --estimator probability needs. "
-                    "Use a model that does, or another estimator: --estimator parsed or samples."
-                )
+        if model.gives_logprobs is None and model.needs_network and not await model.probe_logprobs():
+            raise ModelError(
+                f"{model.name} gives no log-probabilities, which --estimator probability needs. "
+                "Use a model that does, or another estimator: --estimator parsed or samples."
+            )
 
 
-# `run`: the engine for code without an event loop, and beside a running one: a script, a notebook.
-#
-# The run has a thread and an event loop of its own; the thread that called waits, and passes Ctrl-C on. Nothing
-# is judged here.
+# -- a run in a thread of its own: the calling thread waits, and passes Ctrl-C on
 
 
-_LOOK_SECONDS = 0.1
-_LONGEST_END_SECONDS = 5.0
-"""How long an interrupted run may take to store what it has paid for; after that nobody waits."""
+_POLL_SECONDS = 0.1
+_GRACE_SECONDS = 5.0
+"""how long an interrupted run may take to store the replies that it has paid for"""
 
 
 @_takes(Request)
 def run(*arguments: Any, **options: Any) -> Run:
     """`run_async` for code without an event loop, and beside a running one: a script, a notebook."""
-    return run_in_thread(_request(*arguments, **options))
+    request = _request(*arguments, **options)
+    return run_in_thread(request, request.watcher or Watcher())
 
 
-def run_in_thread(request: Request, watcher: Watcher | None = None) -> Run:
-    """Carry out a request in a thread of its own; Ctrl-C stops it and loses nothing that was answered."""
-    worker = _Worker(request, watcher or request.watcher or Watcher())
+def run_in_thread(request: Request, watcher: Watcher) -> Run:
+    """Carry out a request in a new thread; Ctrl-C stops it and loses no reply that was received."""
+    worker = _Worker(request, watcher)
     outer = _task_of_this_thread()
     ends_at = float("inf")
-    # Not `join`: a Ctrl-C in it makes Python take the thread for ended.
+    # Not `join`: after a Ctrl-C in it Python takes the thread for ended.
     while not worker.has_ended.is_set():
         try:
-            worker.has_ended.wait(_LOOK_SECONDS)
-            # `asyncio.run` turns the first Ctrl-C into a cancellation, which waits until this function is left.
-            is_called_off = outer is not None and outer.cancelling() > 0 and ends_at == float("inf")
+            worker.has_ended.wait(_POLL_SECONDS)
+            # `asyncio.run` turns the first Ctrl-C into a cancellation, which waits until this function returns.
+            is_interrupted = outer is not None and outer.cancelling() > 0 and ends_at == float("inf")
         except KeyboardInterrupt:
-            is_called_off = True
-        if is_called_off:
+            is_interrupted = True
+        if is_interrupted:
             worker.interrupt()
-            ends_at = min(ends_at, time.monotonic() + (_LONGEST_END_SECONDS if worker.has_begun else 0))
+            ends_at = min(ends_at, time.monotonic() + (_GRACE_SECONDS if worker.state.is_in_store else 0))
         if time.monotonic() >= ends_at:
             raise Interrupted("interrupted")
     if isinstance(worker.outcome, BaseException):
@@ -342,7 +346,7 @@ def run_in_thread(request: Request, watcher: Watcher | None = None) -> Run:
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """The faster event loop where it is installed; it takes a third less CPU for each call."""
+    """The faster event loop where it is installed: a third less CPU for each call."""
     try:
         import uvloop
     except ImportError:
@@ -358,16 +362,14 @@ def _task_of_this_thread() -> asyncio.Task[Any] | None:
         return None
 
 
-class _Worker(Watcher):
-    """The thread that carries out a request. Passes on what it is told, and can be interrupted."""
+class _Worker:
+    """The thread that carries out a request; another thread can interrupt it."""
 
     def __init__(self, request: Request, watcher: Watcher) -> None:
         self.outcome: Run | BaseException | None = None
         self.has_ended = threading.Event()
-        self.has_begun = False
-        """whether the run is in the store, so that there may be something to wait for"""
+        self.state = _State()
         self._request, self._watcher = request, watcher
-        self._loop: Loop | None = None
         self._task: asyncio.Task[Run] | None = None
         self._is_interrupted = False
         threading.Thread(target=self._work, name="adjudge-run", daemon=True).start()
@@ -378,7 +380,7 @@ class _Worker(Watcher):
                 self.outcome = runner.run(self._execute())
         except asyncio.CancelledError:
             self.outcome = Interrupted("interrupted")
-        except BaseException as fault:  # noqa: BLE001  handed over to the thread that waits
+        except BaseException as fault:  # noqa: BLE001  raised again in the thread that waits
             self.outcome = fault
         finally:
             self.has_ended.set()
@@ -387,32 +389,18 @@ class _Worker(Watcher):
         self._task = asyncio.current_task()
         if self._is_interrupted:
             raise Interrupted("interrupted")
-        return await execute(self._request, self, is_alone=True)
+        return await execute(self._request, self._watcher, self.state)
 
     def interrupt(self) -> None:
-        """Have the run come to its end. A second time: at once."""
+        """Stop the run: what is in flight may end. A second time: at once."""
         self._is_interrupted = True
         if self._task is not None:
-            # The event loop is closed where the run has just come to its end by itself.
+            # The event loop is already closed where the run has just ended by itself.
             with suppress(RuntimeError):
-                self._task.get_loop().call_soon_threadsafe(self._call_off)
+                self._task.get_loop().call_soon_threadsafe(self._cancel)
 
-    def _call_off(self) -> None:
+    def _cancel(self) -> None:
         assert self._task is not None
-        if self._loop is not None:
-            self._loop.stop(Interrupted("interrupted"))
+        if self.state.loop is not None:
+            self.state.loop.stop(Interrupted("interrupted"))
         self._task.cancel()
-
-    def started(self, run: RunRow, prepared: Prepared) -> None:
-        self.has_begun = True
-        self._watcher.started(run, prepared)
-
-    def wrote_steps(self, protocol: Protocol) -> None:
-        self._watcher.wrote_steps(protocol)
-
-    def looping(self, loop: Loop) -> None:
-        self._loop = loop
-        self._watcher.looping(loop)
-
-    def progressed(self, progress: Progress) -> None:
-        self._watcher.progressed(progress)

@@ -12,8 +12,7 @@ from ..protocols import with_digest
 from ..records import Call, Message
 from ..store import Store, open_store
 from .api import Prepared, Request, close_all, prepare
-from .loop import steps_call, steps_in
-from .plan import Plan, call_for, make_plan, messages_for
+from .plan import Plan, call_for, make_plan, messages_for, steps_call, steps_in
 
 _BATCH = 500
 

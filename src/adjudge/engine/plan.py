@@ -1,12 +1,13 @@
 """What a run will ask: which calls belong to an item, and what makes two runs the same run.
 
-Pure: nothing is opened, asked or stored here. A call's key is a hash of all that the model sees, so an
-unchanged call is found again and a changed one never is.
+Nothing is asked or stored here. A call's key is a hash of all that the model sees, so an unchanged call finds its stored
+reply and a changed one never does.
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 import shutil
 import tempfile
 import weakref
@@ -20,14 +21,358 @@ from msgspec import Struct
 
 from ..data import ItemFile
 from ..errors import DataError, ProtocolError
-from ..models import Model, Parameters
-from ..records import Call, Item, Message, Order, Protocol, Rendered
-from ..render import render
+from ..models import Form, Model, Parameters
+from ..records import Call, Item, Message, Order, Protocol, Rendered, Scale, Subject
+from ..render import number_text, render
 from ..run_options import RunOptions, recorded_settings
-from .answer_format import form_of, schema_of
 
-# The items of a run, from a file or from Python values, with a fingerprint of what they say.
 
+class Slot(Struct, frozen=True):
+    """One call that every item gets: the same number means the same kind of call for all items."""
+
+    number: int
+    protocol: Protocol
+    model: Model
+    order: Order
+    sample: int
+    params: Parameters
+
+
+class Plan(Struct, frozen=True):
+    """The slots of a run, the same for all items."""
+
+    options: RunOptions
+    protocols: tuple[Protocol, ...]
+    models: tuple[Model, ...]
+    slots: tuple[Slot, ...]
+
+    def slots_of(self, item: Item) -> tuple[Slot, ...]:
+        """The slots that this item has: all, or of each pair of orders one that its id decides."""
+        if self.options.order != "random":
+            return self.slots
+        return tuple(
+            slot for slot in self.slots if slot.protocol.task != "compare" or slot.order == _drawn(item)
+        )
+
+    def reask_number(self, slot: Slot) -> int:
+        """Where a question asked again stands: behind all slots."""
+        return len(self.slots) + slot.number
+
+
+def _drawn(item: Item) -> Order:
+    """The order that a random policy gives this item: the same in every run."""
+    return "ab" if hashlib.blake2b(item.id.encode(), digest_size=1).digest()[0] % 2 == 0 else "ba"
+
+
+def make_plan(protocols: Sequence[Protocol], models: Sequence[Model], options: RunOptions) -> Plan:
+    """All slots of a run, in the order in which their results are reported."""
+    _check_unique(protocols, models)
+    slots: list[Slot] = []
+    for protocol in protocols:
+        orders: tuple[Order, ...] = ("ab",)
+        if protocol.task == "compare" and options.order != "given":
+            orders = ("ab", "ba")
+        for model in models:
+            params = parameters_for(protocol, options)
+            for sample in range(options.samples):
+                for order in orders:
+                    slots.append(Slot(len(slots), protocol, model, order, sample, params))
+    return Plan(options, tuple(protocols), tuple(models), tuple(slots))
+
+
+def _check_unique(protocols: Sequence[Protocol], models: Sequence[Model]) -> None:
+    names = [f"{protocol.id}@{protocol.digest}" for protocol in protocols]
+    for name in names:
+        if names.count(name) > 1:
+            raise ProtocolError(f"protocol {name} is given twice. Name it once.")
+    specs = [model.name for model in models]
+    for spec in specs:
+        if specs.count(spec) > 1:
+            raise ProtocolError(
+                f"model {spec} is given twice. Name it once; use --samples to ask it more often."
+            )
+
+
+def parameters_for(protocol: Protocol, options: RunOptions) -> Parameters:
+    """How the model is asked under one protocol. Repeated samples at temperature 0 would be one sample."""
+    temperature = options.temperature
+    if temperature is None:
+        temperature = 0.0 if options.samples == 1 else 1.0
+    return Parameters(
+        temperature=temperature,
+        max_tokens=options.max_tokens,
+        top_logprobs=20 if options.estimator == "probability" else None,
+        schema=schema_of(protocol),
+        form=form_of(protocol),
+        seed=options.seed,
+    )
+
+
+# -- calls
+
+
+def messages_for(slot: Slot, item: Item) -> Rendered:
+    """What this item's prompt says in this slot."""
+    return render(slot.protocol, item, slot.order)
+
+
+def call_for(slot: Slot, item: Item, rendered: Rendered) -> Call:
+    """The call of one item in one slot."""
+    protocol = slot.protocol
+    kind: Literal["generate", "likelihood"] = (
+        "likelihood" if protocol.answer.reader == "likelihood" else "generate"
+    )
+    call = Call(
+        key="",
+        item=item.id,
+        protocol=f"{protocol.id}@{protocol.digest}",
+        criteria=tuple(protocol.criteria),
+        model=slot.model.name,
+        messages=rendered.messages,
+        order=slot.order,
+        sample=slot.sample,
+        kind=kind,
+        target=rendered.target,
+    )
+    return with_key(call, slot.model, slot.params)
+
+
+def with_key(call: Call, model: Model, params: Parameters) -> Call:
+    """The call under the hash of all that its answer depends on."""
+    parts: tuple[Any, ...] = (
+        model.identity,
+        (params.temperature, params.max_tokens, params.top_logprobs, params.schema, params.seed),
+        call.messages,
+        call.target,
+        call.kind,
+        call.sample,
+    )
+    if model.is_recorded:
+        # A recorded reply is found by its item, not by what the prompt says.
+        parts = (*parts, call.item, call.criteria, call.order)
+    key = hashlib.blake2b(msgspec.json.encode(parts), digest_size=20).hexdigest()
+    return msgspec.structs.replace(call, key=key)
+
+
+_AGAIN = {
+    "en": "Your reply holds no score that can be read. Reply with the score alone: {format}. Nothing else.",
+    "zh": "您的回复中没有可以读取的分数。请只回复分数：{format}。不要写其他内容。",
+    "ko": "답변에서 읽을 수 있는 점수를 찾지 못했습니다. 점수만 답하십시오: {format}. 다른 말은 쓰지 마십시오.",
+}
+
+_AGAIN_CHOICE = {
+    "en": "Your reply holds no choice that can be read. Reply with your choice alone: {format}. Nothing else.",
+    "zh": "您的回复中没有可以读取的选择。请只回复您的选择：{format}。不要写其他内容。",
+    "ko": "답변에서 읽을 수 있는 선택을 찾지 못했습니다. 선택만 답하십시오: {format}. 다른 말은 쓰지 마십시오.",
+}
+
+
+def reask_call(call: Call, slot: Slot, text: str) -> Call:
+    """The question put once more: the judge is shown its own reply and asked for the answer alone."""
+    protocol = slot.protocol
+    is_choice = all(scale is None for scale in protocol.criteria.values())
+    words = _AGAIN_CHOICE if is_choice else _AGAIN
+    again = words.get(protocol.language.prompt, words["en"]).format(format=_format_of(protocol))
+    messages = (*call.messages, Message("assistant", text or "…"), Message("user", again))
+    asked = msgspec.structs.replace(call, key="", messages=messages, kind="reask", parent=call.key)
+    return with_key(asked, slot.model, slot.params)
+
+
+def _format_of(protocol: Protocol) -> str:
+    """The form of the bare answer, without a value that could be copied."""
+    answer = protocol.answer
+    if answer.reader == "json":
+        return "the JSON object"
+    blank = "N" if any(scale is not None for scale in protocol.criteria.values()) else "LETTER"
+    if answer.reader == "tag":
+        return f"<{answer.tag}>{blank}</{answer.tag}>"
+    if answer.reader == "marker":
+        return f"{answer.marker} {blank}"
+    if answer.reader == "label" and answer.labels:
+        return f"{answer.labels[0]}: {blank}"
+    return blank
+
+
+# -- evaluation steps that the judge writes itself, once per run: an idea of G-Eval (Liu et al. 2023)
+
+_ITEM = re.compile(r"^\s*(?:\d{1,2}[.)]|[-*•])\s+(\S.*)$")
+
+_MOST_STEPS = 12
+
+
+def steps_call(protocol: Protocol, model: Model) -> tuple[Call, Parameters]:
+    """The call that asks for the steps of a protocol, and how it is asked."""
+    if "steps" not in protocol.takes:
+        raise ProtocolError(
+            f"protocol {protocol.id} takes no evaluation steps. Leave --steps out, or use geval/score."
+        )
+    params = Parameters(temperature=0.0)
+    call = Call(
+        key="",
+        item="",
+        protocol=f"{protocol.id}@{protocol.digest}",
+        criteria=tuple(protocol.criteria),
+        model=model.name,
+        messages=(Message("user", _question(protocol)),),
+        kind="steps",
+    )
+    return with_key(call, model, params), params
+
+
+def _question(protocol: Protocol) -> str:
+    scale = next(scale for scale in protocol.criteria.values() if scale is not None)
+    rubric = protocol.rubric
+    criterion = protocol.criterion_text or (rubric.criterion if rubric else "")
+    lines = [
+        "You are going to grade many responses, one at a time, by the criterion below.",
+        "Write down the steps that you will follow for each of them: three to six, short, in an order that makes sense,",
+        "so that two careful graders who follow them would come to the same score.",
+        "",
+        "Criterion:",
+        criterion,
+    ]
+    if rubric is not None:
+        lines += [
+            f"Score {number_text(level)}: {text}" for level, text in sorted(rubric.scale.levels.items())
+        ]
+    if scale.low is not None and scale.high is not None:
+        lines += ["", f"The score runs from {number_text(scale.low)} to {number_text(scale.high)}."]
+    return "\n".join([*lines, "", "Reply with a numbered list and nothing else."])
+
+
+def steps_in(text: str) -> tuple[str, ...]:
+    """The steps of a numbered or dotted list; without a list, each line that says something."""
+    listed = [found[1].strip() for line in text.splitlines() if (found := _ITEM.match(line))]
+    steps = listed or [line.strip() for line in text.splitlines() if line.strip()]
+    return tuple(steps[:_MOST_STEPS])
+
+
+# -- the form of a reply, for models that can be constrained to one: the same facts that the reader uses
+
+_MOST_VALUES = 101
+
+
+def form_of(protocol: Protocol) -> Form | None:
+    """The form of the whole reply; none where there is no single one."""
+    answer = protocol.answer
+    values = _values(protocol)
+    if not values:
+        return None
+    if answer.reader == "first_line":
+        return Form(values, closing="\n", is_first=True)
+    if answer.reader == "tag":
+        return Form(values, f"<{answer.tag}>", f"</{answer.tag}>")
+    if answer.reader == "marker":
+        return Form(values, f"{answer.marker} ")
+    if answer.reader == "label" and answer.labels:
+        return Form(values, f"{answer.labels[0]}: ")
+    return None
+
+
+def _values(protocol: Protocol) -> tuple[str, ...]:
+    """The answers that there are, as they are written; none where that is no short list."""
+    if protocol.task == "compare":
+        return tuple(protocol.answer.choices.values())
+    if len(protocol.criteria) != 1:
+        return ()
+    (scale,) = protocol.criteria.values()
+    return _levels(scale) if scale is not None else ()
+
+
+def _levels(scale: Scale) -> tuple[str, ...]:
+    if scale.low is None or scale.high is None or not scale.step:
+        return ()
+    count = round((scale.high - scale.low) / scale.step) + 1
+    return tuple(f"{scale.low + n * scale.step:g}" for n in range(count)) if count <= _MOST_VALUES else ()
+
+
+_KEY = re.compile(r'"([A-Za-z_][\w-]*)"\s*:')
+
+
+def schema_of(protocol: Protocol) -> dict[str, Any] | None:
+    """The schema of the whole reply; none where the reply is not JSON or has parts that we do not know."""
+    if protocol.answer.reader != "json":
+        return None
+    leaves = _leaves(protocol)
+    named = {key for path in leaves for key in path}
+    if not set(_KEY.findall(protocol.user_text)) <= named:
+        return None
+    return _object(leaves, protocol.user_text)
+
+
+def _leaves(protocol: Protocol) -> dict[tuple[str, ...], dict[str, Any]]:
+    """Every path of the reply with the type of what stands there."""
+    answer = protocol.answer
+    leaves: dict[tuple[str, ...], dict[str, Any]] = {}
+    for name, scale in protocol.criteria.items():
+        if scale is None:
+            continue
+        score = answer.scores.get(name, answer.score)
+        sides: list[Subject | None] = ["a", "b"] if "{subject}" in (score or "") else [None]
+        for side in sides:
+            _add(leaves, protocol, score, name, side, _score_type(scale))
+            # The overall score often stands alone: its reasons are those of the criteria.
+            if name not in answer.scores and not (name == "overall" and answer.choice):
+                _add(leaves, protocol, answer.reason, name, side, {"type": "string"})
+                _add(
+                    leaves,
+                    protocol,
+                    answer.evidence,
+                    name,
+                    side,
+                    {"type": "array", "items": {"type": "string"}},
+                )
+                _add(leaves, protocol, answer.confidence, name, side, {"type": "number"})
+    words = list(answer.choices.values())
+    _add(
+        leaves,
+        protocol,
+        answer.choice,
+        "",
+        None,
+        {"type": "string", "enum": words} if words else {"type": "string"},
+    )
+    _add(leaves, protocol, answer.choice_confidence, "", None, {"type": "number"})
+    for path in answer.notes.values():
+        either = [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]
+        _add(leaves, protocol, path, "", None, {"anyOf": either})
+    return leaves
+
+
+def _add(
+    leaves: dict[tuple[str, ...], dict[str, Any]],
+    protocol: Protocol,
+    template: str | None,
+    criterion: str,
+    side: Subject | None,
+    kind: dict[str, Any],
+) -> None:
+    if template is None:
+        return
+    subject = protocol.answer.subjects.get(side, side) if side is not None else ""
+    path = tuple(template.replace("{criterion}", criterion).replace("{subject}", str(subject)).split("."))
+    leaves[path] = kind
+
+
+def _score_type(scale: Scale) -> dict[str, Any]:
+    if scale.step == 1 and scale.low is not None and scale.high is not None:
+        return {"type": "integer", "enum": list(range(int(scale.low), int(scale.high) + 1))}
+    return {"type": "number"}
+
+
+def _object(leaves: dict[tuple[str, ...], dict[str, Any]], text: str) -> dict[str, Any]:
+    """The nested object of these paths, its keys in the order in which the prompt shows them."""
+    children: dict[str, dict[tuple[str, ...], dict[str, Any]]] = {}
+    for path, kind in leaves.items():
+        children.setdefault(path[0], {})[path[1:]] = kind
+    ordered = sorted(children, key=lambda key: text.find(f'"{key}"') if f'"{key}"' in text else len(text))
+    properties = {
+        key: children[key][()] if () in children[key] else _object(children[key], text) for key in ordered
+    }
+    return {"type": "object", "properties": properties, "required": ordered, "additionalProperties": False}
+
+
+# -- the items of a run, from a file or from Python values
 
 Check = Callable[[Item], Sequence[str]]
 
@@ -112,166 +457,7 @@ def _sha256(path: Path) -> str:
     return digest.hexdigest()
 
 
-class Slot(Struct, frozen=True):
-    """One call that every item gets: the same number means the same kind of call for all items."""
-
-    number: int
-    protocol: Protocol
-    model: Model
-    order: Order
-    sample: int
-    params: Parameters
-
-
-class Plan(Struct, frozen=True):
-    """The slots of a run, the same for all items."""
-
-    options: RunOptions
-    protocols: tuple[Protocol, ...]
-    models: tuple[Model, ...]
-    slots: tuple[Slot, ...]
-
-    def slots_of(self, item: Item) -> tuple[Slot, ...]:
-        """The slots that this item has: all, or of each pair of orders one that its id decides."""
-        if self.options.order != "random":
-            return self.slots
-        return tuple(
-            slot for slot in self.slots if slot.protocol.task != "compare" or slot.order == _drawn(item)
-        )
-
-    def reask_number(self, slot: Slot) -> int:
-        """Where a question asked again stands: behind all slots."""
-        return len(self.slots) + slot.number
-
-
-def make_plan(protocols: Sequence[Protocol], models: Sequence[Model], options: RunOptions) -> Plan:
-    """All slots of a run, in the order in which their results are reported."""
-    _check_unique(protocols, models)
-    slots: list[Slot] = []
-    for protocol in protocols:
-        orders: tuple[Order, ...] = ("ab",)
-        if protocol.task == "compare" and options.order != "given":
-            orders = ("ab", "ba")
-        for model in models:
-            params = parameters_for(protocol, options)
-            for sample in range(options.samples):
-                for order in orders:
-                    slots.append(Slot(len(slots), protocol, model, order, sample, params))
-    return Plan(options, tuple(protocols), tuple(models), tuple(slots))
-
-
-def _check_unique(protocols: Sequence[Protocol], models: Sequence[Model]) -> None:
-    names = [f"{protocol.id}@{protocol.digest}" for protocol in protocols]
-    for name in names:
-        if names.count(name) > 1:
-            raise ProtocolError(f"protocol {name} is given twice. Name it once.")
-    specs = [model.name for model in models]
-    for spec in specs:
-        if specs.count(spec) > 1:
-            raise ProtocolError(
-                f"model {spec} is given twice. Name it once; use --samples to ask it more often."
-            )
-
-
-def parameters_for(protocol: Protocol, options: RunOptions) -> Parameters:
-    """How the model is asked under one protocol. Repeated samples at temperature 0 would be one sample."""
-    temperature = options.temperature
-    if temperature is None:
-        temperature = 0.0 if options.samples == 1 else 1.0
-    return Parameters(
-        temperature=temperature,
-        max_tokens=options.max_tokens,
-        top_logprobs=20 if options.estimator == "probability" else None,
-        schema=schema_of(protocol),
-        form=form_of(protocol),
-        seed=options.seed,
-    )
-
-
-def call_for(slot: Slot, item: Item, rendered: Rendered) -> Call:
-    """The call of one item in one slot."""
-    protocol = slot.protocol
-    kind: Literal["generate", "likelihood"] = (
-        "likelihood" if protocol.answer.reader == "likelihood" else "generate"
-    )
-    call = Call(
-        key="",
-        item=item.id,
-        protocol=f"{protocol.id}@{protocol.digest}",
-        criteria=tuple(protocol.criteria),
-        model=slot.model.name,
-        messages=rendered.messages,
-        order=slot.order,
-        sample=slot.sample,
-        kind=kind,
-        target=rendered.target,
-    )
-    return with_key(call, slot.model, slot.params)
-
-
-def with_key(call: Call, model: Model, params: Parameters) -> Call:
-    """The call under the hash of all that its answer depends on."""
-    parts: tuple[Any, ...] = (
-        model.identity,
-        (params.temperature, params.max_tokens, params.top_logprobs, params.schema, params.seed),
-        call.messages,
-        call.target,
-        call.kind,
-        call.sample,
-    )
-    if model.is_recorded:
-        # A recorded reply is found by its item, not by what the prompt says.
-        parts = (*parts, call.item, call.criteria, call.order)
-    key = hashlib.blake2b(msgspec.json.encode(parts), digest_size=20).hexdigest()
-    return msgspec.structs.replace(call, key=key)
-
-
-def messages_for(slot: Slot, item: Item) -> Rendered:
-    """What this item's prompt says in this slot."""
-    return render(slot.protocol, item, slot.order)
-
-
-_AGAIN = {
-    "en": "Your reply holds no score that can be read. Reply with the score alone: {format}. Nothing else.",
-    "zh": "您的回复中没有可以读取的分数。请只回复分数：{format}。不要写其他内容。",
-    "ko": "답변에서 읽을 수 있는 점수를 찾지 못했습니다. 점수만 답하십시오: {format}. 다른 말은 쓰지 마십시오.",
-}
-_AGAIN_CHOICE = {
-    "en": "Your reply holds no choice that can be read. Reply with your choice alone: {format}. Nothing else.",
-    "zh": "您的回复中没有可以读取的选择。请只回复您的选择：{format}。不要写其他内容。",
-    "ko": "답변에서 읽을 수 있는 선택을 찾지 못했습니다. 선택만 답하십시오: {format}. 다른 말은 쓰지 마십시오.",
-}
-
-
-def reask_call(call: Call, slot: Slot, text: str) -> Call:
-    """The question put once more: the judge is shown its own reply and asked for the answer alone."""
-    protocol = slot.protocol
-    is_choice = all(scale is None for scale in protocol.criteria.values())
-    words = _AGAIN_CHOICE if is_choice else _AGAIN
-    again = words.get(protocol.language.prompt, words["en"]).format(format=_format_of(protocol))
-    messages = (*call.messages, Message("assistant", text or "…"), Message("user", again))
-    asked = msgspec.structs.replace(call, key="", messages=messages, kind="reask", parent=call.key)
-    return with_key(asked, slot.model, slot.params)
-
-
-def _format_of(protocol: Protocol) -> str:
-    """The form of the bare answer, without a value that could be copied."""
-    answer = protocol.answer
-    if answer.reader == "json":
-        return "the JSON object"
-    blank = "N" if any(scale is not None for scale in protocol.criteria.values()) else "LETTER"
-    if answer.reader == "tag":
-        return f"<{answer.tag}>{blank}</{answer.tag}>"
-    if answer.reader == "marker":
-        return f"{answer.marker} {blank}"
-    if answer.reader == "label" and answer.labels:
-        return f"{answer.labels[0]}: {blank}"
-    return blank
-
-
-def _drawn(item: Item) -> Order:
-    """The order that a random policy gives this item: the same in every run."""
-    return "ab" if hashlib.blake2b(item.id.encode(), digest_size=1).digest()[0] % 2 == 0 else "ba"
+# -- the manifest
 
 
 def manifest_of(plan: Plan, items: dict[str, Any], command: Sequence[str], version: str) -> dict[str, Any]:

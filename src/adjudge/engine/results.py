@@ -20,8 +20,8 @@ from ..records import Item, Judgment, Protocol, Reply, Result
 from ..render import render
 from ..run_options import RunOptions, options_from
 from ..store import Asked, Judged, RunRow, Store
-from .loop import failed_judgment, judge, needs_another_question, steps_in, with_second_answer
-from .plan import parameters_for
+from .loop import failed_judgment, judge, needs_another_question, with_second_answer
+from .plan import parameters_for, steps_in
 
 
 def settings_of(run: RunRow) -> RunOptions:
