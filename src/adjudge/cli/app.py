@@ -1,4 +1,4 @@
-"""The command line: what each command takes and prints. The work is done elsewhere."""
+"""All commands of the command line, in the order of the help."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .analysis_commands import (
 )
 from .demo import demo_command
 from .model_commands import models_app
-from .parser_messages import speak_plainly
+from .parser_messages import use_plain_words
 from .protocol_commands import protocols_app
 from .run_command import run_command
 from .store_commands import doctor_command, export_command, report_command, reread_command, runs_app
@@ -48,11 +48,11 @@ app.command("export")(export_command)
 app.command("doctor")(doctor_command)
 app.add_typer(protocols_app, name="protocols")
 app.add_typer(models_app, name="models")
-speak_plainly(app)
+use_plain_words(app)
 
 
-def _print_version(is_asked: bool) -> None:
-    if is_asked:
+def _print_version(is_requested: bool) -> None:
+    if is_requested:
         typer.echo(f"adjudge {__version__}")
         raise typer.Exit
 

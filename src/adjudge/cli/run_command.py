@@ -1,4 +1,4 @@
-"""`adjudge run`: judge items, and say what came of it."""
+"""`adjudge run`: judge items and print the scores."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def run_command(
     """Judge items with one or more models, and report the scores. The same command again asks only for what is missing."""
     from ..engine import Request
 
-    _need(protocols, models, options["criterion"])
-    # The thread that stores gives up Python's lock at every statement and must not wait long to have it back.
+    _check_given(protocols, models, options["criterion"])
+    # The thread that writes to the store releases Python's lock at every statement and must get it back soon.
     sys.setswitchinterval(0.001)
     for name, parse in _PARSERS.items():
         if options[name] is not None:
@@ -75,8 +75,8 @@ def run_command(
     raise typer.Exit(code)
 
 
-def _need(protocols: list[str], models: list[str], criterion: str) -> None:
-    """Say what is missing before anything is read, with where to find it."""
+def _check_given(protocols: list[str], models: list[str], criterion: str) -> None:
+    """Raise where there is no protocol or no model, before anything is read."""
     if not protocols and not criterion:
         raise DataError(
             "a run needs a protocol: which way of judging? Choose one with -p ID; adjudge protocols list has them all.\n"
@@ -90,29 +90,29 @@ def _need(protocols: list[str], models: list[str], criterion: str) -> None:
 
 
 def carry_out(request: Request, quiet: bool) -> tuple[str | None, int]:
-    """Run it; the name of the finished run, or the exit code. What stopped it is said with how to go on."""
+    """Run a request: the name of the finished run, or the exit code. Prints why it stopped and how to resume."""
     from ..engine import Interrupted, run_in_thread
     from .progress import ProgressWatcher
 
     # `kill` and a closed terminal stop a run as Ctrl-C does.
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)
-    # A run makes many objects that are soon gone and few cycles. Looking for those as often as Python does by
-    # default costs a twelfth of its CPU.
+    # A run makes many short-lived objects and few cycles. Collecting cycles at Python's default rate costs a twelfth
+    # of its CPU.
     gc.set_threshold(50_000, 10, 10)
     watcher = ProgressWatcher(is_quiet=quiet)
-    again = shlex.join(request.command)
+    command = shlex.join(request.command)
     try:
         with watcher:
             finished = run_in_thread(request, watcher)
     except Interrupted:
         print_error(
-            f"interrupted; nothing that was answered is lost. To go on, give the same command:\n  {again}"
+            f"interrupted; nothing that was answered is lost. To go on, give the same command:\n  {command}"
         )
         return None, 130
     except (BudgetReached, RateLimited) as reached:
         print_error(
-            f"{reached}\nWhat was answered is stored. To go on later, give the same command:\n  {again}"
+            f"{reached}\nWhat was answered is stored. To go on later, give the same command:\n  {command}"
         )
         return None, 5
     for text in finished.adjustments:
@@ -120,47 +120,51 @@ def carry_out(request: Request, quiet: bool) -> tuple[str | None, int]:
     return finished.name, 0
 
 
-def _steps(given: str) -> str | tuple[str, ...]:
-    if given == "generate":
-        return given
+def _parse_steps(text: str) -> str | tuple[str, ...]:
+    if text == "generate":
+        return text
     try:
-        lines = Path(given).read_text(encoding="utf-8").splitlines()
+        lines = Path(text).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(
-            f"--steps {given}: cannot be read ({error}). Write 'generate', or a file with one step a line."
+            f"--steps {text}: cannot be read ({error}). Write 'generate', or a file with one step a line."
         ) from error
     return tuple(line.strip() for line in lines if line.strip())
 
 
-def _price(given: str) -> tuple[float, float]:
+def _parse_price(text: str) -> tuple[float, float]:
     try:
-        tokens_in, tokens_out = (float(part) for part in given.split(","))
+        tokens_in, tokens_out = (float(part) for part in text.split(","))
     except ValueError:
         raise DataError(
-            f"--price {given}: write it as IN,OUT in USD per million tokens, for example --price 0.15,0.60."
+            f"--price {text}: write it as IN,OUT in USD per million tokens, for example --price 0.15,0.60."
         ) from None
     return tokens_in, tokens_out
 
 
-_PARSERS: dict[str, Callable[[Any], Any]] = {"steps": _steps, "map": parse_renames, "price": _price}
-"""Options whose text the command line's parser does not turn into a value."""
+_PARSERS: dict[str, Callable[[Any], Any]] = {
+    "steps": _parse_steps,
+    "map": parse_renames,
+    "price": _parse_price,
+}
+"""How to turn the text of a flag into the value of the option, where it is not a plain type."""
 
 
 def _print_dry_run(request: Request, as_json: bool) -> None:
     from ..engine.dry_run import dry_run
 
-    told = dry_run(request)
+    estimate = dry_run(request)
     if as_json:
-        print_json(told)
+        print_json(estimate)
         return
-    for message in told.first_messages:
+    for message in estimate.first_messages:
         print_text(f"--- {message.role} ---\n{message.content}")
     cost = (
-        f", about ${told.cost_usd:.4f} for them"
-        if told.cost_usd is not None
+        f", about ${estimate.cost_usd:.4f} for them"
+        if estimate.cost_usd is not None
         else " (give --price for the cost)"
     )
     typer.echo(
-        f"\n{told.items} items, {told.calls} calls: {told.stored} are in the store, {told.calls - told.stored} would be sent.\n"
-        f"About {told.tokens_in} tokens in{cost}; replies come on top. Nothing was sent."
+        f"\n{estimate.items} items, {estimate.calls} calls: {estimate.stored} are in the store, {estimate.calls - estimate.stored} would be sent.\n"
+        f"About {estimate.tokens_in} tokens in{cost}; replies come on top. Nothing was sent."
     )

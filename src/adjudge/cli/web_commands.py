@@ -1,4 +1,4 @@
-"""`adjudge view` and `adjudge annotate`: pages in the browser, served on this machine alone."""
+"""`adjudge view` and `adjudge annotate`: pages in the browser, served on this machine only."""
 
 from __future__ import annotations
 

@@ -105,10 +105,10 @@ def prepare(request: Request, network: Network, opened: list[Model], *, is_dry: 
     if not protocols or not models:
         raise ProtocolError("a run needs at least one protocol (-p) and one model (-m).")
     plan = make_plan(protocols, models, request)
-    for slot in plan.slots:
-        kind = "likelihood" if slot.protocol.answer.reader == "likelihood" else "generate"
+    for planned in plan.calls:
+        kind = "likelihood" if planned.protocol.answer.reader == "likelihood" else "generate"
         if not is_dry:
-            slot.model.check(slot.params, (kind,))
+            planned.model.check(planned.params, (kind,))
     if request.budget is not None and any(model.price is None and model.needs_network for model in models):
         raise ModelError(
             "--budget needs to know what a call costs. Give --price IN,OUT in USD per million tokens."
@@ -246,7 +246,7 @@ async def _execute(
             budget_usd=request.budget,
             on_progress=watcher.progressed,
         )
-        await loop.run(prepared.items, prepared.n_items * len(plan.slots_of(Item("", {}))))
+        await loop.run(prepared.items, prepared.n_items * len(plan.calls_of(Item("", {}))))
         status = "done"
         return Run(run.name, str(request.store), status, loop.progress, _adjustments(prepared.plan))
     except (Interrupted, asyncio.CancelledError):
@@ -276,7 +276,7 @@ async def _with_steps(plan: Plan, store: Store, run: RunRow, watcher: Watcher) -
         new_reply = None
         if reply is None:
             reply = new_reply = await model.ask(call, params)
-        await store.put(run, -1, 2 * len(plan.slots) + number, call, new_reply, None)
+        await store.put(run, -1, 2 * len(plan.calls) + number, call, new_reply, None)
         if reply.error is not None:
             raise ModelError(
                 f"{model.name} wrote no evaluation steps: {reply.error.message}. Give the command again."

@@ -12,17 +12,17 @@ from ..protocols import with_digest
 from ..records import Call, Message
 from ..store import Store, open_store
 from .api import Prepared, Request, close_all, prepare
-from .plan import Plan, call_for, make_plan, messages_for, steps_call, steps_in
+from .plan import Plan, call_for, make_plan, steps_call, steps_in
 
 _BATCH = 500
 
 
 class DryRun(Struct, frozen=True):
-    """An estimate: tokens are guessed from the length of the text, replies are not counted."""
+    """An estimate: tokens are estimated from the length of the text, replies are not counted."""
 
     items: int
     calls: int
-    """calls that differ: what two items have in common is asked once"""
+    """distinct calls: one that two items share is made once"""
     stored: int
     tokens_in: int
     cost_usd: float | None
@@ -47,14 +47,14 @@ def _counted(prepared: Prepared, store: Store | None) -> DryRun:
     count = _Count(store)
     plan = _with_known_steps(prepared.plan, count)
     for item in prepared.items:
-        for slot in plan.slots_of(item):
-            count.add(call_for(slot, item, messages_for(slot, item)), slot.model)
+        for planned in plan.calls_of(item):
+            count.add(call_for(planned, item)[0], planned.model)
     count.settle()
     return DryRun(prepared.n_items, count.calls, count.stored, count.tokens, count.cost, count.first)
 
 
 class _Count:
-    """Adds up calls, those in the store apart from those to be sent."""
+    """Counts calls, those in the store separately from those to be sent."""
 
     def __init__(self, store: Store | None) -> None:
         self.store = store
@@ -67,7 +67,7 @@ class _Count:
     def add(self, call: Call, model: Model) -> None:
         """Count a call, unless it was counted before."""
         self.first = self.first or call.messages
-        # A part of the key is enough to tell calls apart, and a run may have very many.
+        # A part of the key distinguishes calls well enough, and saves memory in a large run.
         short = int(call.key[:16], 16)
         if short in self._seen:
             return
@@ -78,7 +78,7 @@ class _Count:
             self.settle()
 
     def settle(self) -> None:
-        """Look up in the store what was counted since the last time."""
+        """Look up in the store the calls that were added since the last time."""
         known = self.store.answered(list(self._waiting)) if self.store is not None else set()
         self.stored += len(known)
         for key, (size, price) in self._waiting.items():
@@ -89,7 +89,7 @@ class _Count:
 
 
 def _with_known_steps(plan: Plan, count: _Count) -> Plan:
-    """The plan with the steps that the judge has written already; those still to be written are calls too."""
+    """The plan with the steps that are in the store; a call for steps that are missing is counted too."""
     if plan.options.steps != "generate":
         return plan
     protocols = []
@@ -102,7 +102,7 @@ def _with_known_steps(plan: Plan, count: _Count) -> Plan:
 
 
 def _tokens(messages: tuple[Message, ...]) -> int:
-    """About four ASCII characters make a token, and one of most other scripts."""
+    """About one token for four ASCII characters, and for each character of most other scripts."""
     total = 0
     for message in messages:
         n_ascii = len(message.content.encode("ascii", "ignore"))

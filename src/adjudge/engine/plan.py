@@ -22,15 +22,15 @@ from msgspec import Struct
 from ..data import ItemFile
 from ..errors import DataError, ProtocolError
 from ..models import Form, Model, Parameters
-from ..records import Call, Item, Message, Order, Protocol, Rendered, Scale, Subject
+from ..records import Call, Item, Message, Order, Protocol, Scale, Subject
 from ..render import number_text, render
 from ..run_options import RunOptions, recorded_settings
 
 
-class Slot(Struct, frozen=True):
-    """One call that every item gets: the same number means the same kind of call for all items."""
+class PlannedCall(Struct, frozen=True):
+    """One of the calls that are made for every item; `index` means the same kind of call for all items."""
 
-    number: int
+    index: int
     protocol: Protocol
     model: Model
     order: Order
@@ -39,35 +39,37 @@ class Slot(Struct, frozen=True):
 
 
 class Plan(Struct, frozen=True):
-    """The slots of a run, the same for all items."""
+    """The calls of a run, the same for all items."""
 
     options: RunOptions
     protocols: tuple[Protocol, ...]
     models: tuple[Model, ...]
-    slots: tuple[Slot, ...]
+    calls: tuple[PlannedCall, ...]
 
-    def slots_of(self, item: Item) -> tuple[Slot, ...]:
-        """The slots that this item has: all, or of each pair of orders one that its id decides."""
+    def calls_of(self, item: Item) -> tuple[PlannedCall, ...]:
+        """The calls of this item: all, or with `--order random` only those in the order that its id decides."""
         if self.options.order != "random":
-            return self.slots
+            return self.calls
         return tuple(
-            slot for slot in self.slots if slot.protocol.task != "compare" or slot.order == _drawn(item)
+            planned
+            for planned in self.calls
+            if planned.protocol.task != "compare" or planned.order == _drawn(item)
         )
 
-    def reask_number(self, slot: Slot) -> int:
-        """Where a question asked again stands: behind all slots."""
-        return len(self.slots) + slot.number
+    def reask_index(self, planned: PlannedCall) -> int:
+        """The index of the follow-up question to a call: after those of all planned calls."""
+        return len(self.calls) + planned.index
 
 
 def _drawn(item: Item) -> Order:
-    """The order that a random policy gives this item: the same in every run."""
+    """The order of this item with `--order random`: the same in every run."""
     return "ab" if hashlib.blake2b(item.id.encode(), digest_size=1).digest()[0] % 2 == 0 else "ba"
 
 
 def make_plan(protocols: Sequence[Protocol], models: Sequence[Model], options: RunOptions) -> Plan:
-    """All slots of a run, in the order in which their results are reported."""
+    """All calls of a run, in the order in which their results are reported."""
     _check_unique(protocols, models)
-    slots: list[Slot] = []
+    calls: list[PlannedCall] = []
     for protocol in protocols:
         orders: tuple[Order, ...] = ("ab",)
         if protocol.task == "compare" and options.order != "given":
@@ -76,8 +78,8 @@ def make_plan(protocols: Sequence[Protocol], models: Sequence[Model], options: R
             params = parameters_for(protocol, options)
             for sample in range(options.samples):
                 for order in orders:
-                    slots.append(Slot(len(slots), protocol, model, order, sample, params))
-    return Plan(options, tuple(protocols), tuple(models), tuple(slots))
+                    calls.append(PlannedCall(len(calls), protocol, model, order, sample, params))
+    return Plan(options, tuple(protocols), tuple(models), tuple(calls))
 
 
 def _check_unique(protocols: Sequence[Protocol], models: Sequence[Model]) -> None:
@@ -94,7 +96,7 @@ def _check_unique(protocols: Sequence[Protocol], models: Sequence[Model]) -> Non
 
 
 def parameters_for(protocol: Protocol, options: RunOptions) -> Parameters:
-    """How the model is asked under one protocol. Repeated samples at temperature 0 would be one sample."""
+    """The parameters of all calls of a protocol. At temperature 0, repeated samples would be one sample."""
     temperature = options.temperature
     if temperature is None:
         temperature = 0.0 if options.samples == 1 else 1.0
@@ -111,14 +113,10 @@ def parameters_for(protocol: Protocol, options: RunOptions) -> Parameters:
 # -- calls
 
 
-def messages_for(slot: Slot, item: Item) -> Rendered:
-    """What this item's prompt says in this slot."""
-    return render(slot.protocol, item, slot.order)
-
-
-def call_for(slot: Slot, item: Item, rendered: Rendered) -> Call:
-    """The call of one item in one slot."""
-    protocol = slot.protocol
+def call_for(planned: PlannedCall, item: Item) -> tuple[Call, tuple[str, ...]]:
+    """A planned call for one item, and the flags of its prompt."""
+    protocol = planned.protocol
+    rendered = render(protocol, item, planned.order)
     kind: Literal["generate", "likelihood"] = (
         "likelihood" if protocol.answer.reader == "likelihood" else "generate"
     )
@@ -127,18 +125,18 @@ def call_for(slot: Slot, item: Item, rendered: Rendered) -> Call:
         item=item.id,
         protocol=f"{protocol.id}@{protocol.digest}",
         criteria=tuple(protocol.criteria),
-        model=slot.model.name,
+        model=planned.model.name,
         messages=rendered.messages,
-        order=slot.order,
-        sample=slot.sample,
+        order=planned.order,
+        sample=planned.sample,
         kind=kind,
         target=rendered.target,
     )
-    return with_key(call, slot.model, slot.params)
+    return with_key(call, planned.model, planned.params), rendered.flags
 
 
 def with_key(call: Call, model: Model, params: Parameters) -> Call:
-    """The call under the hash of all that its answer depends on."""
+    """The call with its key: a hash of all that the reply depends on."""
     parts: tuple[Any, ...] = (
         model.identity,
         (params.temperature, params.max_tokens, params.top_logprobs, params.schema, params.seed),
@@ -148,38 +146,38 @@ def with_key(call: Call, model: Model, params: Parameters) -> Call:
         call.sample,
     )
     if model.is_recorded:
-        # A recorded reply is found by its item, not by what the prompt says.
+        # A recorded reply is looked up by its item, not by the prompt.
         parts = (*parts, call.item, call.criteria, call.order)
     key = hashlib.blake2b(msgspec.json.encode(parts), digest_size=20).hexdigest()
     return msgspec.structs.replace(call, key=key)
 
 
-_AGAIN = {
+_REASK_SCORE = {
     "en": "Your reply holds no score that can be read. Reply with the score alone: {format}. Nothing else.",
     "zh": "您的回复中没有可以读取的分数。请只回复分数：{format}。不要写其他内容。",
     "ko": "답변에서 읽을 수 있는 점수를 찾지 못했습니다. 점수만 답하십시오: {format}. 다른 말은 쓰지 마십시오.",
 }
 
-_AGAIN_CHOICE = {
+_REASK_CHOICE = {
     "en": "Your reply holds no choice that can be read. Reply with your choice alone: {format}. Nothing else.",
     "zh": "您的回复中没有可以读取的选择。请只回复您的选择：{format}。不要写其他内容。",
     "ko": "답변에서 읽을 수 있는 선택을 찾지 못했습니다. 선택만 답하십시오: {format}. 다른 말은 쓰지 마십시오.",
 }
 
 
-def reask_call(call: Call, slot: Slot, text: str) -> Call:
-    """The question put once more: the judge is shown its own reply and asked for the answer alone."""
-    protocol = slot.protocol
+def reask_call(call: Call, planned: PlannedCall, text: str) -> Call:
+    """The follow-up question: the judge is shown its reply and asked for the answer alone."""
+    protocol = planned.protocol
     is_choice = all(scale is None for scale in protocol.criteria.values())
-    words = _AGAIN_CHOICE if is_choice else _AGAIN
-    again = words.get(protocol.language.prompt, words["en"]).format(format=_format_of(protocol))
-    messages = (*call.messages, Message("assistant", text or "…"), Message("user", again))
-    asked = msgspec.structs.replace(call, key="", messages=messages, kind="reask", parent=call.key)
-    return with_key(asked, slot.model, slot.params)
+    questions = _REASK_CHOICE if is_choice else _REASK_SCORE
+    question = questions.get(protocol.language.prompt, questions["en"]).format(format=_format_of(protocol))
+    messages = (*call.messages, Message("assistant", text or "…"), Message("user", question))
+    follow_up = msgspec.structs.replace(call, key="", messages=messages, kind="reask", parent=call.key)
+    return with_key(follow_up, planned.model, planned.params)
 
 
 def _format_of(protocol: Protocol) -> str:
-    """The form of the bare answer, without a value that could be copied."""
+    """The form of the answer, without a value that the judge could copy."""
     answer = protocol.answer
     if answer.reader == "json":
         return "the JSON object"
@@ -195,13 +193,13 @@ def _format_of(protocol: Protocol) -> str:
 
 # -- evaluation steps that the judge writes itself, once per run: an idea of G-Eval (Liu et al. 2023)
 
-_ITEM = re.compile(r"^\s*(?:\d{1,2}[.)]|[-*•])\s+(\S.*)$")
+_LIST_ENTRY = re.compile(r"^\s*(?:\d{1,2}[.)]|[-*•])\s+(\S.*)$")
 
 _MOST_STEPS = 12
 
 
 def steps_call(protocol: Protocol, model: Model) -> tuple[Call, Parameters]:
-    """The call that asks for the steps of a protocol, and how it is asked."""
+    """The call that asks a model to write the steps of a protocol, and its parameters."""
     if "steps" not in protocol.takes:
         raise ProtocolError(
             f"protocol {protocol.id} takes no evaluation steps. Leave --steps out, or use geval/score."
@@ -213,13 +211,13 @@ def steps_call(protocol: Protocol, model: Model) -> tuple[Call, Parameters]:
         protocol=f"{protocol.id}@{protocol.digest}",
         criteria=tuple(protocol.criteria),
         model=model.name,
-        messages=(Message("user", _question(protocol)),),
+        messages=(Message("user", _steps_prompt(protocol)),),
         kind="steps",
     )
     return with_key(call, model, params), params
 
 
-def _question(protocol: Protocol) -> str:
+def _steps_prompt(protocol: Protocol) -> str:
     scale = next(scale for scale in protocol.criteria.values() if scale is not None)
     rubric = protocol.rubric
     criterion = protocol.criterion_text or (rubric.criterion if rubric else "")
@@ -241,19 +239,19 @@ def _question(protocol: Protocol) -> str:
 
 
 def steps_in(text: str) -> tuple[str, ...]:
-    """The steps of a numbered or dotted list; without a list, each line that says something."""
-    listed = [found[1].strip() for line in text.splitlines() if (found := _ITEM.match(line))]
+    """The entries of a numbered or bulleted list; without a list, each line that is not empty."""
+    listed = [entry[1].strip() for line in text.splitlines() if (entry := _LIST_ENTRY.match(line))]
     steps = listed or [line.strip() for line in text.splitlines() if line.strip()]
     return tuple(steps[:_MOST_STEPS])
 
 
-# -- the form of a reply, for models that can be constrained to one: the same facts that the reader uses
+# -- the form or JSON schema of a reply, for models whose output can be constrained
 
 _MOST_VALUES = 101
 
 
 def form_of(protocol: Protocol) -> Form | None:
-    """The form of the whole reply; none where there is no single one."""
+    """The form of a reply that is not JSON; none where it has several answers or no fixed place for one."""
     answer = protocol.answer
     values = _values(protocol)
     if not values:
@@ -270,7 +268,7 @@ def form_of(protocol: Protocol) -> Form | None:
 
 
 def _values(protocol: Protocol) -> tuple[str, ...]:
-    """The answers that there are, as they are written; none where that is no short list."""
+    """All possible answers as they are written; none where there are too many to list."""
     if protocol.task == "compare":
         return tuple(protocol.answer.choices.values())
     if len(protocol.criteria) != 1:
@@ -290,7 +288,10 @@ _KEY = re.compile(r'"([A-Za-z_][\w-]*)"\s*:')
 
 
 def schema_of(protocol: Protocol) -> dict[str, Any] | None:
-    """The schema of the whole reply; none where the reply is not JSON or has parts that we do not know."""
+    """The JSON schema of a reply, from the key paths of `[answer]`.
+
+    None where the reply is not JSON, or where the prompt shows keys that no path names: the schema would forbid them.
+    """
     if protocol.answer.reader != "json":
         return None
     leaves = _leaves(protocol)
@@ -301,7 +302,7 @@ def schema_of(protocol: Protocol) -> dict[str, Any] | None:
 
 
 def _leaves(protocol: Protocol) -> dict[tuple[str, ...], dict[str, Any]]:
-    """Every path of the reply with the type of what stands there."""
+    """Every key path of the reply with the type of its value."""
     answer = protocol.answer
     leaves: dict[tuple[str, ...], dict[str, Any]] = {}
     for name, scale in protocol.criteria.items():
@@ -311,7 +312,7 @@ def _leaves(protocol: Protocol) -> dict[tuple[str, ...], dict[str, Any]]:
         sides: list[Subject | None] = ["a", "b"] if "{subject}" in (score or "") else [None]
         for side in sides:
             _add(leaves, protocol, score, name, side, _score_type(scale))
-            # The overall score often stands alone: its reasons are those of the criteria.
+            # The overall score often has no reasons: the criteria have them.
             if name not in answer.scores and not (name == "overall" and answer.choice):
                 _add(leaves, protocol, answer.reason, name, side, {"type": "string"})
                 _add(
@@ -361,7 +362,7 @@ def _score_type(scale: Scale) -> dict[str, Any]:
 
 
 def _object(leaves: dict[tuple[str, ...], dict[str, Any]], text: str) -> dict[str, Any]:
-    """The nested object of these paths, its keys in the order in which the prompt shows them."""
+    """The nested object of all paths, its keys in the order of the prompt."""
     children: dict[str, dict[tuple[str, ...], dict[str, Any]]] = {}
     for path, kind in leaves.items():
         children.setdefault(path[0], {})[path[1:]] = kind
@@ -378,12 +379,12 @@ Check = Callable[[Item], Sequence[str]]
 
 
 class ItemSource:
-    """Items that can be gone through more than once, up to a limit."""
+    """Items that can be read more than once, up to a limit."""
 
     def __init__(
-        self, file: ItemFile, path: Path, told: str, renames: Mapping[str, str], limit: int | None
+        self, file: ItemFile, path: Path, name: str, renames: Mapping[str, str], limit: int | None
     ) -> None:
-        self._file, self._path, self._told = file, path, told
+        self._file, self._path, self._name = file, path, name
         self._renames, self._limit = dict(renames), limit
 
     def check(self, *, skip_bad: bool) -> int:
@@ -399,8 +400,8 @@ class ItemSource:
         return islice(iter(self._file), self._limit)
 
     def described(self) -> dict[str, Any]:
-        """What a manifest says of the items; the hash decides whether they are the same."""
-        return {"path": self._told, "sha256": _sha256(self._path), "map": self._renames}
+        """The items as the manifest describes them; the hash decides whether they are the same."""
+        return {"path": self._name, "sha256": _sha256(self._path), "map": self._renames}
 
 
 def open_items(
@@ -412,7 +413,7 @@ def open_items(
     """The items of a file, or of a list of `Item`s or mappings."""
     if isinstance(items, str | Path):
         return ItemSource(ItemFile(items, renames, check=check), Path(items), str(items), renames, limit)
-    # Written to a file without a name of its own, so that they pass the same checks as a user's file.
+    # Written to a temporary file, so that they pass the same checks as a user's file.
     folder = tempfile.mkdtemp(prefix="adjudge-")
     path = Path(folder) / "items.jsonl"
     source = ItemSource(ItemFile(path, renames, check=check), path, "(given in Python)", renames, limit)
@@ -461,7 +462,7 @@ def _sha256(path: Path) -> str:
 
 
 def manifest_of(plan: Plan, items: dict[str, Any], command: Sequence[str], version: str) -> dict[str, Any]:
-    """All that is needed to say what was done, and to read the run again without its files."""
+    """All that is needed to say what a run did, and to parse its replies again without the original files."""
     return {
         "items": items,
         "protocols": [msgspec.to_builtins(protocol, str_keys=True) for protocol in plan.protocols],
@@ -476,11 +477,11 @@ def manifest_of(plan: Plan, items: dict[str, Any], command: Sequence[str], versi
 
 
 def identity_of(manifest: dict[str, Any]) -> str:
-    """A hash of all of a manifest that decides what is asked and read."""
-    told = {
+    """A hash of the parts of a manifest that decide what is asked and how replies are parsed."""
+    decisive = {
         "items": {key: value for key, value in manifest["items"].items() if key != "path"},
         "protocols": [[protocol["id"], protocol["digest"]] for protocol in manifest["protocols"]],
         "models": manifest["models"],
         "settings": manifest["settings"],
     }
-    return hashlib.blake2b(msgspec.json.encode(told, order="sorted"), digest_size=16).hexdigest()
+    return hashlib.blake2b(msgspec.json.encode(decisive, order="sorted"), digest_size=16).hexdigest()

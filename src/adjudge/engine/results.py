@@ -1,6 +1,6 @@
-"""Reading a run back: its protocols, its results item by item, and all replies read anew.
+"""Reading a run from the store: its protocols, its results item by item, and parsing all its replies again.
 
-No model is asked here. What is read again replaces the old judgments all at once or not at all.
+No model is called here. Judgments that are parsed again replace the old ones all at once or not at all.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from ..combine import Kind, Voice, combine_with_kinds
 from ..errors import StoreError
 from ..models import Parameters
 from ..protocols import with_digest
-from ..records import Item, Judgment, Protocol, Reply, Result
+from ..records import Item, Judgment, Protocol, Result
 from ..render import render
 from ..run_options import RunOptions, options_from
 from ..store import Asked, Judged, RunRow, Store
-from .loop import failed_judgment, judge, needs_another_question, with_second_answer
+from .loop import failed_judgment, judge, needs_reask, with_reask
 from .plan import parameters_for, steps_in
 
 
@@ -30,8 +30,8 @@ def settings_of(run: RunRow) -> RunOptions:
 
 
 def protocols_of(store: Store, run: RunRow) -> dict[str, Protocol]:
-    """The protocols of a run as they were then, by id@digest, with generated steps put back."""
-    protocols = [msgspec.convert(told, Protocol, strict=False) for told in run.manifest["protocols"]]
+    """The protocols of a run as they were when it was made, by id@digest, with generated steps."""
+    protocols = [msgspec.convert(stored, Protocol, strict=False) for stored in run.manifest["protocols"]]
     if settings_of(run).steps == "generate":
         protocols = _with_steps(store, run, protocols)
     return {f"{protocol.id}@{protocol.digest}": protocol for protocol in protocols}
@@ -67,40 +67,40 @@ class JudgedItem(Struct, frozen=True):
 
 
 def judged_items(judged: Iterable[Judged], protocols: Mapping[str, Protocol]) -> Iterator[JudgedItem]:
-    """Judgments of a run, in the order of its items, combined item by item; what was not read yet is left out."""
-    for seq, places in groupby(judged, key=lambda place: place.seq):
+    """Judgments of a run, in the order of its items, combined item by item; replies that were not parsed yet are left out."""
+    for seq, calls in groupby(judged, key=lambda call: call.seq):
         if seq < 0:
             continue
-        voices: dict[tuple[str, str], list[Voice]] = {}
+        by_judge: dict[tuple[str, str], list[Voice]] = {}
         item: Item | None = None
-        for place in places:
-            voice = voice_of(place, protocols)
-            if voice is not None and place.item is not None:
-                item = place.item
-                voices.setdefault((place.about.protocol, place.about.model), []).append(voice)
+        for call in calls:
+            voice = voice_of(call, protocols)
+            if voice is not None and call.item is not None:
+                item = call.item
+                by_judge.setdefault((call.about.protocol, call.about.model), []).append(voice)
         if item is not None:
             combined = [
-                (result, kind, of_model)
-                for (protocol, model), of_model in voices.items()
-                for result, kind in combine_with_kinds(item, protocols[protocol], model, of_model)
+                (result, kind, voices)
+                for (protocol, model), voices in by_judge.items()
+                for result, kind in combine_with_kinds(item, protocols[protocol], model, voices)
             ]
             yield JudgedItem(seq, item, combined)
 
 
-def voice_of(place: Judged, protocols: Mapping[str, Protocol]) -> Voice | None:
-    """A place as one judgment among those of its item; none where nothing was read yet."""
-    if place.about.kind in ("reask", "steps"):
+def voice_of(judged: Judged, protocols: Mapping[str, Protocol]) -> Voice | None:
+    """A call's judgment among those of its item; none where its reply was not parsed yet."""
+    if judged.about.kind in ("reask", "steps"):
         return None
-    judgment = place.judgment
+    judgment = judged.judgment
     if judgment is None:
-        if place.error is None:
+        if judged.error is None:
             return None
-        judgment = failed_judgment(protocols[place.about.protocol], place.error)
-    return Voice(place.about.order, place.about.sample, judgment)
+        judgment = failed_judgment(protocols[judged.about.protocol], judged.error)
+    return Voice(judged.about.order, judged.about.sample, judgment)
 
 
 def reread(store: Store, run: RunRow) -> int:
-    """Read all stored replies of a run again with this version's readers; how many judgments were made."""
+    """Parse all stored replies of a run again with this version's readers; the number of judgments."""
     protocols = protocols_of(store, run)
     if not protocols:
         raise StoreError(f"run {run.name} has no protocol in its manifest. It cannot be read again.")
@@ -110,30 +110,26 @@ def reread(store: Store, run: RunRow) -> int:
 def _reread(store: Store, run: RunRow, protocols: dict[str, Protocol]) -> Iterator[tuple[int, int, Judgment]]:
     settings = settings_of(run)
     params = {name: parameters_for(protocol, settings) for name, protocol in protocols.items()}
-    for seq, places in groupby(store.asked(run), key=lambda place: place.seq):
+    for seq, group in groupby(store.asked(run), key=lambda asked: asked.seq):
         if seq < 0:
             continue
-        asked = list(places)
-        again = {place.call.parent: place for place in asked if place.call.kind == "reask"}
-        for place in asked:
-            if place.call.kind == "reask" or place.item is None:
+        calls = list(group)
+        reasks = {asked.call.parent: asked for asked in calls if asked.call.kind == "reask"}
+        for asked in calls:
+            if asked.call.kind == "reask" or asked.item is None:
                 continue
-            protocol = protocols[place.call.protocol]
-            yield (
-                seq,
-                place.slot,
-                _judgment(place, again.get(place.call.key), protocol, params[place.call.protocol]),
-            )
+            name = asked.call.protocol
+            judgment = _judgment(asked, reasks.get(asked.call.key), protocols[name], params[name])
+            yield seq, asked.slot, judgment
 
 
-def _judgment(place: Asked, again: Asked | None, protocol: Protocol, params: Parameters) -> Judgment:
-    item = place.item
+def _judgment(asked: Asked, reask: Asked | None, protocol: Protocol, params: Parameters) -> Judgment:
+    item = asked.item
     assert item is not None
-    flags = render(protocol, item, place.call.order).flags
-    judgment = judge(protocol, item, place.call, place.reply, flags, params)
-    if again is not None and needs_another_question(judgment):
-        second: Reply = again.reply
-        judgment = with_second_answer(judgment, judge(protocol, item, again.call, second, (), params))
+    flags = render(protocol, item, asked.call.order).flags
+    judgment = judge(protocol, item, asked.call, asked.reply, flags, params)
+    if reask is not None and needs_reask(judgment):
+        judgment = with_reask(judgment, judge(protocol, item, reask.call, reask.reply, (), params))
     return judgment
 
 
