@@ -35,7 +35,7 @@ def outcome_of(pytester: pytest.Pytester, code: str, *flags: str) -> pytest.RunR
     return pytester.runpytest_inprocess(*WARNINGS, *flags)
 
 
-def told(result: pytest.RunResult) -> str:
+def output_of(result: pytest.RunResult) -> str:
     return result.stdout.str()
 
 
@@ -81,7 +81,7 @@ def test_polite(judge):
             "  the reply: adjudge runs show pytest/test_polite/*",
         ]
     )
-    name = told(result).split("adjudge runs show ")[1].split()[0]
+    name = output_of(result).split("adjudge runs show ")[1].split()[0]
     with open_store(pytester.path / "adjudge.db", write=False) as store:
         assert [asked.reply.text for asked in store.asked(store.run(name))] == [
             POOR.removeprefix("fake:text=")
@@ -115,7 +115,7 @@ def test_another_mistake():
             "*NoScore: there is no score to compare*",
         ]
     )
-    assert told(result).count("E       TypeError") == 1, "that of the test that judges nothing"
+    assert output_of(result).count("E       TypeError") == 1, "that of the test that judges nothing"
 
 
 def test_an_unchanged_test_asks_nothing_the_second_time(pytester: pytest.Pytester) -> None:
@@ -137,9 +137,9 @@ def test_set(judge):
         assert server.n_requests == 8
     for result in (first, second, changed):
         result.assert_outcomes(passed=2)
-    assert "7 calls asked, 0 from the store" in told(first)
-    assert "0 calls asked, 7 from the store" in told(second)
-    assert "1 call asked, 6 from the store" in told(changed)
+    assert "7 calls asked, 0 from the store" in output_of(first)
+    assert "0 calls asked, 7 from the store" in output_of(second)
+    assert "1 call asked, 6 from the store" in output_of(changed)
 
 
 def test_a_set_is_asked_for_at_once(pytester: pytest.Pytester) -> None:
@@ -221,8 +221,8 @@ def test_choice(judge):
     (pytester.path / "tact.toml").write_text(rubric.read_text(encoding="utf-8"), encoding="utf-8")
     result = outcome_of(pytester, code)
     result.assert_outcomes(failed=2)
-    assert "geval/compare gives 12 scores. Say which: .criteria['accuracy'].a.score or" in told(result)
-    assert "prometheus/pairwise gives a choice and no score. Use .choice." in told(result)
+    assert "geval/compare gives 12 scores. Say which: .criteria['accuracy'].a.score or" in output_of(result)
+    assert "prometheus/pairwise gives a choice and no score. Use .choice." in output_of(result)
 
 
 def test_recorded_replies_are_found_by_the_name_of_the_test_or_by_an_id(pytester: pytest.Pytester) -> None:
@@ -249,7 +249,7 @@ def test_nothing_recorded(judge):
     result = outcome_of(pytester, code)
     result.assert_outcomes(passed=3)
     assert (pytester.path / "kept" / "judged.db").exists()
-    assert "is a fake judge" not in told(result)
+    assert "is a fake judge" not in output_of(result)
 
 
 def test_the_command_line_goes_before_the_environment_and_that_before_the_file(
@@ -261,12 +261,12 @@ def test_score(judge):
     print("given", judge("geval/score", {GREETING}).score)
     print("called", judge("geval/score", {GREETING}, model="fake:text=Score: 4").score)
 """
-    assert "given 1.0" in told(outcome_of(pytester, code, "-s"))
+    assert "given 1.0" in output_of(outcome_of(pytester, code, "-s"))
     monkeypatch.setenv("ADJUDGE_MODEL", "fake:text=Score: 2")
-    assert "given 2.0" in told(outcome_of(pytester, code, "-s"))
+    assert "given 2.0" in output_of(outcome_of(pytester, code, "-s"))
     result = outcome_of(pytester, code, "-s", "--adjudge-model", "fake:text=Score: 3")
-    assert "given 3.0" in told(result)
-    assert "called 4.0" in told(result)
+    assert "given 3.0" in output_of(result)
+    assert "called 4.0" in output_of(result)
 
 
 def test_mistakes_are_told_at_the_line_of_the_test(pytester: pytest.Pytester) -> None:
@@ -310,9 +310,9 @@ def test_no_rubric(judge):
             "E*none.toml*",
         ]
     )
-    assert "adjudge/pytest_plugin/" not in told(result), "no frame of ours"
-    assert "items.jsonl" not in told(result)
-    assert "TypeError" not in told(result)
+    assert "adjudge/pytest_plugin/" not in output_of(result), "no frame of ours"
+    assert "items.jsonl" not in output_of(result)
+    assert "TypeError" not in output_of(result)
 
 
 def test_one_table_at_the_end_says_what_was_judged_and_that_a_judge_is_fake(
@@ -345,7 +345,7 @@ def test_each(judge, word):
         ]
     )
     quiet = outcome_of(pytester, "def test_plain(): pass")
-    assert "= adjudge =" not in told(quiet)
+    assert "= adjudge =" not in output_of(quiet)
 
 
 def test_many_rows_are_cut_unless_asked_for(pytester: pytest.Pytester) -> None:
@@ -357,8 +357,8 @@ def test_each(judge, word):
     judge("geval/score", task="t", response="same")
 """
     result = outcome_of(pytester, code, "--adjudge-model", FINE)
-    assert "… and 3 more; pytest -v shows all" in told(result)
-    assert "1 call asked, 42 from the store" in told(result)
+    assert "… and 3 more; pytest -v shows all" in output_of(result)
+    assert "1 call asked, 42 from the store" in output_of(result)
 
 
 def test_text_that_would_act_on_the_terminal_does_not(pytester: pytest.Pytester) -> None:
@@ -368,7 +368,7 @@ def test_polite(judge):
 """
     result = outcome_of(pytester, code)
     result.assert_outcomes(failed=1)
-    shown = told(result).split("- adjudge -")[1]
+    shown = output_of(result).split("- adjudge -")[1]
     assert "\x1b[31m" not in shown
     assert "\n::error" not in shown
 
@@ -415,7 +415,7 @@ def test_each(judge, word):
         result = pytester.runpytest_subprocess(*WARNINGS, *flags)
         assert server.n_requests == 7
     result.assert_outcomes(passed=6)
-    assert "7 calls asked, 5 from the store" in told(result)
+    assert "7 calls asked, 5 from the store" in output_of(result)
 
 
 def test_a_project_that_does_not_judge_loads_nothing_of_ours(pytester: pytest.Pytester) -> None:

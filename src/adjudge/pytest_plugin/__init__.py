@@ -1,7 +1,7 @@
 """The pytest plugin: judging inside tests with the fixture `judge`.
 
-pytest loads this file in every project that has Adjudge installed, so it imports nothing of ours before a test asks for
-`judge`, and its hooks do next to nothing until then.
+pytest loads this file in every project that has Adjudge installed, so it imports no other module of Adjudge before a test
+uses `judge`, and its hooks do almost nothing until then.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from .judge_fixture import CurrentTest, Judge, Places
+    from .judge_fixture import Configured, CurrentTest, Judge
     from .outcome import NoScore, Outcome, Outcomes
 
 __all__ = ["Judge", "NoScore", "Outcome", "Outcomes", "judge"]
@@ -43,28 +43,26 @@ def judge(pytestconfig: pytest.Config) -> Iterator[Judge]:
     from .judge_fixture import Judge
 
     session: Any = pytestconfig.pluginmanager.get_plugin(_SESSION)
-    made = Judge(_places(pytestconfig), session.current)
-    yield made
-    made.close()
+    fixture = Judge(_configured(pytestconfig), session.current)
+    yield fixture
+    fixture.close()
 
 
-def _places(config: pytest.Config) -> Places:
-    """What was configured: the command line goes before the environment, and that before the file."""
-    from .judge_fixture import Places, anchored
+def _configured(config: pytest.Config) -> Configured:
+    """The model and the store: the command line overrides the environment, and that the configuration file."""
+    from .judge_fixture import Configured, with_absolute_file
 
     started_in = config.invocation_params.dir
     model = config.getoption("adjudge_model") or os.environ.get("ADJUDGE_MODEL")
     if model and started_in != config.rootpath:
-        model = anchored(model, started_in)
-    given = config.getoption("adjudge_store")
-    store = (
-        started_in / given if given else config.rootpath / (config.getini("adjudge_store") or "adjudge.db")
-    )
-    return Places(model or config.getini("adjudge_model") or None, store, config.rootpath)
+        model = with_absolute_file(model, started_in)
+    file = config.getoption("adjudge_store")
+    store = started_in / file if file else config.rootpath / (config.getini("adjudge_store") or "adjudge.db")
+    return Configured(model or config.getini("adjudge_model") or None, store, config.rootpath)
 
 
 class _Session:
-    """What is judged while pytest runs: by the test that is running here, and by all, for the summary."""
+    """What the running test has judged, and the rows of all tests for the summary."""
 
     def __init__(self) -> None:
         self._nodeid = ""
@@ -81,7 +79,7 @@ class _Session:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
-        # Also before a test is run once more: it judges the same items again, not further ones.
+        # Also before a retry of a test: it judges the same items, not further ones.
         self._nodeid, self._test = item.nodeid, None
 
     @pytest.hookimpl(hookwrapper=True)
@@ -95,10 +93,10 @@ class _Session:
         call.excinfo = explained(call.excinfo, self._test, folder)
         outcome: Any = yield
         report = outcome.get_result()
-        # Reports travel from the processes of pytest-xdist to the one that prints, with what they hold.
+        # pytest-xdist sends reports with their attributes to the process that prints.
         report.adjudge = rows_of(item.nodeid, self._test.take_new())
-        if report.failed and self._test.told:
-            report.sections.append(("adjudge", section(self._test.told, folder)))
+        if report.failed and self._test.uses:
+            report.sections.append(("adjudge", section(self._test.uses, folder)))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self._rows.extend(getattr(report, "adjudge", ()))
@@ -114,7 +112,7 @@ class _Session:
 
 
 def __getattr__(name: str) -> Any:
-    # For annotations in users' tests; imported only when somebody asks.
+    # For annotations in users' tests; imported only on first use.
     from importlib import import_module
 
     if name not in __all__:

@@ -1,7 +1,7 @@
-"""`judge`: asks a judge from inside a test, through the store, so that an unchanged test asks nothing.
+"""The fixture `judge`: calls a judge from a test, through the store, so that an unchanged test makes no calls.
 
-Knows nothing of pytest. Each call of `judge` or `judge.many` is one run; its name holds the test's name and a hash of
-all that is asked, so that the same test finds its run again and a changed one gets another.
+Does not import pytest. Each use of `judge` or `judge.many` is one run, named after the test and a hash of all that is
+asked: the same test resumes its run, a changed one starts another.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ..run_options import declared_options
 from .outcome import Origin, Outcome, Outcomes
 
 OPTIONS = tuple(name for name, declared in declared_options().items() if declared.option.is_for_tests)
-"""Keyword arguments that are not fields of the item; each means what the flag of `adjudge run` means."""
+"""Keywords that are options of the run and not fields of the item."""
 
 _RESERVED = ("id", "system", "group", "system_a", "system_b")
 _FILE_FORMS = ("replay:", "fake:script=", "local:")
@@ -34,13 +34,13 @@ RUN_PREFIX = "pytest/"
 GENERAL_CRITERION = (
     "The response does what the task asks for: correctly, completely, and without adding what was not asked."
 )
-"""What is judged by where a protocol takes a criterion and a test gives none."""
+"""The criterion where a protocol needs one and the test gives none."""
 
 Items = str | Path | Sequence[Item | Mapping[str, Any]]
 
 
-class Told(Struct, frozen=True):
-    """One use of `judge`, for the summary and the message of a failed test."""
+class Use(Struct, frozen=True):
+    """One use of `judge` in a test, for the summary and the message of a failed test."""
 
     outcomes: Outcomes
     is_many: bool
@@ -50,27 +50,27 @@ class Told(Struct, frozen=True):
 
 
 class CurrentTest:
-    """The test that is running, and what was judged in it."""
+    """The running test, and its uses of `judge`."""
 
     def __init__(self, nodeid: str = "") -> None:
         self.nodeid = nodeid
         self.n_items = 0
-        self.told: list[Told] = []
+        self.uses: list[Use] = []
         self._n_taken = 0
 
     def next_id(self) -> str:
-        """The id of an item that a test gave none: the test's own, numbered from the second on."""
+        """The id of an item without one: the test's, numbered from the second item on."""
         self.n_items += 1
         return self.nodeid or "item" if self.n_items == 1 else f"{self.nodeid or 'item'} #{self.n_items}"
 
-    def take_new(self) -> list[Told]:
-        """What was judged since this was asked last: in the setup, in the test itself."""
-        new, self._n_taken = self.told[self._n_taken :], len(self.told)
+    def take_new(self) -> list[Use]:
+        """The uses since the last call: in the setup, in the test itself."""
+        new, self._n_taken = self.uses[self._n_taken :], len(self.uses)
         return new
 
 
-class Places(Struct, frozen=True):
-    """Where things are: what was configured, and the folder that relative paths are looked up in."""
+class Configured(Struct, frozen=True):
+    """The model and store that pytest was configured with, and the folder for relative paths."""
 
     model: str | None
     store: Path
@@ -78,16 +78,16 @@ class Places(Struct, frozen=True):
 
 
 class Judge:
-    """The fixture `judge`: call it for one item, or `many` for a set of them."""
+    """The value of the fixture `judge`: call it for one item, or `many` for several."""
 
-    def __init__(self, places: Places, current: Callable[[], CurrentTest]) -> None:
-        self._places, self._current = places, current
+    def __init__(self, configured: Configured, current: Callable[[], CurrentTest]) -> None:
+        self._configured, self._current = configured, current
         self._models: dict[str, Model] = {}
 
     @property
     def store(self) -> Path:
         """The file that holds every reply."""
-        return self._places.store
+        return self._configured.store
 
     def __call__(
         self,
@@ -96,14 +96,14 @@ class Judge:
         /,
         *,
         model: str | Model | None = None,
-        **given: Any,
+        **keywords: Any,
     ) -> Outcome:
         """Judge one item: its fields by name, or as a mapping. `rubric`, `criterion`, `samples`, … as in `adjudge run`."""
         __tracebackhide__ = True
-        options = {name: given.pop(name) for name in OPTIONS if name in given}
+        options = {name: keywords.pop(name) for name in OPTIONS if name in keywords}
         loaded = self._loaded(protocol, options)
-        _check_fields(loaded, given, options)
-        row = _row(item, given)
+        _check_fields(loaded, keywords, options)
+        row = _row(item, keywords)
         row.setdefault("id", self._current().next_id())
         outcomes = self._judged(loaded, [row], model, options, is_many=False)
         return outcomes[0]
@@ -117,13 +117,13 @@ class Judge:
         model: str | Model | None = None,
         **options: Any,
     ) -> Outcomes:
-        """Judge a set of items at once: a list of mappings or `Item`s, or a file of items."""
+        """Judge several items at once: a list of mappings or `Item`s, or a file of items."""
         __tracebackhide__ = True
         for name in options:
             if name not in OPTIONS:
-                raise DataError(f"judge.many has no option {name!r}.{_near(name, OPTIONS)}")
+                raise DataError(f"judge.many has no option {name!r}.{_suggestion(name, OPTIONS)}")
         if isinstance(items, str | Path):
-            items = self._found(items)
+            items = self._resolved(items)
         loaded = self._loaded(protocol, options)
         return self._judged(loaded, items, model, options, is_many=True)
 
@@ -131,46 +131,50 @@ class Judge:
         return "judge"
 
     def close(self) -> None:
-        """Give back what the judges hold."""
+        """Close the models."""
         for model in self._models.values():
-            _await_elsewhere(model)
+            _close_in_thread(model)
         self._models.clear()
 
-    # -- what a call means
+    # What to judge, and by which model
 
     def _loaded(self, protocol: str | Path | Protocol, options: dict[str, Any]) -> Protocol:
-        """The protocol with all that was given to it; what it took is taken out of the options."""
+        """The protocol with its rubric, criterion, examples and steps, which are removed from the options."""
         __tracebackhide__ = True
         if isinstance(protocol, Protocol):
             return protocol
         from ..protocols import load_protocol
 
-        given: dict[str, Any] = {
+        contents: dict[str, Any] = {
             name: options.pop(name) for name in ("rubric", "criterion", "examples") if name in options
         }
         for name in ("rubric", "examples"):
-            if isinstance(given.get(name), str | Path):
-                given[name] = self._found(given[name])
+            if isinstance(contents.get(name), str | Path):
+                contents[name] = self._resolved(contents[name])
         if isinstance(options.get("steps"), Sequence) and not isinstance(options["steps"], str):
-            given["steps"] = options.pop("steps")
-        loaded: Protocol = _told_plainly(lambda: load_protocol(self._found(protocol), **given))
+            contents["steps"] = options.pop("steps")
+        loaded: Protocol = _without_our_frames(lambda: load_protocol(self._resolved(protocol), **contents))
         needs_criterion = "criterion" in loaded.takes and not loaded.criterion_text and loaded.rubric is None
         if not needs_criterion:
             return loaded
-        return load_protocol(self._found(protocol), **{**given, "criterion": GENERAL_CRITERION})
+        return load_protocol(self._resolved(protocol), **{**contents, "criterion": GENERAL_CRITERION})
 
-    def _found(self, path: str | Path) -> Any:
-        """A relative path from the folder that pytest was started in, or from the root of the tests."""
-        if not Path(path).is_absolute() and not Path(path).exists() and (self._places.root / path).exists():
-            return self._places.root / path
+    def _resolved(self, path: str | Path) -> Any:
+        """A relative path, from the folder that pytest was started in or from the root folder."""
+        if (
+            not Path(path).is_absolute()
+            and not Path(path).exists()
+            and (self._configured.root / path).exists()
+        ):
+            return self._configured.root / path
         return path
 
     def _model(self, spec: str | Model | None, options: Mapping[str, Any]) -> Model | str:
-        """The judge that is asked. One without a network is kept: a script is played on, a file read once."""
+        """The model. One without a network is kept for all tests: a script continues, a file is read once."""
         __tracebackhide__ = True
         if isinstance(spec, Model):
             return spec
-        name = spec or self._places.model
+        name = spec or self._configured.model
         if not name:
             raise ModelError(
                 "no judge is named. Give one with --adjudge-model, with adjudge_model in pytest's configuration, "
@@ -178,17 +182,17 @@ class Judge:
             )
         from ..models import parse_model
 
-        where = anchored(name, self._places.root, Path.cwd() if spec else None)
+        where = with_absolute_file(name, self._configured.root, Path.cwd() if spec else None)
         key = f"{where} {options.get('price')}"
         if key not in self._models:
-            made = parse_model(where, key_env=options.get("key_env"), price=options.get("price"))
-            if made.needs_network:
+            model = parse_model(where, key_env=options.get("key_env"), price=options.get("price"))
+            if model.needs_network:
                 return name  # connections belong to the event loop of one run
-            made.name = name
-            self._models[key] = made
+            model.name = name
+            self._models[key] = model
         return self._models[key]
 
-    # -- asking
+    # Judging
 
     def _judged(
         self,
@@ -203,9 +207,9 @@ class Judge:
         from ..engine import run
 
         current = self._current()
-        judge = _told_plainly(lambda: self._model(model, options))
+        judge = _without_our_frames(lambda: self._model(model, options))
         name = _run_name(current.nodeid, protocol, judge, items, options)
-        done = _told_plainly(
+        done = _without_our_frames(
             lambda: run(items, protocol, judge, store=str(self.store), run=name, **options), is_many=is_many
         )
         spec = judge if isinstance(judge, str) else judge.name
@@ -216,8 +220,8 @@ class Judge:
         origin = Origin(protocol, spec, is_fake, name, str(self.store))
         outcomes = Outcomes((Outcome(origin, rows) for rows in by_item.values()), protocol.criteria)
         progress = done.progress
-        current.told.append(
-            Told(outcomes, is_many, progress.done - progress.cached, progress.cached, progress.cost_usd)
+        current.uses.append(
+            Use(outcomes, is_many, progress.done - progress.cached, progress.cached, progress.cost_usd)
         )
         return outcomes
 
@@ -233,7 +237,7 @@ def _row(item: Mapping[str, Any] | Item | None, fields: Mapping[str, Any]) -> di
 
 
 def _check_fields(protocol: Protocol, fields: Mapping[str, Any], options: Mapping[str, Any]) -> None:
-    """A keyword that the protocol has no place for is a slip of the pen, and would be ignored in silence."""
+    """Raise for a keyword that is no input of the protocol: it is a typo, and would be ignored in silence."""
     __tracebackhide__ = True
     renamed = dict(options.get("map") or {}).values()
     known = (
@@ -242,26 +246,26 @@ def _check_fields(protocol: Protocol, fields: Mapping[str, Any], options: Mappin
     )  # fmt: skip
     for name in fields:
         if name not in known:
-            near = _near(name, (*known, *OPTIONS))
+            suggestion = _suggestion(name, (*known, *OPTIONS))
             raise DataError(
-                f"protocol {protocol.id} has no input {name!r}.{near} It takes {', '.join(protocol.inputs)}."
+                f"protocol {protocol.id} has no input {name!r}.{suggestion} It takes {', '.join(protocol.inputs)}."
             )
 
 
-def _near(name: str, known: Sequence[str]) -> str:
-    found = difflib.get_close_matches(name, known, 1)
-    return f" Did you mean {found[0]!r}?" if found else ""
+def _suggestion(name: str, known: Sequence[str]) -> str:
+    matches = difflib.get_close_matches(name, known, 1)
+    return f" Did you mean {matches[0]!r}?" if matches else ""
 
 
 def _run_name(
     nodeid: str, protocol: Protocol, model: Model | str, items: Items, options: Mapping[str, Any]
 ) -> str:
-    """pytest/TEST/HASH, where the hash is of all that decides what is asked and how it is read."""
+    """pytest/TEST/HASH, where the hash covers all that decides what is asked and how replies are parsed."""
     from ..models import parse_model
     from ..version import __version__
 
     identity = (parse_model(model) if isinstance(model, str) else model).identity
-    told = {
+    decisive = {
         name: repr(value)
         for name, value in options.items()
         if declared_options()[name].option.effect != "execution"
@@ -272,14 +276,14 @@ def _run_name(
         )
     else:
         content = repr(list(items))
-    parts = (__version__, protocol.id, protocol.digest, identity, sorted(told.items()), nodeid, content)
+    parts = (__version__, protocol.id, protocol.digest, identity, sorted(decisive.items()), nodeid, content)
     digest = hashlib.blake2b(msgspec.json.encode(parts), digest_size=5).hexdigest()
     test = re.sub(r"[^\w.-]+", "-", nodeid.rpartition("::")[2].partition("[")[0]) or "session"
     return f"{RUN_PREFIX}{test}/{digest}"
 
 
-def anchored(spec: str, folder: Path, first: Path | None = None) -> str:
-    """A spec whose file is looked up in a folder (or in `first`, where it is there), wherever a test may go."""
+def with_absolute_file(spec: str, folder: Path, first: Path | None = None) -> str:
+    """The name of a model with the path of its file made absolute: in `first` where it exists there, else in `folder`."""
     for form in _FILE_FORMS:
         if spec.startswith(form):
             path = os.path.expanduser(spec.removeprefix(form))
@@ -289,8 +293,8 @@ def anchored(spec: str, folder: Path, first: Path | None = None) -> str:
     return spec
 
 
-def _told_plainly(work: Callable[[], Any], *, is_many: bool = True) -> Any:
-    """Do it; a mistake is told without our own frames, and without the file that items pass through."""
+def _without_our_frames(work: Callable[[], Any], *, is_many: bool = True) -> Any:
+    """Call a function; an error is raised without our frames and without the name of the temporary items file."""
     __tracebackhide__ = True
     from ..engine import Interrupted
 
@@ -300,8 +304,8 @@ def _told_plainly(work: Callable[[], Any], *, is_many: bool = True) -> Any:
         raise KeyboardInterrupt from None
     except AdjudgeError as error:
         error.args = (_without_file(str(error), is_many),)
-        told = error.with_traceback(None)
-    raise told
+        plain_error = error.with_traceback(None)
+    raise plain_error
 
 
 def _without_file(message: str, is_many: bool) -> str:
@@ -314,8 +318,8 @@ def _without_file(message: str, is_many: bool) -> str:
     return "\n".join(line.removeprefix("line 1: ") for line in lines)
 
 
-def _await_elsewhere(model: Model) -> None:
-    """Close a judge in an event loop of its own, so that the test's loop stays as it is."""
+def _close_in_thread(model: Model) -> None:
+    """Close a model in the event loop of another thread, so that the test's loop is not affected."""
     import asyncio
 
     thread = threading.Thread(target=lambda: asyncio.run(model.close()), name="adjudge-close")

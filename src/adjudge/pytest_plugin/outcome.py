@@ -1,6 +1,6 @@
-"""What `judge` gives back to a test: scores, a choice, the judge's words; and many of these with their mean.
+"""What `judge` returns to a test: scores, a choice, the judge's explanation; for several items also their mean.
 
-A failed judgment has no score: `score` is none, never a number that looks like one. Nothing is asked here.
+A failed judgment has no score: `score` is none, never a default number. No model is called here.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ class Outcome:
     def __init__(self, origin: Origin, results: Iterable[Result]) -> None:
         self.origin = origin
         self.results = tuple(results)
-        self._scores, self._choices = _parted(origin, self.results)
+        self._scores, self._choices = _scores_and_choices(origin, self.results)
 
-    # -- one score
+    # One score or choice
 
     @property
     def score(self) -> Any:
@@ -64,26 +64,26 @@ class Outcome:
             raise DataError(f"{self.protocol} gives no choice here. Use .score, or .criteria[…].score.")
         return self._choices[0].choice
 
-    # -- about the judgment
+    # About the judgment
 
     @property
     def status(self) -> Status:
-        """`ok` where all that was asked for was read, else what became of the first that was not."""
+        """`ok` where all requested scores and choices were read, else the status of the first that was not."""
         return next((result.status for result in self.results if result.status != "ok"), "ok")
 
     @property
     def explanation(self) -> str:
-        """What the judge gave as its reasons, as far as they could be told from the rest of its reply."""
+        """The judge's reasons, as far as they could be separated from the rest of its reply."""
         return next((result.explanation for result in self.results if result.explanation), "")
 
     @property
     def confidence(self) -> float | None:
-        """How sure the judge says it is, where the protocol asks for that."""
+        """The judge's stated confidence, where the protocol asks for it."""
         return next((result.confidence for result in self.results if result.confidence is not None), None)
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """What was noticed on the way: `injection_suspected`, `order_conflict`, …"""
+        """Flags of the prompt and the reply: `injection_suspected`, `order_conflict`, …"""
         return tuple(dict.fromkeys(flag for result in self.results for flag in result.flags))
 
     @property
@@ -107,11 +107,11 @@ class Outcome:
                     return asked.reply.text
         return ""
 
-    # -- parts
+    # Parts
 
     @property
     def criteria(self) -> dict[str, Outcome]:
-        """criterion → its own outcome."""
+        """criterion → the outcome for it alone."""
         names = dict.fromkeys(result.criterion for result in self.results)
         return {
             name: Outcome(self.origin, [result for result in self.results if result.criterion == name])
@@ -120,22 +120,22 @@ class Outcome:
 
     @property
     def a(self) -> Outcome:
-        """What was said of the first response of a pair."""
+        """The outcome for the first response of a pair."""
         __tracebackhide__ = True
         return self._of_subject("a")
 
     @property
     def b(self) -> Outcome:
-        """What was said of the second response of a pair."""
+        """The outcome for the second response of a pair."""
         __tracebackhide__ = True
         return self._of_subject("b")
 
     def _of_subject(self, subject: Subject) -> Outcome:
         __tracebackhide__ = True
-        found = [result for result in self.results if result.subject == subject]
-        if not found:
+        results = [result for result in self.results if result.subject == subject]
+        if not results:
             raise DataError(f"{self.protocol} does not score the responses of a pair apart. Use .choice.")
-        return Outcome(self.origin, found)
+        return Outcome(self.origin, results)
 
     def _one_score(self, name: str) -> Result:
         __tracebackhide__ = True
@@ -143,12 +143,12 @@ class Outcome:
             return self._scores[0]
         if not self._scores:
             raise DataError(f"{self.protocol} gives a choice and no score. Use .choice.")
-        paths = [f".criteria[{one.criterion!r}]{_dot(one.subject)}.{name}" for one in self._scores]
+        paths = [f".criteria[{result.criterion!r}]{_dot(result.subject)}.{name}" for result in self._scores]
         raise DataError(f"{self.protocol} gives {len(paths)} scores. Say which: {' or '.join(paths[:2])} …")
 
     @property
     def is_read(self) -> bool:
-        """Whether all that was asked for could be read."""
+        """Whether all requested scores and choices were read."""
         return self.status == "ok"
 
     def verdict(self) -> str:
@@ -156,16 +156,16 @@ class Outcome:
         return ", ".join(self._verdicts()) or "nothing"
 
     def _verdicts(self) -> Iterable[str]:
-        is_one = len(self._scores) == 1
+        is_single = len(self._scores) == 1
         for result in self._choices:
             yield f"choice {result.choice or 'none'}"
         for result in self._scores:
-            name = "" if is_one else f"{result.criterion}{_dot(result.subject)} "
+            name = "" if is_single else f"{result.criterion}{_dot(result.subject)} "
             yield f"{name}{'none' if result.value is None else f'{result.value:g}'}"
 
     def __bool__(self) -> bool:
         __tracebackhide__ = True
-        # `assert judge(…)` would otherwise hold whatever the judge says.
+        # Otherwise `assert judge(…)` would pass for any judgment.
         raise DataError(
             "a judgment is neither true nor false. Compare .score, .choice or .status with something."
         )
@@ -174,17 +174,17 @@ class Outcome:
         from ..analysis.report_words import scale_text
 
         text = shortened(self.explanation, _LONGEST_EXPLANATION)
-        of = (
+        scale = (
             f" ({scale_text(self.origin.scale_of(self._scores[0].criterion))})"
             if len(self._scores) == 1
             else ""
         )
-        said = f"; {text!r}" if text else ""
-        return f"<{self.protocol}: {self.verdict()}{of}, {self.status}{said}>"
+        quoted = f"; {text!r}" if text else ""
+        return f"<{self.protocol}: {self.verdict()}{scale}, {self.status}{quoted}>"
 
 
 class Outcomes(list[Outcome]):
-    """How a set of items was judged, in their order."""
+    """The outcomes of several items, in their order."""
 
     def __init__(self, outcomes: Iterable[Outcome], criteria: Iterable[str]) -> None:
         super().__init__(outcomes)
@@ -192,7 +192,7 @@ class Outcomes(list[Outcome]):
 
     @property
     def estimates(self) -> dict[str, Estimate]:
-        """criterion → the mean score, or of a choice the share won by `a`, with its interval and what failed.
+        """criterion → the mean score, or for a choice the share won by `a`, with its interval and number of failures.
 
         Items of one `group` count as one observation.
         """
@@ -200,14 +200,14 @@ class Outcomes(list[Outcome]):
 
     @property
     def estimate(self) -> Estimate:
-        """That of the only criterion."""
+        """The estimate of the only criterion."""
         __tracebackhide__ = True
-        found = self.estimates
-        if len(found) != 1:
+        estimates = self.estimates
+        if len(estimates) != 1:
             raise DataError(
-                f"there are {len(found)} criteria. Say which: .estimates[{next(iter(found), '…')!r}]."
+                f"there are {len(estimates)} criteria. Say which: .estimates[{next(iter(estimates), '…')!r}]."
             )
-        return next(iter(found.values()))
+        return next(iter(estimates.values()))
 
     @property
     def mean(self) -> Any:
@@ -217,27 +217,31 @@ class Outcomes(list[Outcome]):
 
     @property
     def failed(self) -> list[Outcome]:
-        """The outcomes that lack something that was asked for."""
+        """The outcomes with a missing score or choice."""
         return [outcome for outcome in self if not outcome.is_read]
 
     def _estimate(self, criterion: str) -> Estimate:
         from ..stats import mean_interval, wilson
 
         parts = [part for outcome in self if (part := outcome.criteria.get(criterion)) is not None]
-        scores = [one for part in parts for one in part._scores]
+        scores = [score for part in parts for score in part._scores]
         if not scores:
-            choices = [one.choice for part in parts for one in part._choices]
+            choices = [result.choice for part in parts for result in part._choices]
             read = [{"a": 1.0, "b": 0.0, "tie": 0.5}[choice] for choice in choices if choice is not None]
             share = wilson(sum(read), len(read), n_failed=len(choices) - len(read))
             return structs.replace(share, method=f"{share.method}, a tie is half a win") if read else share
-        values = [one.value for one in scores if one.value is not None]
-        groups = [(one.group is None, one.group or one.item) for one in scores if one.value is not None]
-        is_alone = len(set(groups)) == len(groups)
+        values = [score.value for score in scores if score.value is not None]
+        groups = [
+            (score.group is None, score.group or score.item) for score in scores if score.value is not None
+        ]
+        is_ungrouped = len(set(groups)) == len(groups)
         scale = parts[0].origin.scale_of(criterion)
         limits = (
             (scale.low, scale.high) if scale and scale.low is not None and scale.high is not None else None
         )
-        return mean_interval(values, None if is_alone else groups, len(scores) - len(values), limits=limits)
+        return mean_interval(
+            values, None if is_ungrouped else groups, len(scores) - len(values), limits=limits
+        )
 
 
 def shortened(text: str, longest: int) -> str:
@@ -250,12 +254,12 @@ def _dot(subject: Subject | None) -> str:
     return f".{subject}" if subject else ""
 
 
-def _parted(origin: Origin, results: Iterable[Result]) -> tuple[list[Result], list[Result]]:
-    """Scores and choices; a failed row is told by its scale, and the choice of a criterion comes after its scores."""
+def _scores_and_choices(origin: Origin, results: Iterable[Result]) -> tuple[list[Result], list[Result]]:
+    """Scores and choices; a failed row is a choice where its criterion has no scale, or comes after its scores."""
     scores: list[Result] = []
     choices: list[Result] = []
     for result in results:
-        is_second = result.subject is None and any(one.criterion == result.criterion for one in scores)
+        is_second = result.subject is None and any(score.criterion == result.criterion for score in scores)
         has_scale = origin.scale_of(result.criterion) is not None
         is_choice = result.choice is not None or is_second or not has_scale
         (choices if is_choice and result.value is None else scores).append(result)

@@ -1,6 +1,6 @@
-"""What pytest prints of the judging: beside a test that failed, and in one table at the end of the run.
+"""What pytest prints: the judgments of a test that failed, and a table of all at the end.
 
-Texts come from judges and from users' files: none of them can act on the terminal.
+Texts come from judges and from users' files: all are escaped for the terminal.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ import pytest
 from ..analysis import report_words
 from ..analysis.report_words import aligned, fitted, n_columns, safe
 from ..errors import AdjudgeError
-from .judge_fixture import CurrentTest, Told
+from .judge_fixture import CurrentTest, Use
 from .outcome import NoScore, Origin, Outcome, shortened
 
 _LONGEST_EXPLANATION = 400
 _MOST_ITEMS = 5
-"""so many items of one `many` are told beside a failed test"""
+"""of one `many`, shown for a failed test"""
 _MOST_ROWS = 40
 _LEAST_ROOM = 24
-"""columns that the name of a test gets, however narrow the terminal is"""
+"""the least width of the column of test names, on any terminal"""
 _LONGEST_PROTOCOL = 36
 _LONGEST_MODEL = 60
 
@@ -33,53 +33,53 @@ _LONGEST_MODEL = 60
 def explained(
     excinfo: pytest.ExceptionInfo[BaseException] | None, test: CurrentTest, folder: Path
 ) -> pytest.ExceptionInfo[BaseException] | None:
-    """The error of a test; where it compared a score that does not exist, one that says so."""
+    """The error of a test; where it compared a missing score, an error that says so."""
     if excinfo is None or not isinstance(excinfo.value, TypeError) or "NoneType" not in str(excinfo.value):
         return excinfo
-    failed = [outcome for told in test.told for outcome in told.outcomes if not outcome.is_read]
+    failed = [outcome for use in test.uses for outcome in use.outcomes if not outcome.is_read]
     if not failed:
         return excinfo
-    one = failed[0]
+    outcome = failed[0]
     lines = [
-        f"there is no score to compare: the judgment failed ({one.status}).",
-        _why(one),
-        reply_hint(one, folder),
-        # Should the mistake be another one after all, its own words are not lost.
+        f"there is no score to compare: the judgment failed ({outcome.status}).",
+        _why(outcome),
+        reply_hint(outcome, folder),
+        # The comparison may have failed for another reason: keep the original message.
         f"(Python: {excinfo.value})",
     ]
     error = NoScore("\n".join(lines))
-    # The place stays that of the comparison: pytest shows the line that the user wrote.
+    # With the traceback of the comparison, so that pytest shows the user's line.
     return pytest.ExceptionInfo.from_exc_info((NoScore, error, excinfo.tb))
 
 
 def _why(outcome: Outcome) -> str:
     if outcome.status == "no_reply":
         return safe(f"{shortened(outcome.origin.model, _LONGEST_MODEL)} gave no reply for {outcome.item}.")
-    said = shortened(_reply(outcome), _LONGEST_EXPLANATION)
-    return safe(f"{shortened(outcome.origin.model, _LONGEST_MODEL)} replied: {said or '(nothing)'}")
+    text = shortened(_reply(outcome), _LONGEST_EXPLANATION)
+    return safe(f"{shortened(outcome.origin.model, _LONGEST_MODEL)} replied: {text or '(nothing)'}")
 
 
-def section(told: Sequence[Told], folder: Path) -> str:
-    """What was judged in a test that failed, with the judge's reasons and where its replies are."""
-    return "\n".join(line for one in told for line in _told(one, folder))
+def section(uses: Sequence[Use], folder: Path) -> str:
+    """The judgments of a test that failed, with the judge's reasons and how to see its replies."""
+    return "\n".join(line for use in uses for line in _use_lines(use, folder))
 
 
-def _told(told: Told, folder: Path) -> Iterable[str]:
-    if not told.outcomes:
+def _use_lines(use: Use, folder: Path) -> Iterable[str]:
+    if not use.outcomes:
         return
-    origin = told.outcomes[0].origin
-    if told.is_many:
-        yield f"{safe(_by(origin))}: {_means(told)}; {_statuses(told)}"
-    # Of many, those that a reader looks for first: the failed, then the lowest.
-    shown = sorted(told.outcomes, key=lambda outcome: (outcome.is_read, _lowest(outcome)))[:_MOST_ITEMS]
+    origin = use.outcomes[0].origin
+    if use.is_many:
+        yield f"{safe(_by(origin))}: {_means(use)}; {_statuses(use)}"
+    # The failed ones first, then the lowest scores.
+    shown = sorted(use.outcomes, key=lambda outcome: (outcome.is_read, _lowest(outcome)))[:_MOST_ITEMS]
     for outcome in shown:
-        lead = f"  {outcome.item}" if told.is_many else _by(origin)
+        lead = f"  {outcome.item}" if use.is_many else _by(origin)
         yield safe(f"{lead}: {outcome.verdict()}{_scale(outcome)}, {outcome.status}")
-        said = outcome.explanation or ("" if outcome.is_read else _reply(outcome))
-        if said:
-            yield f"  {safe(shortened(said, _LONGEST_EXPLANATION))}"
-    if len(told.outcomes) > len(shown):
-        yield f"  … and {len(told.outcomes) - len(shown)} more"
+        text = outcome.explanation or ("" if outcome.is_read else _reply(outcome))
+        if text:
+            yield f"  {safe(shortened(text, _LONGEST_EXPLANATION))}"
+    if len(use.outcomes) > len(shown):
+        yield f"  … and {len(use.outcomes) - len(shown)} more"
     yield f"  {reply_hint(shown[0], folder)}"
 
 
@@ -87,7 +87,7 @@ def _reply(outcome: Outcome) -> str:
     try:
         return outcome.reply
     except AdjudgeError:
-        return ""  # a test may have removed its store: that must not hide why it failed
+        return ""  # a test may have removed its store: that must not hide its failure
 
 
 def _lowest(outcome: Outcome) -> float:
@@ -106,55 +106,55 @@ def _scale(outcome: Outcome) -> str:
 
 
 def reply_hint(outcome: Outcome, folder: Path) -> str:
-    """The command that shows a reply word for word, as it is given in a folder."""
-    near = os.path.relpath(outcome.origin.store, folder)
-    store = outcome.origin.store if near.startswith("..") else near
+    """The command that shows a reply word for word, to be run in this folder."""
+    relative = os.path.relpath(outcome.origin.store, folder)
+    store = outcome.origin.store if relative.startswith("..") else relative
     # The option is left out where it would only repeat the default.
-    where = "" if near == "adjudge.db" else f" --store {shlex.quote(store)}"
+    where = "" if relative == "adjudge.db" else f" --store {shlex.quote(store)}"
     return safe(f"the reply: adjudge runs show {outcome.origin.run}{where}")
 
 
-def rows_of(nodeid: str, told: Iterable[Told]) -> list[dict[str, Any]]:
+def rows_of(nodeid: str, uses: Iterable[Use]) -> list[dict[str, Any]]:
     """The rows of the summary, as plain values that can be sent to another process."""
     return [
         {
             "test": nodeid,
-            "protocol": one.outcomes[0].protocol,
-            "model": one.outcomes[0].origin.model,
-            "is_fake": one.outcomes[0].origin.is_fake,
-            "score": _means(one) if one.is_many else one.outcomes[0].verdict(),
-            "status": _statuses(one),
-            "n_failed": len(one.outcomes.failed),
-            "asked": one.asked,
-            "from_store": one.from_store,
-            "cost_usd": one.cost_usd,
+            "protocol": use.outcomes[0].protocol,
+            "model": use.outcomes[0].origin.model,
+            "is_fake": use.outcomes[0].origin.is_fake,
+            "score": _means(use) if use.is_many else use.outcomes[0].verdict(),
+            "status": _statuses(use),
+            "n_failed": len(use.outcomes.failed),
+            "asked": use.asked,
+            "from_store": use.from_store,
+            "cost_usd": use.cost_usd,
         }
-        for one in told
-        if one.outcomes
+        for use in uses
+        if use.outcomes
     ]
 
 
-def _means(told: Told) -> str:
-    origin = told.outcomes[0].origin
-    estimates = told.outcomes.estimates
-    said = []
+def _means(use: Use) -> str:
+    origin = use.outcomes[0].origin
+    estimates = use.outcomes.estimates
+    text = []
     for name, estimate in estimates.items():
         lead = "" if len(estimates) == 1 else f"{name} "
-        said.append(f"{lead}{report_words.interval(estimate, report_words.decimals(origin.scale_of(name)))}")
-    return ", ".join(said)
+        text.append(f"{lead}{report_words.interval(estimate, report_words.decimals(origin.scale_of(name)))}")
+    return ", ".join(text)
 
 
-def _statuses(told: Told) -> str:
-    if not told.is_many:
-        return told.outcomes[0].status
-    counts = Counter(outcome.status for outcome in told.outcomes)
+def _statuses(use: Use) -> str:
+    if not use.is_many:
+        return use.outcomes[0].status
+    counts = Counter(outcome.status for outcome in use.outcomes)
     return report_words.failures_text(
         {status: counts[status] for status in sorted(counts, key=lambda s: s != "ok")}
     )
 
 
 def summary(rows: Sequence[dict[str, Any]], width: int, *, is_long: bool) -> Iterable[str]:
-    """The table at the end: what was judged, what came of it, what was asked and what it cost."""
+    """The table at the end: each use of `judge` with its result, calls and cost."""
     shown = rows if is_long or len(rows) <= _MOST_ROWS else rows[:_MOST_ROWS]
     heads = ["protocol", "score", "status", "asked", "from store", "cost"]
     numbers = aligned([heads, *map(_cells, shown)])
@@ -188,7 +188,7 @@ def _cells(row: dict[str, Any]) -> list[str]:
 
 
 def _cost(row: dict[str, Any]) -> str:
-    """What was spent now; a dash where something was asked and no price is known."""
+    """What this session spent; a dash where calls were made and no price is known."""
     if row["cost_usd"]:
         return f"${row['cost_usd']:.4f}"
     return report_words.NO_VALUE if row["asked"] else "$0"
@@ -197,9 +197,9 @@ def _cost(row: dict[str, Any]) -> str:
 def _total(rows: Sequence[dict[str, Any]]) -> str:
     asked, stored = sum(row["asked"] for row in rows), sum(row["from_store"] for row in rows)
     failed = sum(row["n_failed"] for row in rows)
-    said = [
+    text = [
         f"{report_words.count_of(asked, 'call')} asked, {stored:,} from the store",
         f"{report_words.count_of(failed, 'judgment')} failed" if failed else "",
         f"${cost:.4f}" if (cost := sum(row["cost_usd"] for row in rows)) else "",
     ]
-    return " · ".join(text for text in said if text)
+    return " · ".join(text for text in text if text)
