@@ -1,7 +1,7 @@
-"""All judgments of one item become results: samples averaged, both orders of a pair settled.
+"""From all judgments of one item to its results: the mean of samples, one choice from both orders of a pair.
 
-Pure, and never calls a model: a run can be combined anew at any time. A failed judgment is counted in
-every result and never takes part in a mean.
+Pure: a run can be combined again at any time without calling a model. A failed judgment is counted in every result and is
+never part of a mean.
 """
 
 from __future__ import annotations
@@ -19,29 +19,27 @@ Kind = Literal["scores", "choices"]
 """Whether a result is a score or a choice between two responses; a failed one is what it would have been."""
 
 
-class Voice(Struct, frozen=True):
-    """One judgment with its place among the calls for its item."""
+class CallJudgment(Struct, frozen=True):
+    """The judgment of one call of an item, with the order and the sample of that call."""
 
     order: Order
     sample: int
     judgment: Judgment
 
 
-def combine(item: Item, protocol: Protocol, model: str, judged: Sequence[Voice]) -> list[Result]:
-    """The results of one item under one protocol and one model: a row for each score, and one for the choice."""
-    return [result for result, _ in combine_with_kinds(item, protocol, model, judged)]
-
-
-def combine_with_kinds(
-    item: Item, protocol: Protocol, model: str, judged: Sequence[Voice]
+def combine(
+    item: Item, protocol: Protocol, model: str, judged: Sequence[CallJudgment]
 ) -> list[tuple[Result, Kind]]:
-    """The same results, each with its kind: a failed result alone does not show what it would have been."""
+    """The results of one item under one protocol and one model: one for each score, and one for the choice.
+
+    Each with its kind: a failed result alone does not show what it would have been.
+    """
     cells: dict[tuple[str, Subject | None], list[Score]] = {}
-    for one in judged:
-        for score in one.judgment.scores:
+    for call in judged:
+        for score in call.judgment.scores:
             cells.setdefault((score.criterion, score.subject), []).append(score)
-    explanation = next((one.judgment.explanation for one in judged if one.judgment.explanation), "")
-    flags = tuple(dict.fromkeys(flag for one in judged for flag in one.judgment.flags))
+    explanation = next((call.judgment.explanation for call in judged if call.judgment.explanation), "")
+    flags = tuple(dict.fromkeys(flag for call in judged for flag in call.judgment.flags))
     common = Result(
         item=item.id,
         protocol=f"{protocol.id}@{protocol.digest}",
@@ -59,7 +57,7 @@ def combine_with_kinds(
         (_score_row(common, criterion, subject, scores, protocol.criteria.get(criterion)), "scores")
         for (criterion, subject), scores in cells.items()
     ]
-    if any(voice.judgment.choice_status is not None for voice in judged):
+    if any(call.judgment.choice_status is not None for call in judged):
         rows.append((_choice_row(common, protocol, judged), "choices"))
     return rows
 
@@ -104,11 +102,11 @@ def _score_row(
     )
 
 
-def _choice_row(common: Result, protocol: Protocol, judged: Sequence[Voice]) -> Result:
-    """Which response won. A verdict counts where both orders agree; otherwise it is a tie, and says so."""
+def _choice_row(common: Result, protocol: Protocol, judged: Sequence[CallJudgment]) -> Result:
+    """Which response won: the choice that both orders agree on, otherwise a tie with the flag `order_conflict`."""
     by_sample: dict[int, list[Judgment]] = {}
-    for one in judged:
-        by_sample.setdefault(one.sample, []).append(one.judgment)
+    for call in judged:
+        by_sample.setdefault(call.sample, []).append(call.judgment)
     verdicts: list[Choice] = []
     has_conflict = False
     for judgments in by_sample.values():
@@ -118,9 +116,11 @@ def _choice_row(common: Result, protocol: Protocol, judged: Sequence[Voice]) -> 
         agrees = len(set(choices)) == 1
         has_conflict = has_conflict or not agrees
         verdicts.append(choices[0] if agrees else "tie")
-    failed = [one.judgment for one in judged if one.judgment.choice is None]
-    confidences = [j.choice_confidence for one in judged if (j := one.judgment).choice_confidence is not None]
-    read = [one.judgment for one in judged if one.judgment.choice is not None]
+    failed = [call.judgment for call in judged if call.judgment.choice is None]
+    confidences = [
+        j.choice_confidence for call in judged if (j := call.judgment).choice_confidence is not None
+    ]
+    read = [call.judgment for call in judged if call.judgment.choice is not None]
     return _filled(
         common,
         criterion=choice_criterion(protocol.criteria),
@@ -161,5 +161,5 @@ def _spread(values: Sequence[float]) -> float | None:
 
 
 def _estimator(scores: Sequence[Score]) -> Estimator:
-    own = scores[0].estimator
-    return "samples" if own == "parsed" and len(scores) > 1 else own
+    estimator = scores[0].estimator
+    return "samples" if estimator == "parsed" and len(scores) > 1 else estimator

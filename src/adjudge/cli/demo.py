@@ -89,12 +89,12 @@ _GOES_ON = (
 
 
 def _executable() -> str:
-    """How to call this program again: by its path where its name is not found."""
+    """How to call this program again: by its path where its name is not on the PATH."""
     if shutil.which("adjudge") is not None:
         return "adjudge"
-    places = Path(sys.argv[0]).absolute(), Path(sys.executable).with_name("adjudge")
-    found = [place for place in places if place.stem == "adjudge" and place.is_file()]
-    return shlex.quote(str(found[0])) if found else "adjudge"
+    candidates = Path(sys.argv[0]).absolute(), Path(sys.executable).with_name("adjudge")
+    files = [path for path in candidates if path.stem == "adjudge" and path.is_file()]
+    return shlex.quote(str(files[0])) if files else "adjudge"
 
 
 def data_folder() -> Path:
@@ -109,7 +109,7 @@ def _why_not_embedded(quiet: bool) -> str:
     from ..models.local import SMOLLM2, pull
     from ..models.local.llama_cpp import check_installed
 
-    # `kill` must leave no half of a download behind, as Ctrl-C does not.
+    # `kill` removes an incomplete download, as Ctrl-C does.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         check_installed()
@@ -198,11 +198,11 @@ def _print_faults(figures: Figures) -> None:
         (
             system,
             FAULTS[system],
-            _of(found["likelihood"]),
-            _of(found["copied_bigrams"]),
-            _of(found["length"]),
+            _of(estimates["likelihood"]),
+            _of(estimates["copied_bigrams"]),
+            _of(estimates["length"]),
         )
-        for system, found in figures.faults.items()
+        for system, estimates in figures.faults.items()
     ]
     _table(("fault", "by", "likelihood", "copied bigrams alone", "length alone"), rows)
 
@@ -216,16 +216,18 @@ def _print_labels(figures: Figures) -> None:
     rows = [
         (
             criterion,
-            _interval(found["likelihood"]),
-            _interval(found["copied_bigrams"]),
-            _interval(found["length"]),
-            str(found["likelihood"].n),
-            str(found["likelihood"].n_failed),
+            _interval(estimates["likelihood"]),
+            _interval(estimates["copied_bigrams"]),
+            _interval(estimates["length"]),
+            str(estimates["likelihood"].n),
+            str(estimates["likelihood"].n_failed),
         )
-        for criterion, found in figures.labels.items()
+        for criterion, estimates in figures.labels.items()
     ]
     _table(("criterion", "likelihood", "copied bigrams", "length", "n", "failed"), rows)
-    for why in dict.fromkeys(reason(one) for found in figures.labels.values() for one in found.values()):
+    for why in dict.fromkeys(
+        reason(estimate) for estimates in figures.labels.values() for estimate in estimates.values()
+    ):
         if why:
             print_text(f"[–] or –: {why}.")
     print_text(

@@ -1,7 +1,7 @@
 """The figures of `adjudge demo`: what likelihoods say of responses whose faults are known, beside what costs nothing.
 
-Reads a finished run and the labels that belong to the demo's items. The labels are true by construction: nobody
-rated anything, so nothing here speaks of people. Prints nothing.
+Reads a finished run and the labels that belong to the demo's items. The labels are true by construction: no person
+rated these items, so nothing here is about people. Prints nothing.
 """
 
 from __future__ import annotations
@@ -90,11 +90,11 @@ def figures_of(store: Store, run: RunRow, labels: Path) -> Figures:
     view = tabulate(store, run, keep_notes=True)
     items = _items(view)
     summary = summarise(view)
-    found = [one.spearman.value for one in summary.correlations]
-    pairs = sorted(value for value in found if value is not None)
+    values = [pair.spearman.value for pair in summary.correlations]
+    pairs = sorted(value for value in values if value is not None)
     return Figures(
         run=run.name,
-        is_recorded=any(told["spec"].startswith("replay:") for told in run.manifest["models"]),
+        is_recorded=any(model["spec"].startswith("replay:") for model in run.manifest["models"]),
         n_items=summary.n_items,
         n_scores=summary.n_scores,
         n_failed=summary.n_failed,
@@ -107,7 +107,7 @@ def figures_of(store: Store, run: RunRow, labels: Path) -> Figures:
             median(pairs) if pairs else None,
             pairs[-1] if pairs else None,
             len(pairs),
-            min((one.spearman.n for one in summary.correlations), default=0),
+            min((pair.spearman.n for pair in summary.correlations), default=0),
         ),
     )
 
@@ -125,14 +125,14 @@ def _items(view: RunView) -> dict[str, _Item]:
 
 
 def _with_labels(items: dict[str, _Item], labels: Sequence[Label]) -> dict[str, dict[Measure, Estimate]]:
-    found: dict[str, dict[Measure, Estimate]] = {}
+    correlations: dict[str, dict[Measure, Estimate]] = {}
     for criterion in dict.fromkeys(label.criterion for label in labels):
-        own = [label for label in labels if label.criterion == criterion and label.item in items]
-        found[criterion] = {
-            measure: _correlation(own, items, lambda item, m=measure, c=criterion: item.measured(m, c))  # type: ignore[misc]
+        rated = [label for label in labels if label.criterion == criterion and label.item in items]
+        correlations[criterion] = {
+            measure: _correlation(rated, items, lambda item, m=measure, c=criterion: item.measured(m, c))  # type: ignore[misc]
             for measure in MEASURES
         }
-    return found
+    return correlations
 
 
 def _correlation(
@@ -140,7 +140,7 @@ def _correlation(
 ) -> Estimate:
     judged = [items[label.item] for label in labels]
     values = [measured(item) for item in judged]
-    found = correlate(
+    estimate = correlate(
         [float("nan") if value is None else value for value in values],
         [float(label.value) for label in labels],
         "spearman",
@@ -148,31 +148,36 @@ def _correlation(
         groups=[item.source for item in judged],
         n_failed=sum(value is None for value in values),
     )
-    return _unless_too_alike(found)
+    return _unless_too_alike(estimate)
 
 
-def _unless_too_alike(found: Estimate) -> Estimate:
+def _unless_too_alike(estimate: Estimate) -> Estimate:
     """Without an interval where a handful of texts, made after one pattern, say almost the same.
 
     Resampling them then gives a width near 0, which would claim a certainty that five texts cannot give.
     """
-    if not caution(found) or found.low is None or found.high is None or found.high - found.low >= TOO_NARROW:
-        return found
-    method = without_interval(found.method.partition(", bootstrap")[0], TOO_ALIKE)
-    return structs.replace(found, low=None, high=None, method=method)
+    if (
+        not caution(estimate)
+        or estimate.low is None
+        or estimate.high is None
+        or estimate.high - estimate.low >= TOO_NARROW
+    ):
+        return estimate
+    method = without_interval(estimate.method.partition(", bootstrap")[0], TOO_ALIKE)
+    return structs.replace(estimate, low=None, high=None, method=method)
 
 
 def _ahead(items: dict[str, _Item], system: str, criterion: str) -> dict[Measure, Estimate]:
     """For each source the faulty response against the intact one; equal values count as half."""
     intact = {item.source: item for item in items.values() if item.system == INTACT}
     faulty = [item for item in items.values() if item.system == system and item.source in intact]
-    found: dict[Measure, Estimate] = {}
+    shares: dict[Measure, Estimate] = {}
     for measure in MEASURES:
         pairs = [
             (intact[item.source].measured(measure, criterion), item.measured(measure, criterion))
             for item in faulty
         ]
-        told = [(good, bad) for good, bad in pairs if good is not None and bad is not None]
-        wins = sum(1.0 if good > bad else 0.5 if good == bad else 0.0 for good, bad in told)
-        found[measure] = wilson(wins, len(told), n_failed=len(pairs) - len(told))
-    return found
+        known = [(good, bad) for good, bad in pairs if good is not None and bad is not None]
+        wins = sum(1.0 if good > bad else 0.5 if good == bad else 0.0 for good, bad in known)
+        shares[measure] = wilson(wins, len(known), n_failed=len(pairs) - len(known))
+    return shares

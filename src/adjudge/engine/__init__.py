@@ -1,4 +1,4 @@
-"""The engine: carries out a run, and reads runs back. The only part that puts all the others together."""
+"""The engine: carries out a run, and reads runs from the store."""
 
 from .api import Prepared, Request, Run, Watcher, prepare, run, run_async, run_in_thread
 from .loop import Interrupted, Progress
@@ -11,7 +11,6 @@ from .results import (
     reread,
     results,
     settings_of,
-    voice_of,
 )
 
 __all__ = [
@@ -33,5 +32,4 @@ __all__ = [
     "run_async",
     "run_in_thread",
     "settings_of",
-    "voice_of",
 ]

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from ..combine import Kind, Voice, combine_with_kinds
+from ..combine import CallJudgment, Kind, combine
 from ..errors import StoreError
 from ..models import Parameters
 from ..protocols import with_digest
@@ -63,7 +63,7 @@ class JudgedItem(Struct, frozen=True):
 
     seq: int
     item: Item
-    results: list[tuple[Result, Kind, list[Voice]]]
+    results: list[tuple[Result, Kind, list[CallJudgment]]]
 
 
 def judged_items(judged: Iterable[Judged], protocols: Mapping[str, Protocol]) -> Iterator[JudgedItem]:
@@ -71,23 +71,23 @@ def judged_items(judged: Iterable[Judged], protocols: Mapping[str, Protocol]) ->
     for seq, calls in groupby(judged, key=lambda call: call.seq):
         if seq < 0:
             continue
-        by_judge: dict[tuple[str, str], list[Voice]] = {}
+        by_judge: dict[tuple[str, str], list[CallJudgment]] = {}
         item: Item | None = None
         for call in calls:
-            voice = voice_of(call, protocols)
-            if voice is not None and call.item is not None:
+            judgment = _call_judgment(call, protocols)
+            if judgment is not None and call.item is not None:
                 item = call.item
-                by_judge.setdefault((call.about.protocol, call.about.model), []).append(voice)
+                by_judge.setdefault((call.about.protocol, call.about.model), []).append(judgment)
         if item is not None:
             combined = [
-                (result, kind, voices)
-                for (protocol, model), voices in by_judge.items()
-                for result, kind in combine_with_kinds(item, protocols[protocol], model, voices)
+                (result, kind, judgments)
+                for (protocol, model), judgments in by_judge.items()
+                for result, kind in combine(item, protocols[protocol], model, judgments)
             ]
             yield JudgedItem(seq, item, combined)
 
 
-def voice_of(judged: Judged, protocols: Mapping[str, Protocol]) -> Voice | None:
+def _call_judgment(judged: Judged, protocols: Mapping[str, Protocol]) -> CallJudgment | None:
     """A call's judgment among those of its item; none where its reply was not parsed yet."""
     if judged.about.kind in ("reask", "steps"):
         return None
@@ -96,7 +96,7 @@ def voice_of(judged: Judged, protocols: Mapping[str, Protocol]) -> Voice | None:
         if judged.error is None:
             return None
         judgment = failed_judgment(protocols[judged.about.protocol], judged.error)
-    return Voice(judged.about.order, judged.about.sample, judgment)
+    return CallJudgment(judged.about.order, judged.about.sample, judgment)
 
 
 def reread(store: Store, run: RunRow) -> int:

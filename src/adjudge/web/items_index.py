@@ -24,7 +24,7 @@ from urllib.parse import urlencode
 from msgspec import Struct, structs
 
 from ..analysis.label_join import label_of
-from ..combine import Kind, Voice
+from ..combine import CallJudgment, Kind
 from ..engine import JudgedItem, judged_items, protocols_of
 from ..errors import AdjudgeError
 from ..records import FieldValue, Item, Label, Message, Order, Result
@@ -208,7 +208,7 @@ def distance(value: float | None, choice: str | None, said: Said | None) -> floa
     return None if said is None or value is None else abs(value - said)
 
 
-def _samples_gap(result: Result, voices: Sequence[Voice]) -> float | None:
+def _samples_gap(result: Result, voices: Sequence[CallJudgment]) -> float | None:
     if result.choice is None:
         return result.spread
     by_order: dict[Order, list[str]] = {}
@@ -230,7 +230,7 @@ def _judges_gap(results: Sequence[Result]) -> float | None:
     return max(values) - min(values) if len(values) > 1 else None
 
 
-def _orders_gap(result: Result, voices: Sequence[Voice]) -> float | None:
+def _orders_gap(result: Result, voices: Sequence[CallJudgment]) -> float | None:
     if result.choice is not None:
         both = {voice.order for voice in voices if voice.judgment.choice is not None}
         return float("order_conflict" in result.flags) if len(both) == 2 else None
