@@ -11,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markupsafe import Markup
 
+from adjudge.analysis.item_view import shorten
 from adjudge.data.labels import LabelFile
 from adjudge.records import Label
 from adjudge.store import open_store
-from adjudge.web.html_text import cut, marked, plain, shown, told
+from adjudge.web.html_text import marked, plain, shown, told
 from adjudge.web.templating import environment
 from pageparsing import Page, acting
 from running import adjudge, write_rows
@@ -160,15 +161,18 @@ def test_marks_stand_exactly_on_their_places_and_change_no_text(
 
 
 @given(st.text(max_size=400), st.integers(60, 200), st.data())
-def test_a_shortened_text_keeps_its_ends_and_what_was_read(text: str, most: int, data: st.DataObject) -> None:
+def test_a_shortened_text_keeps_its_ends_and_what_was_read(
+    text: str, longest: int, data: st.DataObject
+) -> None:
     start = data.draw(st.integers(0, len(text)))
     end = data.draw(st.integers(start, min(len(text), start + 20)))
-    kept, moved, n_left_out = cut(text, most, [(start, end)])
-    assert kept[: most // 2] == text[: most // 2]
-    assert len(text) <= most or kept.endswith(text[-(most // 4) :])
-    assert (n_left_out == 0) == (kept == text)
+    shortened = shorten(text, longest, [(start, end)])
+    kept = shortened.text
+    assert kept[: longest // 2] == text[: longest // 2]
+    assert len(text) <= longest or kept.endswith(text[-(longest // 4) :])
+    assert shorten(text, None).text == text
     if start < end:
-        ((a, b),) = moved
+        ((a, b),) = shortened.spans
         assert kept[a:b] == text[start:end]
 
 

@@ -12,9 +12,9 @@ from adjudge.records import Label, Result, Scale
 from adjudge.store import open_store
 from adjudge.store.browsing import Spent, places_of
 from adjudge.web.html_text import judge_name
-from adjudge.web.item_page import MOST_CALLS, chosen
 from adjudge.web.notable_items import MOST_ITEMS, telling_items
 from adjudge.web.people_parts import ranking_part
+from adjudge.web.report_file import MOST_CALLS, calls_to_show
 from adjudge.web.run_parts import RunParts, run_parts
 from adjudge.web.score_parts import spread_of
 from adjudge.web.templating import environment
@@ -142,7 +142,7 @@ def test_what_a_second_question_brought_is_marked_in_the_second_reply(tmp_path: 
     store = store_of(tmp_path, "-m", f"fake:script={script}")
     adjudge("report", "last", "--html", tmp_path / "report.html", "--store", store)
     page = Page((tmp_path / "report.html").read_text(encoding="utf-8"))
-    assert "asked once more" in page.text
+    assert "Asked again for the score alone" in page.text
     assert set(page.marks()) == {"2"}
     assert "[RESULT] <mark" in page.source
 
@@ -159,7 +159,7 @@ def test_of_many_samples_the_lowest_and_the_highest_are_shown(tmp_path: Path) ->
     store = store_of(tmp_path, "-m", f"replay:{replies}", "--samples", "10")
     with open_store(store, write=False) as opened:
         places = places_of(opened, opened.run("last"), 0)
-    kept = chosen(places, {"tact"})
+    kept = calls_to_show(places, {"tact"})
     values = [place.judgment.scores[0].value for place in kept if place.judgment is not None]
     assert len(places) == 10
     assert sorted(value or 0 for value in values) == [1, 1, 5, 5]
@@ -171,7 +171,7 @@ def test_the_same_fault_is_shown_once(tmp_path: Path) -> None:
     store = store_of(tmp_path, "-m", f"replay:{replies}", "--samples", "8")
     with open_store(store, write=False) as opened:
         places = places_of(opened, opened.run("last"), 0)
-    kept = chosen(places, {"tact"})
+    kept = calls_to_show(places, {"tact"})
     assert sum(place.error is not None for place in places) == 7
     assert sum(place.error is not None for place in kept) == 1
     assert len(kept) == 2 <= MOST_CALLS

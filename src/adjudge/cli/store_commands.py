@@ -1,21 +1,28 @@
-"""`adjudge doctor`: is a store sound? What is damaged is set aside, never read as an answer."""
+"""Commands on what a store holds: `report`, `runs` with its replies, `reread`, `export` and `doctor`."""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import typer
 
 from ..errors import DataError
-from ..records import Judgment
+from ..records import Item, Judgment
 from .options import AS_JSON, RUN, STORE
 from .terminal import print_json, print_table, print_text, writing
 
-# `adjudge runs show`: what was sent, what came back, and what was read from it, word for word.
+if TYPE_CHECKING:
+    from ..analysis.item_view import AnswerView, CallView
+    from ..store import RunRow, Store
+    from ..store.browsing import Place
+    from ..store.reading import Judged
+
+# Replies: what was sent, what came back, and what was read from it, word for word
 
 
 _AROUND = 40
@@ -34,55 +41,66 @@ def show_replies(
     as_json: bool = AS_JSON,
 ) -> None:
     """Replies of a run word for word, with what was read from each, where, and on which rung."""
+    from ..analysis.item_view import item_view
     from ..store import open_store
 
     with open_store(store, write=False) as opened:
-        found = opened.run(run)
-        shown = []
-        for place in _wanted(opened.judgments(found), item, failed):
-            shown.append(_told(opened, found, place, prompt or as_json))
-            if len(shown) == limit:
-                break
-        has_item = bool(shown) or any(known.id == item for known in opened.items(found))
+        row = opened.run(run)
+        selected = islice(_selected(opened.judgments(row), item, failed), limit)
+        places = [
+            (judged.item, _place(opened, row, judged, with_prompt=prompt or as_json)) for judged in selected
+        ]
+        has_item = bool(places) or any(known.id == item for known in opened.items(row))
     if as_json:
-        print_json(shown)
-    elif not shown:
+        print_json([_place_json(known, place) for known, place in places])
+        return
+    if not places:
         if item is not None and not has_item:
-            raise DataError(f"{found.name} has no item {item!r}. adjudge export {found.name} lists all.")
+            raise DataError(f"{row.name} has no item {item!r}. adjudge export {row.name} lists all.")
         typer.echo("There is no such reply.", err=True)
-    for one in shown if not as_json else ():
-        print_text(_text(one))
+    for known, place in places:
+        view = item_view(known, [place], {})
+        for call in view.calls:
+            print_text(_call_text(known.id if known is not None else "the run as a whole", call))
 
 
-def _wanted(places: Any, item: str | None, failed: bool) -> Iterator[Any]:
+def _selected(places: Iterable[Judged], item: str | None, failed: bool) -> Iterator[Judged]:
     for place in places:
         if item is not None and (place.item is None or place.item.id != item):
             continue
-        if (
-            not failed
-            or place.error is not None
-            or (place.judgment is not None and _has_failed(place.judgment))
-        ):
+        has_failed = place.error is not None or (place.judgment is not None and _has_failed(place.judgment))
+        if has_failed or not failed:
             yield place
 
 
 def _has_failed(judgment: Judgment) -> bool:
-    return any(score.status != "ok" for score in judgment.scores) or judgment.choice_status not in (
-        None,
-        "ok",
+    statuses = [judgment.choice_status, *(score.status for score in judgment.scores)]
+    return any(status not in (None, "ok") for status in statuses)
+
+
+def _place(store: Store, run: RunRow, judged: Judged, *, with_prompt: bool) -> Place:
+    """A call of a run with its reply; with its messages only where they are shown."""
+    from ..store.browsing import Place
+
+    return Place(
+        slot=judged.slot,
+        about=judged.about,
+        call=store.call(run, judged.call) if with_prompt else None,
+        reply=store.reply_for([judged.call]).get(judged.call),
+        error=judged.error,
+        judgment=judged.judgment,
     )
 
 
-def _told(store: Any, run: Any, place: Any, with_prompt: bool) -> dict[str, Any]:
-    reply = store.reply_for([place.call]).get(place.call)
-    call = store.call(run, place.call) if with_prompt else None
+def _place_json(item: Item | None, place: Place) -> dict[str, Any]:
+    about, call, reply = place.about, place.call, place.reply
     return {
-        "item": place.item.id if place.item is not None else None,
-        "protocol": place.about.protocol,
-        "model": place.about.model,
-        "kind": place.about.kind,
-        "order": place.about.order,
-        "sample": place.about.sample,
+        "item": item.id if item is not None else None,
+        "protocol": about.protocol,
+        "model": about.model,
+        "kind": about.kind,
+        "order": about.order,
+        "sample": about.sample,
         "messages": call.messages if call is not None else None,
         "reply": reply.text if reply is not None else None,
         "reasoning": reply.reasoning if reply is not None else None,
@@ -91,52 +109,46 @@ def _told(store: Any, run: Any, place: Any, with_prompt: bool) -> dict[str, Any]
     }
 
 
-def _text(one: dict[str, Any]) -> str:
-    order = f", order {one['order']}" if one["order"] == "ba" else ""
-    lines = [
-        f"=== {one['item'] or 'the run as a whole'} · {one['protocol']} · {one['model']}{order} · sample {one['sample']} · {one['kind']}"
-    ]
-    lines += [f"--- {message.role} ---\n{message.content}" for message in one["messages"] or ()]
-    if one["error"] is not None:
-        lines.append(f"--- no reply: {one['error'].kind} ---\n{one['error'].message}")
-    if one["reply"] is not None:
-        lines.append(f"--- reply ---\n{one['reply']}")
-    if one["judgment"] is not None:
+def _call_text(item: str, call: CallView) -> str:
+    """A call as the terminal shows it."""
+    order = f", order {call.order}" if call.order == "ba" else ""
+    lines = [f"=== {item} · {call.protocol} · {call.model}{order} · sample {call.sample} · {call.kind}"]
+    lines += [f"--- {turn.role} ---\n{turn.content.text}" for turn in call.messages]
+    if call.error is not None:
+        lines.append(f"--- no reply: {call.error.kind} ---\n{call.error.message}")
+    reply = call.reply.text if call.reply is not None else ""
+    if call.reply is not None:
+        lines.append(f"--- reply ---\n{reply}")
+    if call.is_judged:
         lines.append("--- read ---")
-        lines += _readings(one["judgment"], one["reply"] or "")
+        lines += [_answer_text(answer, reply) for answer in call.answers]
+        if call.flags:
+            lines.append(f"flags: {', '.join(call.flags)}")
     return "\n".join(lines) + "\n"
 
 
-def _readings(judgment: Judgment, reply: str) -> list[str]:
-    lines = []
-    for score in judgment.scores:
-        subject = f"/{score.subject}" if score.subject else ""
-        value = f"{score.value:g}" if score.value is not None else score.status
-        grounded = (
-            f", {score.grounded:.0%} of its evidence found in the response"
-            if score.grounded is not None
-            else ""
-        )
-        lines.append(f"{score.criterion}{subject}: {value}{_where(score.how, score.span, reply)}{grounded}")
-    if judgment.choice_status is not None:
-        chosen = judgment.choice or judgment.choice_status
-        lines.append(f"choice: {chosen}{_where(judgment.choice_how, judgment.choice_span, reply)}")
-    if judgment.flags:
-        lines.append(f"flags: {', '.join(judgment.flags)}")
-    return lines
+def _answer_text(answer: AnswerView, reply: str) -> str:
+    subject = f"/{answer.subject}" if answer.subject else ""
+    value = f"{answer.value:g}" if isinstance(answer.value, float) else answer.value or answer.status
+    grounded = ""
+    if answer.grounded is not None:
+        grounded = f", {answer.grounded:.0%} of its evidence found in the response"
+    return f"{answer.name}{subject}: {value}{_source_text(answer, reply)}{grounded}"
 
 
-def _where(how: str | None, span: tuple[int, int] | None, reply: str) -> str:
-    if how is None:
+def _source_text(answer: AnswerView, reply: str) -> str:
+    """How an answer was read, and the text around the place in the reply."""
+    if answer.how is None:
         return ""
-    if span is None:
-        return f" ({how})"
-    before = reply[max(0, span[0] - _AROUND) : span[0]].replace("\n", " ")
-    after = reply[span[1] : span[1] + _AROUND].replace("\n", " ")
-    return f" ({how}, at {span[0]}: …{before}»{reply[span[0] : span[1]]}«{after}…)"
+    if answer.span is None:
+        return f" ({answer.how})"
+    start, end = answer.span
+    before = reply[max(0, start - _AROUND) : start].replace("\n", " ")
+    after = reply[end : end + _AROUND].replace("\n", " ")
+    return f" ({answer.how}, at {start}: …{before}»{reply[start:end]}«{after}…)"
 
 
-# `adjudge report`, `runs`, `reread`, `export`: what became of a run.
+# Reports, the list of runs, exports
 
 
 def report_command(

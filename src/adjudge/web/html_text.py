@@ -77,47 +77,6 @@ def judge_name(spec: str) -> str:
     return f"{kind}:{name or path}"
 
 
-def cut(text: str, most: int, spans: Iterable[Span | None] = ()) -> tuple[str, list[Span], int]:
-    """A text of at most about `most` characters, its spans moved along, and how many characters were left out.
-
-    The beginning and the end are kept, and what surrounds each span: that is where a judge gives its score.
-    """
-    found = sorted(span for span in spans if span is not None and 0 <= span[0] < span[1] <= len(text))
-    if len(text) <= most:
-        return text, found, 0
-    pieces = _pieces(len(text), most, found)
-    parts: list[str] = []
-    moved: list[Span] = []
-    length = 0
-    left_out = 0
-    end_before = 0
-    for start, end in pieces:
-        if start > end_before:
-            gap = f"\n[… {start - end_before:,} characters …]\n"
-            parts.append(gap)
-            length += len(gap)
-            left_out += start - end_before
-        moved += [(a - start + length, b - start + length) for a, b in found if start <= a and b <= end]
-        parts.append(text[start:end])
-        length += end - start
-        end_before = end
-    return "".join(parts), moved, left_out
-
-
-def _pieces(length: int, most: int, spans: list[Span]) -> list[Span]:
-    """The parts of a text to keep, in order and apart: both ends, and around the first few spans."""
-    around = max(40, most // 8)
-    wanted = [(0, most // 2), (length - most // 4, length)]
-    wanted += [(max(0, a - around), min(length, b + around)) for a, b in spans[:4] if b - a <= most]
-    kept: list[Span] = []
-    for start, end in sorted(wanted):
-        if kept and start <= kept[-1][1]:
-            kept[-1] = (kept[-1][0], max(kept[-1][1], end))
-        else:
-            kept.append((start, end))
-    return kept
-
-
 def _written(character: str) -> str:
     code = ord(character)
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

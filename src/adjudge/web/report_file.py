@@ -14,12 +14,13 @@ import re
 import shlex
 import stat
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 
 from markupsafe import Markup
 from msgspec import structs
 
+from ..analysis.item_view import ItemView, item_view
 from ..analysis.rank import has_logprobs
 from ..analysis.report import summarise
 from ..analysis.result_types import Summary
@@ -29,7 +30,6 @@ from ..errors import DataError
 from ..records import Item, Protocol
 from ..store import RunRow, Store
 from ..store.browsing import Place, item_at, places_of
-from .item_page import MOST_CALLS, ItemView, item_view
 from .notable_items import Telling, telling_items
 from .run_parts import RunParts, known_of, run_parts
 from .templating import render, static_text
@@ -118,6 +118,9 @@ def _cannot(path: Path, fault: OSError | ValueError) -> DataError:
 MOST_BYTES = 950_000
 """A report stays under a megabyte; texts are shortened until it does."""
 
+MOST_CALLS = 4
+"""Calls of one item that are shown; the others are counted."""
+
 _LONGEST = 6000
 _SHORTEST = 300
 
@@ -174,7 +177,15 @@ def _fitted(parts: RunParts, found: Found, protocols: Mapping[str, Protocol]) ->
     """The page with as much as the size allows: first texts are shortened, then items and folded tables go."""
     longest = _LONGEST
     while True:
-        items = [item_view(item, places, one, protocols, longest) for one, item, places in found]
+        items = [
+            (
+                why.reasons,
+                item_view(
+                    item, places, protocols, shown=calls_to_show(places, why.criteria), longest=longest
+                ),
+            )
+            for why, item, places in found
+        ]
         page = _page(parts, items)
         if len(page.encode("utf-8", "backslashreplace")) <= MOST_BYTES:
             return page
@@ -188,7 +199,33 @@ def _fitted(parts: RunParts, found: Found, protocols: Mapping[str, Protocol]) ->
             return page
 
 
-def _page(parts: RunParts, items: Sequence[ItemView]) -> str:
+def calls_to_show(places: Sequence[Place], criteria: Set[str]) -> list[Place]:
+    """The few calls to show, in their order: on those criteria first; of many samples the lowest and the highest."""
+    error_kinds: set[str] = set()
+    distinct = []
+    for place in places:
+        # The same error twenty times says no more than once.
+        if place.error is None or place.error.kind not in error_kinds:
+            distinct.append(place)
+        if place.error is not None:
+            error_kinds.add(place.error.kind)
+    matching = [place for place in distinct if not criteria or criteria & set(place.about.criteria)]
+    others = [place for place in distinct if place not in matching]
+    if len(matching) > MOST_CALLS:
+        by_score = sorted(matching, key=_mean_score)
+        half = MOST_CALLS // 2
+        matching = [*by_score[:half], *by_score[-half:]]
+    return sorted([*matching, *others][:MOST_CALLS], key=lambda place: place.slot)
+
+
+def _mean_score(place: Place) -> float:
+    """The mean of a call's scores; calls without one sort first."""
+    scores = place.judgment.scores if place.judgment is not None else ()
+    values = [score.value for score in scores if score.value is not None]
+    return sum(values) / len(values) if values else float("-inf")
+
+
+def _page(parts: RunParts, items: Sequence[tuple[Sequence[str], ItemView]]) -> str:
     css = style()
     return render(
         "report/report.html",
@@ -196,7 +233,6 @@ def _page(parts: RunParts, items: Sequence[ItemView]) -> str:
         items=items,
         css=Markup(css),  # our own file, so nothing in it needs escaping
         policy=policy(css),
-        most_calls=MOST_CALLS,
     )
 
 

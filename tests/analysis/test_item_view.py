@@ -1,4 +1,4 @@
-"""What one item's page is made of: where quotations stand, which tokens could have been written, what a second answer says."""
+"""The view of one item: where quotations stand, which tokens could have been written, what a second answer says."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from adjudge.analysis.item_view import CallView, QuotableText, item_view, merge_spans
 from adjudge.data import read_rubric
 from adjudge.parse.judgment import grounded_share
 from adjudge.protocols import load_protocol
 from adjudge.records import Call, Item, Judgment, Message, Reply, ReplyError, Score, TokenLogprob, TopToken
 from adjudge.store import Slot
 from adjudge.store.browsing import Place
-from adjudge.web.item_page import QuotedText, apart, fields_of, groups_of
 from running import EXAMPLES
 
 ABOUT = Slot("acme/polite@0123456789", ("polite",), "fake:x", "ab", 0, "generate")
@@ -35,7 +35,7 @@ def a_call(key: str = "k", parent: str | None = None, kind: str = "generate") ->
 
 
 def a_place(reply: Reply | None, judgment: Judgment | None, **more: object) -> Place:
-    told = {
+    fields = {
         "slot": 0,
         "about": ABOUT,
         "call": a_call(),
@@ -44,7 +44,12 @@ def a_place(reply: Reply | None, judgment: Judgment | None, **more: object) -> P
         "judgment": judgment,
         **more,
     }
-    return Place(**told)  # type: ignore[arg-type]
+    return Place(**fields)  # type: ignore[arg-type]
+
+
+def the_call(place: Place, longest: int | None = None) -> CallView:
+    (call,) = item_view(ITEM, [place], {}, longest=longest).calls
+    return call
 
 
 @pytest.mark.parametrize(
@@ -62,7 +67,7 @@ def a_place(reply: Reply | None, judgment: Judgment | None, **more: object) -> P
     ],
 )
 def test_a_quotation_is_found_where_it_stands(text: str, quote: str, found: list[str]) -> None:
-    assert [text[start:end] for start, end in QuotedText(text).find(quote)] == found
+    assert [text[start:end] for start, end in QuotableText(text).find(quote)] == found
 
 
 @given(st.text("abc “”\"'…. \n", max_size=60), st.text("abc “”\"'…. \n", max_size=12))
@@ -70,13 +75,13 @@ def test_a_quotation_is_found_where_it_stands(text: str, quote: str, found: list
 def test_a_quotation_is_found_exactly_where_evidence_counts_as_grounded(text: str, quote: str) -> None:
     assume(set(quote) & set("abc"))
     share = grounded_share((quote,), text)
-    spans = QuotedText(text).find(quote)
+    spans = QuotableText(text).find(quote)
     assert (share == 1.0) == bool(spans)
     assert all(0 <= start < end <= len(text) for start, end in spans)
 
 
 def test_places_that_overlap_are_marked_once() -> None:
-    assert apart([(5, 9), (0, 3), (2, 6), (12, 13)]) == [(0, 9), (12, 13)]
+    assert merge_spans([(5, 9), (0, 3), (2, 6), (12, 13)]) == [(0, 9), (12, 13)]
 
 
 def test_evidence_is_marked_in_the_field_and_says_where_it_was_found() -> None:
@@ -84,14 +89,14 @@ def test_evidence_is_marked_in_the_field_and_says_where_it_was_found() -> None:
         "polite", "ok", value=4.0, how="strict", span=(0, 1), evidence=("the sea", "the “sea” is deep")
     )
     places = [a_place(Reply("k", "4"), Judgment((score,)))]
-    question, response = fields_of(ITEM, places)
-    assert question.turns[0][1].spans == []
-    shown = response.turns[0][1]
+    view = item_view(ITEM, places, {})
+    question, response = view.fields
+    assert question.turns[0].content.spans == ()
+    shown = response.turns[0].content
     assert [shown.text[start:end] for start, end in shown.spans] == ["the “Sea” is\n\n deep"]
-    (reading,) = groups_of(ITEM, places, {})[0].samples[0][0].readings
-    assert [(proof.text, proof.fields) for proof in reading.evidence] == [
-        ("the sea", []),
-        ("the “sea” is deep", ["response"]),
+    assert [(evidence.text, evidence.fields) for evidence in view.calls[0].answers[0].evidence] == [
+        ("the sea", ()),
+        ("the “sea” is deep", ("response",)),
     ]
 
 
@@ -101,8 +106,8 @@ def test_the_tokens_at_the_place_of_a_score_are_those_that_could_have_been_writt
         "k", "Fine: 4", logprobs=(TokenLogprob("Fine:", -0.1), TokenLogprob(" 4", math.log(0.7), tops))
     )
     score = Score("polite", "ok", value=4.0, how="strict", span=(6, 7))
-    (reading,) = groups_of(ITEM, [a_place(reply, Judgment((score,)))], {})[0].samples[0][0].readings
-    assert [(token.text, round(token.probability, 3), token.is_written) for token in reading.tokens] == [
+    (answer,) = the_call(a_place(reply, Judgment((score,)))).answers
+    assert [(token.text, round(token.probability, 3), token.is_written) for token in answer.tokens] == [
         (" 4", 0.7, True),
         (" 5", 0.2, False),
         (" x", 0.0, False),
@@ -118,22 +123,25 @@ def test_what_a_second_answer_said_is_marked_in_the_second_answer() -> None:
     second = a_place(
         Reply("k2", "Well, once more. [RESULT] 4"), None, slot=1, about=again, call=a_call("k2", "k", "reask")
     )
-    one, two = groups_of(ITEM, [first, second], {name: protocol})[0].samples[0]
-    assert one.text is not None
-    assert two.text is not None
-    assert (one.text.spans, one.readings) == ([], [])
-    assert two.is_second
-    assert [two.text.text[start:end] for start, end in two.text.spans] == ["4"]
-    assert two.readings[0].how == "reask"
-    assert two.prompt[0][1].text == "Judge."
+    view = item_view(ITEM, [first, second], {name: protocol})
+    ((one, two),) = view.judges[0].samples
+    assert one.reply is not None
+    assert two.reply is not None
+    assert (one.reply.spans, one.answers) == ((), ())
+    assert two.kind == "reask"
+    assert [two.reply.text[start:end] for start, end in two.reply.spans] == ["4"]
+    assert two.answers[0].how == "reask"
+    assert two.messages[0].content.text == "Judge."
+    assert [call.kind for call in view.judges[0].prompts] == ["generate"]
+    only_first = item_view(ITEM, [first, second], {name: protocol}, shown=[first])
+    assert [answer.value for answer in only_first.calls[0].answers] == [4.0]
+    assert only_first.n_hidden == 1
 
 
 def test_a_call_without_a_reply_is_shown_with_its_error() -> None:
-    told = groups_of(ITEM, [a_place(None, None, error=ReplyError("timeout", "60 s passed"))], {})[0].samples[
-        0
-    ][0]
-    assert told.error == ReplyError("timeout", "60 s passed")
-    assert told.text is None
+    call = the_call(a_place(None, None, error=ReplyError("timeout", "60 s passed")))
+    assert call.error == ReplyError("timeout", "60 s passed")
+    assert call.reply is None
 
 
 def test_both_orders_are_one_sample_and_have_two_prompts() -> None:
@@ -145,16 +153,16 @@ def test_both_orders_are_one_sample_and_have_two_prompts() -> None:
         a_place(Reply("k", "4"), None),
         a_place(Reply("k2", "5"), None, slot=1, about=other, call=turned),
     ]
-    (group,) = groups_of(ITEM, places, {})
-    assert [[told.order for told in sample] for sample in group.samples] == [["ab", "ba"]]
-    assert [order for order, _ in group.prompts] == ["ab", "ba"]
+    (judge,) = item_view(ITEM, places, {}).judges
+    assert [[call.order for call in sample] for sample in judge.samples] == [["ab", "ba"]]
+    assert [call.order for call in judge.prompts] == ["ab", "ba"]
 
 
 def test_a_text_of_a_megabyte_is_cut_and_keeps_what_was_read() -> None:
     text = "x" * 1_000_000 + "4" + "y" * 500_000
     score = Score("polite", "ok", value=4.0, how="strict", span=(1_000_000, 1_000_001))
-    told = groups_of(ITEM, [a_place(Reply("k", text), Judgment((score,)))], {})[0].samples[0][0]
-    assert told.text is not None
-    assert len(told.text.text) < 70_000
-    ((start, end),) = told.text.spans
-    assert told.text.text[start:end] == "4"
+    reply = the_call(a_place(Reply("k", text), Judgment((score,))), 60_000).reply
+    assert reply is not None
+    assert len(reply.text) < 70_000
+    ((start, end),) = reply.spans
+    assert reply.text[start:end] == "4"

@@ -1,0 +1,494 @@
+"""One item as people see it: its fields, and each call with prompt, reply, what was read where, evidence, tokens and cost.
+
+The viewer's item page, the single-file report and `adjudge runs show` all show this record. It is built from what the
+store holds about one item; nothing here reads a store or knows how it is displayed.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+
+from msgspec import Struct, structs
+
+from ..parse import parse
+from ..records import (
+    FieldValue,
+    Item,
+    Judgment,
+    Message,
+    Protocol,
+    Reply,
+    ReplyError,
+    TokenLogprob,
+)
+from ..store.browsing import Place
+
+Span = tuple[int, int]
+
+_MOST_ALTERNATIVES = 8
+"""Tokens listed at the position of a score."""
+
+
+class ShownText(Struct, frozen=True):
+    """A text, shortened where it is long, with the spans to mark in it."""
+
+    text: str
+    spans: tuple[Span, ...] = ()
+
+
+class Turn(Struct, frozen=True):
+    """A message of a prompt or a part of a field."""
+
+    role: str
+    """empty where a field is plain text"""
+    content: ShownText
+
+
+class FieldView(Struct, frozen=True):
+    """A field of the item: one text, or the turns of a transcript; quoted evidence is marked."""
+
+    name: str
+    turns: tuple[Turn, ...]
+
+
+class TokenView(Struct, frozen=True):
+    """A token at one position of a reply, and how likely it was."""
+
+    text: str
+    probability: float
+    is_written: bool
+
+
+class Evidence(Struct, frozen=True):
+    """A quotation, and the names of the fields that contain it."""
+
+    text: str
+    fields: tuple[str, ...]
+
+
+class AnswerView(Struct, frozen=True):
+    """One score, or the choice, as it was read from a reply; or why it was not read."""
+
+    name: str
+    subject: str | None
+    status: str
+    value: float | str | None
+    how: str | None
+    span: Span | None
+    """in the reply as it came, not as it is shortened"""
+    confidence: float | None = None
+    estimator: str = "parsed"
+    explanation: str = ""
+    evidence: tuple[Evidence, ...] = ()
+    grounded: float | None = None
+    distribution: tuple[tuple[float, float], ...] = ()
+    caught_mass: float | None = None
+    tokens: tuple[TokenView, ...] = ()
+
+    @property
+    def value_text(self) -> str:
+        """The value with at most four digits; empty where nothing was read."""
+        return (
+            "" if self.value is None else self.value if isinstance(self.value, str) else f"{self.value:.4g}"
+        )
+
+
+class CallView(Struct, frozen=True):
+    """One call: what was sent, what came back, and what was read from it."""
+
+    protocol: str
+    criteria: tuple[str, ...]
+    model: str
+    order: str
+    sample: int
+    kind: str
+    messages: tuple[Turn, ...]
+    target: ShownText | None
+    """the text whose likelihood was asked for; none for a call that generates text"""
+    reply: ShownText | None
+    reasoning: ShownText | None
+    error: ReplyError | None
+    answers: tuple[AnswerView, ...]
+    is_judged: bool
+    notes: dict[str, str]
+    flags: tuple[str, ...]
+    target_tokens: tuple[TokenView, ...]
+    """the tokens of the target, as the model scored them"""
+    model_name: str = ""
+    finish: str = ""
+    tokens_in: int = 0
+    tokens_out: int = 0
+    seconds: float = 0.0
+    cost_usd: float | None = None
+
+    @property
+    def hows(self) -> tuple[str, ...]:
+        """How the answers were read, each way once."""
+        return tuple(dict.fromkeys(answer.how for answer in self.answers if answer.how))
+
+
+class JudgeView(Struct, frozen=True):
+    """The calls of one judge under one protocol, by sample; the orders of one sample belong together."""
+
+    protocol: str
+    digest: str
+    model: str
+    criteria: tuple[str, ...]
+    n_samples: int
+    """also those that are not shown"""
+    samples: tuple[tuple[CallView, ...], ...]
+
+    @property
+    def has_answers(self) -> bool:
+        """Whether any call shows what was read; if not, only `criteria` says what the calls were about."""
+        return any(call.answers for calls in self.samples for call in calls)
+
+    @property
+    def prompts(self) -> list[CallView]:
+        """The first call of each prompt that differs; second questions are shown with their replies."""
+        first_calls: dict[tuple[Turn, ...], CallView] = {}
+        for calls in self.samples:
+            for call in calls:
+                if call.kind != "reask" and call.messages:
+                    first_calls.setdefault(call.messages, call)
+        return list(first_calls.values())
+
+
+class ItemView(Struct, frozen=True):
+    """An item with its calls."""
+
+    item: Item | None
+    """none for calls of the run as a whole"""
+    fields: tuple[FieldView, ...]
+    calls: tuple[CallView, ...]
+    n_hidden: int
+    """calls that are not shown"""
+    n_samples: dict[tuple[str, str, tuple[str, ...]], int]
+    """(protocol, model, criteria) → samples of all calls, shown or not"""
+
+    @property
+    def judges(self) -> list[JudgeView]:
+        """The calls that are shown, by protocol and judge."""
+        by_judge: dict[tuple[str, str, tuple[str, ...]], dict[int, list[CallView]]] = {}
+        for call in self.calls:
+            samples = by_judge.setdefault((call.protocol, call.model, call.criteria), {})
+            samples.setdefault(call.sample, []).append(call)
+        views = []
+        for key, samples in by_judge.items():
+            name, _, digest = key[0].partition("@")
+            calls = tuple(map(tuple, samples.values()))
+            views.append(JudgeView(name, digest, key[1], key[2], self.n_samples[key], calls))
+        return views
+
+
+def item_view(
+    item: Item | None,
+    places: Sequence[Place],
+    protocols: Mapping[str, Protocol],
+    *,
+    shown: Sequence[Place] | None = None,
+    longest: int | None = None,
+) -> ItemView:
+    """The view of an item with all its calls, or those in `shown`; no text is longer than about `longest` characters.
+
+    A score that was read from the answer to a second question is listed and marked there; where that call is not shown,
+    it is listed with the first one.
+    """
+    shown = places if shown is None else shown
+    fields = item.fields if item is not None else {}
+    sources = {name: [_Source(part) for part in _parts(value)] for name, value in fields.items()}
+    parents = {place.call.key: place for place in places if place.call is not None}
+    with_second = {
+        place.call.parent for place in shown if place.about.kind == "reask" and place.call is not None
+    }
+    calls = []
+    for place in shown:
+        key = place.call.key if place.call is not None else None
+        parent = parents.get(place.call.parent or "") if place.call is not None else None
+        if place.about.kind == "reask":
+            judgment, spans = _second_answers(place, parent, protocols.get(place.about.protocol), item)
+        else:
+            judgment = _without_second(place.judgment) if key in with_second else place.judgment
+            spans = answer_spans(judgment)
+        calls.append(_call_view(place, judgment, spans, sources, longest))
+    quotes = dict.fromkeys(quote for place in places for quote in _quotes(place.judgment))
+    samples: dict[tuple[str, str, tuple[str, ...]], set[int]] = {}
+    for place in places:
+        about = place.about
+        samples.setdefault((about.protocol, about.model, about.criteria), set()).add(about.sample)
+    return ItemView(
+        item,
+        tuple(_field_view(name, parts, quotes, longest) for name, parts in sources.items()),
+        tuple(calls),
+        len(places) - len(shown),
+        {key: len(numbers) for key, numbers in samples.items()},
+    )
+
+
+# Calls
+
+
+def _call_view(
+    place: Place,
+    judgment: Judgment | None,
+    spans: Sequence[Span],
+    sources: Mapping[str, Sequence[_Source]],
+    longest: int | None,
+) -> CallView:
+    about, reply = place.about, place.reply
+    messages = place.call.messages if place.call is not None else ()
+    target = place.call.target if place.call is not None else None
+    measured = reply or Reply("", "")
+    return CallView(
+        protocol=about.protocol,
+        criteria=about.criteria,
+        model=about.model,
+        order=about.order,
+        sample=about.sample,
+        kind=about.kind,
+        messages=tuple(Turn(message.role, shorten(message.content, longest)) for message in messages),
+        target=shorten(target, longest) if target is not None else None,
+        reply=shorten(reply.text, longest, spans) if reply is not None else None,
+        reasoning=shorten(reply.reasoning, longest) if reply is not None and reply.reasoning else None,
+        error=place.error,
+        answers=tuple(_answers(judgment, reply, sources, longest)) if judgment is not None else (),
+        is_judged=place.judgment is not None,
+        notes=place.judgment.notes if place.judgment is not None else {},
+        flags=place.judgment.flags if place.judgment is not None else (),
+        target_tokens=_target_tokens(reply) if reply is not None and about.kind == "likelihood" else (),
+        model_name=measured.model_name,
+        finish=measured.finish or "",
+        tokens_in=measured.tokens_in,
+        tokens_out=measured.tokens_out,
+        seconds=measured.seconds,
+        cost_usd=measured.cost_usd,
+    )
+
+
+def answer_spans(judgment: Judgment | None) -> list[Span]:
+    """Where in a reply its scores and its choice were read."""
+    if judgment is None:
+        return []
+    spans = [judgment.choice_span, *(score.span for score in judgment.scores)]
+    return sorted({span for span in spans if span is not None})
+
+
+def _without_second(judgment: Judgment | None) -> Judgment | None:
+    """What was read from the first reply itself."""
+    if judgment is None:
+        return None
+    scores = tuple(score for score in judgment.scores if score.how != "reask")
+    status = None if judgment.choice_how == "reask" else judgment.choice_status
+    return structs.replace(judgment, scores=scores, choice_status=status)
+
+
+def _second_answers(
+    place: Place, parent: Place | None, protocol: Protocol | None, item: Item | None
+) -> tuple[Judgment | None, list[Span]]:
+    """What was read from the answer to a second question, and where.
+
+    The judgment is stored with the first reply and holds positions in that reply alone, so the second one is parsed again.
+    """
+    if parent is None or parent.judgment is None:
+        return None, []
+    scores = tuple(score for score in parent.judgment.scores if score.how == "reask")
+    is_chosen = parent.judgment.choice_how == "reask"
+    status = parent.judgment.choice_status if is_chosen else None
+    judgment = structs.replace(parent.judgment, scores=scores, choice_status=status, choice_span=None)
+    if place.reply is None or protocol is None or item is None:
+        return judgment, []
+    second = parse(protocol, place.reply.text, item=item, order=place.about.order)
+    names = {(score.criterion, score.subject) for score in scores}
+    parsed = tuple(score for score in second.scores if (score.criterion, score.subject) in names)
+    return judgment, answer_spans(Judgment(parsed, choice_span=second.choice_span if is_chosen else None))
+
+
+def _answers(
+    judgment: Judgment, reply: Reply | None, sources: Mapping[str, Sequence[_Source]], longest: int | None
+) -> Iterable[AnswerView]:
+    for score in judgment.scores:
+        yield AnswerView(
+            name=score.criterion,
+            subject=score.subject,
+            status=score.status,
+            value=score.value,
+            how=score.how,
+            span=score.span,
+            confidence=score.confidence,
+            estimator=score.estimator,
+            explanation=shorten(score.explanation or "", longest).text,
+            evidence=tuple(Evidence(quote, _fields_with(quote, sources)) for quote in score.evidence),
+            grounded=score.grounded,
+            distribution=tuple(sorted((score.distribution or {}).items())),
+            caught_mass=score.caught_mass,
+            tokens=_tokens_at(score.span, reply),
+        )
+    if judgment.choice_status is not None:
+        yield AnswerView(
+            name="choice",
+            subject=None,
+            status=judgment.choice_status,
+            value=judgment.choice,
+            how=judgment.choice_how,
+            span=judgment.choice_span,
+            confidence=judgment.choice_confidence,
+        )
+
+
+def _tokens_at(span: Span | None, reply: Reply | None) -> tuple[TokenView, ...]:
+    """The token where a score begins, with its alternatives."""
+    if span is None or reply is None or not reply.logprobs:
+        return ()
+    start = 0
+    for token in reply.logprobs:
+        if start <= span[0] < start + len(token.token):
+            return _alternatives(token)
+        start += len(token.token)
+    return ()
+
+
+def _alternatives(token: TokenLogprob) -> tuple[TokenView, ...]:
+    logprobs = {top.token: top.logprob for top in token.top}
+    logprobs.setdefault(token.token, token.logprob)
+    by_likelihood = sorted(logprobs.items(), key=lambda pair: -pair[1])[:_MOST_ALTERNATIVES]
+    return tuple(
+        TokenView(text, _probability(logprob), text == token.token) for text, logprob in by_likelihood
+    )
+
+
+def _target_tokens(reply: Reply) -> tuple[TokenView, ...]:
+    return tuple(TokenView(token.token, _probability(token.logprob), True) for token in reply.logprobs or ())
+
+
+def _probability(logprob: float) -> float:
+    # A few hosts report rounding errors above 0.
+    return min(1.0, math.exp(logprob)) if logprob > -700 else 0.0
+
+
+# Fields, and the evidence quoted from them
+
+
+class _Source:
+    """A part of a field, prepared for finding quotations."""
+
+    def __init__(self, part: str | Message) -> None:
+        self.role = part.role if isinstance(part, Message) else ""
+        self.text = part.content if isinstance(part, Message) else part
+        self.quotable = QuotableText(self.text)
+
+
+def _parts(value: FieldValue) -> tuple[str | Message, ...]:
+    return (value,) if isinstance(value, str) else value
+
+
+def _field_view(name: str, parts: Iterable[_Source], quotes: Iterable[str], longest: int | None) -> FieldView:
+    turns = []
+    for part in parts:
+        spans = merge_spans(span for quote in quotes for span in part.quotable.find(quote))
+        turns.append(Turn(part.role, shorten(part.text, longest, spans)))
+    return FieldView(name, tuple(turns))
+
+
+def _quotes(judgment: Judgment | None) -> Iterable[str]:
+    for score in judgment.scores if judgment is not None else ():
+        yield from score.evidence
+
+
+def _fields_with(quote: str, sources: Mapping[str, Sequence[_Source]]) -> tuple[str, ...]:
+    return tuple(name for name, parts in sources.items() if any(part.quotable.find(quote) for part in parts))
+
+
+# The same differences are ignored as where evidence is checked (`parse.judgment.grounded_share`): white space, case, the
+# shape of quotation marks and dashes; an ellipsis stands for a gap.
+_QUOTES = str.maketrans(
+    {"“": '"', "”": '"', "„": '"', "‘": "'", "’": "'", "«": '"', "»": '"', "–": "-", "—": "-"}
+)
+_ELLIPSIS = re.compile(r"\s*(?:\.{3,}|…|\[\.{3}\]|\[…\])\s*")
+_EDGES = " \t\n\"'`.,;:!?-…"
+
+
+class QuotableText:
+    """A text in normalized form, with the position of each normalized character in the original."""
+
+    def __init__(self, text: str) -> None:
+        characters: list[str] = []
+        positions: list[int] = []
+        for position, character in enumerate(text):
+            if character.isspace():
+                if characters and characters[-1] != " ":
+                    characters.append(" ")
+                    positions.append(position)
+                continue
+            for normal in _normalized(character):
+                characters.append(normal)
+                positions.append(position)
+        self._normal = "".join(characters)
+        self._positions = positions
+
+    def find(self, quote: str) -> list[Span]:
+        """The spans of all pieces of a quotation, in order; empty where a piece is missing."""
+        spans: list[Span] = []
+        start = 0
+        for piece in _ELLIPSIS.split(" ".join(_normalized(quote).split()).strip(_EDGES)):
+            wanted = piece.strip(_EDGES)
+            if not wanted:
+                continue
+            match = self._normal.find(wanted, start)
+            if match < 0:
+                return []
+            start = match + len(wanted)
+            spans.append((self._positions[match], self._positions[start - 1] + 1))
+        return spans
+
+
+def _normalized(text: str) -> str:
+    return unicodedata.normalize("NFKC", text).translate(_QUOTES).casefold()
+
+
+# Spans and shortened texts
+
+
+def merge_spans(spans: Iterable[Span]) -> list[Span]:
+    """The spans in order, those that overlap or touch joined."""
+    merged: list[Span] = []
+    for start, end in sorted(spans):
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(merged[-1][1], end))
+        else:
+            merged.append((start, end))
+    return merged
+
+
+def shorten(text: str, longest: int | None, spans: Iterable[Span] = ()) -> ShownText:
+    """A text of at most about `longest` characters, with its spans moved along; gaps say how much is missing.
+
+    The beginning and the end are kept, and what surrounds each span: that is where a judge gives its score.
+    """
+    inside = sorted(span for span in spans if 0 <= span[0] < span[1] <= len(text))
+    if longest is None or len(text) <= longest:
+        return ShownText(text, tuple(inside))
+    parts: list[str] = []
+    moved: list[Span] = []
+    length = 0
+    last_end = 0
+    for start, end in _kept_pieces(len(text), longest, inside):
+        if start > last_end:
+            gap = f"\n[… {start - last_end:,} characters …]\n"
+            parts.append(gap)
+            length += len(gap)
+        moved += [(a - start + length, b - start + length) for a, b in inside if start <= a and b <= end]
+        parts.append(text[start:end])
+        length += end - start
+        last_end = end
+    return ShownText("".join(parts), tuple(moved))
+
+
+def _kept_pieces(length: int, longest: int, spans: Sequence[Span]) -> list[Span]:
+    """The parts of a text to keep: both ends, and around the first few spans."""
+    around = max(40, longest // 8)
+    pieces = [(0, longest // 2), (length - longest // 4, length)]
+    pieces += [(max(0, a - around), min(length, b + around)) for a, b in spans[:4] if b - a <= longest]
+    return merge_spans(pieces)
