@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "adjudge"
 
 LAYERS = (
-    {"errors", "records", "sections", "version"},
+    {"errors", "records", "sections", "untrusted", "version"},
     {"data", "render", "parse", "stats", "words"},
     {"protocols", "models", "store"},
     {"combine", "run_options"},

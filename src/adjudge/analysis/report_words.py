@@ -7,12 +7,12 @@ mention of a person.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ..records import Estimate, Scale
 from ..stats import PositionBias, caution, reason
+from ..untrusted import safe
 from .panel import JudgeInPanel, PanelSummary
 from .result_types import Cell, PairSummary, RungShare, Summary
 from .tally import key_text
@@ -281,27 +281,9 @@ def pooling_text(summary: Summary) -> str:
 _LONGEST_NAME = 48
 LEAST_ROOM = 12
 """columns below which a name stands on a line of its own"""
-_COMMAND = re.compile(r"(^|\s)(?=::)|(#)(?=#\[)")
-"""A runner reads `::name::` at the beginning of a line, and `##[name]` wherever it stands."""
 
 Line = tuple[str, str]
 """a text without line breaks, and its style"""
-
-
-def safe(text: str) -> str:
-    """A text that can do nothing but stand there: one line, no control characters, no CI command."""
-    shown = "".join(_visible(character) for character in text)
-    return _COMMAND.sub(lambda found: f"{found[0]}\\", shown)
-
-
-def _visible(character: str) -> str:
-    # Two of the format characters join letters in Persian and Hindi, and act on nothing else.
-    if (
-        unicodedata.category(character) in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
-        and character not in "\u200c\u200d"
-    ):
-        return " " if character in "\t\n\r" else f"\\u{ord(character):04x}"
-    return character
 
 
 def named(

@@ -297,7 +297,7 @@ def pair_command(
             }
         )
         return
-    from ..analysis.report_words import safe
+    from ..untrusted import safe
 
     where = f" in {output}" if output is not None else ""
     typer.echo(

@@ -43,7 +43,7 @@ class ProgressWatcher(Watcher):
         if self._is_quiet:
             return
         for text in prepared.bad[:20]:
-            sys.stderr.write(f"left out: {text}\n")
+            print_note(f"left out: {text}\n")
         if len(prepared.bad) > 20:
             sys.stderr.write(f"left out: {len(prepared.bad) - 20} more\n")
         if any(model.is_fake for model in prepared.plan.models):

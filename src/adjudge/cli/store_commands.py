@@ -180,8 +180,8 @@ def report_command(
 
 def _write_html(store: Path, run: str, html: Path, labels: Path | None) -> None:
     """Write the report as a page, and say so where it does not mix with what is printed."""
-    from ..analysis.report_words import safe
     from ..store import open_store
+    from ..untrusted import safe
     from ..web.report_file import write_report
 
     with open_store(store, write=False) as opened:

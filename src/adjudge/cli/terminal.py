@@ -16,15 +16,12 @@ from typing import IO, Any
 
 import msgspec
 
-from ..analysis.report_words import Line, n_columns, prose, safe
+from ..analysis.report_words import Line, n_columns, prose
 from ..errors import DataError
 from ..sections import Section
+from ..untrusted import safe, safe_text
 
 # Printing: tables for people, JSON for programs, and judged text that cannot act on the terminal.
-
-
-# Judged text may hold escape sequences for the terminal and overrides of the writing direction.
-_ACTING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 @contextlib.contextmanager
@@ -50,7 +47,7 @@ def print_json(value: Any) -> None:
 def print_note(text: str) -> None:
     """Text that others wrote, on standard error; made harmless on a terminal and in a GitHub log."""
     if sys.stderr.isatty():
-        text = _harmless(text)
+        text = safe_text(text)
     sys.stderr.write(_without_commands(text, sys.stderr))
 
 
@@ -60,12 +57,8 @@ def print_text(text: str) -> None:
     In a GitHub log, lines that look like commands to the runner are kept from acting.
     """
     if sys.stdout.isatty():
-        text = _harmless(text)
+        text = safe_text(text)
     sys.stdout.write(_without_commands(text + "\n", sys.stdout))
-
-
-def _harmless(text: str) -> str:
-    return _ACTING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def _without_commands(text: str, stream: IO[str]) -> str:
@@ -113,8 +106,6 @@ def _pipe_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
-
-    from ..analysis.report_words import safe
 
     table = Table(*(safe(name) for name in columns), box=SIMPLE_HEAD, pad_edge=False)
     for row in rows:
@@ -331,8 +322,6 @@ def _flowing(cells: Iterable[tuple[str, str]], width: int) -> list[str]:
 
 def print_sections(parts: Iterable[Section]) -> None:
     """Broken between words to the width of a terminal; a line for each line when it is piped."""
-    from ..analysis.report_words import safe
-
     has_gap = False
     for part in parts:
         if part.depth > 1 and not has_gap:

@@ -56,7 +56,7 @@ def annotate_command(
         n_labels = export_labels(store, run, export)
         typer.echo(f"{n_labels} labels in {export}", err=True)
         return
-    from ..analysis.report_words import safe
+    from ..untrusted import safe
     from ..web.annotate import start_path
     from ..web.server import build_app, serve
 

@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 
 from ..analysis import report_words
-from ..analysis.report_words import aligned, fitted, n_columns, safe
+from ..analysis.report_words import aligned, fitted, n_columns
 from ..errors import AdjudgeError
+from ..untrusted import safe
 from .judge_fixture import CurrentTest, Use
 from .outcome import NoScore, Origin, Outcome, shortened
 

@@ -1,0 +1,42 @@
+"""Makes text from files, judges and hosts safe to show: characters that act or hide are written out as `\\u202e`.
+
+The terminal, Markdown, the pytest plugin and the pages share the one table here; Markdown and HTML add their own escaping.
+Letters of every script stay as they are, as do the two joiners that Persian, Hindi and emoji need.
+"""
+
+from __future__ import annotations
+
+import re
+
+ACTING = re.compile(
+    "["
+    "\x00-\x1f\x7f-\x9f"  # control characters; escape sequences begin with one
+    "\u2028\u2029"  # line and paragraph separator
+    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # overrides and marks of the writing direction
+    "\xad\u180e\u200b\u2060-\u2065\u206a-\u206f\ufeff\ufff0-\ufffb"  # no width, or only for old software
+    "\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"  # layout of hieroglyphs, shorthand, music
+    "\U000e0000-\U000e00ff\U000e01f0-\U000e0fff"  # tags: text that no reader sees
+    "\ud800-\udfff\ue000-\uf8ff\U000f0000-\U0010ffff"  # halves of characters, and private use
+    "]"
+)
+"""Characters that can act on a terminal, reorder or hide text. Variation selectors and U+200C, U+200D are not among them."""
+
+_COMMAND = re.compile(r"(^|\s)(?=::)|(#)(?=#\[)")
+"""A runner of GitHub reads `::name::` at the beginning of a line, and `##[name]` wherever it stands."""
+
+
+def safe_text(text: str, keep: str = "\n\t") -> str:
+    """The text with acting characters written out, all but those in `keep`."""
+    return ACTING.sub(lambda match: match[0] if match[0] in keep else code_point(match[0]), text)
+
+
+def safe(text: str) -> str:
+    """The text as one line without acting characters or commands to a CI runner; for names, cells and messages."""
+    line = ACTING.sub(lambda match: " " if match[0] in "\t\n\r" else code_point(match[0]), text)
+    return _COMMAND.sub(lambda match: f"{match[0]}\\", line)
+
+
+def code_point(character: str) -> str:
+    """A character as `\\u202e` or `\\U000e0041`."""
+    code = ord(character)
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
