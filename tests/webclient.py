@@ -79,10 +79,10 @@ class Browser:
     """Somebody who has opened the printed address."""
 
     def __init__(self, store: Path, *, session: Any = None) -> None:
-        self.own = Secrets()
-        self.app = build_app(store, port=PORT, own=self.own, session=session)
+        self.secrets = Secrets()
+        self.app = build_app(store, port=PORT, secrets=self.secrets, session=session)
         self.host = f"127.0.0.1:{PORT}"
-        opened = ask(self.app, "GET", f"/?token={self.own.token}", {"host": self.host})
+        opened = ask(self.app, "GET", f"/?token={self.secrets.token}", {"host": self.host})
         assert opened.status == 303, opened
         self.cookie = opened.headers["set-cookie"].partition(";")[0]
 
@@ -96,6 +96,6 @@ class Browser:
             "cookie": self.cookie,
             "origin": f"http://{self.host}",
             "content-type": "application/json",
-            "x-adjudge-csrf": self.own.csrf,
+            "x-adjudge-csrf": self.secrets.csrf,
         } | {name.replace("_", "-"): value for name, value in headers.items()}
         return ask(self.app, "POST", url, sent, json.dumps(value).encode())

@@ -141,13 +141,13 @@ def hosting(store: Path, session: Session | None = None, path: str = "/") -> Ite
     import uvicorn
 
     with socket.create_server((HOST, 0)) as listener:
-        own, port = Secrets(), listener.getsockname()[1]
-        app = build_app(store, port=port, own=own, session=session)
+        secrets, port = Secrets(), listener.getsockname()[1]
+        app = build_app(store, port=port, secrets=secrets, session=session)
         server = uvicorn.Server(uvicorn.Config(app, log_level="warning", lifespan="off", ws="none"))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         try:
-            yield address(port, path, own.token)
+            yield address(port, path, secrets.token)
         finally:
             server.should_exit = server.force_exit = True
             thread.join(20)

@@ -114,12 +114,12 @@ def open_web(store: Path, run: str | None = None, n: int = 50) -> Iterator[Any]:
     from adjudge.web.security import Secrets
     from adjudge.web.server import build_app
 
-    own = Secrets(token="token", session="session", csrf="csrf")
+    secrets = Secrets(token="token", session="session", csrf="csrf")
     if run is None:
-        yield build_app(store, port=PORT, own=own)
+        yield build_app(store, port=PORT, secrets=secrets)
         return
     with open_session(store, run, n) as session:
-        yield build_app(store, port=PORT, own=own, session=session)
+        yield build_app(store, port=PORT, secrets=secrets, session=session)
 
 
 def ask(app: Any, url: str, post: object = None) -> tuple[int, str]:

@@ -24,7 +24,7 @@ from adjudge.web.server import build_app
 from running import DIRECT, EXAMPLES, adjudge, started, write_rows
 
 PORT = 8765
-OWN = Secrets()
+SECRETS = Secrets()
 ROBOT = "<img src=x onerror=alert(1)>\u202e</script><script>alert(2)</script>"
 
 
@@ -46,16 +46,16 @@ class Browser:
 
     def get(self, path: str, cookie: str = "", **query: str | int) -> Answer:
         return self._ask(
-            "GET", path, {"cookie": f"adjudge_{PORT}={OWN.session}; {cookie}"}, urlencode(query), b""
+            "GET", path, {"cookie": f"adjudge_{PORT}={SECRETS.session}; {cookie}"}, urlencode(query), b""
         )
 
     def post(self, path: str, body: object, **headers: str) -> Answer:
         raw = body if isinstance(body, bytes) else json.dumps(body).encode()
         given = {
-            "cookie": f"adjudge_{PORT}={OWN.session}",
+            "cookie": f"adjudge_{PORT}={SECRETS.session}",
             "content-type": "application/json",
             "origin": f"http://127.0.0.1:{PORT}",
-            CSRF_HEADER: OWN.csrf,
+            CSRF_HEADER: SECRETS.csrf,
             "content-length": str(len(raw)),
             **{name.replace("_", "-"): value for name, value in headers.items()},
         }
@@ -118,7 +118,7 @@ def store(hostile: Path, tmp_path: Path) -> Path:
 @pytest.fixture
 def browser(store: Path) -> Iterator[Browser]:
     with open_session(store, "one") as session:
-        yield Browser(build_app(store, port=PORT, own=OWN, session=session))
+        yield Browser(build_app(store, port=PORT, secrets=SECRETS, session=session))
 
 
 def labels_in(store: Path, run: str = "one") -> list[tuple[str, float | str]]:
@@ -301,7 +301,7 @@ def test_the_sides_of_a_pair_are_named_left_and_right_only(tmp_path: Path) -> No
     )  # fmt: skip
     assert done.code == 0, done.err
     with open_session(store, "one", criteria=["overall"]) as session:
-        browser = Browser(build_app(store, port=PORT, own=OWN, session=session))
+        browser = Browser(build_app(store, port=PORT, secrets=SECRETS, session=session))
         page = browser.get("/annotate/item", rater="ann").text
         key = key_shown(page)
         asked = page.partition("What the judge was told")[0]

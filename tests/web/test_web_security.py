@@ -15,15 +15,15 @@ from webclient import PORT, Answer, ask
 
 HOST = {"host": f"127.0.0.1:{PORT}"}
 # Not random here: two processes of the suite must name their tests alike.
-OWN = Secrets(token="t" * 43, session="s" * 43, csrf="c" * 43)
-COOKIE = {"cookie": f"adjudge_{PORT}={OWN.session}"}
+SECRETS = Secrets(token="t" * 43, session="s" * 43, csrf="c" * 43)
+COOKIE = {"cookie": f"adjudge_{PORT}={SECRETS.session}"}
 POST = (
     HOST
     | COOKIE
     | {
         "origin": f"http://127.0.0.1:{PORT}",
         "content-type": "application/json",
-        "x-adjudge-csrf": OWN.csrf,
+        "x-adjudge-csrf": SECRETS.csrf,
     }
 )
 
@@ -40,7 +40,7 @@ async def behind(scope: Any, receive: Any, send: Any) -> None:
     await answer(scope, receive, send)
 
 
-guarded = Guard(behind, port=PORT, own=OWN)
+guarded = Guard(behind, port=PORT, secrets=SECRETS)
 
 
 def get(url: str, headers: dict[str, str] | list[tuple[str, str]]) -> Answer:
@@ -92,7 +92,9 @@ def test_without_the_token_nothing_is_told() -> None:
             assert "address" in refused.text
 
 
-@pytest.mark.parametrize("token", ["", "x", OWN.session, OWN.csrf, OWN.token + "x", OWN.token[:-1], "é"])
+@pytest.mark.parametrize(
+    "token", ["", "x", SECRETS.session, SECRETS.csrf, SECRETS.token + "x", SECRETS.token[:-1], "é"]
+)
 def test_a_wrong_token_opens_nothing(token: str) -> None:
     refused = get(f"/?token={token}", HOST)
     assert refused.status == 401
@@ -100,23 +102,23 @@ def test_a_wrong_token_opens_nothing(token: str) -> None:
 
 
 def test_two_tokens_open_nothing() -> None:
-    assert get(f"/?token={OWN.token}&token=x", HOST).status == 401
+    assert get(f"/?token={SECRETS.token}&token=x", HOST).status == 401
 
 
 def test_the_token_is_exchanged_for_a_cookie_and_leaves_the_address() -> None:
-    opened = get(f"/run?run=a%26b&token={OWN.token}&q=x%20y", HOST)
+    opened = get(f"/run?run=a%26b&token={SECRETS.token}&q=x%20y", HOST)
     assert opened.status == 303
     assert opened.headers["location"] == "/run?run=a%26b&q=x+y"
     cookie = opened.headers["set-cookie"]
     assert "HttpOnly" in cookie
     assert "SameSite=Strict" in cookie
-    assert OWN.token not in cookie
+    assert SECRETS.token not in cookie
     assert get("/run", HOST | {"cookie": cookie.partition(";")[0]}).status == 200
 
 
 def test_the_exchange_never_leads_to_another_host() -> None:
     for path in ("//evil.example/", "///evil.example", "/%2f%2fevil.example"):
-        location = get(f"{path}?token={OWN.token}", HOST).headers["location"]
+        location = get(f"{path}?token={SECRETS.token}", HOST).headers["location"]
         assert location.startswith("/")
         assert not location.startswith(("//", "/\\"))
 
@@ -124,8 +126,8 @@ def test_the_exchange_never_leads_to_another_host() -> None:
 @pytest.mark.parametrize(
     "cookie",
     [
-        f"adjudge_{PORT}=", f"adjudge_{PORT}=x", f"adjudge_{PORT + 1}={OWN.session}", f"x={OWN.session}",
-        f"adjudge_{PORT}={OWN.token}", f"ADJUDGE_{PORT}={OWN.session}x",
+        f"adjudge_{PORT}=", f"adjudge_{PORT}=x", f"adjudge_{PORT + 1}={SECRETS.session}", f"x={SECRETS.session}",
+        f"adjudge_{PORT}={SECRETS.token}", f"ADJUDGE_{PORT}={SECRETS.session}x",
     ],
 )  # fmt: skip
 def test_another_cookie_is_none(cookie: str) -> None:
@@ -160,14 +162,14 @@ def test_a_post_from_another_origin_is_refused(origin: str | None) -> None:
     assert post({"origin": origin}).status == 403
 
 
-@pytest.mark.parametrize("csrf", [None, "", "x", OWN.token, OWN.session])
+@pytest.mark.parametrize("csrf", [None, "", "x", SECRETS.token, SECRETS.session])
 def test_a_post_without_the_secret_of_our_pages_is_refused(csrf: str | None) -> None:
     assert post({"x-adjudge-csrf": csrf}).status == 403
 
 
 def test_a_post_without_the_cookie_is_refused_even_with_the_token_in_its_address() -> None:
     headers = {name: value for name, value in POST.items() if name != "cookie"}
-    assert ask(guarded, "POST", f"/x?token={OWN.token}", headers, b"{}").status == 401
+    assert ask(guarded, "POST", f"/x?token={SECRETS.token}", headers, b"{}").status == 401
 
 
 def test_a_body_that_is_too_long_is_refused_before_it_is_read() -> None:
@@ -189,7 +191,7 @@ def test_other_methods_are_not_known(method: str) -> None:
 
 def test_every_answer_forbids_scripts_frames_and_caches_and_allows_no_other_origin() -> None:
     answers = [
-        get("/", HOST | COOKIE), get("/", HOST), get("/", COOKIE), get(f"/?token={OWN.token}", HOST), post({}), post({"origin": None}),
+        get("/", HOST | COOKIE), get("/", HOST), get("/", COOKIE), get(f"/?token={SECRETS.token}", HOST), post({}), post({"origin": None}),
     ]  # fmt: skip
     assert {answer.status for answer in answers} == {200, 401, 403, 303}
     for answer in answers:

@@ -226,7 +226,7 @@ def test_next_and_before_go_through_the_list_as_it_was_filtered_and_sorted(brows
 def test_the_link_of_an_item_has_no_token(browser: Browser) -> None:
     page = browser.get("/item?run=first&n=3&sort=score").text
     assert 'data-copy="/item?run=first&amp;n=3"' in page
-    assert browser.own.token not in page
+    assert browser.secrets.token not in page
 
 
 def test_both_orders_of_a_pair_stand_side_by_side_with_their_evidence(examples: Browser) -> None:

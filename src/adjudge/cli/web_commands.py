@@ -26,7 +26,7 @@ def view_command(
     with open_store(store, write=False) as opened:
         path = "/" if run is None else f"/run?{urlencode({'run': opened.run(run).name})}"
     serve(
-        lambda found, own: build_app(store, port=found, own=own),
+        lambda bound_port, secrets: build_app(store, port=bound_port, secrets=secrets),
         path=path,
         port=port,
         is_opened=not no_browser,
@@ -63,7 +63,7 @@ def annotate_command(
     path = start_path(rater or None)
     with open_session(store, run, n, seed, criterion) as session:
         serve(
-            lambda found, own: build_app(store, port=found, own=own, session=session),
+            lambda bound_port, secrets: build_app(store, port=bound_port, secrets=secrets, session=session),
             path=path,
             port=port,
             is_opened=not no_browser,

@@ -30,7 +30,7 @@ from .annotate_session import (
     scale_text,
     text_parts,
 )
-from .page_context import Context
+from .server import Context
 
 __all__ = ["Session", "export_labels", "labels_csv", "open_session", "routes", "start_path"]
 

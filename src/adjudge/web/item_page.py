@@ -16,8 +16,8 @@ from ..store import RunRow
 from ..store.browsing import item_at, items_between, places_of
 from .items_index import Filter, read_filter
 from .items_table import FIRST_LOOK_SECONDS, ItemsPage, Listing, Row
-from .page_context import Context
 from .run_pages import run_named
+from .server import Context
 
 LONGEST_TEXT = 60_000
 """Characters of one text on the page; `adjudge runs show` has all of it."""

@@ -11,8 +11,8 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 
 from ..store import RunRow
 from .items_index import COLUMNS, NUMBERS, SORTS, Filter, RunIndex, Where, choices_of, read_filter, where
-from .page_context import Context
 from .run_pages import run_named, tabs
+from .server import Context
 
 # Answers a filter from the index of a run: one page of rows, their number, and what lies before and after a row.
 #

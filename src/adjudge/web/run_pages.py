@@ -5,9 +5,9 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from urllib.parse import urlencode
 
 from msgspec import Struct, structs
@@ -18,11 +18,67 @@ from ..errors import AdjudgeError, StoreError
 from ..records import Judgment
 from ..store import RunRow, Store, Totals, open_store
 from ..store.browsing import calls_per_item, labels_state, reading_of
-from .page_context import Context, Kept
+from .server import Context
 
 if TYPE_CHECKING:
     from ..sections import Section
     from .run_parts import RunParts
+
+
+T = TypeVar("T")
+
+REST = 4
+"""While a run grows, the next value is begun after a pause of so many times as long as the last one took."""
+
+
+class Cached(Generic[T]):
+    """A value that takes seconds to make: a thread makes it, and makes it again when its state has changed.
+
+    A page shows the last value there is and says how old it is; no two threads make the same value at once.
+    """
+
+    def __init__(self, make: Callable[[], T]) -> None:
+        self._make = make
+        self._lock = threading.Lock()
+        self._changed = threading.Condition(self._lock)
+        self._value: T | None = None
+        self._state: object = None
+        self._error: Exception | None = None
+        self._is_making = False
+        self._took = 0.0
+        self._ended = 0.0
+        self.number = 0
+        """grows with every new value"""
+
+    def get(self, state: object, wait_seconds: float) -> tuple[T | None, bool]:
+        """The last value, and whether it is of this state; waits up to `wait_seconds` for a new one."""
+        with self._changed:
+            is_rested = self.number == 0 or time.monotonic() - self._ended > min(30.0, REST * self._took)
+            if self._state != state and not self._is_making and is_rested:
+                self._is_making = True
+                threading.Thread(target=self._work, args=(state,), daemon=True).start()
+            self._changed.wait_for(lambda: not self._is_making, timeout=wait_seconds)
+            if self._error is not None:
+                raise self._error
+            return self._value, self._state == state
+
+    def _work(self, state: object) -> None:
+        began = time.monotonic()
+        value: T | None = None
+        error: Exception | None = None
+        try:
+            value = self._make()
+        except Exception as raised:  # noqa: BLE001 - `get` raises it again
+            error = raised
+        with self._changed:
+            if error is None:
+                self._value, self._state = value, state
+            # After an error the state stays as it was, so that a later `get` tries again.
+            self._error, self._is_making = error, False
+            self._ended = time.monotonic()
+            self._took = self._ended - began
+            self.number += 1
+            self._changed.notify_all()
 
 
 # How many replies of a run could not be read in full: counted beside the list of runs, since it takes a look at each.
@@ -226,7 +282,7 @@ class RunPage:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._lock = threading.Lock()
-        self._kept: dict[int, Kept[RunParts]] = {}
+        self._kept: dict[int, Cached[RunParts]] = {}
 
     def page(self, request: Request) -> Response:
         values = self._values(request, PATIENCE_SECONDS)
@@ -268,10 +324,10 @@ class RunPage:
             "command": f"adjudge report {run.name}",
         }
 
-    def _kept_of(self, run: RunRow) -> Kept[RunParts]:
+    def _kept_of(self, run: RunRow) -> Cached[RunParts]:
         with self._lock:
             if run.id not in self._kept:
-                self._kept[run.id] = Kept(lambda: self._make(run.name))
+                self._kept[run.id] = Cached(lambda: self._make(run.name))
             return self._kept[run.id]
 
     def _make(self, name: str) -> RunParts:
@@ -316,7 +372,7 @@ class ComparePage:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._lock = threading.Lock()
-        self._kept: dict[tuple[str, str], Kept[list[Section]]] = {}
+        self._kept: dict[tuple[str, str], Cached[list[Section]]] = {}
 
     def page(self, request: Request) -> Response:
         values = self._values(request, PATIENCE_SECONDS)
@@ -362,11 +418,11 @@ class ComparePage:
             "query": urlencode([("with", line.run) for line in lines]),
         }
 
-    def _kept_of(self, first: str, second: str) -> Kept[list[Section]]:
+    def _kept_of(self, first: str, second: str) -> Cached[list[Section]]:
         with self._lock:
             if len(self._kept) > _KEPT_PAIRS:
                 self._kept.clear()
-            return self._kept.setdefault((first, second), Kept(lambda: self._make(first, second)))
+            return self._kept.setdefault((first, second), Cached(lambda: self._make(first, second)))
 
     def _make(self, first: str, second: str) -> list[Section]:
         """Runs in a thread of its own, with a store of its own."""

@@ -1,24 +1,23 @@
-"""Who may speak to the local server, and what a page of it may do: checks before and headers after every request.
+"""Checks before and headers after every request to the local server.
 
-A web page from anywhere can make a browser send requests to 127.0.0.1, and every program of
-every user of this machine can connect to it. So each request must name our own address as its
-host (a name that an attacker has pointed here does not), must prove that it comes from whoever
-read the address printed in the terminal, and may change something only as JSON sent by one of
-our own pages. This file knows nothing of runs; it is plain ASGI, so nothing behind it is exempt.
+Any web page can make a browser send requests to 127.0.0.1, and every program of every user of this machine can connect to
+it. So a request must name this server's address as its host (a rebound DNS name does not), must hold the session cookie
+that the printed address was exchanged for, and may change something only as JSON sent by one of the server's own pages.
+Plain ASGI around the whole application, so that no route is exempt.
 """
 
 from __future__ import annotations
 
-import secrets
 from html import escape
 from http.cookies import CookieError, SimpleCookie
+from secrets import compare_digest, token_urlsafe
 from urllib.parse import parse_qsl, quote, urlencode
 
 from msgspec import Struct, field
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 LARGEST_BODY = 64 << 10
-"""A label is some hundred bytes long. Whatever is larger was not sent by our pages."""
+"""A label has a few hundred bytes; anything larger was not sent by these pages."""
 
 CSRF_HEADER = "x-adjudge-csrf"
 
@@ -35,21 +34,21 @@ HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "cache-control": "no-store",
 }
-"""On every answer, refusals and errors included. Nothing is ever said about other origins (CORS)."""
+"""On every response, refusals and errors included. There are no CORS headers."""
 
 _OPEN = "/static/"
-"""Style sheets and scripts of the package: the same for everybody, and needed by the page that refuses."""
+"""Style sheets and scripts need no session: they hold no data, and the page of a refusal uses them."""
 
 
 class Secrets(Struct, frozen=True):
-    """Made anew at every start; nothing of it is stored."""
+    """New at every start; never stored."""
 
-    token: str = field(default_factory=lambda: secrets.token_urlsafe(32))
+    token: str = field(default_factory=lambda: token_urlsafe(32))
     """in the address that is printed and opened"""
-    session: str = field(default_factory=lambda: secrets.token_urlsafe(32))
+    session: str = field(default_factory=lambda: token_urlsafe(32))
     """in the cookie that the token is exchanged for"""
-    csrf: str = field(default_factory=lambda: secrets.token_urlsafe(32))
-    """in our own pages; whoever posts must have read one of them"""
+    csrf: str = field(default_factory=lambda: token_urlsafe(32))
+    """in the server's pages; a POST must send it back"""
 
 
 class Refusal(Struct, frozen=True):
@@ -69,13 +68,13 @@ _NO_TOKEN = Refusal(
 
 
 class Guard:
-    """Wraps an application: lets through what may come through, and adds the headers to every answer."""
+    """Wraps an application: refuses requests that fail a check, and adds the headers to every response."""
 
-    def __init__(self, app: ASGIApp, *, port: int, own: Secrets) -> None:
+    def __init__(self, app: ASGIApp, *, port: int, secrets: Secrets) -> None:
         self._app = app
         self._hosts = frozenset({f"127.0.0.1:{port}", f"localhost:{port}"})
-        self._own = own
-        # Cookies do not tell ports apart: two servers at once must not take each other's.
+        self._secrets = secrets
+        # Browsers share cookies between ports: two servers at once need different names.
         self._cookie = f"adjudge_{port}"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -89,7 +88,7 @@ class Guard:
         headers = _Headers(scope)
         refusal = self._refusal(scope, headers)
         if refusal is None and (location := self._after_exchange(scope)) is not None:
-            await _redirect(hardened, location, f"{self._cookie}={self._own.session}")
+            await _redirect(hardened, location, f"{self._cookie}={self._secrets.session}")
             return
         refusal = refusal or self._no_session(scope, headers) or self._bad_post(scope, headers)
         if refusal is not None:
@@ -98,9 +97,9 @@ class Guard:
         await self._app(scope, _limited(receive), hardened)
 
     def _refusal(self, scope: Scope, headers: _Headers) -> Refusal | None:
-        """What can be said without knowing who asks."""
+        """The checks that need no session."""
         if headers.only("host") not in self._hosts:
-            # Compared as a whole: a prefix or a comparison with Origin lets a rebound name through.
+            # The complete value must match: a prefix, or a comparison with Origin, lets a rebound name through.
             return Refusal(
                 403, "This server answers only under its own address.", "Open 127.0.0.1 with its port."
             )
@@ -109,33 +108,35 @@ class Guard:
         return None
 
     def _after_exchange(self, scope: Scope) -> str | None:
-        """Where to go on, without the token in the address, once a cookie holds what it was good for."""
+        """Where to redirect a request with the right token, so that the token leaves the address bar."""
         if scope["method"] == "POST":
             return None
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-        given = [value for name, value in query if name == "token"]
-        if len(given) != 1 or not _is_same(given[0], self._own.token):
+        tokens = [value for name, value in query if name == "token"]
+        if len(tokens) != 1 or not _is_same(tokens[0], self._secrets.token):
             return None
         rest = urlencode([(name, value) for name, value in query if name != "token"])
-        # Two slashes would begin another host's address.
+        # Two slashes would begin the address of another host.
         path = "/" + quote(scope["path"].lstrip("/"))
         return f"{path}?{rest}" if rest else path
 
     def _no_session(self, scope: Scope, headers: _Headers) -> Refusal | None:
         is_open = scope["path"].startswith(_OPEN) and scope["method"] != "POST"
-        if is_open or any(_is_same(found, self._own.session) for found in headers.cookies(self._cookie)):
+        if is_open or any(
+            _is_same(cookie, self._secrets.session) for cookie in headers.cookies(self._cookie)
+        ):
             return None
         return _NO_TOKEN
 
     def _bad_post(self, scope: Scope, headers: _Headers) -> Refusal | None:
-        """A form or a text from another page can be sent without asking us first; JSON with a header cannot."""
+        """Another site can post a form or text without a preflight request; JSON with a header it cannot."""
         if scope["method"] != "POST":
             return None
         if (headers.only("content-type") or "").partition(";")[0].strip().lower() != "application/json":
             return Refusal(415, "Only JSON can be posted here.")
         if headers.only("origin") not in {f"http://{host}" for host in self._hosts}:
             return Refusal(403, "This was sent by a page of another origin.")
-        if not _is_same(headers.only(CSRF_HEADER) or "", self._own.csrf):
+        if not _is_same(headers.only(CSRF_HEADER) or "", self._secrets.csrf):
             return Refusal(403, "This was not sent by a page of this server.", "Load the page again.")
         length = headers.only("content-length") or "0"
         if not length.isascii() or not length.isdigit() or int(length) > LARGEST_BODY:
@@ -144,7 +145,7 @@ class Guard:
 
 
 class _Headers:
-    """The headers of a request. One that is there twice is none: two readers could read two values."""
+    """The headers of a request. A header that is there twice counts as missing: two readers could disagree on it."""
 
     def __init__(self, scope: Scope) -> None:
         self._all = [
@@ -152,31 +153,31 @@ class _Headers:
         ]
 
     def only(self, wanted: str) -> str | None:
-        found = [value for name, value in self._all if name == wanted]
-        return found[0] if len(found) == 1 else None
+        values = [value for name, value in self._all if name == wanted]
+        return values[0] if len(values) == 1 else None
 
     def cookies(self, wanted: str) -> list[str]:
-        found = []
+        values = []
         for name, value in self._all:
             if name != "cookie":
                 continue
-            # One cookie at a time: other programs on this host may have set some that cannot be read.
+            # One cookie at a time: other programs on this host may have set cookies that cannot be parsed.
             for part in value.split(";"):
                 try:
                     morsel = SimpleCookie(part.strip()).get(wanted)
                 except CookieError:
                     continue
                 if morsel is not None:
-                    found.append(morsel.value)
-        return found
+                    values.append(morsel.value)
+        return values
 
 
-def _is_same(given: str, secret: str) -> bool:
-    return secrets.compare_digest(given.encode("utf-8", "surrogateescape"), secret.encode())
+def _is_same(value: str, secret: str) -> bool:
+    return compare_digest(value.encode("utf-8", "surrogateescape"), secret.encode())
 
 
 def _limited(receive: Receive) -> Receive:
-    """The body as it comes, cut off where it is longer than it may be, whatever its header said."""
+    """The body, cut off at the limit even where its header claims a smaller size."""
     n_bytes = 0
 
     async def take() -> Message:
@@ -217,7 +218,7 @@ async def _redirect(send: Send, location: str, cookie: str) -> None:
 
 
 async def _refuse(send: Send, refusal: Refusal, scope: Scope) -> None:
-    """A page for a person who came here by mistake; it holds nothing of what was asked for."""
+    """A short page that says why; it repeats nothing of the request."""
     again = '<p><a class="btn" href="">Go on</a></p>' if refusal.status == 401 else ""
     page = (
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Adjudge</title>'
@@ -228,7 +229,7 @@ async def _refuse(send: Send, refusal: Refusal, scope: Scope) -> None:
     headers = [
         (b"content-type", b"text/html; charset=utf-8"),
         (b"content-length", str(len(page)).encode()),
-        # What is left of a body that was refused must not be read as the next request.
+        # The rest of a refused body must not be read as the next request.
         (b"connection", b"close"),
     ]
     await send({"type": "http.response.start", "status": refusal.status, "headers": headers})

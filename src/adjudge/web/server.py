@@ -1,15 +1,21 @@
-"""Starts the local server: one socket on the loopback address, an address with a fresh token, a browser.
+"""The local server behind `adjudge view` and `adjudge annotate`: its pages, what they share, and how it is started.
 
-It cannot be told to listen anywhere else. What is served is none of its business.
+It listens on the loopback address only, and its address holds a new token at every start. Each module of pages offers
+endpoints or `routes`; `build_app` puts all of them behind the same checks (`security.Guard`), so that no page checks host,
+token or CSRF itself. An `AdjudgeError` becomes a page (404) with its message, or JSON after a POST. Static files are read
+once by name at the start: no request names a path.
 """
 
 from __future__ import annotations
 
 import contextlib
+import shutil
 import signal
 import socket
 import sys
+import tempfile
 import threading
+import weakref
 import webbrowser
 from collections.abc import Callable
 from importlib.resources import files
@@ -20,53 +26,85 @@ from urllib.parse import quote
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from ..errors import AdjudgeError
-from .page_context import Context
+from ..store import RunRow, Store, Totals, open_store
+from .items_index import Indexes
 from .security import Guard, Secrets
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
 
-# The application behind `adjudge view` and `adjudge annotate`: which address shows what.
-#
-# How other pages are mounted. A module offers `routes(context) -> list[Route]`; `build_app` puts
-# them behind the same checks (`security.Guard`), so a route never checks host, token or CSRF itself:
-#
-#     def routes(context: Context) -> list[Route]:
-#         return [Route("/annotate", page), Route("/annotate/label", put, methods=["POST"])]
-#
-# - `annotate.routes(context, session)` is mounted, in place of the viewer, when `build_app(..., session=...)`
-#   is given one; every address of it begins with /annotate.
-# - Endpoints are plain functions `def page(request: Request) -> Response` (Starlette runs them in
-#   a thread); one that takes a body is `async def` and uses `await request.json()`.
-# - `context.page(request, "annotate/label.html", **values)` renders a template, which extends
-#   view/frame.html: base.html with `<meta name="csrf" content="…">`, the theme button and
-#   /static/adjudge.js (keys t and ?). A script posts with
-#   `fetch(url, {method: "POST", headers: {"Content-Type": "application/json", "X-Adjudge-CSRF": …}})`.
-# - `context.reading()` is the store for reading; whoever writes opens `context.store_path` itself.
-# - An `AdjudgeError` that leaves an endpoint becomes a page (404) with its message; JSON for a POST.
-# - Files in `static/` are under /static/NAME, all of them known at the start: no file is ever
-#   opened by a name that a request gives. Ids of items and runs are query parameters only.
+class Context:
+    """What all pages of one server share: the store, the items tables, and the frame around a page.
+
+    A page opens the store only while it reads, so that the store may be written, moved or replaced while the server runs.
+    """
+
+    def __init__(self, store_path: Path, csrf: str) -> None:
+        self.store_path = store_path
+        self.csrf = csrf
+        self._lock = threading.Lock()
+        self._indexes: Indexes | None = None
+        self._totals: dict[int, tuple[RunRow, Totals]] = {}
+
+    def reading(self) -> Store:
+        """The store, opened for reading; close it by `with`."""
+        return open_store(self.store_path, write=False)
+
+    @property
+    def indexes(self) -> Indexes:
+        """The items tables, in a temporary folder that is deleted when the server ends."""
+        with self._lock:
+            if self._indexes is None:
+                folder = tempfile.mkdtemp(prefix="adjudge-")  # readable by this user alone
+                self._indexes = Indexes(Path(folder), self.store_path)
+                weakref.finalize(self, _tidy, self._indexes, folder)
+            return self._indexes
+
+    def totals(self, store: Store, run: RunRow) -> Totals:
+        """The totals of a run; those of a run that has ended are counted once."""
+        known = self._totals.get(run.id)
+        if known is not None and known[0] == run and run.status != "running":
+            return known[1]
+        totals = store.totals(run)
+        self._totals[run.id] = (run, totals)
+        return totals
+
+    def page(self, request: Request, template: str, *, status: int = 200, **values: Any) -> HTMLResponse:
+        """A template as a response, with what the frame of all pages needs."""
+        return HTMLResponse(self.fragment(request, template, **values), status_code=status)
+
+    def fragment(self, request: Request, template: str, **values: Any) -> str:
+        """A template as text."""
+        from .templating import render
+
+        common = {"csrf": self.csrf, "store_name": self.store_path.name, "path": request.url.path}
+        return render(template, **common, **values)
+
+
+def _tidy(indexes: Indexes, folder: str) -> None:
+    indexes.close()
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 _KINDS = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
 
 
-def build_app(store_path: Path, *, port: int, own: Secrets | None = None, session: Any = None) -> ASGIApp:
-    """The whole application with its checks around it, for a server that listens on `port`."""
-    own = own or Secrets()
-    context = Context(store_path, own.csrf)
+def build_app(store_path: Path, *, port: int, secrets: Secrets | None = None, session: Any = None) -> ASGIApp:
+    """The application for a server on `port`: the viewer, or with a `session` the pages to label on."""
+    secrets = secrets or Secrets()
+    context = Context(store_path, secrets.csrf)
     routes = [Route("/static/{name}", _static(), methods=["GET"])]
     if session is None:
         routes += _view_routes(context)
     else:
         from . import annotate
 
-        # Whoever labels must not come upon the judge's scores: the viewer is not there at all.
+        # A rater must not see the judge's scores, so the viewer is not served at all.
         routes += [*annotate.routes(context, session), Route("/", _to_labels, methods=["GET"])]
     inner = Starlette(
         routes=routes,
@@ -78,7 +116,7 @@ def build_app(store_path: Path, *, port: int, own: Secrets | None = None, sessio
     )
     inner.router.redirect_slashes = False
     inner.state.context = context
-    return Guard(inner, port=port, own=own)
+    return Guard(inner, port=port, secrets=secrets)
 
 
 def _to_labels(_: Request) -> Response:
@@ -108,30 +146,30 @@ def _view_routes(context: Context) -> list[Route]:
 
 
 def _static() -> Callable[[Request], Response]:
-    """The package's own style sheets and scripts, read once."""
+    """The style sheets and scripts of the package, read once."""
     folder = files("adjudge.web") / "static"
-    known = {
+    responses = {
         entry.name: Response(entry.read_bytes(), media_type=_KINDS[Path(entry.name).suffix])
         for entry in folder.iterdir()
         if Path(entry.name).suffix in _KINDS
     }
 
     def static(request: Request) -> Response:
-        found = known.get(request.path_params["name"])
-        if found is None:
+        response = responses.get(request.path_params["name"])
+        if response is None:
             raise HTTPException(404)
-        return found
+        return response
 
     return static
 
 
 def _failure(context: Context, status: int) -> Callable[[Request, Exception], Response]:
-    """A page that says what happened; the trace of a fault of ours is printed by the server, never sent."""
+    """A page that says what happened; the traceback of a bug is printed in the terminal, never sent."""
 
-    def answer(request: Request, fault: Exception) -> Response:
-        code = fault.status_code if isinstance(fault, HTTPException) else status
-        if isinstance(fault, AdjudgeError):
-            text = str(fault)
+    def respond(request: Request, error: Exception) -> Response:
+        code = error.status_code if isinstance(error, HTTPException) else status
+        if isinstance(error, AdjudgeError):
+            text = str(error)
         elif code < 500:
             text = "There is nothing under this address."
         else:
@@ -142,27 +180,27 @@ def _failure(context: Context, status: int) -> Callable[[Request, Exception], Re
             return JSONResponse({"error": text}, status_code=400 if code == 404 else code)
         return context.page(request, "view/failure.html", status=code, code=code, text=text)
 
-    return answer
+    return respond
 
 
 HOST = "127.0.0.1"
 
 Build = Callable[[int, Secrets], "ASGIApp"]
-"""Makes the application for the port that was found and the secrets of this start."""
+"""Makes the application for a port and the secrets of this start."""
 
 
 def serve(
     build: Build, *, path: str = "/", port: int = 0, is_opened: bool = True, announce: Callable[[str], None]
 ) -> None:
-    """Serve until interrupted. `path` may have a query; port 0 is any that is free."""
+    """Serve until interrupted. `path` may have a query; port 0 takes any free one."""
     import uvicorn
 
     with _listening(port) as listener:
-        found: int = listener.getsockname()[1]
-        own = Secrets()
-        url = address(found, path, own.token)
+        bound_port: int = listener.getsockname()[1]
+        secrets = Secrets()
+        url = address(bound_port, path, secrets.token)
         settings = uvicorn.Config(
-            build(found, own),
+            build(bound_port, secrets),
             log_level="warning",
             access_log=False,  # its lines would hold the token
             lifespan="off",
@@ -176,17 +214,17 @@ def serve(
         if is_opened:
             # Some browsers run in the terminal, and opening one ends only with it.
             threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
-        # The server passes on the signal that ended it; folders of ours must be tidied away all the same.
-        before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+        # uvicorn raises the signal that ended it again; temporary folders must be removed all the same.
+        previous = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
         try:
             with contextlib.suppress(KeyboardInterrupt):
                 uvicorn.Server(settings).run(sockets=[listener])
         finally:
-            signal.signal(signal.SIGTERM, before)
+            signal.signal(signal.SIGTERM, previous)
 
 
 def address(port: int, path: str, token: str) -> str:
-    """What to open: the only place where the token stands."""
+    """The address to open; only this one holds the token."""
     return f"http://{HOST}:{port}{path}{'&' if '?' in path else '?'}token={quote(token)}"
 
 
@@ -195,13 +233,13 @@ def _listening(port: int) -> socket.socket:
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((HOST, port))
-        # From here on a browser that is too quick waits instead of being refused.
+        # From here on a browser that connects before the server is ready waits instead of being refused.
         listener.listen(128)
-    except (OSError, OverflowError) as fault:
+    except (OSError, OverflowError) as error:
         listener.close()
-        reason = getattr(fault, "strerror", None) or str(fault)
+        reason = getattr(error, "strerror", None) or str(error)
         raise AdjudgeError(
             f"Port {port} of {HOST} cannot be used: {reason.lower()}.\n"
             "Choose another with --port, or leave it out: then a free one is found."
-        ) from fault
+        ) from error
     return listener
