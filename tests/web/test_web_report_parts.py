@@ -12,7 +12,7 @@ from adjudge.records import Label, Result, Scale
 from adjudge.store import open_store
 from adjudge.store.browsing import Spent, places_of
 from adjudge.web.html_text import judge_name
-from adjudge.web.notable_items import MOST_ITEMS, telling_items
+from adjudge.web.notable_items import MOST_ITEMS, notable_items
 from adjudge.web.people_parts import ranking_part
 from adjudge.web.report_file import MOST_CALLS, calls_to_show
 from adjudge.web.run_parts import RunParts, run_parts
@@ -44,7 +44,7 @@ def result(item: str, value: float | None = None, **more: object) -> Result:
 
 
 def reasons(found: list[Result], **more: object) -> dict[str, tuple[str, ...]]:
-    return {one.item: one.reasons for one in telling_items(found, SCALES, **more)}  # type: ignore[arg-type]
+    return {one.item: one.reasons for one in notable_items(found, SCALES, **more)}  # type: ignore[arg-type]
 
 
 def summary_of(found: list[Result], scales: dict[tuple[str, str], Scale | None] | None = None) -> Summary:
@@ -68,14 +68,14 @@ def test_the_lowest_scores_tell_and_the_highest_possible_never_does() -> None:
 
 def test_where_less_is_better_the_highest_score_is_the_worst() -> None:
     scales = {("p@1", "tact"): Scale(1, 5, 1, step=1)}
-    found = telling_items([result(f"i{k}", float(k)) for k in range(1, 6)], scales)
+    found = notable_items([result(f"i{k}", float(k)) for k in range(1, 6)], scales)
     assert found[0].item == "i5"
 
 
 def test_a_likelihood_has_a_worst_item_too_and_an_unknown_direction_has_none() -> None:
     rows = [result(f"i{k}", -float(k)) for k in range(5)]
-    assert telling_items(rows, {("p@1", "tact"): Scale(None, None, "high")})[0].item == "i4"
-    assert telling_items(rows, {("p@1", "tact"): Scale(None, None, "unknown")}) == []
+    assert notable_items(rows, {("p@1", "tact"): Scale(None, None, "high")})[0].item == "i4"
+    assert notable_items(rows, {("p@1", "tact"): Scale(None, None, "unknown")}) == []
 
 
 def test_a_refusal_tells_more_than_a_missing_reply() -> None:
@@ -116,7 +116,7 @@ def test_no_kind_crowds_out_the_others_and_all_are_few() -> None:
 
 def test_the_same_run_tells_the_same_items_every_time() -> None:
     rows = [result(f"i{k}", float(k % 3 + 1), spread=k % 7 / 10) for k in range(300)]
-    assert telling_items(rows, SCALES) == telling_items(rows, SCALES)
+    assert notable_items(rows, SCALES) == notable_items(rows, SCALES)
 
 
 # -- replies

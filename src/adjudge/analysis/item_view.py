@@ -268,6 +268,12 @@ def _call_view(
     )
 
 
+def has_unread(judgment: Judgment) -> bool:
+    """Whether any score, or the choice, could not be read."""
+    statuses = [judgment.choice_status, *(score.status for score in judgment.scores)]
+    return any(status not in (None, "ok") for status in statuses)
+
+
 def answer_spans(judgment: Judgment | None) -> list[Span]:
     """Where in a reply its scores and its choice were read."""
     if judgment is None:

@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING, Any
 import typer
 
 from ..errors import DataError
-from ..records import Item, Judgment
+from ..records import Item
 from .options import AS_JSON, RUN, STORE
 from .terminal import print_json, print_table, print_text, writing
 
@@ -65,17 +65,14 @@ def show_replies(
 
 
 def _selected(places: Iterable[Judged], item: str | None, failed: bool) -> Iterator[Judged]:
+    from ..analysis.item_view import has_unread
+
     for place in places:
         if item is not None and (place.item is None or place.item.id != item):
             continue
-        has_failed = place.error is not None or (place.judgment is not None and _has_failed(place.judgment))
+        has_failed = place.error is not None or (place.judgment is not None and has_unread(place.judgment))
         if has_failed or not failed:
             yield place
-
-
-def _has_failed(judgment: Judgment) -> bool:
-    statuses = [judgment.choice_status, *(score.status for score in judgment.scores)]
-    return any(status not in (None, "ok") for status in statuses)
 
 
 def _place(store: Store, run: RunRow, judged: Judged, *, with_prompt: bool) -> Place:
@@ -179,7 +176,7 @@ def report_command(
 
 
 def _write_html(store: Path, run: str, html: Path, labels: Path | None) -> None:
-    """Write the report as a page, and say so where it does not mix with what is printed."""
+    """Write the report as a page, and name the file on standard error."""
     from ..store import open_store
     from ..untrusted import safe
     from ..web.report_file import write_report
@@ -191,7 +188,7 @@ def _write_html(store: Path, run: str, html: Path, labels: Path | None) -> None:
 
 
 def show_report(store: str, name: str, *, as_json: bool = False, as_markdown: bool = False) -> int:
-    """Print the report of a run; how many of its scores and choices were read."""
+    """Print the report of a run, and return how many of its scores and choices were read."""
     from ..analysis.report import summarise
     from ..analysis.report_words import markdown, print_report
     from ..analysis.run_view import tabulate
@@ -252,8 +249,8 @@ def _run_row(store: Any, run: Any) -> dict[str, Any]:
         "items": totals.items,
         "calls": totals.places,
         "failed_calls": sum(totals.failed.values()),
-        "protocols": [f"{told['id']}@{told['digest']}" for told in run.manifest["protocols"]],
-        "models": [told["spec"] for told in run.manifest["models"]],
+        "protocols": [f"{protocol['id']}@{protocol['digest']}" for protocol in run.manifest["protocols"]],
+        "models": [model["spec"] for model in run.manifest["models"]],
         "cost": totals.cost_usd if totals.replies > totals.unpriced else None,
     }
 
@@ -286,11 +283,11 @@ def delete_run(
     from ..store import open_store
 
     with open_store(store) as opened:
-        found = opened.run(run)
+        row = opened.run(run)
         if not yes:
-            typer.confirm(f"Delete {found.name} and the replies that no other run uses?", abort=True)
-        opened.delete_run(found.name)
-    typer.echo(f"{found.name} is deleted")
+            typer.confirm(f"Delete {row.name} and the replies that no other run uses?", abort=True)
+        opened.delete_run(row.name)
+    typer.echo(f"{row.name} is deleted")
 
 
 def reread_command(run: str = RUN, store: Path = STORE, as_json: bool = AS_JSON) -> None:
@@ -299,12 +296,12 @@ def reread_command(run: str = RUN, store: Path = STORE, as_json: bool = AS_JSON)
     from ..store import open_store
 
     with open_store(store) as opened:
-        found = opened.run(run)
-        n_read = reread(opened, found)
+        row = opened.run(run)
+        n_read = reread(opened, row)
     if as_json:
-        print_json({"run": found.name, "judgments": n_read})
+        print_json({"run": row.name, "judgments": n_read})
     else:
-        typer.echo(f"{n_read} replies of {found.name} were read again; see: adjudge report {found.name}")
+        typer.echo(f"{n_read} replies of {row.name} were read again; see: adjudge report {row.name}")
 
 
 def export_command(
@@ -369,7 +366,7 @@ def doctor_command(store: Path = STORE, as_json: bool = AS_JSON) -> None:
     from ..store import open_store
 
     with open_store(store, write=False):
-        pass  # says so where there is none, instead of making one
+        pass  # a missing store is an error; opening it for writing would create one
     with open_store(store) as opened:
         damaged = opened.verify()
         runs = [run.name for run in opened.runs()]
@@ -378,10 +375,10 @@ def doctor_command(store: Path = STORE, as_json: bool = AS_JSON) -> None:
         return
     print_text(f"{store}: {len(runs)} run{'' if len(runs) == 1 else 's'}, the file is whole.")
     if damaged:
-        one = len(damaged) == 1
+        is_single = len(damaged) == 1
         print_text(
-            f"{len(damaged)} repl{'y is' if one else 'ies are'} damaged and set aside. "
-            f"Give the command of the run again: it asks for {'it' if one else 'them'} once more."
+            f"{len(damaged)} repl{'y is' if is_single else 'ies are'} damaged and set aside. "
+            f"Give the command of the run again: it asks for {'it' if is_single else 'them'} once more."
         )
     else:
         print_text("Every reply is as it was written.")

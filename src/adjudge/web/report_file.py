@@ -1,7 +1,7 @@
-"""The report as one HTML file that opens offline: everything in it, nothing fetched, nothing that runs.
+"""The report as one HTML file that opens offline: everything is in it, nothing is fetched, nothing runs.
 
-The one style block is allowed by its hash; scripts, frames and fetches are forbidden by the page itself. Replies
-are those of the most telling items, shortened until the file is small enough to send.
+Its policy allows the one style block by its hash and forbids scripts, frames and fetches. The calls of the most notable
+items are in it, their texts shortened until the file is small enough to send.
 """
 
 from __future__ import annotations
@@ -30,38 +30,38 @@ from ..errors import DataError
 from ..records import Item, Protocol
 from ..store import RunRow, Store
 from ..store.browsing import Place, item_at, places_of
-from .notable_items import Telling, telling_items
+from .notable_items import NotableItem, notable_items
 from .run_parts import RunParts, known_of, run_parts
 from .templating import render, static_text
-
-# Writes a page so that it appears whole or not at all, and never over something that is not a page.
-
 
 _BEGINNING = b"<!doctype html"
 
 
 def write_page(path: Path, text: str) -> int:
-    """Write a page and return its size in bytes. A link is not followed: what it points to may be anybody's file."""
+    """Write a page, completely or not at all; its size in bytes.
+
+    Only an HTML page is overwritten. A link is not followed: it may point to any file.
+    """
     _check(path)
     body = text.encode("utf-8", "backslashreplace")
     try:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
-    except OSError as fault:
-        raise _cannot(path, fault) from fault
+    except OSError as error:
+        raise _cannot(path, error) from error
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(body)
             file.flush()
             os.fsync(file.fileno())
-        # mkstemp makes files private; a report is as open as any file of the user's.
+        # mkstemp makes files private; a report gets the usual permissions.
         mask = os.umask(0)
         os.umask(mask)
         os.chmod(name, 0o666 & ~mask)
-        # `replace` changes the name in its folder; even a link that was put there meanwhile is not followed.
+        # `replace` does not follow a link, not even one that was made since `_check`.
         os.replace(name, path)
         _sync_folder(path.parent)
-    except OSError as fault:
-        raise _cannot(path, fault) from fault
+    except OSError as error:
+        raise _cannot(path, error) from error
     finally:
         with contextlib.suppress(OSError):
             os.unlink(name)
@@ -70,21 +70,21 @@ def write_page(path: Path, text: str) -> int:
 
 def _check(path: Path) -> None:
     try:
-        found = os.lstat(path)
+        status = os.lstat(path)
     except FileNotFoundError:
         if not path.parent.is_dir():
             raise DataError(
                 f"{path} cannot be written: there is no folder {path.parent}. Make it first."
             ) from None
         return
-    except (OSError, ValueError) as fault:
-        raise _cannot(path, fault) from fault
-    if stat.S_ISLNK(found.st_mode):
+    except (OSError, ValueError) as error:
+        raise _cannot(path, error) from error
+    if stat.S_ISLNK(status.st_mode):
         raise DataError(f"{path} is a link, and links are not followed. Give the name of the file itself.")
-    if not stat.S_ISREG(found.st_mode):
-        what = "a folder" if stat.S_ISDIR(found.st_mode) else "no plain file"
+    if not stat.S_ISREG(status.st_mode):
+        what = "a folder" if stat.S_ISDIR(status.st_mode) else "no plain file"
         raise DataError(f"{path} is {what}. Give the name of a file, such as report.html.")
-    if found.st_size and not _is_page(path):
+    if status.st_size and not _is_page(path):
         raise DataError(
             f"{path} is there already and is no HTML page: it is not written over. Give another name, such as report.html."
         )
@@ -92,12 +92,12 @@ def _check(path: Path) -> None:
 
 def _is_page(path: Path) -> bool:
     try:
-        # Between the look at it and the opening somebody may have put a link in its place.
+        # Since `lstat` a link may have been put in its place.
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
         with os.fdopen(handle, "rb") as file:
             return file.read(64).lstrip().lower().startswith(_BEGINNING)
-    except OSError as fault:
-        raise _cannot(path, fault) from fault
+    except OSError as error:
+        raise _cannot(path, error) from error
 
 
 def _sync_folder(folder: Path) -> None:
@@ -110,8 +110,8 @@ def _sync_folder(folder: Path) -> None:
             os.close(handle)
 
 
-def _cannot(path: Path, fault: OSError | ValueError) -> DataError:
-    why = fault.strerror if isinstance(fault, OSError) else str(fault)
+def _cannot(path: Path, error: OSError | ValueError) -> DataError:
+    why = error.strerror if isinstance(error, OSError) else str(error)
     return DataError(f"{path} cannot be written: {why}. Choose another place with --html.")
 
 
@@ -143,8 +143,8 @@ def report_page(
     method = structs.replace(
         parts.method, commands=(*parts.method.commands, *_commands(view.run, path, labels, parts))
     )
-    telling = telling_items(view.results, view.scales, known["points"])
-    return _fitted(structs.replace(parts, method=method), _found(store, view, telling), view.protocols)
+    notable = notable_items(view.results, view.scales, known["points"])
+    return _fitted(structs.replace(parts, method=method), _with_calls(store, view, notable), view.protocols)
 
 
 def style() -> str:
@@ -154,45 +154,45 @@ def style() -> str:
 
 
 def policy(css: str) -> str:
-    """What the page may load and run: its own style, and pictures that are written into it."""
+    """The content security policy: this style block, and images inside the page."""
     digest = base64.b64encode(hashlib.sha256(css.encode()).digest()).decode()
     return (
         f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"
     )
 
 
-Found = Sequence[tuple[Telling, Item, Sequence[Place]]]
+ItemCalls = Sequence[tuple[NotableItem, Item, Sequence[Place]]]
 
 
-def _found(store: Store, view: RunView, telling: Sequence[Telling]) -> Found:
-    """The items with their fields and calls."""
+def _with_calls(store: Store, view: RunView, notable: Sequence[NotableItem]) -> ItemCalls:
+    """The items with their fields and calls, from the store."""
     assert view.run is not None
     return [
-        (one, item_at(store, view.run, view.seqs[one.item]), places_of(store, view.run, view.seqs[one.item]))
-        for one in telling
+        (why, item_at(store, view.run, view.seqs[why.item]), places_of(store, view.run, view.seqs[why.item]))
+        for why in notable
     ]
 
 
-def _fitted(parts: RunParts, found: Found, protocols: Mapping[str, Protocol]) -> str:
-    """The page with as much as the size allows: first texts are shortened, then items and folded tables go."""
+def _fitted(parts: RunParts, items: ItemCalls, protocols: Mapping[str, Protocol]) -> str:
+    """The page, below the size limit: first texts are shortened, then items and folded tables are dropped."""
     longest = _LONGEST
     while True:
-        items = [
+        views = [
             (
                 why.reasons,
                 item_view(
                     item, places, protocols, shown=calls_to_show(places, why.criteria), longest=longest
                 ),
             )
-            for why, item, places in found
+            for why, item, places in items
         ]
-        page = _page(parts, items)
+        page = _page(parts, views)
         if len(page.encode("utf-8", "backslashreplace")) <= MOST_BYTES:
             return page
         if longest > _SHORTEST:
             longest //= 2
-        elif len(found) > 1:
-            found = found[: len(found) // 2]
+        elif len(items) > 1:
+            items = items[: len(items) // 2]
         elif parts.has_tables():
             parts = parts.without_tables()
         else:
@@ -231,13 +231,13 @@ def _page(parts: RunParts, items: Sequence[tuple[Sequence[str], ItemView]]) -> s
         "report/report.html",
         parts=parts,
         items=items,
-        css=Markup(css),  # our own file, so nothing in it needs escaping
+        css=Markup(css),  # a file of the package: nothing in it needs escaping
         policy=policy(css),
     )
 
 
 def _commands(run: RunRow, path: Path | None, labels: Path | None, parts: RunParts) -> list[str]:
-    """What makes this file and its numbers again."""
+    """The commands that make this file and its numbers again."""
     with_labels = ["--labels", str(labels)] if labels is not None else []
     commands = [
         shlex.join(["adjudge", "report", run.name, "--html", str(path or "report.html"), *with_labels])

@@ -1,4 +1,4 @@
-"""Two runs side by side: what each was, and what `adjudge compare` says of the same items judged twice."""
+"""The viewer's pages of runs: the list of all, one run with its summary, and two runs compared."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from msgspec import Struct, structs
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from ..analysis.item_view import has_unread
 from ..errors import AdjudgeError, StoreError
-from ..records import Judgment
 from ..store import RunRow, Store, Totals, open_store
 from ..store.browsing import calls_per_item, labels_state, reading_of
 from .server import Context
@@ -81,19 +81,18 @@ class Cached(Generic[T]):
             self._changed.notify_all()
 
 
-# How many replies of a run could not be read in full: counted beside the list of runs, since it takes a look at each.
-#
-# A call that brought a reply has not failed, and a list that counted failed calls alone would
-# show a run of nothing but unreadable replies as sound. One thread counts one run after another;
-# what it found holds until the run's judgments change. A run that goes on is not counted.
-
+# The list of runs
 
 State = Hashable
-"""Whatever changes with the judgments of a run."""
+"""Changes whenever the judgments of a run change."""
 
 
 class UnreadReplies:
-    """The counts of all runs of a store that have come to an end."""
+    """How many replies of each ended run could not be read completely.
+
+    A call that brought an unreadable reply has not failed, so without this count a run of nothing else would look sound.
+    Counting reads every judgment: one thread counts one run after another, and a count holds until its run changes.
+    """
 
     def __init__(self, store_path: Path) -> None:
         self._store_path = store_path
@@ -103,20 +102,20 @@ class UnreadReplies:
         self._is_counting = False
 
     def of(self, runs: Mapping[str, State], wait_seconds: float) -> tuple[dict[str, int | None], bool]:
-        """By name how many replies could not be read, none where that is not known; and whether all were counted."""
-        give_up = time.monotonic() + wait_seconds
+        """Unread replies by run, none where they cannot be counted; and whether all runs are counted."""
+        deadline = time.monotonic() + wait_seconds
         while True:
             with self._lock:
-                found = {
+                counted = {
                     name: self._known[name] for name, state in runs.items() if self._is_current(name, state)
                 }
-                self._wanted |= {name: state for name, state in runs.items() if name not in found}
+                self._wanted |= {name: state for name, state in runs.items() if name not in counted}
                 if self._wanted and not self._is_counting:
                     self._is_counting = True
                     threading.Thread(target=self._count, name="unread replies", daemon=True).start()
-            is_whole = len(found) == len(runs)
-            if is_whole or time.monotonic() >= give_up:
-                return {name: count for name, (_, count) in found.items()}, is_whole
+            is_complete = len(counted) == len(runs)
+            if is_complete or time.monotonic() >= deadline:
+                return {name: count for name, (_, count) in counted.items()}, is_complete
             time.sleep(0.01)
 
     def _is_current(self, name: str, state: State) -> bool:
@@ -137,23 +136,13 @@ class UnreadReplies:
         try:
             with open_store(self._store_path, write=False) as store:
                 places = store.judgments(store.run(name))
-                return sum(place.judgment is not None and _is_lacking(place.judgment) for place in places)
+                return sum(place.judgment is not None and has_unread(place.judgment) for place in places)
         except (AdjudgeError, sqlite3.Error, OSError):
             return None  # the run was deleted, or its page says what is wrong with the store
 
 
-def _is_lacking(judgment: Judgment) -> bool:
-    """Whether anything that was asked for could not be read."""
-    return judgment.choice_status not in (None, "ok") or any(
-        score.status != "ok" for score in judgment.scores
-    )
-
-
-# The list of runs: what was judged, by whom, at what cost, and how it ended. Also as JSON.
-
-
-LIST_PATIENCE_SECONDS = 0.5
-"""How long the list waits for what could not be read; what is not counted by then is shown later."""
+LIST_WAIT_SECONDS = 0.5
+"""How long the list waits for the counts of unread replies; the page shows later ones as they come."""
 
 
 class RunLine(Struct, frozen=True):
@@ -181,7 +170,7 @@ class RunLine(Struct, frozen=True):
 
 def line_of(run: RunRow, totals: Totals) -> RunLine:
     """A run with its totals."""
-    told = run.manifest
+    manifest = run.manifest
     return RunLine(
         run=run.name,
         status=run.status,
@@ -192,11 +181,11 @@ def line_of(run: RunRow, totals: Totals) -> RunLine:
         judged=totals.judged,
         failed=sum(totals.failed.values()),
         failures={kind: n for kind, n in totals.failed.items() if n},
-        protocols=[f"{protocol['id']}@{protocol['digest']}" for protocol in told.get("protocols", [])],
-        models=[model["spec"] for model in told.get("models", [])],
-        fakes=[model["spec"] for model in told.get("models", []) if model.get("is_fake")],
+        protocols=[f"{protocol['id']}@{protocol['digest']}" for protocol in manifest.get("protocols", [])],
+        models=[model["spec"] for model in manifest.get("models", [])],
+        fakes=[model["spec"] for model in manifest.get("models", []) if model.get("is_fake")],
         cost_usd=totals.cost_usd if totals.replies > totals.unpriced else None,
-        planned=told.get("items", {}).get("n"),
+        planned=manifest.get("items", {}).get("n"),
     )
 
 
@@ -220,7 +209,7 @@ class RunsPage:
         )
 
     def live(self, request: Request) -> Response:
-        """The same table for a page that follows a run."""
+        """The table alone, for a page that updates itself."""
         lines, is_counted = self._lines()
         version = _version(lines)
         is_same = request.query_params.get("version") == version
@@ -240,7 +229,7 @@ class RunsPage:
         return Response(msgspec.json.encode(self._lines()[0]), media_type="application/json")
 
     def _lines(self) -> tuple[list[RunLine], bool]:
-        """All runs, the latest first; and whether what could not be read is counted for all that have ended."""
+        """All runs, the latest first; and whether the unread replies of all ended runs are counted."""
         with self._context.reading() as store:
             runs = list(reversed(store.runs()))
             lines = [line_of(run, self._context.totals(store, run)) for run in runs]
@@ -249,7 +238,7 @@ class RunsPage:
                 for run, line in zip(runs, lines, strict=True)
                 if run.status != "running"
             }
-        unread, is_counted = self._unread.of(ended, LIST_PATIENCE_SECONDS)
+        unread, is_counted = self._unread.of(ended, LIST_WAIT_SECONDS)
         return [structs.replace(line, unread=unread.get(line.run)) for line in lines], is_counted
 
 
@@ -258,15 +247,14 @@ def _version(lines: list[RunLine]) -> str:
     return f"{counted}-{'-'.join(f'{line.status}{line.unread}' for line in lines)}"
 
 
-# The page of one run: its summary with all charts, and while it goes on, how far it is.
+# One run
 
-
-PATIENCE_SECONDS = 4.0
-"""How long a page waits for the first summary before it says that it is being made."""
+WAIT_SECONDS = 4.0
+"""How long a page waits for its first summary before it is sent without one."""
 
 
 def run_named(store: Store, request: Request) -> RunRow:
-    """The run that a query asks for; `last` where it names none."""
+    """The run named in the query; the last one by default."""
     return store.run(request.query_params.get("run") or "last")
 
 
@@ -282,16 +270,16 @@ class RunPage:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._lock = threading.Lock()
-        self._kept: dict[int, Cached[RunParts]] = {}
+        self._cache: dict[int, Cached[RunParts]] = {}
 
     def page(self, request: Request) -> Response:
-        values = self._values(request, PATIENCE_SECONDS)
+        values = self._values(request, WAIT_SECONDS)
         name = values["line"].run
         crumbs = [(self._context.store_path.name, "/"), (name, None)]
         return self._context.page(request, "view/run.html", crumbs=crumbs, **values)
 
     def live(self, request: Request) -> Response:
-        """The same content for a page that follows the run, or waits for its summary."""
+        """The changing part alone, for a page that updates itself."""
         values = self._values(request, 0.2)
         is_same = request.query_params.get("version") == values["live_version"]
         return JSONResponse(
@@ -308,30 +296,30 @@ class RunPage:
             line = line_of(run, self._context.totals(store, run))
             state = (reading_of(store, run), labels_state(store), line)
             per_item = calls_per_item(store, run) if run.status == "running" else 0
-        kept = self._kept_of(run)
-        parts, is_current = kept.get(state, wait_seconds) if line.calls else (None, True)
+        cached = self._cached_for(run)
+        parts, is_current = cached.get(state, wait_seconds) if line.calls else (None, True)
         return {
             "line": line,
             "parts": parts,
             "is_current": is_current,
             "is_live": run.status == "running" or not is_current,
-            "live_version": f"{kept.number}-{line.judged}-{line.failed}-{line.status}",
+            "live_version": f"{cached.number}-{line.judged}-{line.failed}-{line.status}",
             "done": _done(line, per_item),
             "tabs": tabs(run.name),
             "tab": "Summary",
             "query": urlencode({"run": run.name}),
-            "doors": _doors(run.name),
+            "item_links": _item_links(run.name),
             "command": f"adjudge report {run.name}",
         }
 
-    def _kept_of(self, run: RunRow) -> Cached[RunParts]:
+    def _cached_for(self, run: RunRow) -> Cached[RunParts]:
         with self._lock:
-            if run.id not in self._kept:
-                self._kept[run.id] = Cached(lambda: self._make(run.name))
-            return self._kept[run.id]
+            if run.id not in self._cache:
+                self._cache[run.id] = Cached(lambda: self._make(run.name))
+            return self._cache[run.id]
 
     def _make(self, name: str) -> RunParts:
-        """Runs in a thread of its own, with a store of its own."""
+        """Runs in a thread, so it opens the store for itself."""
         from ..analysis.rank import has_logprobs
         from ..analysis.report import summarise
         from ..analysis.run_view import tabulate
@@ -345,13 +333,13 @@ class RunPage:
 
 
 def _done(line: RunLine, per_item: int) -> tuple[int, int]:
-    """Calls that have come to an end, of those that the run will take."""
+    """Finished calls, and all calls that the run will make."""
     total = max(line.items, line.planned or 0) * per_item
     return min(line.judged + line.failed, total), total
 
 
-def _doors(run: str) -> list[tuple[str, str]]:
-    """Ways into the items that are asked for most."""
+def _item_links(run: str) -> list[tuple[str, str]]:
+    """Links to the item lists that people want most."""
     return [
         (text, f"/items?{urlencode({'run': run, **query})}")
         for text, query in {
@@ -363,7 +351,9 @@ def _doors(run: str) -> list[tuple[str, str]]:
     ]
 
 
-_KEPT_PAIRS = 50
+# Two runs compared
+
+_MOST_CACHED = 50
 
 
 class ComparePage:
@@ -372,15 +362,15 @@ class ComparePage:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._lock = threading.Lock()
-        self._kept: dict[tuple[str, str], Cached[list[Section]]] = {}
+        self._cache: dict[tuple[str, str], Cached[list[Section]]] = {}
 
     def page(self, request: Request) -> Response:
-        values = self._values(request, PATIENCE_SECONDS)
+        values = self._values(request, WAIT_SECONDS)
         crumbs = [(self._context.store_path.name, "/"), ("Compare", None)]
         return self._context.page(request, "view/compare.html", crumbs=crumbs, **values)
 
     def live(self, request: Request) -> Response:
-        """The same content for a page that waits for it, or follows a run."""
+        """The changing part alone, for a page that updates itself."""
         values = self._values(request, 0.2)
         is_same = request.query_params.get("version") == values["live_version"]
         html = "" if is_same else self._context.fragment(request, "view/compare_live.html", **values)
@@ -394,19 +384,19 @@ class ComparePage:
             runs = [store.run(name) for name in names]
             lines = [line_of(run, self._context.totals(store, run)) for run in runs]
             state = (lines, [reading_of(store, run) for run in runs])
-        # The older run first: a difference is then what the newer one changed.
+        # The older run first: a difference then says what the newer one changed.
         order = sorted((0, 1), key=lambda index: runs[index].id)
         lines = [lines[index] for index in order]
         first, second = (line.run for line in lines)
-        kept = self._kept_of(first, second)
+        cached = self._cached_for(first, second)
         refusal = ""
         parts: list[Section] | None = None
         is_current = True
         try:
-            parts, is_current = kept.get(state, wait_seconds)
-        except AdjudgeError as fault:
-            # Runs that share no item can still be looked at beside each other.
-            refusal = str(fault)
+            parts, is_current = cached.get(state, wait_seconds)
+        except AdjudgeError as error:
+            # Runs that share no item are still shown beside each other.
+            refusal = str(error)
         return {
             "lines": lines,
             "links": {line.run: f"/run?{urlencode({'run': line.run})}" for line in lines},
@@ -414,18 +404,18 @@ class ComparePage:
             "refusal": refusal,
             "is_number": _is_number,
             "is_live": not is_current or any(line.status == "running" for line in lines),
-            "live_version": f"{kept.number}-{'-'.join(str(line.judged) for line in lines)}",
+            "live_version": f"{cached.number}-{'-'.join(str(line.judged) for line in lines)}",
             "query": urlencode([("with", line.run) for line in lines]),
         }
 
-    def _kept_of(self, first: str, second: str) -> Cached[list[Section]]:
+    def _cached_for(self, first: str, second: str) -> Cached[list[Section]]:
         with self._lock:
-            if len(self._kept) > _KEPT_PAIRS:
-                self._kept.clear()
-            return self._kept.setdefault((first, second), Cached(lambda: self._make(first, second)))
+            if len(self._cache) > _MOST_CACHED:
+                self._cache.clear()
+            return self._cache.setdefault((first, second), Cached(lambda: self._make(first, second)))
 
     def _make(self, first: str, second: str) -> list[Section]:
-        """Runs in a thread of its own, with a store of its own."""
+        """Runs in a thread, so it opens the store for itself."""
         from ..analysis.compare import compare_views
         from ..analysis.compare_words import compare_sections
         from ..analysis.run_view import tabulate
@@ -438,5 +428,5 @@ class ComparePage:
 
 
 def _is_number(cell: str) -> bool:
-    """Whether a column is set to the right, by its first cell."""
+    """Whether a column is right-aligned, by its first cell."""
     return cell[:1] in tuple("0123456789+-–−") and cell != ""
