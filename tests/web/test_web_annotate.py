@@ -24,10 +24,10 @@ from adjudge.web.annotate_session import (
     Question,
     Session,
     Sheet,
+    answer_of,
     asked_of,
     columns_of,
     export_labels,
-    given_value,
     labels_csv,
     left_subject,
     levels_of,
@@ -83,7 +83,7 @@ def label_all(session: Session, rater: str, value: object = 4, most: int = 1000)
     n_given = 0
     while n_given < most and (key := session.next_key(rater)) is not None:
         turn = session.turn(rater, key)
-        number = turn.given.index(None)
+        number = turn.answers.index(None)
         session.give(rater, key, number, "left" if turn.asked[number].question.is_choice else value)
         n_given += 1
     return n_given
@@ -138,7 +138,7 @@ def test_a_choice_is_kept_in_the_items_own_frame() -> None:
     assert [value_of(asked, given, "b") for given in ("left", "right", "tie")] == ["b", "a", "tie"]
     for left in ("a", "b"):
         for side in ("left", "right", "tie"):
-            assert given_value(asked, value_of(asked, side, left), left) == side
+            assert answer_of(asked, value_of(asked, side, left), left) == side
     for wrong in ("a", "b", "", None, 1):
         with pytest.raises(DataError, match="left, right nor tie"):
             value_of(asked, wrong, "a")
@@ -232,7 +232,7 @@ def test_a_second_answer_takes_the_place_of_the_first(store: Path) -> None:
         for value in (2, 5, 5, 4):
             session.give("ann", key, 0, value)
         session.give("ben", key, 0, 1)
-        assert session.turn("ann", key).given == (4,)
+        assert session.turn("ann", key).answers == (4,)
     with open_store(store, write=False) as opened:
         labels = opened.labels(opened.run("one"))
     assert [(label.rater, label.value, label.origin) for label in labels] == [

@@ -1,8 +1,7 @@
-"""The pages to label on: who labels, one item at a time, and what is done at the end.
+"""The labelling pages: the rater's name, one item at a time, and the end.
 
-Every press of a key is a post; its answer comes when the label is durable, and says where to go on. The pages keep
-nothing: whatever is shown is read from the store. Host, token and CSRF are checked around these routes; what
-a post says is checked here, because a script of anybody's could have sent it.
+Each key press is a POST, answered when the label is durable with the address to go to next. Pages hold no state: all they
+show is read from the store. `security.Guard` checks host, token and CSRF; what a POST says is checked here.
 """
 
 from __future__ import annotations
@@ -38,16 +37,16 @@ COOKIE = "adjudge_rater"
 _YEAR_SECONDS = 365 * 24 * 3600
 
 Action = Callable[[Session, str, dict[str, Any]], str]
-"""Does what a post asks for, and says where to go on."""
+"""Carries out a POST, and returns the address to go to next."""
 
 
 def start_path(rater: str | None = None) -> str:
-    """Where a browser begins: at the rater's name, or where it is known at the first open item."""
+    """The first page: for the rater's name, or for the first open item where the name is known."""
     return "/annotate" if rater is None else _address("/annotate/item", rater=rater_name(rater))
 
 
 def routes(context: Context, session: Session) -> list[Route]:
-    """All addresses of the labelling pages."""
+    """The routes of the labelling pages."""
     pages = _Pages(context, session)
     actions: dict[str, Action] = {"label": _label, "skip": _skip, "undo": _undo, "recall": _recall}
     return [
@@ -73,7 +72,7 @@ class _Pages:
         self._context, self._session = context, session
 
     def start(self, request: Request) -> Response:
-        """Asks for the rater's name, with the one that was used last filled in."""
+        """Asks for the rater's name; the last one used in this browser is filled in."""
         session = self._session
         return self._context.page(
             request,
@@ -87,7 +86,7 @@ class _Pages:
         )
 
     async def enter(self, request: Request) -> Response:
-        """Takes the rater's name, and remembers it in the browser."""
+        """Checks the rater's name, and stores it in a cookie."""
         try:
             rater = rater_name((await _body(request)).get("rater"))
         except AdjudgeError as error:
@@ -99,7 +98,7 @@ class _Pages:
         return answer
 
     def item(self, request: Request) -> Response:
-        """One item; without a key the next one that is open, or the end where there is none."""
+        """One item; without a key the next open one, or the last page where all are done."""
         session = self._session
         rater = rater_name(request.query_params.get("rater"))
         key = request.query_params.get("item") or session.next_key(rater)
@@ -137,24 +136,24 @@ class _Pages:
             before=before and _address("/annotate/item", rater=rater, item=before),
             after=after and _address("/annotate/item", rater=rater, item=after),
             questions=[
-                _address("/annotate/item", rater=rater, item=key, question=place)
-                for place in range(len(turn.asked))
+                _address("/annotate/item", rater=rater, item=key, question=number)
+                for number in range(len(turn.asked))
             ],
         )
 
     def labels(self, request: Request) -> Response:
-        """All labels of the run, of every rater, as a file that `adjudge trust --labels` reads."""
+        """The labels of all raters as a file for `adjudge trust --labels`."""
         del request
         text = labels_csv(self._session.labels())
         return Response(
             text,
             media_type="text/csv; charset=utf-8",
-            # A fixed name: a run's name could say something else to a file system.
+            # A fixed name: a run's name could mean something to a file system.
             headers={"content-disposition": 'attachment; filename="labels.csv"'},
         )
 
     def acting(self, action: Action) -> Callable[[Request], Any]:
-        """An endpoint that does something for a rater, in a thread, since it waits for the disk."""
+        """An endpoint that carries out an action in a thread, since it waits for the disk."""
 
         async def act(request: Request) -> Response:
             try:
@@ -176,7 +175,7 @@ def _label(session: Session, rater: str, body: dict[str, Any]) -> str:
     session.give(rater, key, number, body.get("value"))
     turn = session.turn(rater, key)
     if was_done:
-        # Somebody who corrects a label wants to see the correction, not the next item.
+        # After a correction the rater wants to see it, not the next item.
         return _address("/annotate/item", rater=rater, item=key, question=number)
     if not turn.is_done:
         return _address("/annotate/item", rater=rater, item=key)
@@ -209,10 +208,10 @@ def _next(session: Session, rater: str, after: str) -> str:
 
 
 def _current(turn: Turn, wanted: str | None) -> int:
-    """The question that a key answers: the one asked for, or the first that is open."""
+    """The question that a key press answers: the one in the address, or the first open one."""
     if wanted is not None and wanted.isascii() and wanted.isdigit() and int(wanted) < len(turn.asked):
         return int(wanted)
-    return next((place for place, given in enumerate(turn.given) if given is None), 0)
+    return next((number for number, answer in enumerate(turn.answers) if answer is None), 0)
 
 
 def _key(body: dict[str, Any]) -> str:
@@ -237,7 +236,7 @@ def _refused(error: AdjudgeError) -> Response:
 
 
 def _remembered(request: Request) -> str:
-    """The name that this browser labelled under last; nothing where it is no name."""
+    """The rater's name in the cookie; empty where there is no valid one."""
     try:
         return rater_name(unquote(request.cookies.get(COOKIE, "")))
     except DataError:

@@ -14,8 +14,7 @@ from ..engine import protocols_of
 from ..errors import StoreError
 from ..store import RunRow
 from ..store.browsing import item_at, items_between, places_of
-from .items_index import Filter, read_filter
-from .items_table import FIRST_LOOK_SECONDS, ItemsPage, Listing, Row
+from .items_table import FIRST_COPY_SECONDS, Filter, ItemsPage, Listing, Row, read_filter
 from .run_pages import run_named
 from .server import Context
 
@@ -32,8 +31,8 @@ class ItemPage:
 
     def page(self, request: Request) -> Response:
         wanted = read_filter(request.query_params)
-        seq = _whole(request.query_params.get("n"))
-        row = _whole(request.query_params.get("row"))
+        seq = _number(request.query_params.get("n"))
+        row = _number(request.query_params.get("row"))
         if seq is None:
             raise StoreError("This address names no item.\nGo back to the list of runs.")
         with self._context.reading() as store:
@@ -42,8 +41,8 @@ class ItemPage:
             places = places_of(store, run, seq)
             labels = [label for label in store.labels(run) if label.item == item.id]
             has_order = wanted.is_narrowed or bool(wanted.sort)
-            # Only the order of a list takes an index; without one, numbers tell what comes next.
-            listing = self._items.listing(run, FIRST_LOOK_SECONDS if has_order else 0.0)
+            # Only a filtered or sorted list needs the copy; otherwise the item numbers give the neighbours.
+            listing = self._items.listing(run, FIRST_COPY_SECONDS if has_order else 0.0)
             is_last = not items_between(store, run, seq + 1, seq + 1)
             view = item_view(item, places, protocols_of(store, run), longest=LONGEST_TEXT)
             rows = listing.of_item(seq) or listing.index.made_at_once(store, run, seq)
@@ -77,42 +76,45 @@ class ItemPage:
 
 
 def _around(listing: Listing, run: RunRow, wanted: Filter, row: int | None) -> tuple[str | None, str | None]:
-    """The addresses of the items before and after this one, in the order in which the list showed them."""
+    """The addresses of the items before and after this one in the order of the list."""
     if row is None:
         return None, None
     query = wanted.query(run.name)
     back, after = (
-        None if one is None else f"/item?{query}&n={one['seq']}&row={one['id']}"
-        for one in listing.around(wanted, row)
+        None if neighbour is None else f"/item?{query}&n={neighbour['seq']}&row={neighbour['id']}"
+        for neighbour in listing.around(wanted, row)
     )
     return back, after
 
 
 class ResultLine(Struct):
-    """One judge on one criterion: of a pair, the scores of both sides and the choice; otherwise the one score."""
+    """One judge on one criterion: the score, or for a pair the scores of both sides and the choice."""
 
     criterion: str
     model: str
     a: Row | None = None
     b: Row | None = None
-    whole: Row | None = None
+    item: Row | None = None
+    """the score of a single response, or the choice of a pair"""
     n_samples: int = 0
     n_failed: int = 0
     statuses: list[str] = field(default_factory=list)
     labels: list[float | str] = field(default_factory=list)
     flags: list[str] = field(default_factory=list)
-    """those that not all results of the item have"""
+    """flags that not all results of the item have"""
 
 
 def _results(rows: list[Row]) -> tuple[list[ResultLine], list[str]]:
-    """The results of an item, and the flags that all of them have."""
-    of_row = [row["flags"].split() for row in rows]
-    common = [flag for flag in (of_row[0] if of_row else ()) if all(flag in own for own in of_row)]
+    """The results of an item by judge and criterion, and the flags that all of them have."""
+    row_flags = [row["flags"].split() for row in rows]
+    common = [
+        flag for flag in (row_flags[0] if row_flags else ()) if all(flag in flags for flags in row_flags)
+    ]
     lines: dict[tuple[str, str, str], ResultLine] = {}
-    for row, flags in zip(rows, of_row, strict=True):
+    for row, flags in zip(rows, row_flags, strict=True):
         key = (row["protocol"], row["criterion"], row["model"])
         line = lines.setdefault(key, ResultLine(row["criterion"], row["model"]))
-        setattr(line, row["subject"] or "whole", row)
+        setattr(line, row["subject"] or "item", row)
         line.n_samples = max(line.n_samples, row["n_samples"])
         line.n_failed = max(line.n_failed, row["n_failed"])
         line.statuses = list(dict.fromkeys((*line.statuses, row["status"])))
@@ -122,8 +124,8 @@ def _results(rows: list[Row]) -> tuple[list[ResultLine], list[str]]:
     return list(lines.values()), common
 
 
-def _whole(text: str | None) -> int | None:
-    """A number of an item or a row; nothing else is one."""
+def _number(text: str | None) -> int | None:
+    """The number of an item or a row in a query; none where it is not a plain number."""
     if text is None or not text.isascii() or not text.isdigit() or len(text) > 15:
         return None
     return int(text)

@@ -1,29 +1,148 @@
-"""The items table: every result of a run, filtered, sorted and searched by the index beside the store."""
+"""The viewer's items table: every result of a run, filtered, sorted and searched in the copy that `items_index` keeps.
+
+A rare text is looked up in the full-text index. A frequent one is searched in the rows as they come in order, since a page
+is full after a few: a list of nearly all items would take longer than the page.
+"""
 
 from __future__ import annotations
 
+import math
 import sqlite3
 import threading
+from collections.abc import Mapping
 from typing import Any
+from urllib.parse import urlencode
 
+from msgspec import Struct, structs
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
 from ..store import RunRow
-from .items_index import COLUMNS, NUMBERS, SORTS, Filter, RunIndex, Where, choices_of, read_filter, where
+from .items_index import COLUMNS, GAPS, NUMBERS, RunIndex, choices_of
 from .run_pages import run_named, tabs
 from .server import Context
 
-# Answers a filter from the index of a run: one page of rows, their number, and what lies before and after a row.
-#
-# Text is found in one of two ways. A rare one comes from the index of words as a list of items, which is then
-# filtered. A frequent one is looked for in the rows as they come in the order that is wanted, since a page is full
-# after a few: a list of nearly all items would take longer to make than the page.
+# The filter
 
+_LONGEST_QUERY = 200
+
+SORTS = {
+    "item": "item",
+    "system": "system",
+    "criterion": "criterion",
+    "status": "status",
+    "score": "value",
+    "people": "label_gap",
+    "samples": "samples_gap",
+    "judges": "judges_gap",
+    "orders": "orders_gap",
+}
+_EQUAL = ("criterion", "protocol", "model", "choice")
+
+
+class Filter(Struct, frozen=True):
+    """Which rows to show, and in which order."""
+
+    q: str = ""
+    system: str = ""
+    status: str = ""
+    """a status, or `failed` for all but ok"""
+    criterion: str = ""
+    protocol: str = ""
+    model: str = ""
+    choice: str = ""
+    flag: str = ""
+    low: float | None = None
+    high: float | None = None
+    apart: str = ""
+    """a kind of disagreement, of `GAPS`"""
+    least: float | None = None
+    """its smallest size; above 0 where this is none"""
+    sort: str = ""
+    page: int = 1
+
+    def query(self, run: str, **changes: Any) -> str:
+        """The query string of the same filter with some changes."""
+        values = structs.asdict(structs.replace(self, **changes))
+        kept = {
+            name: f"{value:g}" if isinstance(value, float) else value
+            for name, value in values.items()
+            if value not in ("", None) and (name, value) != ("page", 1)
+        }
+        return urlencode({"run": run, **kept})
+
+    @property
+    def is_narrowed(self) -> bool:
+        return structs.replace(self, sort="", page=1) != Filter()
+
+
+class Where(Struct, frozen=True):
+    """An SQL condition with its parameters."""
+
+    sql: str
+    parameters: tuple[Any, ...]
+    is_narrow: bool = False
+    """whether it matches few rows, which an index finds"""
+    is_frequent: bool = False
+    """whether rows are scanned one by one, because many may match"""
+
+
+def read_filter(query: Mapping[str, str]) -> Filter:
+    """The filter in a query string, which anybody may have written: what makes no sense is ignored."""
+    texts = {name: query.get(name, "")[:1000] for name in ("system", "status", "flag", *_EQUAL)}
+    sort = query.get("sort", "")
+    apart = query.get("apart", "")
+    return Filter(
+        q=query.get("q", "").replace("\0", "").strip()[:_LONGEST_QUERY],
+        low=_number(query.get("low", "")),
+        high=_number(query.get("high", "")),
+        apart=apart if apart in GAPS else "",
+        least=_number(query.get("least", "")) if apart in GAPS else None,
+        sort=sort if sort.removeprefix("-") in SORTS else "",
+        page=max(1, min(10_000_000, int(_number(query.get("page", "")) or 1))),
+        **texts,
+    )
+
+
+def where(wanted: Filter) -> Where:
+    """The condition of a filter, apart from the text to search.
+
+    Values are parameters and columns come from the tables above, so that no part of a query becomes SQL.
+    """
+    parts: list[tuple[str, tuple[Any, ...]]] = []
+    if wanted.system:
+        parts.append(("(system = ? OR system_a = ? OR system_b = ?)", (wanted.system,) * 3))
+    if wanted.status == "failed":
+        parts.append(("status <> 'ok'", ()))
+    elif wanted.status:
+        parts.append(("status = ?", (wanted.status,)))
+    parts += [(f"{name} = ?", (value,)) for name in _EQUAL if (value := getattr(wanted, name))]
+    if wanted.flag:
+        parts.append(("instr(flags, ?)", (f" {wanted.flag} ",)))
+    if wanted.low is not None:
+        parts.append(("value >= ?", (wanted.low,)))
+    if wanted.high is not None:
+        parts.append(("value <= ?", (wanted.high,)))
+    if wanted.apart:
+        column = GAPS[wanted.apart]
+        parts.append((f"{column} > 0", ()) if wanted.least is None else (f"{column} >= ?", (wanted.least,)))
+    sql = " AND ".join(part for part, _ in parts) or "1"
+    return Where(sql, tuple(value for _, values in parts for value in values))
+
+
+def _number(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+# The rows of a filter
 
 ROWS_ON_A_PAGE = 50
 FREQUENT = 4000
-"""A text that more items hold than this is frequent; how many rows hold it is then not counted."""
+"""A text in more items than this is frequent; its rows are then not counted."""
 
 _SHORTEST_INDEXED = 3
 _MOST_TERMS = 300
@@ -33,7 +152,7 @@ Row = dict[str, Any]
 
 
 class Listing:
-    """The table of one run. What was counted is kept until the index changes."""
+    """The table of one run. Counts are cached until the copy changes."""
 
     def __init__(self, index: RunIndex) -> None:
         self.index = index
@@ -42,7 +161,7 @@ class Listing:
         self._counts: dict[Where, int] = {}
 
     def page(self, wanted: Filter) -> tuple[list[Row], int | None]:
-        """One page of rows, and how many there are on all pages; none where a frequent text was not counted."""
+        """One page of rows, and the number of rows on all pages; none for a frequent text."""
         offset = (wanted.page - 1) * ROWS_ON_A_PAGE
         with self.index.reading() as connection:
             rule = self._rule(connection, wanted)
@@ -56,8 +175,8 @@ class Listing:
     def of_item(self, seq: int) -> list[Row]:
         """The rows of one item."""
         with self.index.reading() as connection:
-            found = connection.execute("SELECT id FROM rows WHERE seq = ? ORDER BY id", (seq,)).fetchall()
-            return _rows(connection, [number for (number,) in found])
+            ids = connection.execute("SELECT id FROM rows WHERE seq = ? ORDER BY id", (seq,)).fetchall()
+            return _rows(connection, [number for (number,) in ids])
 
     def around(self, wanted: Filter, row: int) -> tuple[Row | None, Row | None]:
         """The rows of the items before and after a row in the order of the table; none at its ends."""
@@ -66,27 +185,29 @@ class Listing:
             if not here:
                 return None, None
             rule = self._rule(connection, wanted)
-            found = [_neighbour(connection, wanted, rule, here[0], is_after=way) for way in (False, True)]
-            return found[0], found[1]
+            before, after = (
+                _neighbour(connection, wanted, rule, here[0], is_after=is_after) for is_after in (False, True)
+            )
+            return before, after
 
     def choices(self) -> dict[str, Any]:
-        """What can be chosen for a filter, with the number of rows of each; at most a few seconds old."""
-        known = self.index.choices
-        if not known:
+        """What the filters offer, with the number of rows of each value; a few seconds old at most."""
+        choices = self.index.choices
+        if not choices:
             with self.index.reading() as connection:
-                known = choices_of(connection)
-        return known
+                choices = choices_of(connection)
+        return choices
 
     def _rule(self, connection: sqlite3.Connection, wanted: Filter) -> Where:
-        """The condition of a filter, with the text that is searched."""
+        """The condition of a filter, including the text to search."""
         rest = where(wanted)
         if not wanted.q:
             return rest
         query = self._query(connection, wanted.q)
-        found = None if query is None else _items_with(connection, query)
-        if found is not None and len(found) <= FREQUENT:
+        items = None if query is None else _items_with(connection, query)
+        if items is not None and len(items) <= FREQUENT:
             few = Where(
-                "seq IN (SELECT value FROM json_each(?))", (str([seq for (seq,) in found]),), is_narrow=True
+                "seq IN (SELECT value FROM json_each(?))", (str([seq for (seq,) in items]),), is_narrow=True
             )
             return _both(few, rest)
         pattern = wanted.q.lower().replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
@@ -94,12 +215,12 @@ class Listing:
         return _both(rest, Where(text, (f"%{pattern}%",), is_frequent=True))
 
     def _query(self, connection: sqlite3.Connection, text: str) -> str | None:
-        """The question to the index of words; empty where nothing can hold the text, none where it cannot tell."""
+        """The full-text query; empty where no item can contain the text, none where the index cannot be used."""
         if not self.index.progress.is_searchable or len(text) < _SHORTEST_INDEXED - 1:
             return None
         if len(text) >= _SHORTEST_INDEXED:
             return _quoted(text)
-        # The index holds pieces of three characters: all of those that begin with these two.
+        # The index holds trigrams: take all that begin with these two characters.
         low = text.lower()
         terms = connection.execute(
             "SELECT term FROM terms WHERE term >= ? AND term < ? LIMIT ?",
@@ -122,27 +243,25 @@ class Listing:
         return known
 
 
-def _both(one: Where, other: Where) -> Where:
-    sql = " AND ".join(part.sql for part in (one, other) if part.sql != "1") or "1"
+def _both(left: Where, right: Where) -> Where:
+    sql = " AND ".join(part.sql for part in (left, right) if part.sql != "1") or "1"
     return Where(
         sql,
-        (*one.given, *other.given),
-        one.is_narrow or other.is_narrow,
-        one.is_frequent or other.is_frequent,
+        (*left.parameters, *right.parameters),
+        left.is_narrow or right.is_narrow,
+        left.is_frequent or right.is_frequent,
     )
 
 
 def _n_rows(connection: sqlite3.Connection, rule: Where) -> int:
-    # To go through all rows once is quicker than to look most of them up one by one in the order of a column.
+    # One scan of all rows is faster than looking most of them up through an index.
     table = "rows" if rule.is_narrow or rule.sql == "1" else "rows NOT INDEXED"
-    found: int = connection.execute(f"SELECT count(*) FROM {table} WHERE {rule.sql}", rule.given).fetchone()[
-        0
-    ]
-    return found
+    select = f"SELECT count(*) FROM {table} WHERE {rule.sql}"
+    return int(connection.execute(select, rule.parameters).fetchone()[0])
 
 
 def _items_with(connection: sqlite3.Connection, query: str) -> list[tuple[int]]:
-    """The items that hold a text, or more than `FREQUENT` of them."""
+    """The items that contain a text, at most `FREQUENT` + 1."""
     if not query:
         return []
     select = f"SELECT rowid FROM words WHERE words MATCH ? LIMIT {FREQUENT + 1}"
@@ -154,7 +273,7 @@ def _quoted(text: str) -> str:
 
 
 def _ids(connection: sqlite3.Connection, wanted: Filter, rule: Where, limit: int, offset: int) -> list[int]:
-    """The numbers of the rows of a page. What has no number comes last, whichever way the others are sorted."""
+    """The ids of the rows of a page. Rows without a number come last in either direction."""
     column, way = _order(wanted)
     if column not in NUMBERS:
         order = "id" if column == "id" else f"{column} COLLATE NOCASE {way}, id"
@@ -164,7 +283,7 @@ def _ids(connection: sqlite3.Connection, wanted: Filter, rule: Where, limit: int
     if len(ids) == limit:
         return ids
     n = connection.execute(
-        f"SELECT count(*) FROM rows WHERE {with_number.sql}", with_number.given
+        f"SELECT count(*) FROM rows WHERE {with_number.sql}", with_number.parameters
     ).fetchone()[0]
     without = _both(Where(f"{column} IS NULL", ()), rule)
     return ids + _ids_by(connection, without, "id", limit - len(ids), max(0, offset - n))
@@ -172,14 +291,14 @@ def _ids(connection: sqlite3.Connection, wanted: Filter, rule: Where, limit: int
 
 def _ids_by(connection: sqlite3.Connection, rule: Where, order: str, limit: int, offset: int) -> list[int]:
     if rule.is_narrow:
-        # The few rows are found and then sorted, not looked for in all rows in their order.
+        # The unary plus keeps SQLite from walking a sorted index: it finds the few rows and sorts those.
         order = ", ".join(f"+{part}" for part in order.split(", "))
-    # Only the numbers: whole rows would be copied through the sorter.
-    found = connection.execute(
+    # Only ids: complete rows would be copied through the sorter.
+    ids = connection.execute(
         f"SELECT id FROM rows WHERE {rule.sql} ORDER BY {order} LIMIT ? OFFSET ?",
-        (*rule.given, limit, offset),
+        (*rule.parameters, limit, offset),
     )
-    return [number for (number,) in found]
+    return [number for (number,) in ids]
 
 
 def _neighbour(
@@ -221,14 +340,16 @@ def _order(wanted: Filter) -> tuple[str, str]:
 
 
 def _rows(connection: sqlite3.Connection, ids: list[int]) -> list[Row]:
-    places = ",".join("?" * len(ids))
-    found = connection.execute(f"SELECT {COLUMNS} FROM rows WHERE id IN ({places})", ids)
-    by_id = {row[0]: dict(zip(COLUMNS.split(", "), row, strict=True)) for row in found}
+    marks = ",".join("?" * len(ids))
+    rows = connection.execute(f"SELECT {COLUMNS} FROM rows WHERE id IN ({marks})", ids)
+    by_id = {row[0]: dict(zip(COLUMNS.split(", "), row, strict=True)) for row in rows}
     return [by_id[number] for number in ids if number in by_id]
 
 
-FIRST_LOOK_SECONDS = 1.5
-"""How long a page waits for the rows of a run that nobody has looked at yet; a small run is whole by then."""
+# The page
+
+FIRST_COPY_SECONDS = 1.5
+"""How long a page waits for the first copy of a run; a small run is complete by then."""
 
 GAP_TITLES = (("people", "Apart"), ("samples", "Samples"), ("judges", "Judges"), ("orders", "Orders"))
 STATUSES = ("ok", "failed", "unparsed", "out_of_range", "conflicting", "refused", "truncated", "no_reply")
@@ -243,14 +364,14 @@ class ItemsPage:
         self._listings: dict[int, Listing] = {}
 
     def listing(self, run: RunRow, wait_seconds: float = 0.0) -> Listing:
-        """The table of a run, catching up with the store."""
+        """The table of a run, brought up to date with the store."""
         index = self._context.indexes.of(run)
         index.follow(wait_seconds)
         with self._lock:
-            known = self._listings.get(run.id)
-            if known is None or known.index is not index:
-                known = self._listings[run.id] = Listing(index)
-            return known
+            listing = self._listings.get(run.id)
+            if listing is None or listing.index is not index:
+                listing = self._listings[run.id] = Listing(index)
+            return listing
 
     def page(self, request: Request) -> Response:
         with self._context.reading() as store:
@@ -262,7 +383,7 @@ class ItemsPage:
         return self._context.page(request, "view/items.html", crumbs=crumbs, **values)
 
     def live(self, request: Request) -> Response:
-        """The rows of a page that follows a run, or waits for them."""
+        """The rows alone, for a page that updates itself."""
         with self._context.reading() as store:
             run = run_named(store, request)
         values = self._values(request, run)
@@ -277,7 +398,7 @@ class ItemsPage:
 
     def _values(self, request: Request, run: RunRow) -> dict[str, Any]:
         wanted = read_filter(request.query_params)
-        listing = self.listing(run, FIRST_LOOK_SECONDS)
+        listing = self.listing(run, FIRST_COPY_SECONDS)
         progress = listing.index.progress
         version = progress.version
         rows, total = listing.page(wanted)
@@ -309,9 +430,9 @@ class ItemsPage:
 
 
 def _sorted_by(wanted: Filter, run: str, name: str) -> tuple[str, str]:
-    """The address that sorts by a column, or turns it round; and how it is sorted now."""
+    """The address that sorts by a column or reverses it, and how it is sorted now."""
     is_up, is_down = wanted.sort == name, wanted.sort == f"-{name}"
-    # Numbers are wanted with the most telling first: the largest distance, but the lowest score.
+    # The most interesting rows come first: the largest disagreement, but the lowest score.
     starts_down = name in ("samples", "judges", "orders", "people")
     new = f"-{name}" if is_up or (starts_down and not is_down) else name
     shown = "ascending" if is_up else "descending" if is_down else ""
