@@ -149,11 +149,11 @@ class JudgeView(Struct, frozen=True):
     @property
     def prompts(self) -> list[CallView]:
         """The first call of each prompt that differs; second questions are shown with their replies."""
-        first_calls: dict[tuple[Turn, ...], CallView] = {}
+        first_calls: dict[tuple[tuple[Turn, ...], ShownText | None], CallView] = {}
         for calls in self.samples:
             for call in calls:
                 if call.kind != "reask" and call.messages:
-                    first_calls.setdefault(call.messages, call)
+                    first_calls.setdefault((call.messages, call.target), call)
         return list(first_calls.values())
 
 

@@ -377,16 +377,16 @@ class RunIndex:
             return
         after = -1
         while self.progress.fault is None:
-            found = self._writer.execute(
+            texts = self._writer.execute(
                 f"SELECT seq, text FROM texts WHERE seq > ? ORDER BY seq LIMIT {10 * PAGE}", (after,)
             ).fetchall()
-            if not found:
+            if not texts:
                 self.progress.is_searchable = True
                 return
             self._writer.execute("BEGIN IMMEDIATE")
-            self._writer.executemany("INSERT INTO words (rowid, text) VALUES (?, ?)", found)
+            self._writer.executemany("INSERT INTO words (rowid, text) VALUES (?, ?)", texts)
             self._writer.execute("COMMIT")
-            after = found[-1][0]
+            after = texts[-1][0]
 
     def _take_labels(self, store: Store, run: RunRow) -> None:
         """Compare the rows with people again where there are new labels."""
@@ -402,12 +402,12 @@ class RunIndex:
         writer.execute("BEGIN IMMEDIATE")
         writer.execute("CREATE TEMP TABLE labelled (item PRIMARY KEY)")
         writer.executemany("INSERT INTO labelled VALUES (?)", items)
-        found = writer.execute(
+        rows = writer.execute(
             "SELECT id, item, criterion, subject, value, choice FROM rows WHERE item IN (SELECT item FROM labelled)"
         ).fetchall()
         new = [
             (*self._label_and_gap(item, criterion, subject, value, choice), number)
-            for number, item, criterion, subject, value, choice in found
+            for number, item, criterion, subject, value, choice in rows
         ]
         writer.executemany("UPDATE rows SET label = ?, label_gap = ? WHERE id = ?", new)
         writer.execute("DROP TABLE labelled")

@@ -27,9 +27,9 @@
 
   /* Put fragments of our own server in place; what was open stays open. */
   function replace(element, html) {
-    const open = [...element.querySelectorAll("details")].map((one) => one.open);
+    const open = [...element.querySelectorAll("details")].map((details) => details.open);
     element.innerHTML = html;
-    element.querySelectorAll("details").forEach((one, index) => { if (open[index]) one.open = true; });
+    element.querySelectorAll("details").forEach((details, index) => { if (open[index]) details.open = true; });
   }
 
   function follow(element) {
@@ -43,14 +43,14 @@
           url.searchParams.set("version", version);
           const response = await fetch(url, { headers: { Accept: "application/json" } });
           if (response.ok) {
-            const told = await response.json();
-            if (told.version !== version) {
-              version = told.version;
+            const part = await response.json();
+            if (part.version !== version) {
+              version = part.version;
               const current = position();
-              replace(element, told.html);
+              replace(element, part.html);
               if (current >= 0) mark(current);
             }
-            if (!told.is_live) return;
+            if (!part.is_live) return;
           } else wait = 10000;
         } catch { wait = 10000; }
       }
@@ -64,17 +64,17 @@
     if (!target) return;
     let timer = 0, turn = 0;
     const query = () => {
-      const told = new URLSearchParams();
-      for (const [name, value] of new FormData(form)) if (value !== "") told.append(name, value);
-      return told;
+      const parameters = new URLSearchParams();
+      for (const [name, value] of new FormData(form)) if (value !== "") parameters.append(name, value);
+      return parameters;
     };
     const update = async () => {
       const mine = ++turn;
-      const told = query();
-      const shown = `${form.getAttribute("action")}?${told}`;
-      told.set("part", "1");
+      const parameters = query();
+      const shown = `${form.getAttribute("action")}?${parameters}`;
+      parameters.set("part", "1");
       try {
-        const response = await fetch(`${form.getAttribute("action")}?${told}`);
+        const response = await fetch(`${form.getAttribute("action")}?${parameters}`);
         if (!response.ok || mine !== turn) return;
         target.innerHTML = await response.text();
         if (target.dataset.live) target.dataset.live = `${target.dataset.live.split("?")[0]}?${shown.split("?")[1]}`;
@@ -160,7 +160,7 @@
   });
 
   document.addEventListener("DOMContentLoaded", () => {
-    document.querySelectorAll("[data-needs-script][hidden]").forEach((one) => { one.hidden = false; });
+    document.querySelectorAll("[data-needs-script][hidden]").forEach((element) => { element.hidden = false; });
     document.querySelectorAll("[data-live]").forEach(follow);
     document.querySelectorAll("form[data-instant]").forEach(filterInstantly);
   });

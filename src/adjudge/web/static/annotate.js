@@ -83,13 +83,13 @@
   }
 
   function keyed(key) {
-    return [...document.querySelectorAll("[data-key]")].find((one) => one.dataset.key.split(" ").includes(key));
+    return [...document.querySelectorAll("[data-key]")].find((element) => element.dataset.key.split(" ").includes(key));
   }
 
   function press(key) {
-    const found = Object.hasOwn(SHARED, key) ? document.querySelector(SHARED[key]) : keyed(key);
-    if (found) {
-      if (!found.disabled && found.getAttribute("aria-disabled") !== "true") found.click();
+    const control = Object.hasOwn(SHARED, key) ? document.querySelector(SHARED[key]) : keyed(key);
+    if (control) {
+      if (!control.disabled && control.getAttribute("aria-disabled") !== "true") control.click();
       return true;
     }
     const field = document.querySelector("[data-number]");
