@@ -296,7 +296,7 @@ def test_a_mistake_in_the_file_is_named(tmp_path: Path, text: str, named: list[s
         (("--min", "clarity=4"), "tact"),
         (("--min", "tact"), "--min tact"),
         (("--min", "tact=nan"), "--min tact=nan"),
-        (("--min", "tact=6"), "1 to 5"),
+        (("--min", "tact=6"), "tact=6"),
         (("--max", "tact=3"), "--min tact"),
         (("--max-drop", "tact=0.1"), "--baseline RUN"),
         (("--max-drop", "tact=-0.1", "--baseline", "run"), "-0.1"),
