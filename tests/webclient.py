@@ -70,9 +70,9 @@ def ask(
 
     asyncio.run(app(scope, receive, send))
     start = next(message for message in sent if message["type"] == "http.response.start")
-    found = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in start["headers"]}
+    received = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in start["headers"]}
     content = b"".join(m.get("body", b"") for m in sent if m["type"] == "http.response.body")
-    return Answer(start["status"], found, content)
+    return Answer(start["status"], received, content)
 
 
 class Browser:

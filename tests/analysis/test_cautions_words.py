@@ -31,6 +31,7 @@ PLACE = facts(order={"overall": position_bias(["first"] * 20, [None] * 20)})
         (scored() + scored("n", step=-1), facts(), "the judges agree little"),
         (scored("openai:gpt-4o", "gpt-4") + scored("openai:gpt-4o"), facts(), "openai:gpt-4o judges systems of its own family (OpenAI): gpt-4."),
         (scored("local"), facts(models=(ModelFacts("local"),), protocols=(ProtocolFacts("p", "1", "tag"),)), "does not follow rubrics"),
+        (ROWS, facts(call_errors={"server": 1}, n_reasks_failed=1), "1 call brought no reply (server 1). 1 of them asked for an answer that a first reply lacked"),
         ([choice("1", "a")], PLACE, "favours the response shown first: the first won 100 %"),
         ([choice("1", "b", flags=("verdict_contradicts_scores",))], facts(), "In 1 of 1 item the judge chose the response that it gave the lower score"),
     ],

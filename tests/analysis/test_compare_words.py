@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import adjudge
 from adjudge.records import Result, Scale
-from judged import FIVE, choice, score
+from judged import FIVE, choice, cycle, judged_run, score
+from running import adjudge as command
 
 UNKNOWN = Scale(1.0, 5.0, "unknown", 1.0)
 
@@ -58,3 +60,15 @@ def test_a_comparison_says_what_its_numbers_mean(
 
 def test_without_a_known_good_end_nothing_is_called_better() -> None:
     assert "better than" not in words_of(scored(*range(1, 6)), scored(*range(5, 0, -1)), UNKNOWN)
+
+
+def test_what_may_have_caused_a_change_is_said(tmp_path: Path) -> None:
+    judged_run(tmp_path, "v1", {"v1": cycle([2, 3, 3, 4], 40)})
+    judged_run(tmp_path, "again", {"v1": cycle([3, 4, 4, 4], 40)})
+    judged_run(tmp_path, "v3", {"v3": cycle([3], 40)}, text="other", model="fake:text=[RESULT] 3")
+
+    def printed(second: str) -> str:
+        return " ".join(command("compare", "v1", second, "--store", tmp_path / "adjudge.db").out.split())
+
+    assert "Do not put scores of the two runs into one table." in printed("again")
+    assert "Both the texts and the way of judging differ" in printed("v3")

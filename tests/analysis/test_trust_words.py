@@ -70,6 +70,11 @@ def test_a_card_opens_with_what_its_numbers_mean(
     assert words in " ".join(sentence.text for sentence in sentences)
 
 
+def test_labels_of_a_criterion_that_was_not_judged_are_named() -> None:
+    card = card_of(results_of(VALUES), [*labels_of(VALUES), Label("i0", "wit", "ann", 3.0)])
+    assert "Labels of wit are not used" in card.notes[0]
+
+
 def test_a_judge_that_chooses_as_people_do_is_said_to_agree() -> None:
     winners: list[Choice] = ["a", "b", "tie"] * 6
     results = [choice(f"i{k}", winner, criterion="tact", model="judge") for k, winner in enumerate(winners)]
