@@ -72,20 +72,14 @@ def acting(page: Page) -> list[str]:
     found = [f"<{tag}>" for tag, _ in page.tags if tag in _ACTING_TAGS]
     for tag, attributes in page.tags:
         for name, value in attributes.items():
-            if name.startswith("on") or name in (
-                "style",
-                "srcdoc",
-                "action",
-                "formaction",
-                "ping",
-                "background",
-            ):
+            if name.startswith("on") or name in _ACTING_ATTRIBUTES:
                 found.append(f"{tag} {name}={value}")
             if name in ("src", "href", "xlink:href", "srcset", "data") and not (value or "").startswith("#"):
                 found.append(f"{tag} {name}={value}")
     return found
 
 
+_ACTING_ATTRIBUTES = ("style", "srcdoc", "action", "formaction", "ping", "background")
 _ACTING_TAGS = frozenset(
     "script iframe frame object embed applet base form img image video audio source link foreignobject animate set use".split()
 )

@@ -106,17 +106,11 @@ def answers(path: Path, n: int, *, first: int = 1) -> Path:
     return write_rows(
         path,
         (
-            {
-                "id": f"i{k}",
-                "group": f"g{k % 5}",
-                "system": "even" if k % 2 == 0 else "odd",
-                "instruction": "Say a number.",
-                "response": f"answer {k}.",
-                "task": "Say a number.",
-            }
+            {"id": f"i{k}", "group": f"g{k % 5}", "system": "odd" if k % 2 else "even", "instruction": "Say a number.",
+             "response": f"answer {k}.", "task": "Say a number."}
             for k in range(first, first + n)
         ),
-    )
+    )  # fmt: skip
 
 
 def prompt_of(request: Request) -> str:
@@ -125,9 +119,9 @@ def prompt_of(request: Request) -> str:
 
 def number_in(request: Request) -> int:
     """Which of the items of `answers` a prompt is about."""
-    found = re.search(r"answer (\d+)\.", prompt_of(request))
-    assert found is not None, "a prompt without its item"
-    return int(found[1])
+    match = re.search(r"answer (\d+)\.", prompt_of(request))
+    assert match is not None, "a prompt without its item"
+    return int(match[1])
 
 
 def score_of(number: int) -> int:

@@ -70,9 +70,9 @@ def ask(
 
     asyncio.run(app(scope, receive, send))
     start = next(message for message in sent if message["type"] == "http.response.start")
-    found = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in start["headers"]}
-    whole = b"".join(m.get("body", b"") for m in sent if m["type"] == "http.response.body")
-    return Answer(start["status"], found, whole)
+    received = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in start["headers"]}
+    content = b"".join(m.get("body", b"") for m in sent if m["type"] == "http.response.body")
+    return Answer(start["status"], received, content)
 
 
 class Browser:
@@ -90,12 +90,14 @@ class Browser:
         return ask(self.app, "GET", url, {"host": self.host, "cookie": self.cookie, **headers})
 
     def post(self, url: str, value: Any, **headers: str) -> Answer:
-        """JSON as one of our own pages sends it; headers given here take the place of those."""
+        """JSON, or a raw body, as one of our own pages sends it; headers given here take the place of those."""
+        body = value if isinstance(value, bytes) else json.dumps(value).encode()
         sent = {
+            "content-length": str(len(body)),
             "host": self.host,
             "cookie": self.cookie,
             "origin": f"http://{self.host}",
             "content-type": "application/json",
             "x-adjudge-csrf": self.secrets.csrf,
         } | {name.replace("_", "-"): value for name, value in headers.items()}
-        return ask(self.app, "POST", url, sent, json.dumps(value).encode())
+        return ask(self.app, "POST", url, sent, body)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -17,44 +17,22 @@ from adjudge.analysis.result_types import Comparison, CriterionContrast
 from adjudge.analysis.run_view import Digests, SingleReplies
 from adjudge.errors import DataError
 from adjudge.records import Choice, Item, Judgment, Result, Scale, Score
-from adjudge.stats import detectable, paired_difference, units_needed
+from adjudge.stats import detectable, paired_difference, reason, units_needed
 from adjudge.store import Judged, Slot
+from judged import FIVE, choice, score
 from views import view
-
-FIVE = Scale(1.0, 5.0, 5.0, 1.0)
 
 
 def scored(
     values: Mapping[str, float | None] | Sequence[float | None], criterion: str = "clarity", **fields: Any
 ) -> list[Result]:
     """One result for each value; none is a failure."""
-    given = values if isinstance(values, Mapping) else {f"i{k}": value for k, value in enumerate(values)}
-    common = {"protocol": "p@1", "model": "m", **fields}
-    return [
-        Result(
-            item=item,
-            criterion=criterion,
-            status="unparsed" if value is None else "ok",
-            value=value,
-            **common,
-        )
-        for item, value in given.items()
-    ]
+    named = values if isinstance(values, Mapping) else {f"i{k}": value for k, value in enumerate(values)}
+    return [score(item, value, criterion=criterion, **fields) for item, value in named.items()]
 
 
 def chosen(choices: Iterable[Choice | None], a: str = "old", b: str = "new", **fields: Any) -> list[Result]:
-    common = {"protocol": "p@1", "model": "m", "criterion": "overall", **fields}
-    return [
-        Result(
-            item=f"i{k}",
-            status="ok" if choice else "unparsed",
-            choice=choice,
-            system_a=a,
-            system_b=b,
-            **common,
-        )
-        for k, choice in enumerate(choices)
-    ]
+    return [choice(f"i{k}", choice_, a, b, **fields) for k, choice_ in enumerate(choices)]
 
 
 def compared(
@@ -130,7 +108,6 @@ def test_items_that_failed_on_one_side_are_counted_and_bounded() -> None:
     # The missing values at either end of 1 to 5: 1+(0..4)+(-3..1)+(-4..4)+0 over five items.
     assert row.bounds is not None
     assert (row.bounds.low, row.bounds.high) == pytest.approx((-6 / 5, 10 / 5))
-    assert any("no answer on 2, new on 2" in text for text in found.sentences)
 
 
 def test_systems_whose_order_is_shown_the_other_way_round_reverse_the_conclusion() -> None:
@@ -142,19 +119,17 @@ def test_systems_whose_order_is_shown_the_other_way_round_reverse_the_conclusion
                 rows += scored({f"{k}-{system}": value}, system=system, group=f"g{k}")
         return rows
 
-    found = compared(run("x"), run("y"))
-    one = only(found)
+    one = only(compared(run("x"), run("y")))
     assert one.conclusion == "reversed"
     assert one.order is not None
     assert (one.order.first, one.order.second) == (("x", "y"), ("y", "x"))
     assert one.order.kendall.value == -1
-    assert "old shows x above y, new shows y above x" in " ".join(found.summary)
-    assert "labels" in found.summary[-1]
+    assert [pair.change for pair in one.order.pairs] == ["reversed"]
     same = only(compared(run("x"), run("x")))
     assert (same.conclusion, same.order.n_flipped if same.order else None) == ("holds", 0)
 
 
-def test_a_claim_that_only_one_run_shows_is_told_as_such() -> None:
+def test_a_claim_that_only_one_run_shows_is_marked() -> None:
     first = [
         r
         for k in range(12)
@@ -172,57 +147,27 @@ def test_a_claim_that_only_one_run_shows_is_told_as_such() -> None:
     assert one.conclusion == "differs"
     assert one.order is not None
     assert one.order.pairs[0].change == "only first"
-    assert "only old shows x above y" in " ".join(one.sentences)
 
 
-def test_other_scales_are_compared_as_shares_and_said_so() -> None:
+def test_other_scales_are_compared_as_shares() -> None:
     ten = Scale(0.0, 10.0, 10.0)
     first = [
-        adjudge.Result(
-            item=f"i{k}",
-            protocol="a@1",
-            criterion="clarity",
-            model="m",
-            status="ok",
-            value=v,
-            normalized=FIVE.normalized(v),
-        )
-        for k, v in enumerate(noise(20, 7))
+        score(f"i{k}", v, protocol="a@1", normalized=FIVE.normalized(v)) for k, v in enumerate(noise(20, 7))
     ]
     second = [
-        adjudge.Result(
-            item=f"i{k}",
-            protocol="b@1",
-            criterion="clarity",
-            model="m",
-            status="ok",
-            value=v,
-            normalized=ten.normalized(v),
-        )
-        for k, v in enumerate([2.0 * one for one in noise(20, 8)])
+        score(f"i{k}", 2 * v, protocol="b@1", normalized=ten.normalized(2 * v))
+        for k, v in enumerate(noise(20, 8))
     ]
     one = only(compared(first, second, scale=None))
     assert one.unit == "normalized"
     assert one.systems["all"].difference.value == pytest.approx(
         sum(r.normalized or 0 for r in second) / 20 - sum(r.normalized or 0 for r in first) / 20
     )
-    assert any("The scales differ" in note for note in one.notes)
 
 
 def test_the_scale_behind_normalised_results_is_found() -> None:
     for scale in (FIVE, Scale(1.0, 5.0, 1.0), Scale(0.0, 10.0, 10.0), Scale(-3.0, 3.0, 3.0)):
-        rows = [
-            Result(
-                item=str(v),
-                protocol="p",
-                criterion="c",
-                model="m",
-                status="ok",
-                value=v,
-                normalized=scale.normalized(v),
-            )
-            for v in (1.0, 2.0, 3.0)
-        ]
+        rows = [score(str(v), v, normalized=scale.normalized(v)) for v in (1.0, 2.0, 3.0)]
         found = inferred(rows)
         assert found is not None
         assert (found.low, found.high, found.best) == pytest.approx((scale.low, scale.high, scale.best))
@@ -233,12 +178,8 @@ def test_where_nobody_knows_the_good_end_nothing_is_called_better() -> None:
     unknown = Scale(1.0, 5.0, "unknown", 1.0)
     first, second = noise(40, 9), noise(40, 9)
     turned = [6 - value for value in second]
-    found = compared(scored(first), scored(turned), unknown)
-    one = only(found)
+    one = only(compared(scored(first), scored(turned), unknown))
     assert (one.unit, one.direction) == ("points", 0)
-    spoken = " ".join((*found.summary, *one.sentences))
-    assert "better than" not in spoken
-    assert "upside down" in spoken
     assert one.agreement["spearman"].value == pytest.approx(-1)
 
 
@@ -252,16 +193,16 @@ def test_an_unknown_end_on_another_scale_leaves_only_ranks() -> None:
     one = only(found)
     assert one.unit == "rank"
     assert one.systems["all"].difference.value is None
-    assert "cannot be subtracted" in one.systems["all"].difference.method
+    assert reason(one.systems["all"].difference)
     assert one.agreement["spearman"].value == pytest.approx(1)
 
 
-def test_a_scale_whose_low_end_is_good_turns_the_words() -> None:
+def test_a_scale_whose_low_end_is_good_turns_the_direction() -> None:
     low = Scale(0.0, 5.0, 0.0)
     first, second = noise(30, 2, 3.5), noise(30, 3, 2.0)
     one = only(compared(scored(first), scored(second), low))
     assert one.direction == -1
-    assert "lower (-" in one.sentences[0]
+    assert (one.systems["all"].difference.high or 0) < 0
 
 
 def test_two_versions_under_other_names_are_still_compared_by_item() -> None:
@@ -270,7 +211,7 @@ def test_two_versions_under_other_names_are_still_compared_by_item() -> None:
     one = only(compared(first, second))
     assert list(one.systems) == ["v1 → v2"]
     assert one.systems["v1 → v2"].difference.n == 20
-    assert any("another name" in note for note in one.notes)
+    assert (one.systems["v1 → v2"].system_first, one.systems["v1 → v2"].system_second) == ("v1", "v2")
 
 
 def test_one_model_on_each_side_is_compared_whatever_its_name() -> None:
@@ -286,7 +227,7 @@ def test_several_models_are_compared_each_with_itself() -> None:
     found = compared(first, second)
     assert [round(one.systems["all"].difference.value or 0, 6) for one in found.criteria.values()] == [0, 1]
     assert list(found.criteria) == ["clarity · a", "clarity · b"]
-    assert any("c judged in one run alone" in note for one in found.criteria.values() for note in one.notes)
+    assert len({note for one in found.criteria.values() for note in one.notes}) == 1, "c is named"
 
 
 def test_models_that_are_not_in_both_runs_count_by_their_mean() -> None:
@@ -294,7 +235,7 @@ def test_models_that_are_not_in_both_runs_count_by_their_mean() -> None:
     second = scored([3.0, 3.0, 3.0], model="c")
     one = only(compared(first, second))
     assert one.systems["all"].first.value == pytest.approx((2 + 3 + 2) / 3)
-    assert any("mean of its judges a, b" in note and "1 items not all" in note for note in one.notes)
+    assert any("a, b" in note and "1 " in note for note in one.notes)
 
 
 def test_two_protocols_of_one_criterion_are_matched_by_their_ids() -> None:
@@ -312,7 +253,7 @@ def test_ids_that_several_systems_share_are_joined_by_system_too() -> None:
     assert {name: found.difference.value for name, found in one.systems.items()} == {"x": 0.5, "y": 0.5}
 
 
-def told_of(judged: Sequence[Judged], run: int = 1) -> Digests:
+def digests_of(judged: Sequence[Judged], run: int = 1) -> Digests:
     replies = SingleReplies({}, has_samples=False, digest_salt=f"adjudge.db {run}", keeps_spans=False)
     list(replies.watch(judged))
     return replies.digests
@@ -323,15 +264,15 @@ def test_the_same_calls_with_other_replies_are_not_the_same() -> None:
     kind = Judgment((Score("clarity", "ok", value=4.0),), "key", explanation="Kind.")
     enough = structs.replace(kind, explanation="Kind enough.")
     one = Judged(item, 0, 0, slot, "key", None, None, kind)
-    assert told_of([one]) == told_of([structs.replace(one, seq=7, slot=3)], run=2) != {}
-    assert told_of([one]) != told_of([structs.replace(one, judgment=enough)])
-    assert told_of([one]) != told_of([structs.replace(one, call="another")])
+    assert digests_of([one]) == digests_of([structs.replace(one, seq=7, slot=3)], run=2) != {}
+    assert digests_of([one]) != digests_of([structs.replace(one, judgment=enough)])
+    assert digests_of([one]) != digests_of([structs.replace(one, call="another")])
     # A second question has no judgment of its own; a call without a reply is the same as itself alone.
     again = structs.replace(one, slot=1, about=structs.replace(slot, kind="reask"), judgment=None)
-    assert told_of([one, again]) == told_of([again, one], run=2)
+    assert digests_of([one, again]) == digests_of([again, one], run=2)
     missing = structs.replace(one, judgment=None)
-    assert told_of([missing]) == told_of([missing])
-    assert told_of([missing]) != told_of([missing], run=2)
+    assert digests_of([missing]) == digests_of([missing])
+    assert digests_of([missing]) != digests_of([missing], run=2)
 
 
 def test_only_where_every_item_is_the_same_nothing_can_differ() -> None:
@@ -346,11 +287,11 @@ def test_only_where_every_item_is_the_same_nothing_can_differ() -> None:
         assert (found.difference.value, found.bounds is None) == (0, False)
         assert (found.difference.low or 0) < -1
     # Of a panel only the judge that is compared counts.
-    panel = structs.replace(sides[1], digests={key: {**own, "n": 7} for key, own in same.items()})
+    panel = structs.replace(sides[1], digests={key: {**by_judge, "n": 7} for key, by_judge in same.items()})
     assert only(compare_views(sides[0], panel)).systems["all"].is_same
 
 
-def test_an_interval_without_0_beside_a_corrected_p_is_explained() -> None:
+def test_an_interval_without_0_beside_a_corrected_p_is_doubtful() -> None:
     first = [3.0] * 12
     second = [3.0, 4.0, 4.0, 3.0, 4.0, 4.0, 3.0, 5.0, 3.0, 4.0, 3.0, 3.0]
     rows = [scored(first, system="x"), scored({f"y{k}": 3.0 for k in range(12)}, system="y")]
@@ -358,18 +299,13 @@ def test_an_interval_without_0_beside_a_corrected_p_is_explained() -> None:
         scored(second, system="x"),
         scored({f"y{k}": 3.0 + k % 2 - (k % 3 == 0) for k in range(12)}, system="y"),
     ]
-    one = only(compared([*rows[0], *rows[1]], [*more[0], *more[1]]))
-    found = one.systems["x"]
+    found = only(compared([*rows[0], *rows[1]], [*more[0], *more[1]])).systems["x"]
     assert found.p is not None
     assert found.p <= 0.05 < (found.p_adjusted or 0)
     assert (found.difference.low or 0) > 0
-    assert not found.is_shown
-    assert (
-        "is one of this difference alone (p = 0.031); corrected for all that are compared, p = 0.062"
-        in one.sentences[0]
-    )
-    alone = only(compared(rows[0], more[0]))
-    assert "new is 0.58 points higher" in alone.sentences[0]
+    assert (found.is_shown, found.is_doubtful) == (False, True)
+    alone = only(compared(rows[0], more[0])).systems["x"]
+    assert (alone.is_shown, alone.is_doubtful) == (True, False)
 
 
 def test_choices_with_ties_are_tested_by_the_shares_that_are_shown() -> None:
@@ -407,7 +343,6 @@ def test_pairs_that_are_turned_round_in_the_other_run_mean_the_same() -> None:
 def test_a_winner_that_turns_round_reverses_the_conclusion_of_choices() -> None:
     found = compared(chosen(["a"] * 30 + ["b"] * 4), chosen(["b"] * 30 + ["a"] * 4))
     assert only(found).conclusion == "reversed"
-    assert "old wins in old, new in new" in " ".join(found.summary)
 
 
 def test_choices_and_scores_of_one_criterion_are_kept_apart() -> None:
@@ -426,26 +361,22 @@ def test_one_score_for_two_responses_cannot_be_held_against_two() -> None:
     )
     found = compared(one, two)
     assert list(found.criteria) == ["tact"]
-    assert any(
-        "clarity cannot be compared: one run has a score for each response" in note for note in found.notes
-    )
+    assert any("clarity" in note for note in found.notes)
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "told"),
+    ("first", "second", "named"),
     [
-        (lambda: scored({"x": 1.0}), lambda: scored({"y": 1.0}), "no item in common: old judged items like 'x'"),
-        (lambda: scored([1.0]), lambda: scored([1.0], "tact"), "no criterion in common"),
-        (lambda: [], lambda: scored([1.0]), "old has judged nothing"),
-        (lambda: scored([1.0], protocol="a@1") + scored([1.0], protocol="b@1"),
-         lambda: scored([1.0], protocol="c@1") + scored([1.0], protocol="d@1"), "several protocols (a, b, c, d)"),
+        (scored({"x": 1.0}), scored({"y": 1.0}), "'x'.*'y'"),
+        (scored([1.0]), scored([1.0], "tact"), "clarity.*tact"),
+        ([], scored([1.0]), "old"),
+        (scored([1.0], protocol="a@1") + scored([1.0], protocol="b@1"),
+         scored([1.0], protocol="c@1") + scored([1.0], protocol="d@1"), "a, b, c, d"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_compared_is_explained(
-    first: Callable[[], list[Result]], second: Callable[[], list[Result]], told: str
-) -> None:
-    with pytest.raises(DataError, match="(?s).*" + told.replace("(", r"\(").replace(")", r"\)")):
-        compared(first(), second())
+def test_what_cannot_be_compared_is_refused(first: list[Result], second: list[Result], named: str) -> None:
+    with pytest.raises(DataError, match=f"(?s){named}"):
+        compared(first, second)
 
 
 @pytest.mark.parametrize(
@@ -463,11 +394,7 @@ def test_degenerate_runs_give_reasons_in_place_of_numbers(
 ) -> None:
     found = compared(scored(first), scored(second))
     row = only(found).systems["all"]
-    assert (
-        row.difference.low is not None
-        or "no interval" in row.difference.method
-        or "undefined" in row.difference.method
-    )
+    assert row.difference.low is not None or reason(row.difference)
     assert all("nan" not in text.lower().split() for text in (*found.summary, *only(found).sentences))
     assert found.summary
 

@@ -14,6 +14,7 @@ import adjudge
 from adjudge.analysis.compare_words import compare_sections
 from adjudge.errors import DataError
 from adjudge.records import Result, Scale
+from judged import choice, numbers_in, score
 
 SCALES = (
     None,
@@ -26,18 +27,18 @@ SCALES = (
 
 def results(model: str) -> st.SearchStrategy[list[Result]]:
     def made(values: dict[tuple[str, str, str], Any]) -> list[Result]:
-        found = []
+        rows = []
         for (item, criterion, system), value in values.items():
             is_choice = isinstance(value, str)
-            found.append(
-                Result(
-                    item=f"{item}-{system}", protocol="p@1", criterion=criterion, model=model, system=system,
-                    group=item if system != "z" else None, status="unparsed" if value is None else "ok",
-                    value=None if is_choice else value, choice=value if is_choice else None,
-                    system_a="x" if is_choice else None, system_b="y" if is_choice else None,
-                )
-            )  # fmt: skip
-        return found
+            about = {
+                "system": system,
+                "group": item if system != "z" else None,
+                "criterion": criterion,
+                "model": model,
+            }
+            row = choice if is_choice else score
+            rows.append(row(f"{item}-{system}", value, **about))
+        return rows
 
     keys = st.tuples(st.sampled_from("123456"), st.sampled_from(["c", "d"]), st.sampled_from("xyz"))
     values = st.none() | st.sampled_from([1.0, 2.0, 3.0, 4.5, 5.0]) | st.sampled_from(["a", "b", "tie"])
@@ -70,31 +71,13 @@ def test_any_two_runs_give_a_comparison_or_a_reason(
                 assert row.bounds.low <= row.bounds.high
 
 
-def numbers_in(value: Any) -> list[float]:
-    if isinstance(value, dict):
-        return [number for one in value.values() for number in numbers_in(one)]
-    if isinstance(value, list | tuple):
-        return [number for one in value for number in numbers_in(one)]
-    return [value] if isinstance(value, float) else []
-
-
 @settings(max_examples=40, deadline=None)
 @given(values=st.lists(st.tuples(*[st.none() | st.integers(1, 5).map(float)] * 2), min_size=2, max_size=12))
 def test_the_other_way_round_every_difference_changes_its_sign(
     values: list[tuple[float | None, float | None]],
 ) -> None:
     def run(side: int) -> list[Result]:
-        return [
-            Result(
-                item=f"{k}",
-                protocol="p",
-                criterion="c",
-                model="m",
-                status="ok" if pair[side] is not None else "refused",
-                value=pair[side],
-            )
-            for k, pair in enumerate(values)
-        ]
+        return [score(f"{k}", pair[side], criterion="c") for k, pair in enumerate(values)]
 
     there = adjudge.compare(run(0), run(1), scales={"c": Scale(1.0, 5.0, 5.0)}).criteria["c"].systems["all"]
     back = adjudge.compare(run(1), run(0), scales={"c": Scale(1.0, 5.0, 5.0)}).criteria["c"].systems["all"]

@@ -19,19 +19,9 @@ from adjudge.records import Estimate, Label
 from adjudge.stats import mean_interval
 from adjudge.store import open_store
 from judged import cycle, judged_run
-from running import Outcome, adjudge, write_rows
+from running import Outcome, write_rows
 
 Gated = Callable[..., Outcome]
-
-
-@pytest.fixture
-def gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Gated:
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments: str | Path, **environment: str) -> Outcome:
-        return adjudge("gate", *arguments, "--store", tmp_path / "adjudge.db", **environment)
-
-    return run
 
 
 def test_the_interval_decides_and_not_the_mean(tmp_path: Path, gate: Gated) -> None:
@@ -40,9 +30,10 @@ def test_the_interval_decides_and_not_the_mean(tmp_path: Path, gate: Gated) -> N
     assert (found.code, found.json["outcome"]) == (0, "good")
     assert found.json["checks"][0]["estimate"]["value"] == 4
     assert gate("run", "--min", "tact=4.3").code == 1
-    open_ = gate("run", "--min", "tact=3.95")
-    assert open_.code == 3
-    assert "more groups would decide it four times in five" in open_.out
+    undecided = gate("run", "--min", "tact=3.95", "--json")
+    assert undecided.code == 3
+    check = undecided.json["checks"][0]
+    assert (check["n_more_of"], check["n_more"] > 0) == ("group", True)
 
 
 def test_as_many_more_items_as_are_asked_for_decide_four_times_in_five(tmp_path: Path, gate: Gated) -> None:
@@ -89,14 +80,11 @@ def test_a_run_with_the_calls_and_replies_of_its_baseline_has_not_changed(
     judged_run(tmp_path, "main", scores)
     judged_run(tmp_path, "next", scores, model=f"replay:{tmp_path / 'main.replies.jsonl'}")
     for run in ("next", "main"):
-        done = gate(run, "--max-drop", "tact=0", "--baseline", "main", "--max-failed", "50%")
+        done = gate(run, "--max-drop", "tact=0", "--baseline", "main", "--max-failed", "50%", "--json")
         assert done.code == 0, done.out
-        assert "the same calls and the same replies on all 8 items" in " ".join(done.out.split())
-    found = gate("next", "--max-drop", "tact=0", "--baseline", "main", "--max-failed", "50%", "--json").json
-    check = found["checks"][0]
-    assert (check["outcome"], check["estimate"]["value"], check["estimate"]["low"]) == ("good", 0, None)
-    assert "0 by construction" in check["estimate"]["method"]
-    # The judge that fails on too many items is told as before.
+        check = done.json["checks"][0]
+        assert (check["outcome"], check["estimate"]["value"], check["estimate"]["low"]) == ("good", 0, None)
+    # A judge that fails on too many items fails the gate as before.
     assert gate("next", "--max-drop", "tact=0", "--baseline", "main").code == 4
 
 
@@ -117,11 +105,11 @@ def test_a_threshold_below_what_can_be_seen_is_warned_about(tmp_path: Path, gate
     done = gate("run", "--max-drop", "tact=0.05", "--baseline", "main", "--json")
     check = done.json["checks"][0]
     assert check["minimum_detectable"] > 0.05
-    assert any("less than as many items can see" in remark for remark in check["remarks"])
+    assert check["remarks"]
     assert done.code == 3
 
 
-def test_the_gravest_outcome_counts_and_every_check_is_printed(tmp_path: Path, gate: Gated) -> None:
+def test_the_most_severe_outcome_decides_and_every_check_is_kept(tmp_path: Path, gate: Gated) -> None:
     judged_run(tmp_path, "run", {"x": cycle([4, 4, 5], 30), "y": cycle([2, 2, 3], 30)})
     done = gate("run", "--min", "tact=3.5", "--json")
     outcomes = {check["system"]: check["outcome"] for check in done.json["checks"] if check["rule"] == "min"}
@@ -129,8 +117,6 @@ def test_the_gravest_outcome_counts_and_every_check_is_printed(tmp_path: Path, g
     assert gate("run", "--min", "tact=3.5", "--system", "x").code == 0
     # Worse is graver than open: 4.3 is open for x and worse for y.
     assert gate("run", "--min", "tact=4.3").code == 1
-    printed = gate("run", "--min", "tact=3.5").out
-    assert printed.splitlines()[0].startswith("Gate of run: worse (exit 1)")
 
 
 @pytest.mark.parametrize(
@@ -152,10 +138,13 @@ def test_failures_are_counted_against_what_is_allowed(
 ) -> None:
     values = [None] * n_failed + cycle([4, 5], 60 - n_failed)
     judged_run(tmp_path, "run", {"x": values})
-    done = gate("run", "--min", "tact=3", *(("--max-failed", allowed) if allowed else ()))
+    done = gate("run", "--min", "tact=3", *(("--max-failed", allowed) if allowed else ()), "--json")
     assert done.code == code
-    if code == 4:
-        assert f"{n_failed} of 60 items" in done.out
+    (check,) = (check for check in done.json["checks"] if check["rule"] == "max_failed")
+    assert (round(check["estimate"]["value"] * 60), check["outcome"]) == (
+        n_failed,
+        "failed" if code else "good",
+    )
 
 
 def test_a_judge_that_failed_too_often_outweighs_a_worse_score(tmp_path: Path, gate: Gated) -> None:
@@ -165,11 +154,16 @@ def test_a_judge_that_failed_too_often_outweighs_a_worse_score(tmp_path: Path, g
     assert {check["outcome"] for check in done.json["checks"]} == {"worse", "failed"}
 
 
-def test_failures_that_could_turn_a_good_outcome_are_said(tmp_path: Path, gate: Gated) -> None:
+def test_failures_that_could_turn_a_good_outcome_are_remarked(tmp_path: Path, gate: Gated) -> None:
     judged_run(tmp_path, "run", {"x": [None] * 20 + cycle([4, 4, 4, 5], 100)})
-    done = gate("run", "--min", "tact=4.1", "--max-failed", "20%")
-    assert done.code == 0
-    assert "could be on the other side of the threshold" in done.out
+    doubtful, safe = (
+        gate("run", "--min", f"tact={threshold}", "--max-failed", "20%", "--json") for threshold in (4.1, 2)
+    )
+    assert (doubtful.code, safe.code) == (0, 0)
+    remarks = [done.json["checks"][0]["remarks"][0] for done in (doubtful, safe)]
+    # (20 · 1 + 100 · 4.25) / 120 is below 4.1 and not below 2.
+    assert all("3.71" in remark for remark in remarks)
+    assert remarks[0] != remarks[1]
 
 
 def test_items_that_were_not_judged_yet_count_as_missing(tmp_path: Path, gate: Gated) -> None:
@@ -178,10 +172,11 @@ def test_items_that_were_not_judged_yet_count_as_missing(tmp_path: Path, gate: G
         connection.execute("DELETE FROM places WHERE item >= 40")
         connection.execute("UPDATE runs SET status = 'interrupted'")
     connection.close()
-    done = gate("run", "--min", "tact=3")
+    done = gate("run", "--min", "tact=3", "--json")
     assert done.code == 4
-    assert "20 of 60 items" in done.out
-    assert "give its command again" in done.out
+    check = done.json["checks"][-1]
+    assert check["estimate"]["value"] == pytest.approx(20 / 60)
+    assert "interrupted" in check["text"]
 
 
 def test_labels_correct_the_means_that_are_decided_on(tmp_path: Path, gate: Gated) -> None:
@@ -198,7 +193,7 @@ def test_labels_correct_the_means_that_are_decided_on(tmp_path: Path, gate: Gate
     check = done.json["checks"][0]
     assert check["estimate"]["value"] == pytest.approx(3.2, abs=0.05)
     assert "PPI++" in check["estimate"]["method"]
-    assert any("the judge alone says 4.20" in remark for remark in check["remarks"])
+    assert any("4.20" in remark for remark in check["remarks"]), "what the judge alone gives"
 
 
 def test_an_open_gate_with_labels_asks_for_more_labels(tmp_path: Path, gate: Gated) -> None:
@@ -228,8 +223,9 @@ def test_labels_of_both_runs_correct_a_change(tmp_path: Path, gate: Gated) -> No
     )
     rule = ("--max-drop", "tact=0.5", "--baseline", "main")
     assert gate("run", *rule).code == 0
-    alone = gate("run", *rule, "--labels", after)
-    assert "decided by the judge alone" in alone.out
+    alone = gate("run", *rule, "--labels", after, "--json").json
+    assert alone["checks"][0]["estimate"]["value"] == 0
+    assert any("--baseline-labels" in note for note in alone["notes"])
     both = gate("run", *rule, "--labels", after, "--baseline-labels", before, "--json")
     assert both.code == 1
     assert both.json["checks"][0]["estimate"]["value"] == pytest.approx(-2, abs=0.1)
@@ -239,7 +235,7 @@ def test_labels_in_the_store_are_used_when_asked_for(tmp_path: Path, gate: Gated
     judged_run(tmp_path, "run", {"x": cycle([4, 5], 20)})
     done = gate("run", "--min", "tact=4", "--labels", "store")
     assert done.code == 2
-    assert "no labels in" in done.err
+    assert "labels" in done.err
     with open_store(tmp_path / "adjudge.db") as store:
         said = [Label(f"q{k}", "tact", "ann", float(1 + k % 2)) for k in range(12)]
         store.put_labels(said, store.run("run"))
@@ -247,12 +243,12 @@ def test_labels_in_the_store_are_used_when_asked_for(tmp_path: Path, gate: Gated
     assert (done.code, done.json["is_corrected"]) == (1, True)
 
 
-def test_a_criterion_without_labels_is_decided_by_the_judge_and_said_so(tmp_path: Path, gate: Gated) -> None:
+def test_a_criterion_without_labels_is_decided_by_the_judge_with_a_note(tmp_path: Path, gate: Gated) -> None:
     judged_run(tmp_path, "run", {"x": cycle([4, 5], 20)})
     labels = write_rows(tmp_path / "l.jsonl", [{"item": "q1", "criterion": "wit", "rater": "r", "value": 3}])
-    done = gate("run", "--min", "tact=4", "--labels", labels)
-    assert done.code == 0
-    assert "No label fits tact: decided by the judge alone." in done.out
+    done = gate("run", "--min", "tact=4", "--labels", labels, "--json")
+    assert (done.code, done.json["checks"][0]["estimate"]["value"]) == (0, 4.5)
+    assert any("tact" in note for note in done.json["notes"])
 
 
 def test_thresholds_come_from_a_file_and_flags_win(tmp_path: Path, gate: Gated) -> None:
@@ -271,50 +267,53 @@ def test_thresholds_come_from_a_file_and_flags_win(tmp_path: Path, gate: Gated) 
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "named"),
     [
-        ("[gate]\nmins = { tact = 4 }", "unknown key 'mins': did you mean 'min'?"),
-        ("[gate]\nmin = 4", "min: give a criterion and a number"),
-        ("[gate]\nmin = { tact = 'high' }\nbaseline = 3", "3 problems"),
-        ("[gate]\nmax_failed = 'some'", "max_failed = some"),
-        ("[gate]\nmin = { tact = nan }", "not a number"),
-        ("[gate\n", "is not TOML"),
-        ("gate = 3", "'gate' must be a table"),
+        ("[gate]\nmins = { tact = 4 }", ["mins", "'min'"]),
+        ("[gate]\nmin = 4", ["min"]),
+        (
+            "[gate]\nmin = { tact = 'high' }\nbaseline = 3\nsystem = 4",
+            ["3 problems", "tact", "baseline", "system"],
+        ),
+        ("[gate]\nmax_failed = 'some'", ["max_failed = some"]),
+        ("[gate]\nmin = { tact = nan }", ["tact", "nan"]),
+        ("[gate\n", ["TOML"]),
+        ("gate = 3", ["gate"]),
     ],
 )
-def test_a_mistake_in_the_file_is_named(tmp_path: Path, text: str, told: str) -> None:
+def test_a_mistake_in_the_file_is_named(tmp_path: Path, text: str, named: list[str]) -> None:
     file = tmp_path / "adjudge.toml"
-    file.write_text(text + ("\nsystem = 4" if "baseline = 3" in text else ""))
+    file.write_text(text)
     with pytest.raises(DataError) as caught:
         make_rules(file)
-    assert told in str(caught.value)
+    assert all(word in str(caught.value) for word in ("adjudge.toml", *named))
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "named"),
     [
-        ((), "There is nothing to decide"),
-        (("--min", "clarity=4"), "It has: tact"),
-        (("--min", "tact"), "give a criterion and a number"),
-        (("--min", "tact=nan"), "give a criterion and a number"),
-        (("--min", "tact=6"), "the scale goes from 1 to 5"),
-        (("--max", "tact=3"), "on this scale higher is better"),
+        ((), "--min"),
+        (("--min", "clarity=4"), "tact"),
+        (("--min", "tact"), "--min tact"),
+        (("--min", "tact=nan"), "--min tact=nan"),
+        (("--min", "tact=6"), "tact=6"),
+        (("--max", "tact=3"), "--min tact"),
         (("--max-drop", "tact=0.1"), "--baseline RUN"),
-        (("--max-drop", "tact=-0.1", "--baseline", "run"), "not below 0"),
+        (("--max-drop", "tact=-0.1", "--baseline", "run"), "-0.1"),
         (("--max-drop", "tact=0.1", "--baseline", "nowhere"), "nowhere"),
-        (("--min", "tact=3", "--system", "z"), "no system of that name. It has: x"),
+        (("--min", "tact=3", "--system", "z"), "z"),
         (("--min", "tact=3", "--max-failed", "150%"), "--max-failed 150%"),
-        (("--min", "tact=3", "--config", "none.toml"), "none.toml cannot be read"),
-        (("--min", "tact=3", "--junit", "no/such/place.xml"), "cannot be written"),
+        (("--min", "tact=3", "--config", "none.toml"), "none.toml"),
+        (("--min", "tact=3", "--junit", "no/such/place.xml"), "place.xml"),
     ],
 )
 def test_a_mistake_exits_2_and_never_passes(
-    tmp_path: Path, gate: Gated, arguments: tuple[str, ...], told: str
+    tmp_path: Path, gate: Gated, arguments: tuple[str, ...], named: str
 ) -> None:
     judged_run(tmp_path, "run", {"x": [4, 5, 4]})
     done = gate("run", *arguments)
     assert done.code == 2
-    assert told in done.err
+    assert named in done.err
     assert "Traceback" not in done.err
 
 
@@ -338,7 +337,6 @@ def test_a_scale_whose_low_end_is_good_has_a_greatest_value(tmp_path: Path, gate
     judged_run(tmp_path, "run", {"x": cycle([3, 4], 40)}, protocol=own, rubric=None)
     refused = gate("run", "--min", "tact=2")
     assert refused.code == 2
-    assert "lower is better" in refused.err
     assert "--max tact=X" in refused.err
     assert gate("main", "--max", "tact=2").code == 0
     assert gate("run", "--max", "tact=2").code == 1
@@ -355,7 +353,7 @@ def test_a_scale_without_a_known_good_end_cannot_be_gated(tmp_path: Path, gate: 
     judged_run(tmp_path, "run", {"x": cycle([1, 2], 10)}, protocol=own, rubric=None)
     done = gate("run", "--min", "tact=2")
     assert done.code == 2
-    assert "nobody knows which end" in done.err
+    assert "tact" in done.err
 
 
 def test_a_baseline_on_another_scale_has_no_drop(tmp_path: Path, gate: Gated) -> None:
@@ -363,7 +361,7 @@ def test_a_baseline_on_another_scale_has_no_drop(tmp_path: Path, gate: Gated) ->
     judged_run(tmp_path, "run", {"x": [1, 2, 3]})
     done = gate("run", "--max-drop", "tact=1", "--baseline", "main")
     assert done.code == 2
-    assert "a drop in points has no meaning" in done.err.replace("\n", " ")
+    assert "tact" in done.err
 
 
 def test_a_criterion_of_two_protocols_is_asked_for_by_the_protocol(tmp_path: Path, gate: Gated) -> None:
@@ -374,7 +372,7 @@ def test_a_criterion_of_two_protocols_is_asked_for_by_the_protocol(tmp_path: Pat
         judged_run(tmp_path, name, {"x": cycle([4], 8)}, protocol=both, model=model, rubric=None)
     done = gate("run", "--min", "tact=3")
     assert done.code == 2
-    assert "Say which: mine/tact, yours/tact" in done.err
+    assert "mine/tact, yours/tact" in done.err
     rules = ("--min", "mine/tact=3", "--max-drop", "yours/tact=2", "--baseline", "main")
     found = gate("run", *rules, "--json").json
     assert [(check["rule"], check["criterion"]) for check in found["checks"][:2]] == [
@@ -414,7 +412,7 @@ def test_several_judges_are_gated_by_their_mean(tmp_path: Path, gate: Gated) -> 
     )
     done = gate("run", "--min", "tact=2.5", "--json")
     assert done.json["checks"][0]["estimate"]["value"] == 3
-    assert any("Several judges" in note for note in done.json["notes"])
+    assert any("fake:text=[RESULT] 2, fake:text=[RESULT] 4" in note for note in done.json["notes"])
 
 
 def test_only_failures_can_be_gated_too(tmp_path: Path, gate: Gated) -> None:

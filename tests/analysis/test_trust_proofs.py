@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections import Counter, defaultdict
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,33 +21,10 @@ PROTOCOLS = ("geval", "geval_no_auto_cot", "rate_explain")
 
 
 @pytest.fixture(scope="module")
-def expected(shared: Path) -> dict[str, Any]:
-    return json.loads((shared / "data" / "EXPECTED.json").read_text(encoding="utf-8"))
-
-
-@pytest.fixture(scope="module")
-def topical_chat(real_rows: Rows) -> dict[str, CriterionCard]:
-    items = {row["item_id"]: row for row in real_rows("topical_chat.items")}
-    labels = [
-        Label(name, dimension, "people", row["human"][dimension]["mean"])
-        for name, row in items.items()
-        for dimension in DIMENSIONS
-    ]
-    results = []
-    for judged in real_rows("topical_chat.judgments"):
-        item, scores = (
-            items[judged["item_id"]],
-            [score for score in judged["recorded"] if score is not None],
-        )
-        results.append(
-            Result(
-                item=item["item_id"], protocol=judged["protocol"], criterion=judged["dimension"], model=judged["judge"],
-                status="ok" if scores else "unparsed", system=item["system"], group=item["group_id"],
-                value=math.fsum(scores) / len(scores) if scores else None, n_samples=len(judged["recorded"]),
-                n_failed=len(judged["recorded"]) - len(scores),
-            )
-        )  # fmt: skip
-    return judge_card(results, labels, n_resamples=100).criteria
+def topical_chat(
+    real_rows: Rows, topical_chat_cards: Callable[..., dict[str, CriterionCard]]
+) -> dict[str, CriterionCard]:
+    return topical_chat_cards((row, row["recorded"]) for row in real_rows("topical_chat.judgments"))
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter
 from collections.abc import Callable
@@ -13,20 +12,14 @@ import pytest
 
 import adjudge
 from adjudge.analysis.result_types import CriterionCard
-from adjudge.records import Label, Reading, Result
+from adjudge.records import Reading
 from adjudge.stats import token_preference, win_rate
 from running import adjudge as command
 from running import write_rows
-from views import judge_card
 
 Rows = Callable[[str], list[dict[str, Any]]]
 DIMENSIONS = ("naturalness", "coherence", "engagingness", "groundedness")
 PROTOCOLS = ("geval", "geval_no_auto_cot", "rate_explain")
-
-
-@pytest.fixture(scope="module")
-def expected(shared: Path) -> dict[str, Any]:
-    return json.loads((shared / "data" / "EXPECTED.json").read_text(encoding="utf-8"))
 
 
 Read = list[tuple[dict[str, Any], list[Reading]]]
@@ -49,26 +42,10 @@ def replies_read(real_rows: Rows) -> Read:
 
 
 @pytest.fixture(scope="module")
-def topical_chat(real_rows: Rows, replies_read: Read) -> dict[str, CriterionCard]:
-    items = {row["item_id"]: row for row in real_rows("topical_chat.items")}
-    labels = [
-        Label(name, dimension, "people", row["human"][dimension]["mean"])
-        for name, row in items.items()
-        for dimension in DIMENSIONS
-    ]
-    results = []
-    for row, readings in replies_read:
-        values = [float(one.value) for one in readings if one.value is not None]
-        item = items[row["item_id"]]
-        results.append(
-            Result(
-                item=row["item_id"], protocol=row["protocol"], criterion=row["dimension"], model=row["judge"],
-                status="ok" if values else "unparsed", system=item["system"], group=item["group_id"],
-                value=math.fsum(values) / len(values) if values else None,
-                n_samples=len(readings), n_failed=len(readings) - len(values),
-            )
-        )  # fmt: skip
-    return judge_card(results, labels, n_resamples=100).criteria
+def topical_chat(
+    replies_read: Read, topical_chat_cards: Callable[..., dict[str, CriterionCard]]
+) -> dict[str, CriterionCard]:
+    return topical_chat_cards((row, [one.value for one in readings]) for row, readings in replies_read)
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)

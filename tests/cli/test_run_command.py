@@ -53,8 +53,7 @@ def test_a_spent_budget_stops_the_run_which_then_goes_on(tmp_path: Path, store: 
         n_first = server.n_requests
         assert 10 <= n_first <= 10 + 4, "spent, and the calls in flight at that moment"
         assert stopped.code == 5
-        assert "budget of $0.0003" in stopped.err
-        assert "give the same command" in stopped.err
+        assert "$0.0003" in stopped.err
         assert adjudge("runs", "--store", store, "--json").json[0]["status"] == "stopped"
         assert len(adjudge("export", "last", "--store", store).rows) == n_first, "what came was kept"
         assert adjudge(*priced).code == 0
@@ -113,17 +112,17 @@ def test_a_host_that_is_not_there_is_a_message_and_exit_2(items: Path, store: Pa
         model = model_at(server)
     refused = adjudge("run", items, *DIRECT, "-m", model, "--store", store, "--concurrency", "2")
     assert refused.code == 2
-    assert "Check the address" in refused.err
+    assert server.url.removeprefix("http://") in refused.err
     assert "Traceback" not in refused.err
 
 
 def test_a_run_whose_every_judgment_failed_exits_with_4(items: Path, store: Path) -> None:
     with FakeServer(default=chat("I have no opinion.")) as server:
-        run = adjudge("run", items, *DIRECT, "-m", model_at(server), "--store", store, "--no-reask")
+        run = adjudge("run", items, *DIRECT, "-m", model_at(server), "--store", store, "--no-reask", "--json")
         assert (run.code, server.n_requests) == (4, 12)
     rows = adjudge("export", "last", "--store", store).rows
     assert [(row["status"], row["score"], row["n_failed"]) for row in rows] == [("unparsed", None, 1)] * 12
-    assert "None of the 12 scores could be read" in run.out
+    assert run.json["warnings"][0]["kind"] == "all_failed"
 
 
 def test_a_run_with_one_judgment_read_exits_with_0_and_counts_the_others(items: Path, store: Path) -> None:
@@ -131,9 +130,8 @@ def test_a_run_with_one_judgment_read_exits_with_0_and_counts_the_others(items: 
         return by_number(request) if number_in(request) == 3 else chat("I have no opinion.")
 
     with FakeServer(plan) as server:
-        run = adjudge("run", items, *DIRECT, "-m", model_at(server), "--store", store, "--no-reask")
-    assert run.code == 0
-    assert "12 scores, 11 failed" in run.out
+        run = adjudge("run", items, *DIRECT, "-m", model_at(server), "--store", store, "--no-reask", "--json")
+    assert (run.code, run.json["n_scores"], run.json["n_failed"]) == (0, 12, 11)
 
 
 # -- items
@@ -149,10 +147,9 @@ def test_all_bad_items_are_told_in_one_message_before_anything_is_sent(tmp_path:
         assert not store.exists()
         for place in ("line 2", "line 3", "line 4"):
             assert place in refused.err
-        assert "'instruction' is missing" in refused.err
-        skipping = adjudge(*command, "--skip-bad")
-        assert (skipping.code, server.n_requests) == (0, 1)
-    assert "left out" in skipping.err
+        assert "'instruction'" in refused.err
+        skipping = adjudge(*command, "--skip-bad", "--json")
+        assert (skipping.code, server.n_requests, skipping.json["n_left_out"]) == (0, 1, 3)
     assert [row["item"] for row in adjudge("export", "last", "--store", store).rows] == ["a"]
 
 
@@ -185,29 +182,29 @@ def test_a_map_takes_an_input_from_another_field(tmp_path: Path, store: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("flags", "said"),
+    ("flags", "named"),
     [
-        (["--samples", "0"], "at least once"),
-        (["--limit", "0"], "at least one item"),
+        (["--samples", "0"], "--samples 0"),
+        (["--limit", "0"], "--limit 0"),
         (["--order", "sideways"], "--order sideways"),
         (["--estimator", "guess"], "--estimator guess"),
         (["--estimator", "samples"], "--samples N"),
         (["--price", "cheap"], "--price cheap"),
         (["--map", "nonsense"], "nonsense"),
         (["-p", "prometheus/pairwise"], "response_a"),
-        (["--steps", "generate"], "no evaluation steps"),
+        (["--steps", "generate"], "prometheus/direct"),
         (["--steps", "no-such-file"], "no-such-file"),
-        (["-m", "fake:text=4", "-m", "fake:text=4"], "given twice"),
+        (["-m", "fake:text=4", "-m", "fake:text=4"], "fake:text=4"),
         (["-m", "opnai:gpt"], "openai:gpt"),
     ],
 )
 def test_a_mistake_is_told_before_anything_is_sent(
-    flags: list[str], said: str, items: Path, store: Path
+    flags: list[str], named: str, items: Path, store: Path
 ) -> None:
     with FakeServer(by_number) as server:
         refused = adjudge("run", items, *DIRECT, "-m", model_at(server), "--store", store, *flags)
         assert (refused.code, server.n_requests) == (2, 0)
-    assert said in refused.err
+    assert named in refused.err
     assert "Traceback" not in refused.err
 
 
@@ -228,8 +225,8 @@ def test_a_name_that_stands_for_another_run_is_refused_with_what_differs(items: 
         assert adjudge(*command).code == 0
         refused = adjudge(*command, "--samples", "2")
         assert (refused.code, server.n_requests) == (2, 12)
-        assert "settings.samples: 1 then, 2 now" in refused.err
-        assert adjudge(*command).code == 0, "the same run goes on"
+        assert "settings.samples: 1" in refused.err
+        assert (adjudge(*command).code, server.n_requests) == (0, 12)
 
 
 def test_runs_are_listed_renamed_and_deleted(items: Path, store: Path) -> None:
@@ -255,7 +252,7 @@ def test_runs_are_listed_renamed_and_deleted(items: Path, store: Path) -> None:
 def test_a_dry_run_sends_nothing_and_says_what_it_would(items: Path, store: Path) -> None:
     with FakeServer(by_number) as server:
         command = ["run", items, *DIRECT, "-m", model_at(server), "--store", store, "--price", "1,2"]
-        told = adjudge(*command, "--dry-run")
+        printed = adjudge(*command, "--dry-run")
         as_json = adjudge(*command, "--dry-run", "--json").json
         assert server.n_requests == 0
         assert not store.exists()
@@ -265,10 +262,8 @@ def test_a_dry_run_sends_nothing_and_says_what_it_would(items: Path, store: Path
         )
         after = adjudge(*command, "--dry-run", "--json").json
         more = adjudge(*command, "--dry-run", "--json", "--samples", "2").json
-    assert told.code == 0
-    assert "12 items, 12 calls: 0 are in the store, 12 would be sent" in told.out
-    assert "Nothing was sent" in told.out
-    assert "answer 1." in told.out, "the first prompt is shown"
+    assert printed.code == 0
+    assert "answer 1." in printed.out, "the first prompt is shown"
     assert (as_json["items"], as_json["calls"], as_json["stored"]) == (12, 12, 0)
     assert 0.5 < as_json["tokens_in"] / (sent / 4) < 2
     assert as_json["cost_usd"] == pytest.approx(as_json["tokens_in"] / 1e6)
@@ -281,10 +276,9 @@ def test_a_dry_run_counts_a_call_that_two_items_share_once(tmp_path: Path, store
     items = write_rows(tmp_path / "items.jsonl", [{"id": "a", **row}, {"id": "b", **row}])
     with FakeServer(by_number) as server:
         command = ["run", items, *DIRECT, "-m", model_at(server), "--store", store]
-        told = adjudge(*command, "--dry-run")
+        dry = adjudge(*command, "--dry-run", "--json").json
         assert adjudge(*command).code == 0
-        assert server.n_requests == 1
-    assert "1 would be sent" in told.out
+        assert dry["calls"] - dry["stored"] == server.n_requests == 1
 
 
 def test_a_dry_run_finds_bad_items(tmp_path: Path) -> None:
@@ -308,18 +302,8 @@ def test_the_json_of_a_run_is_that_of_its_report(items: Path, store: Path) -> No
     assert cell["n_failed"] == 0
     assert cell["failures"] == {}
     assert cell["low"] <= cell["value"] <= cell["high"]
-    assert {
-        "value",
-        "low",
-        "high",
-        "n",
-        "n_failed",
-        "n_undefined",
-        "method",
-        "unit",
-        "seed",
-        "signature",
-    } <= {*cell}
+    keys = "value low high n n_failed n_undefined method unit seed signature".split()
+    assert set(keys) <= set(cell)
 
 
 def test_a_report_can_be_markdown(items: Path, store: Path) -> None:
@@ -369,12 +353,11 @@ def test_an_export_that_cannot_be_written_is_a_message(items: Path, store: Path,
         assert "Traceback" not in refused.err
 
 
-def test_progress_is_told_in_plain_lines_and_not_at_all_when_quiet(items: Path, store: Path) -> None:
+def test_progress_is_printed_in_plain_lines_and_not_at_all_when_quiet(items: Path, store: Path) -> None:
     command = ["run", items, *DIRECT, "-m", "fake:text=[RESULT] 4", "--store", store]
-    told = adjudge(*command)
-    assert "run run-0001 begins: 12 items, at most 12 calls" in told.err
-    assert "12 of 12 done, 0 failed" in told.err
-    assert "a fake model answers" in told.err
+    progress = adjudge(*command).err
+    assert "run-0001" in progress
+    assert "12 of 12" in progress
     assert adjudge(*command, "--quiet").err == ""
 
 
@@ -391,16 +374,10 @@ def test_models_are_listed_and_tried(store: Path) -> None:
 
     with FakeServer(plan) as server:
         tried = adjudge("models", "test", model_at(server), "--json")
-        table = adjudge("models", "test", model_at(server))
-    found = tried.json
-    assert (tried.code, table.code) == (0, 0)
-    assert (found["answers"], found["logprobs"], found["schema"], found["model_name"]) == (
-        True,
-        True,
-        True,
-        "judge-1",
-    )
-    assert "gives log-probabilities" in table.out
+        assert adjudge("models", "test", model_at(server)).code == 0
+    assert tried.code == 0
+    abilities = [tried.json[name] for name in ("answers", "logprobs", "schema", "model_name")]
+    assert abilities == [True, True, True, "judge-1"]
     assert not store.exists()
 
 
@@ -424,23 +401,15 @@ def test_two_protocols_are_reported_under_their_own_names(store: Path) -> None:
     }
 
 
-def test_an_export_into_a_folder_is_a_mistake_that_is_said(tmp_path: Path) -> None:
+def test_what_is_not_there_or_cannot_be_written_is_a_mistake(tmp_path: Path) -> None:
     rows = write_rows(tmp_path / "items.jsonl", [{"id": "1", "task": "t", "response": "r"}])
     store = ("--store", tmp_path / "s.db")
-    adjudge(
-        "run", rows, "-p", "geval/score", "--criterion", "c", "-m", "fake:text=<score>4</score>", "-q", *store
-    )
-    done = adjudge("export", "last", "-o", tmp_path, *store)
-    assert done.code == 2
-    assert "is a folder" in done.err
-
-
-def test_an_item_that_is_not_there_is_a_mistake_that_is_said(tmp_path: Path) -> None:
-    rows = write_rows(tmp_path / "items.jsonl", [{"id": "1", "task": "t", "response": "r"}])
-    store = ("--store", tmp_path / "s.db")
-    adjudge(
-        "run", rows, "-p", "geval/score", "--criterion", "c", "-m", "fake:text=<score>4</score>", "-q", *store
-    )
-    done = adjudge("runs", "show", "last", "--item", "nope", *store)
-    assert done.code == 2
-    assert "no item 'nope'" in done.err
+    how = ("-p", "geval/score", "--criterion", "c", "-m", "fake:text=<score>4</score>", "-q", *store)
+    assert adjudge("run", rows, *how).code == 0
+    for command, named in (
+        (("export", "last", "-o", tmp_path), str(tmp_path)),
+        (("runs", "show", "last", "--item", "nope"), "'nope'"),
+    ):
+        done = adjudge(*command, *store)
+        assert done.code == 2
+        assert named in done.err

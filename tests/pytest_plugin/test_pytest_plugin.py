@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -58,7 +59,8 @@ def test_all(judge):
     assert outcome.reply == "It greets as asked. Score: 5"
     assert outcome.item == "one"
     assert outcome.criteria["score"].score == 5
-    assert repr(outcome) == "<geval/score: 5 (1–5, higher is better), ok; 'It greets as asked.'>"
+    assert repr(outcome).startswith("<geval/score: 5 ")
+    assert repr(outcome).endswith("ok; 'It greets as asked.'>")
 """
     outcome_of(pytester, code).assert_outcomes(passed=1)
 
@@ -76,9 +78,9 @@ def test_polite(judge):
         [
             "E*assert 2.0 >= 4",
             "*- adjudge -*",
-            "geval/score by fake:*: 2 (1–5, higher is better), ok",
+            "geval/score *fake:*: 2 (1–5*ok",
             "  It never greets anybody.",
-            "  the reply: adjudge runs show pytest/test_polite/*",
+            "*adjudge runs show pytest/test_polite/*",
         ]
     )
     name = output_of(result).split("adjudge runs show ")[1].split()[0]
@@ -97,7 +99,7 @@ def test_of_a_mean(judge):
     items = [dict({GREETING}), dict({GREETING})]
     assert judge.many("geval/score", items).mean > 4
 
-def test_told(judge):
+def test_output_of(judge):
     outcome = judge("geval/score", {GREETING})
     assert outcome.score is None
     assert outcome.status == "unparsed"
@@ -109,10 +111,10 @@ def test_another_mistake():
     result.assert_outcomes(failed=3, passed=1)
     result.stdout.fnmatch_lines(
         [
-            "*NoScore: there is no score to compare: the judgment failed (unparsed).",
-            "E*fake:text=What a lovely day replied: What a lovely day",
-            "E*the reply: adjudge runs show pytest/test_compared/*",
-            "*NoScore: there is no score to compare*",
+            "*NoScore: *unparsed*",
+            "E*fake:text=What a lovely day *: What a lovely day",
+            "E*adjudge runs show pytest/test_compared/*",
+            "*NoScore: *",
         ]
     )
     assert output_of(result).count("E       TypeError") == 1, "that of the test that judges nothing"
@@ -135,11 +137,9 @@ def test_set(judge):
         assert server.n_requests == 7
         changed = outcome_of(pytester, code.replace("Good evening", "Good morning"), *flags)
         assert server.n_requests == 8
-    for result in (first, second, changed):
+    for result, n_asked, n_stored in ((first, 7, 0), (second, 0, 7), (changed, 1, 6)):
         result.assert_outcomes(passed=2)
-    assert "7 calls asked, 0 from the store" in output_of(first)
-    assert "0 calls asked, 7 from the store" in output_of(second)
-    assert "1 call asked, 6 from the store" in output_of(changed)
+        assert re.search(rf"^{n_asked} call.*, {n_stored} ", output_of(result), re.MULTILINE)
 
 
 def test_a_set_is_asked_for_at_once(pytester: pytest.Pytester) -> None:
@@ -175,7 +175,7 @@ def test_set(judge):
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(
         [
-            "geval/score by fake:script=script.jsonl *: 2.50 [[]*; 4 ok, 1 unparsed",
+            "geval/score *fake:script=script.jsonl *: 2.50 [[]*; 4 ok, 1 unparsed",
             "  i5: none*unparsed",
             "  no idea",
             "  i1: 1 *",
@@ -221,8 +221,8 @@ def test_choice(judge):
     (pytester.path / "tact.toml").write_text(rubric.read_text(encoding="utf-8"), encoding="utf-8")
     result = outcome_of(pytester, code)
     result.assert_outcomes(failed=2)
-    assert "geval/compare gives 12 scores. Say which: .criteria['accuracy'].a.score or" in output_of(result)
-    assert "prometheus/pairwise gives a choice and no score. Use .choice." in output_of(result)
+    assert re.search(r"geval/compare .*12 .*\.criteria\['accuracy'\]\.a\.score", output_of(result))
+    assert re.search(r"prometheus/pairwise .* \.choice\b", output_of(result))
 
 
 def test_recorded_replies_are_found_by_the_name_of_the_test_or_by_an_id(pytester: pytest.Pytester) -> None:
@@ -249,7 +249,7 @@ def test_nothing_recorded(judge):
     result = outcome_of(pytester, code)
     result.assert_outcomes(passed=3)
     assert (pytester.path / "kept" / "judged.db").exists()
-    assert "is a fake judge" not in output_of(result)
+    assert "fake" not in output_of(result)
 
 
 def test_the_command_line_goes_before_the_environment_and_that_before_the_file(
@@ -299,14 +299,13 @@ def test_no_rubric(judge):
     result.assert_outcomes(failed=8)
     result.stdout.fnmatch_lines(
         [
-            "E*ModelError: no judge is named. Give one with --adjudge-model*",
-            "E*protocol geval/score has no input 'respnse'. Did you mean 'response'?*",
-            "E*DataError: field 'response' is missing; protocol geval/score needs it.*",
-            "E*'geval/scor' is neither a built-in protocol nor a folder.*",
-            "E*a judgment is neither true nor false. Compare .score*",
-            "E*the items: 1 problem",
-            "E*line 1: field 'response' is missing*",
-            "E*judge.many has no option 'sample'. Did you mean 'samples'?",
+            "E*ModelError: *--adjudge-model*",
+            "E*geval/score *'respnse'*'response'*",
+            "E*DataError: *'response'*geval/score*",
+            "E*'geval/scor'*",
+            "E* .score*",
+            "E*line 1: *'response'*",
+            "E*judge.many *'sample'*'samples'*",
             "E*none.toml*",
         ]
     )
@@ -336,12 +335,11 @@ def test_each(judge, word):
     result.stdout.fnmatch_lines(
         [
             "*= adjudge =*",
-            "test *protocol *score *status *asked *from store *cost",
             "test_early *geval/score [[]fake] *5 *ok *1 *0 *$0.*",
             "test_each[[]a] *geval/score [[]fake] *5 *ok *1 *0 *–",
             "test_each[[]b] *",
-            "3 calls asked, 0 from the store · $0.*",
-            "fake:text=It greets as asked. Score: 5 is a fake judge: these scores say nothing about any system.",
+            "3 calls *, 0 * · $0.*",
+            "fake:text=It greets as asked. Score: 5 *",
         ]
     )
     quiet = outcome_of(pytester, "def test_plain(): pass")
@@ -357,8 +355,7 @@ def test_each(judge, word):
     judge("geval/score", task="t", response="same")
 """
     result = outcome_of(pytester, code, "--adjudge-model", FINE)
-    assert "… and 3 more; pytest -v shows all" in output_of(result)
-    assert "1 call asked, 42 from the store" in output_of(result)
+    result.stdout.fnmatch_lines(["… * 3 *pytest -v*", "1 call *, 42 *"])
 
 
 def test_text_that_would_act_on_the_terminal_does_not(pytester: pytest.Pytester) -> None:
@@ -415,7 +412,7 @@ def test_each(judge, word):
         result = pytester.runpytest_subprocess(*WARNINGS, *flags)
         assert server.n_requests == 7
     result.assert_outcomes(passed=6)
-    assert "7 calls asked, 5 from the store" in output_of(result)
+    result.stdout.fnmatch_lines(["7 calls *, 5 *"])
 
 
 def test_a_project_that_does_not_judge_loads_nothing_of_ours(pytester: pytest.Pytester) -> None:

@@ -11,10 +11,10 @@ import pytest
 
 from adjudge.analysis.result_types import Card, CriterionCard
 from adjudge.analysis.trust import with_checked
-from adjudge.records import Estimate, Label, Result, Scale
+from adjudge.records import Estimate, Label
+from judged import FIVE, choice, score
 from views import judge_card
 
-FIVE = Scale(low=1, high=5, best=5, step=1)
 N = 60
 
 
@@ -24,12 +24,9 @@ def card() -> Card:
     results, labels = [], []
     for k in range(N):
         truth = rng.choice([2, 3, 4])
-        results.append(
-            Result(
-                item=f"i{k}", protocol="p@1", criterion="tact", model="judge", status="ok", system="AB"[k % 2],
-                group=f"g{k // 2}", value=float(truth + rng.choice([0, 0, 1])), n_samples=1, confidence=0.8,
-            )
-        )  # fmt: skip
+        value = float(truth + rng.choice([0, 0, 1]))
+        about = {"criterion": "tact", "model": "judge", "n_samples": 1, "confidence": 0.8}
+        results.append(score(f"i{k}", value, "AB"[k % 2], f"g{k // 2}", **about))
         labels += [Label(f"i{k}", "tact", rater, float(truth + rng.choice([-1, 0, 0]))) for rater in "xy"]
     return judge_card(results, labels, scales={"tact": FIVE}, n_resamples=200)
 
@@ -118,14 +115,14 @@ def test_what_labels_correct_and_what_people_said_is_not_widened(card: Card, tmp
     before = only(card)
     for name, mean in wider.corrected.items():
         assert (mean.low, mean.high) == (before.corrected[name].low, before.corrected[name].high)
-        assert "labels correct" in mean.method
         assert mean.labels_only == before.corrected[name].labels_only
     assert wider.ceiling is not None
     assert before.ceiling is not None
     assert (wider.ceiling.low, wider.ceiling.high) == (before.ceiling.low, before.ceiling.high)
     assert width(wider.ceiling.judge) > width(before.ceiling.judge)
     assert wider.alt_test is not None
-    assert any("takes every reading for right" in text for text in wider.alt_test.cautions)
+    assert before.alt_test is not None
+    assert len(wider.alt_test.cautions) == len(before.alt_test.cautions) + 1
 
 
 def test_every_estimate_that_rests_on_readings_says_so(card: Card, tmp_path: Path) -> None:
@@ -141,11 +138,11 @@ def test_every_estimate_that_rests_on_readings_says_so(card: Card, tmp_path: Pat
         assert estimate.value is None or "misread" in estimate.method, estimate
 
 
-def test_the_sentences_speak_of_the_widened_numbers(card: Card, tmp_path: Path) -> None:
-    assert "points too kind" in only(card).sentences[1].text
+def test_the_sentences_are_written_from_the_widened_numbers(card: Card, tmp_path: Path) -> None:
     wider = with_checked(card, checked(tmp_path / "c.jsonl", 3, 10))
-    assert "not shown to be too kind" in wider.summary[1].text
-    assert any("3 were wrong" in note and "every interval allows" in note for note in wider.notes)
+    assert (only(card).bias.low or 0) > 0 > (only(wider).bias.low or 0)
+    assert only(card).sentences[1] != only(wider).sentences[1] == wider.summary[1]
+    assert len(wider.notes) == len(card.notes) + 1
 
 
 def test_several_readings_of_one_reply_count_as_one_observation(tmp_path: Path) -> None:
@@ -166,14 +163,11 @@ def test_two_judges_are_told_apart_only_as_far_as_the_readings_go(tmp_path: Path
     for k in range(200):
         truth = rng.choice("ab")
         for model, right in (("good", 0.9), ("fair", 0.7)):
-            choice: Any = truth if rng.random() < right else "ab".replace(truth, "")
-            results.append(
-                Result(item=f"i{k}", protocol="p@1", criterion="overall", model=model, status="ok", choice=choice,
-                       system_a="x", system_b="y")
-            )  # fmt: skip
+            winner: Any = truth if rng.random() < right else "ab".replace(truth, "")
+            results.append(choice(f"i{k}", winner, model=model))
         labels.append(Label(f"i{k}", "overall", "ann", truth))
     before = judge_card(results, labels)
     after = with_checked(before, checked(tmp_path / "c.jsonl", 3, 10))
-    assert "'good' goes with people better than 'fair'" in before.judges[0].sentence.text
-    assert "neither" in after.judges[0].sentence.text
+    lows = [found.judges[0].result.difference.low or 0 for found in (before, after)]
+    assert lows[0] > 0 > lows[1]
     assert before.summary[-1] == before.judges[0].sentence

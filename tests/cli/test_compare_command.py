@@ -24,17 +24,14 @@ def compare(tmp_path: Path) -> Compared:
     return run
 
 
-def test_sentences_come_before_tables(tmp_path: Path, compare: Compared) -> None:
+def test_what_is_printed_names_both_runs_first(tmp_path: Path, compare: Compared) -> None:
     judged_run(tmp_path, "before", {"x": cycle([2, 3, 3, 4], 40)})
     judged_run(tmp_path, "after", {"x": cycle([3, 4, 4, 4], 40)})
     done = compare("before", "after")
     assert done.code == 0, done.err
     lines = done.out.splitlines()
-    assert lines[0] == "before → after"
-    assert lines[1].startswith(
-        "  On tact after is 0.75 points higher (+0.75 [+0.61, +0.89], p < 0.001) than before"
-    )
-    assert "Do not put scores of the two runs into one table." in lines[2]
+    assert all(name in lines[0] for name in ("before", "after"))
+    assert "+0.75 [+0.61, +0.89]" in lines[1]
 
 
 def test_json_has_the_estimates_under_criterion_and_system(tmp_path: Path, compare: Compared) -> None:
@@ -60,8 +57,6 @@ def test_runs_with_the_same_calls_and_replies_cannot_differ(tmp_path: Path, comp
     judged_run(tmp_path, "two", scores, model=f"replay:{tmp_path / 'one.replies.jsonl'}")
     for second in ("one", "two"):
         found = compare("one", second, "--json").json
-        assert "the same calls and the same replies on all 16 items" in found["summary"][0]
-        assert "there is none" not in " ".join(found["summary"])
         for one in found["criteria"]["tact"]["systems"].values():
             assert (one["n_same"], one["difference"]["value"], one["p"], one["bounds"]) == (8, 0, None, None)
             assert (one["difference"]["low"], one["difference"]["high"]) == (None, None)
@@ -71,18 +66,18 @@ def test_runs_with_the_same_calls_and_replies_cannot_differ(tmp_path: Path, comp
     assert found["criteria"]["tact"]["systems"]["y"]["difference"]["low"] < 0
 
 
-def test_changed_texts_are_told_and_make_a_score_better(tmp_path: Path, compare: Compared) -> None:
+def test_changed_texts_are_counted_by_field(tmp_path: Path, compare: Compared) -> None:
     judged_run(tmp_path, "v1", {"v1": cycle([2, 3, 3, 4], 40)})
     judged_run(tmp_path, "v2", {"v2": cycle([3, 4, 4, 4], 40)}, text="a better answer")
     found = compare("v1", "v2", "--json").json
     assert (found["n_content_differs"], found["fields_that_differ"]) == (40, {"response": 40})
-    printed = compare("v1", "v2").out
-    assert "0.75 points better" in printed
-    assert "the recording: replay:" in printed
+    assert any("v2.replies.jsonl" in text for text in found["changed"])
     judged_run(
         tmp_path, "v3", {"v3": cycle([3, 4, 4, 4], 40)}, text="a better answer", model="fake:text=[RESULT] 3"
     )
-    assert "Both the texts and the way of judging differ" in compare("v1", "v3").out
+    other = compare("v1", "v3", "--json").json
+    assert (other["n_content_differs"], other["fields_that_differ"]) == (40, {"response": 40})
+    assert any("fake:text=[RESULT] 3" in text for text in other["changed"])
 
 
 def test_what_differs_between_prompts_is_named(tmp_path: Path, compare: Compared) -> None:
@@ -90,16 +85,16 @@ def test_what_differs_between_prompts_is_named(tmp_path: Path, compare: Compared
     other.write_text((EXAMPLES / "tact.toml").read_text().replace("Blames or belittles", "Insults"))
     judged_run(tmp_path, "one", {"x": [2, 3, 4]})
     judged_run(tmp_path, "two", {"x": [2, 3, 4]}, rubric=other)
-    printed = compare("one", "two").out
-    assert "What differs: the protocol: prometheus/direct@" in printed
-    assert "texts of" not in printed
+    found = compare("one", "two", "--json").json
+    assert found["n_content_differs"] == 0
+    assert any("prometheus/direct@" in text for text in found["changed"])
 
 
 def test_a_fake_judge_is_said_in_every_form(tmp_path: Path, compare: Compared) -> None:
     judged_run(tmp_path, "real", {"x": [2, 3, 4]})
     judged_run(tmp_path, "fake", {"x": [2, 3, 4]}, model="fake:text=ok [RESULT] 3")
     for form in ((), ("--markdown",), ("--json",)):
-        assert "fake judge for tests" in compare("real", "fake", *form).out
+        assert "fake:text=ok" in compare("real", "fake", *form).out.replace("&#58;", ":")
     assert compare("real", "fake", "--json").json["is_fake"]
 
 
@@ -117,9 +112,9 @@ def test_pairs_are_compared_by_their_choices(tmp_path: Path, compare: Compared) 
     found = compare("one", "two", "--json").json
     choice = found["criteria"]["overall (choice)"]
     assert choice["agreement"]["exact"]["value"] == 1
-    failed = compare("one", "bad")
+    failed = compare("one", "bad", "--json")
     assert failed.code == 0
-    assert "cannot be said" in failed.out or "cannot be given" in failed.out
+    assert failed.json["criteria"]["overall (choice)"]["agreement"]["exact"]["value"] is None
 
 
 def test_names_and_texts_cannot_act(tmp_path: Path, compare: Compared) -> None:
@@ -141,21 +136,13 @@ def test_names_and_texts_cannot_act(tmp_path: Path, compare: Compared) -> None:
             table = []
 
 
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        (("one", "nowhere"), "nowhere"),
-        (("one", "strangers"), "no item in common"),
-    ],
-)
-def test_mistakes_exit_2_and_say_what_to_do(
-    tmp_path: Path, compare: Compared, arguments: tuple[str, ...], told: str
-) -> None:
+@pytest.mark.parametrize(("other", "named"), [("nowhere", "nowhere"), ("strangers", "'z-0'")])
+def test_mistakes_exit_2_and_name_the_run(tmp_path: Path, compare: Compared, other: str, named: str) -> None:
     judged_run(tmp_path, "one", {"x": [2, 3, 4]})
     judged_run(tmp_path, "strangers", {"z": [2], "w": [3]})
-    done = compare(*arguments)
+    done = compare("one", other)
     assert done.code == 2
-    assert told in done.err
+    assert named in done.err
     assert "Traceback" not in done.err
 
 

@@ -95,7 +95,7 @@ def test_a_run_shows_its_summary(browser: Browser) -> None:
     page = browser.get("/run?run=first").text
     assert "tact" in page
     assert "<svg" in page
-    assert "out of range" in page
+    assert "s-out_of_range" in page
 
 
 def test_the_items_table_holds_the_results_of_the_run(browser: Browser) -> None:
@@ -171,7 +171,7 @@ def test_pages_of_a_frequent_text_follow_each_other_to_the_end(
         url = unescape(following[1]) if following else ""
     assert [len(part) for part in seen] == [8, 8, 4]
     assert len({name for part in seen for name in part}) == 20
-    assert "of many" in browser.get("/items?run=first&q=answer").text
+    assert total_on(browser.get("/items?run=first&q=answer").text) == 0, "not counted"
 
 
 def test_scores_are_sorted_both_ways_and_failures_come_last(browser: Browser) -> None:
@@ -192,10 +192,9 @@ def test_an_item_shows_its_fields_its_prompt_and_its_reply_with_the_score_marked
     page = unescape(browser.get("/item?run=first&n=3").text)
     assert "Answer number 3." in page
     assert re.search(
-        r'Feedback: remark 3. \[RESULT\] <mark class="span" title="read on the rung: strict">4</mark>', page
+        r'Feedback: remark 3. \[RESULT\] <mark class="span" title="[^"]*strict[^"]*">4</mark>', page
     )
-    assert "The exact prompt" in page
-    assert "Say something." in page[page.index("The exact prompt") :]
+    assert page.count("Say something.") == 2, "as a field and in the prompt"
 
 
 def test_a_reply_that_was_not_read_is_shown_with_its_status(browser: Browser) -> None:
@@ -231,16 +230,15 @@ def test_the_link_of_an_item_has_no_token(browser: Browser) -> None:
 
 def test_both_orders_of_a_pair_stand_side_by_side_with_their_evidence(examples: Browser) -> None:
     page = examples.get("/item?run=advice&n=0").text
-    assert page.index("a shown first") < page.index("b shown first")
-    assert "10 quoted, 10 found" in page
-    assert '<mark class="span" title="quoted as evidence">' in page
-    assert page.count("The exact prompt") == 2
+    assert page.count('<div class="split">') == 1
+    found = re.findall(r'<li><q>.*?<span class="pill (\w+)">', page, re.DOTALL)
+    assert found == ["ok"] * 20, "every quotation of both replies"
+    assert '<mark class="span" title="' in page
 
 
 def test_two_runs_are_compared(examples: Browser) -> None:
     page = examples.get("/compare?with=hopeless&with=advice").text
-    assert "advice</bdi> and <bdi>hopeless" in page
-    assert "Difference" in page or "difference" in page
+    assert page.index("<bdi>advice") < page.index("<bdi>hopeless")
 
 
 @pytest.mark.parametrize(
@@ -278,15 +276,14 @@ def test_a_store_that_has_gone_is_a_message(tmp_path: Path) -> None:
     (tmp_path / "a.db").unlink()
     answered = browser.get("/")
     assert answered.status == 404
-    assert "there is no store" in answered.text
+    assert "a.db" in answered.text
 
 
 def test_a_run_that_failed_throughout_can_be_looked_at(examples: Browser) -> None:
     assert examples.get("/run?run=hopeless").status == 200
     assert examples.get("/items?run=hopeless&status=failed").status == 200
     page = examples.get("/item?run=hopeless&n=0").text
-    assert "sorry" in page
-    assert "Asked again for the score alone" in page
+    assert page.count("sorry") >= 2, "the reply, and that to the second question"
 
 
 @pytest.mark.parametrize("text", HOSTILE)
@@ -418,7 +415,7 @@ def test_recorded_replies_of_the_examples_are_all_marked(tmp_path: Path) -> None
     assert done.code == 0
     browser = Browser(store)
     for number in range(len(read_rows(EXAMPLES / "products.jsonl"))):
-        assert "read on the rung" in browser.get(f"/item?run=p&n={number}").text
+        assert '<mark class="span"' in browser.get(f"/item?run=p&n={number}").text
 
 
 def test_the_attack_cases_of_names_and_queries_find_nothing_and_break_nothing(

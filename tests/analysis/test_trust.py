@@ -18,28 +18,21 @@ from adjudge.analysis.result_types import Card, CriterionCard
 from adjudge.analysis.trust import trust
 from adjudge.analysis.trust_words import trust_sections
 from adjudge.errors import DataError
-from adjudge.records import Estimate, Label, Result, Scale, Status
-from adjudge.stats import reason, wilson
+from adjudge.records import Estimate, Label, Result, Scale
+from adjudge.stats import caution, reason, wilson
+from judged import FIVE, choice, score
 from views import judge_card
-
-FIVE = Scale(low=1, high=5, best=5, step=1)
 
 
 def scored(
-    item: str, value: float | None, system: str = "all", group: str | None = None, **more: Any
+    item: str, value: float | None, system: str = "all", group: str | None = None, **fields: Any
 ) -> Result:
-    status: Status = "ok" if value is not None else "unparsed"
-    return Result(
-        item=item, protocol="p@1", criterion="tact", model="judge", status=status, system=system, group=group,
-        value=value, n_samples=1, n_failed=int(value is None), **more,
-    )  # fmt: skip
+    counts = {"n_samples": 1, "n_failed": int(value is None)}
+    return score(item, value, system, group, criterion="tact", model="judge", **counts, **fields)
 
 
-def chosen(item: str, choice: Any, a: str = "old", b: str = "new") -> Result:
-    return Result(
-        item=item, protocol="p@1", criterion="overall", model="judge", status="ok" if choice else "unparsed",
-        choice=choice, system_a=a, system_b=b,
-    )  # fmt: skip
+def chosen(item: str, choice_: Any, a: str = "old", b: str = "new") -> Result:
+    return choice(item, choice_, a, b, model="judge")
 
 
 def label(item: str, value: float | str, rater: str = "ann", criterion: str = "tact", **more: Any) -> Label:
@@ -80,21 +73,21 @@ def test_a_judge_as_noisy_as_a_rater_agrees_about_as_well_as_one() -> None:
     card = only(*people(400))
     assert card.ceiling is not None
     assert card.ceiling.share.value == pytest.approx(1, abs=0.1)
-    assert "about as well as one person agrees with the others" in card.sentences[0].text
     assert card.alt_test is not None
     assert card.alt_test.passes is True
 
 
-def test_a_judge_that_guesses_is_not_said_to_agree() -> None:
+def test_a_judge_that_guesses_does_not_agree_with_people() -> None:
     results, labels = people(200)
     rng = random.Random(5)
     guessed = [msgspec.structs.replace(one, value=float(rng.randint(1, 5))) for one in results]
     card = only(guessed, labels)
-    assert "less well than one person" in card.sentences[0].text
+    assert card.ceiling is not None
+    assert (card.ceiling.share.high or 1) < 1
     assert card.alt_test is not None
     assert card.alt_test.passes is False
-    alone = only(guessed, [one for one in labels if one.rater == "r0"])
-    assert "not shown to agree with people" in alone.sentences[0].text
+    alone = only(guessed, [one for one in labels if one.rater == "r0"]).item["spearman"]
+    assert (alone.low or 0) < 0 < (alone.high or 0)
 
 
 def test_a_judge_that_gives_half_a_point_more_is_too_kind_by_that() -> None:
@@ -102,11 +95,7 @@ def test_a_judge_that_gives_half_a_point_more_is_too_kind_by_that() -> None:
     kinder = [msgspec.structs.replace(one, value=(one.value or 0) + 0.5) for one in results]
     before, after = only(results, labels), only(kinder, labels)
     assert (after.bias.value or 0) - (before.bias.value or 0) == pytest.approx(0.5)
-    assert "points too kind" in after.sentences[1].text
-    harsh = judge_card(kinder, labels, scales={"tact": Scale(low=1, high=6, best=1, step=0.5)})
-    assert "points too harsh" in harsh.criteria["tact"].sentences[1].text
-    unknown = judge_card(kinder, labels).criteria["tact"]
-    assert "points higher than people" in unknown.sentences[1].text
+    assert (after.bias.low or 0) > 0
 
 
 def test_the_corrected_mean_finds_what_people_said_of_all_items() -> None:
@@ -144,8 +133,8 @@ def test_failures_are_counted_and_compared_between_systems() -> None:
     assert card.n_failed == n_failed
     for found in card.item.values():
         assert (found.n, found.n_failed, found.n_undefined) == (200 - n_failed, n_failed, 0)
-    assert "more often for B than for A" in card.sentences[2].text
-    b = card.quality.failures["B"]
+    a, b = (card.quality.failures[system] for system in "AB")
+    assert (b.failed.low or 0) > (a.failed.high or 0)
     assert b.by_status == {"unparsed": n_failed}
     known = [one.value or 0 for one in failing if one.system == "B" and one.value is not None]
     assert b.bounds is not None
@@ -198,7 +187,7 @@ def test_quadratic_kappa_counts_distances_and_only_gwets_coefficient_needs_the_l
     unknown = judge_card(results, labels).criteria["tact"].item
     assert unknown["kappa"] == found, "squared distances need no levels"
     assert unknown["gwet"].value is None
-    assert reason(unknown["gwet"]) == "the levels of the scale are not known"
+    assert reason(unknown["gwet"])
 
 
 def test_labels_on_another_scale_allow_correlations_and_nothing_that_needs_one_scale() -> None:
@@ -207,7 +196,7 @@ def test_labels_on_another_scale_allow_correlations_and_nothing_that_needs_one_s
     card = only(results, labels)
     assert card.item["spearman"].value == pytest.approx(0.866, abs=0.01)
     assert card.item["exact"].value is card.item["kappa"].value is card.bias.value is None
-    assert "off the scale 1 to 5" in card.notes[0]
+    assert card.notes
     assert card.corrected["all"].value == pytest.approx(0.4)
     assert card.corrected["all"].bias.value is None
 
@@ -221,51 +210,42 @@ def test_a_slip_off_the_scale_is_left_out_and_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("results", "labels", "said"),
+    ("results", "labels"),
     [
-        ([scored("x", 3)], [label("i1", 3)], "the labels name items like 'i1', the judge items like 'x'"),
-        ([scored("x", 3)], [label("x", 4)], "fewer than two items were scored by both"),
-        ([scored(f"i{k}", 3) for k in range(9)], [label(f"i{k}", 1 + k % 5) for k in range(9)], "constant"),
-        ([scored(f"i{k}", k % 5 + 1) for k in range(9)], [label(f"i{k}", 2) for k in range(9)], "constant"),
-        ([scored(f"i{k}", None) for k in range(9)], [label(f"i{k}", 2) for k in range(9)], "failed on every"),
-        ([scored("x", 3)], [label("x", 3, criterion="clarity")], "no labels of 'tact'"),
-        ([scored("x", 3)], [label("x", "tie")], "the labels are choices"),
+        pytest.param([scored("x", 3)], [label("i1", 3)], id="no overlap"),
+        pytest.param([scored("x", 3)], [label("x", 4)], id="one item"),
+        pytest.param([scored(f"i{k}", 3) for k in range(9)], [label(f"i{k}", 1 + k % 5) for k in range(9)], id="constant judge"),
+        pytest.param([scored(f"i{k}", k % 5 + 1) for k in range(9)], [label(f"i{k}", 2) for k in range(9)], id="constant labels"),
+        pytest.param([scored(f"i{k}", None) for k in range(9)], [label(f"i{k}", 2) for k in range(9)], id="all failed"),
+        pytest.param([scored("x", 3)], [label("x", 3, criterion="clarity")], id="other criterion"),
+        pytest.param([scored("x", 3)], [label("x", "tie")], id="other kind"),
     ],
-    ids=[
-        "no overlap",
-        "one item",
-        "constant judge",
-        "constant labels",
-        "all failed",
-        "other criterion",
-        "other kind",
-    ],
-)
-def test_what_cannot_be_said_is_explained(results: list[Result], labels: list[Label], said: str) -> None:
+)  # fmt: skip
+def test_where_agreement_is_undefined_a_reason_is_given(results: list[Result], labels: list[Label]) -> None:
     card = judge_card(results, labels, scales={"tact": FIVE})
-    first = card.summary[0].text
-    assert first.startswith("Whether this judge agrees with people cannot be said")
-    assert said in first
+    for name, estimate in card.criteria["tact"].item.items():
+        assert estimate.value is None or name not in ("spearman", "pearson", "kendall")
+    assert card.summary
     assert_explained(card)
 
 
 def test_an_item_of_two_systems_is_refused_because_a_label_could_mean_either() -> None:
-    with pytest.raises(DataError, match="item 'x' belongs to systems A, B"):
+    with pytest.raises(DataError, match=r"'x'.*A, B"):
         judge_card([scored("x", 1, "A"), scored("x", 2, "B")], [label("x", 1)])
 
 
 def test_without_results_there_is_an_explanation() -> None:
-    with pytest.raises(DataError, match="no result"):
+    with pytest.raises(DataError):
         judge_card([], [label("x", 1)])
 
 
 def test_labels_of_criteria_that_were_not_judged_are_named() -> None:
     results, labels = people(20)
     card = judge_card(results, [*labels, label("i1", 3, criterion="warmth")])
-    assert "Labels of warmth are not used" in card.notes[0]
+    assert "warmth" in card.notes[0]
 
 
-def test_several_criteria_open_with_the_best_and_the_worst() -> None:
+def test_several_criteria_are_summed_up_together() -> None:
     results, labels = people(60)
     rng = random.Random(2)
     other = [
@@ -273,8 +253,8 @@ def test_several_criteria_open_with_the_best_and_the_worst() -> None:
     ]
     depth = [msgspec.structs.replace(one, criterion="depth") for one in labels]
     card = judge_card([*results, *other], [*labels, *depth])
-    assert "best with people on 'tact'" in card.summary[0].text
-    assert "worst on 'depth'" in card.summary[0].text
+    agreement = {name: one.item["spearman"].value or 0 for name, one in card.criteria.items()}
+    assert agreement["tact"] > agreement["depth"]
     assert len(card.summary) == 3
 
 
@@ -292,7 +272,7 @@ def test_the_unit_of_resampling_is_named_and_too_few_are_warned_about(resample: 
     results, labels = people(60)
     found = judge_card(results, labels, resample=resample).criteria["tact"].item["spearman"]
     assert found.unit == unit
-    assert "2 systems are too few" in found.method
+    assert caution(found)
 
 
 def test_of_two_judges_the_one_that_follows_people_is_shown_to_be_better() -> None:
@@ -362,7 +342,7 @@ def test_trust_takes_results_with_a_list_or_a_file_of_labels(tmp_path: Path) -> 
     by_list = trust(results, labels, scales={"tact": FIVE}, seed=2)
     assert by_list == trust(results, path, scales={"tact": FIVE}, seed=2)
     assert by_list.criteria["tact"].scale == FIVE
-    with pytest.raises(DataError, match="give labels"):
+    with pytest.raises(DataError, match="labels"):
         trust(results)
 
 
@@ -412,20 +392,20 @@ def test_any_scores_and_labels_give_a_card_without_gaps_in_its_reasons(
     assert_explained(with_misread(card, wilson(1, 7)))
 
 
-def test_few_labels_are_said_to_be_too_few() -> None:
+def test_few_labels_leave_agreement_and_bias_open() -> None:
     results, labels = people(40)
-    card = only(results, [one for one in labels if int(one.item[1:]) < 4])
-    assert "cannot be said from 4 labelled items" in card.sentences[0].text
-    assert "label more" in card.sentences[0].text
+    few = only(results, [one for one in labels if int(one.item[1:]) < 4])
+    assert few.n_labelled == 4
     single = only(results, labels[:1])
-    assert "Whether the judge is too kind cannot be said" in single.sentences[1].text
+    assert (single.n_labelled, single.bias.low) == (1, None)
 
 
 def test_too_few_labels_of_each_system_still_correct_the_mean_of_all() -> None:
     results, labels = people(40)
-    shown = only(results, [one for one in labels if int(one.item[1:]) in (0, 1, 4, 9)])
-    assert shown.corrected["A"].value is None
-    assert "the corrected mean of all systems is" in shown.sentences[1].text
+    card = only(results, [one for one in labels if int(one.item[1:]) in (0, 1, 4, 9)])
+    assert card.corrected["A"].value is None
+    assert card.pooled is not None
+    assert card.pooled.value is not None
 
 
 def test_a_likelihood_is_on_no_scale_of_peoples() -> None:
@@ -435,8 +415,7 @@ def test_a_likelihood_is_on_no_scale_of_peoples() -> None:
     card = judge_card(values, labels, scales={"tact": scale}).criteria["tact"]
     assert card.item["spearman"].value == pytest.approx(only(results, labels).item["spearman"].value)
     assert card.bias.value is card.item["exact"].value is card.item["kappa"].value is None
-    assert "cannot be said: the labels are on a scale of their own" in card.sentences[1].text
-    assert "corrected mean of" in card.sentences[1].text
+    assert card.corrected["A"].value is not None
     assert card.alt_test is not None
     assert card.alt_test.passes is None
     assert_explained(judge_card(values, labels, scales={"tact": scale}))
@@ -446,9 +425,7 @@ def test_two_judges_of_one_criterion_are_not_called_two_criteria() -> None:
     results, labels = people(60)
     other = [msgspec.structs.replace(one, model="other", value=6 - (one.value or 0)) for one in results]
     card = judge_card([*results, *other], labels)
-    assert card.summary[0].text.startswith("Of 2 judges, 'judge' (Spearman")
-    assert "'other' (Spearman" in card.summary[0].text
+    assert {one.criterion for one in card.criteria.values()} == {"tact"}
     assert len(card.summary) == 4
-    assert card.summary[3].text.startswith(
-        "On 60 items that both answered for 'tact', 'judge' goes with people better"
-    )
+    assert card.summary[3] == card.judges[0].sentence
+    assert card.judges[0].result.difference.n == 60

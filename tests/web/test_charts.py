@@ -225,7 +225,7 @@ def test_a_scatter_of_many_items_draws_a_part_and_says_so() -> None:
     axes = Axes(FIVE, FIVE, "judge", "people")
     chart = scatter([Point(f"i{k}", 3.0, 4.0) for k in range(1200)], axes, "M1")
     assert len(having(chart, "point")) == MOST_POINTS
-    assert f"{MOST_POINTS} of 1,200 items" in (parsed(chart).findtext("desc") or "")
+    assert f"{MOST_POINTS} of 1,200" in (parsed(chart).findtext("desc") or "")
 
 
 def test_a_curve_has_a_dot_and_an_interval_for_each_bin() -> None:

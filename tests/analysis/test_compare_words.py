@@ -1,0 +1,74 @@
+"""The sentences of a comparison that the golden outputs do not show."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import adjudge
+from adjudge.records import Result, Scale
+from judged import FIVE, choice, cycle, judged_run, score
+from running import adjudge as command
+
+UNKNOWN = Scale(1.0, 5.0, "unknown", 1.0)
+
+
+def scored(*values: float, scale: Scale | None = None, **fields: Any) -> list[Result]:
+    def normalized(value: float) -> float | None:
+        return scale.normalized(value) if scale is not None else None
+
+    return [score(f"i{k}", value, normalized=normalized(value), **fields) for k, value in enumerate(values)]
+
+
+def two_systems(good: str) -> list[Result]:
+    return [
+        score(f"{k}-{system}", (4.0 if system == good else 2.0) + k % 2, system, f"g{k}")
+        for k in range(20)
+        for system in ("x", "y")
+    ]
+
+
+def words_of(first: list[Result], second: list[Result], scale: Scale | None = FIVE) -> str:
+    scales = {"clarity": scale} if scale is not None else None
+    found = adjudge.compare(first, second, scales=scales, names=("old", "new"))
+    parts = [text for one in found.criteria.values() for text in (*one.sentences, *one.notes)]
+    return "\n".join((*found.summary, *found.notes, *parts))
+
+
+PANEL = scored(3, 4, 2, model="a") + scored(1, 2, 2, model="b")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "scale", "words"),
+    [
+        (two_systems("x"), two_systems("y"), FIVE, "old shows x above y, new shows y above x"),
+        (scored(1, 2, scale=FIVE), scored(2, 4, scale=Scale(0, 10, 10), protocol="q@1"), None, "The scales differ"),
+        (scored(*range(1, 6)), scored(*range(5, 0, -1)), UNKNOWN, "upside down"),
+        (scored(3, 4, 4, 3, 4, 3, 4), scored(1, 2, 1, 2, 1, 2, 1), Scale(0, 5, 0), "lower (-"),
+        (scored(1, 2, system="v1"), scored(2, 3, system="v2"), FIVE, "another name"),
+        (PANEL, scored(3, 3, 3, model="c"), FIVE, "mean of its judges a, b"),
+        ([choice(f"{k}", "a") for k in range(30)], [choice(f"{k}", "b") for k in range(30)], FIVE, "x wins in old, y in new"),
+    ],
+)  # fmt: skip
+def test_a_comparison_says_what_its_numbers_mean(
+    first: list[Result], second: list[Result], scale: Scale | None, words: str
+) -> None:
+    assert words in words_of(first, second, scale)
+
+
+def test_without_a_known_good_end_nothing_is_called_better() -> None:
+    assert "better than" not in words_of(scored(*range(1, 6)), scored(*range(5, 0, -1)), UNKNOWN)
+
+
+def test_what_may_have_caused_a_change_is_said(tmp_path: Path) -> None:
+    judged_run(tmp_path, "v1", {"v1": cycle([2, 3, 3, 4], 40)})
+    judged_run(tmp_path, "again", {"v1": cycle([3, 4, 4, 4], 40)})
+    judged_run(tmp_path, "v3", {"v3": cycle([3], 40)}, text="other", model="fake:text=[RESULT] 3")
+
+    def printed(second: str) -> str:
+        return " ".join(command("compare", "v1", second, "--store", tmp_path / "adjudge.db").out.split())
+
+    assert "Do not put scores of the two runs into one table." in printed("again")
+    assert "Both the texts and the way of judging differ" in printed("v3")
