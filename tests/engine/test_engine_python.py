@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
-import time
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ import adjudge as package
 from adjudge.engine import Prepared, Progress, Watcher
 from adjudge.models import FakeModel
 from adjudge.store import RunRow
+from clock import soon, until
 from fakeserver import FakeServer
 from running import EXAMPLES, answers, by_number, ended, model_at, python, read_rows, score_of
 
@@ -70,16 +70,14 @@ def test_a_run_works_in_a_script_beside_a_loop_and_in_async_code(how: str, tmp_p
 
 
 @pytest.mark.parametrize("how", ["script", "beside", "async"])
-def test_ctrl_c_stops_a_run_in_python_within_two_seconds_and_loses_nothing(how: str, tmp_path: Path) -> None:
+def test_ctrl_c_stops_a_run_in_python_and_loses_nothing(how: str, tmp_path: Path) -> None:
     items, store = answers(tmp_path / "items.jsonl", 16), tmp_path / "adjudge.db"
-    with FakeServer(by_number, latency=0.1) as server:
+    with FakeServer(by_number, latency=0.1, hold_from=5) as server:
         process = python(SCRIPT, items, model_at(server), TACT, store, how)
-        while server.n_requests < 5 and process.poll() is None:
-            time.sleep(0.01)
+        until(lambda: server.n_requests >= 5 or process.poll() is not None)
         process.send_signal(signal.SIGINT)
-        since = time.monotonic()
+        server.release()
         stopped = ended(process)
-        assert time.monotonic() - since < 2
         assert stopped.code != 0
         assert "Interrupted" in stopped.err or "KeyboardInterrupt" in stopped.err
         assert server.n_requests < 16
@@ -148,8 +146,7 @@ def test_a_cancelled_run_keeps_what_was_answered_and_says_that_it_was_interrupte
         task = asyncio.create_task(
             package.run_async(items, PROTOCOL, model, rubric=TACT, store=store, concurrency=2)
         )
-        while server.n_requests < 5:
-            await asyncio.sleep(0.01)
+        await soon(lambda: server.n_requests >= 5)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
