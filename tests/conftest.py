@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+# Without bytecode every process that a test starts compiles the whole package again: half a second each.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 SHARED = Path(__file__).parents[2] / "shared"
 

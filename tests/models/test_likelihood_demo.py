@@ -69,12 +69,6 @@ def test_the_recording_has_every_item_and_criterion_once() -> None:
         assert row["model_name"] == SMOLLM2.title
 
 
-def test_the_examples_folder_shows_the_same_files() -> None:
-    for name in ("items.jsonl", "labels.csv"):
-        beside = ROOT / "examples" / "known-faults" / name
-        assert beside.read_bytes() == (data_folder() / name).read_bytes()
-
-
 # -- the recording
 
 
