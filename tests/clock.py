@@ -36,8 +36,8 @@ def growth(work: Callable[[str], object], unit: str, n_characters: int) -> float
     short, long = (
         _best_of_three(work, unit * (number // len(unit) + 1)) for number in (n_characters // 4, n_characters)
     )
-    # Below some milliseconds the clock measures noise.
-    return max(long, 0.02) / max(short, 0.005)
+    # Short times are noise, and the readers have a quicker way for short texts.
+    return long / max(short, 0.02)
 
 
 def _best_of_three(work: Callable[[str], object], text: str) -> float:

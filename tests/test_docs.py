@@ -64,31 +64,45 @@ def assert_comes_out(expected: list[str], printed: str) -> None:
         )
 
 
-SHELL = re.compile(r"[|&;<>$*?#`]")
-THEN_ECHO = re.compile(r"""(adjudge [^|&;<>$*?#`]*?) (&&|\|\|) echo "?([^"|&;]*)"?""")
+COMMAND = re.compile(
+    r"""(?P<words>adjudge(?:"[^"$`]*"|'[^']*'|[^"'|&;<>$*?#`])*?)\s*(?:(?P<then>>|\||&&|\|\|)\s*(?P<rest>[^|&;<>].*))?"""
+)
+"""A call of `adjudge`, and perhaps one thing that a shell does with its output or its exit code."""
 
 
-def outcome(command: str, folder: Path) -> tuple[int, str]:
-    """What a command leaves behind. One without anything for a shell runs in this process: starting takes longest."""
-    if then := THEN_ECHO.fullmatch(command):
-        code, printed = outcome(then[1], folder)
-        is_said = (code == 0) == (then[2] == "&&")
-        return (0, printed + then[3].replace("$?", str(code))) if is_said else (code, printed)
-    if command.startswith("adjudge ") and not SHELL.search(command):
-        with contextlib.chdir(folder):
-            done = adjudge(*shlex.split(command)[1:], COLUMNS="120")
-        return done.code, done.out + done.err
+def in_shell(command: str, folder: Path, stdin: str = "") -> tuple[int, str]:
     bin_folder = Path(sys.executable).parent
     environment = {**os.environ, "PATH": f"{bin_folder}{os.pathsep}{os.environ['PATH']}", "COLUMNS": "120"}
     shell = subprocess.run(
         ["bash", "-c", command],
         cwd=folder,
         env=environment,
+        input=stdin,
         capture_output=True,
         encoding="utf-8",
         check=False,
     )
     return shell.returncode, shell.stdout + shell.stderr
+
+
+def outcome(command: str, folder: Path) -> tuple[int, str]:
+    """What a command leaves behind. `adjudge` itself runs in this process: starting takes longest."""
+    parts = COMMAND.fullmatch(command)
+    if parts is None:
+        return in_shell(command, folder)
+    with contextlib.chdir(folder):
+        done = adjudge(*shlex.split(parts["words"])[1:], COLUMNS="120")
+    match parts["then"]:
+        case ">":
+            (folder / parts["rest"]).write_text(done.out, encoding="utf-8")
+            return done.code, done.err
+        case "|":
+            code, printed = in_shell(parts["rest"], folder, done.out)
+            return code, printed + done.err
+        case "&&" | "||" if (done.code == 0) == (parts["then"] == "&&"):
+            code, printed = in_shell(parts["rest"].replace("$?", str(done.code)), folder)
+            return code, done.out + done.err + printed
+    return done.code, done.out + done.err
 
 
 @pytest.mark.parametrize(
