@@ -34,15 +34,15 @@ async def soon(has_come: Callable[[], bool]) -> None:
 def growth(work: Callable[[str], object], unit: str, n_characters: int) -> float:
     """How many times as much CPU work takes on a text of `n_characters` as on a quarter of it. For slow tests only."""
     short, long = (
-        _best_of_three(work, unit * (number // len(unit) + 1)) for number in (n_characters // 4, n_characters)
+        _best_of_two(work, unit * (number // len(unit) + 1)) for number in (n_characters // 4, n_characters)
     )
     # Short times are noise, and the readers have a quicker way for short texts.
     return long / max(short, 0.02)
 
 
-def _best_of_three(work: Callable[[str], object], text: str) -> float:
+def _best_of_two(work: Callable[[str], object], text: str) -> float:
     durations = []
-    for _ in range(3):
+    for _ in range(2):
         start = time.process_time()
         work(text)
         durations.append(time.process_time() - start)

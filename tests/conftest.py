@@ -10,9 +10,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+from thorough import tries
 
 # Without bytecode every process that a test starts compiles the whole package again: half a second each.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+# No property has a deadline: how long one example takes says more about the machine than about the code.
+settings.register_profile(
+    "project", max_examples=tries(100), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("project")
 
 SHARED = Path(__file__).parents[2] / "shared"
 

@@ -16,6 +16,7 @@ from adjudge.parse import parse
 from adjudge.protocols import builtin_ids
 from adjudge.records import Judgment, Rubric, Scale
 from clock import LINEAR, growth
+from thorough import tries
 
 Rows = Callable[[str], list[dict[str, Any]]]
 
@@ -292,7 +293,7 @@ def test_every_attack_on_the_parser_behaves_as_written(
 # -- any text
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=tries(150))
 @given(
     st.text(alphabet=st.sampled_from(list("{}[]\"'`<>/*:：.-,\n 012345９八점分scoreRESULTAB")), max_size=200)
 )

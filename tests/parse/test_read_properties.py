@@ -42,7 +42,7 @@ options = st.sampled_from(
         ("m", "M"),
     ]
 )
-many = settings(max_examples=tries(400), deadline=None)
+many = settings(max_examples=tries(400))
 
 
 def same_answer(one: Reading, other: Reading) -> bool:

@@ -65,7 +65,7 @@ def outcome(content: bytes, name: str) -> None:
             assert parse(protocol, "4") is not None
 
 
-@settings(deadline=None, max_examples=tries(300))
+@settings(max_examples=tries(300))
 @given(DOCUMENTS, st.sampled_from(["a.md", "a.txt", "a.py"]))
 @example("```\nRate {x}: {low} {{high}} {{ low }}\n```", "a.md")
 @example("P = 'Rate {x} and write {{{{ low }}}} now.'\nP.format(x=1)\n", "a.py")
@@ -73,7 +73,7 @@ def test_any_text_is_imported_or_refused_and_what_is_imported_loads_and_renders(
     outcome(text.encode("utf-8", "replace"), name)
 
 
-@settings(deadline=None, max_examples=tries(100))
+@settings(max_examples=tries(100))
 @given(st.binary(max_size=200), st.sampled_from(["a.md", "a.txt", "a.py"]))
 def test_any_bytes_are_imported_or_refused(content: bytes, name: str) -> None:
     outcome(content, name)
@@ -133,7 +133,7 @@ def replaced(text: str, values: dict[str, str]) -> str:
     return pattern.sub(lambda found: forms[found[0]], text)
 
 
-@settings(deadline=None, max_examples=tries(200))
+@settings(max_examples=tries(200))
 @given(templates())
 def test_a_prompt_in_a_fence_is_sent_as_the_document_says_with_its_values_in_place(
     drawn: tuple[str, dict[str, str]],
@@ -150,7 +150,7 @@ def test_a_prompt_in_a_fence_is_sent_as_the_document_says_with_its_values_in_pla
     assert message.content == replaced(text, values)
 
 
-@settings(deadline=None, max_examples=tries(200))
+@settings(max_examples=tries(200))
 @given(templates())
 def test_a_python_string_is_sent_as_its_value_says_with_its_values_in_place(
     drawn: tuple[str, dict[str, str]],

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from adjudge.protocols.check import Case, check_protocols
 from adjudge.protocols.findings import Finding, line_of_steps, mistakes_in
 from adjudge.records import Accepted, Answer, ExampleWords, Given, Language
+from thorough import tries
 
 SETTINGS = """title = "Own"
 task = "score"
@@ -195,7 +196,7 @@ VALUES = st.recursive(
 @given(VALUES, st.sampled_from(TYPES))
 @example({"reader": "json", "choices": {"a": "A"}}, Answer)
 @example({"name": "n", "reply": "", "fields": {"x": [{"role": "a"}]}}, Case)
-@effort(max_examples=500, deadline=None)
+@effort(max_examples=tries(500))
 def test_a_value_has_mistakes_just_where_it_cannot_be_read(value: object, kind: Any) -> None:
     try:
         msgspec.convert(value, kind)
