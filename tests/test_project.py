@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import subprocess
 import sys
@@ -44,10 +45,14 @@ MOST_FILES, MOST_LINES, MOST_FUNCTION_LINES = 150, 1000, 60
 LONG_COMMANDS = {"gate_command", "rank_command", "run_command"}
 """Functions that are longer because they declare the options of a command, one to a line."""
 
-TREES = {
-    path.relative_to(PACKAGE): ast.parse(path.read_text(encoding="utf-8"))
-    for path in sorted(PACKAGE.rglob("*.py"))
-}
+
+@functools.cache
+def trees() -> dict[Path, ast.Module]:
+    """The modules of the package by their path in it."""
+    return {
+        path.relative_to(PACKAGE): ast.parse(path.read_text(encoding="utf-8"))
+        for path in sorted(PACKAGE.rglob("*.py"))
+    }
 
 
 def part_of(path: Path) -> str:
@@ -83,7 +88,7 @@ def imported_packages(tree: ast.Module) -> set[str]:
 def test_a_module_imports_only_from_layers_above_its_own() -> None:
     upward = [
         f"{path}: {part_of(path)} must not import {name}"
-        for path, tree in TREES.items()
+        for path, tree in trees().items()
         for name in sorted(imported_parts(path, tree) - {part_of(path)})
         if LAYER_OF[name] >= LAYER_OF[part_of(path)]
     ]
@@ -93,7 +98,7 @@ def test_a_module_imports_only_from_layers_above_its_own() -> None:
 def test_heavy_packages_stay_in_their_place() -> None:
     misplaced = [
         f"{path}: {name} is imported in {ONLY_IN[name]} alone"
-        for path, tree in TREES.items()
+        for path, tree in trees().items()
         for name in sorted(imported_packages(tree) & ONLY_IN.keys())
         if ONLY_IN[name] != part_of(path)
     ]
@@ -101,18 +106,18 @@ def test_heavy_packages_stay_in_their_place() -> None:
 
 
 def test_the_package_has_few_files() -> None:
-    assert len(TREES) <= MOST_FILES
+    assert len(trees()) <= MOST_FILES
 
 
 def test_no_file_is_long() -> None:
-    lengths = {path: (PACKAGE / path).read_text(encoding="utf-8").count("\n") for path in TREES}
+    lengths = {path: (PACKAGE / path).read_text(encoding="utf-8").count("\n") for path in trees()}
     assert not {str(path): length for path, length in lengths.items() if length > MOST_LINES}
 
 
 def test_no_function_is_long() -> None:
     long = [
         f"{path}: {node.name} has {length} lines"
-        for path, tree in TREES.items()
+        for path, tree in trees().items()
         for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         and (length := (node.end_lineno or 0) - node.lineno + 1) > MOST_FUNCTION_LINES
@@ -122,12 +127,12 @@ def test_no_function_is_long() -> None:
 
 
 def test_no_file_name_stands_twice() -> None:
-    counts = Counter(path.name for path in TREES if path.name != "__init__.py")
+    counts = Counter(path.name for path in trees() if path.name != "__init__.py")
     assert not [name for name, count in counts.items() if count > 1]
 
 
 def test_every_module_says_what_it_is_for() -> None:
-    assert not [str(path) for path, tree in TREES.items() if not ast.get_docstring(tree)]
+    assert not [str(path) for path, tree in trees().items() if not ast.get_docstring(tree)]
 
 
 def test_the_package_holds_no_pictures() -> None:

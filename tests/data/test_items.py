@@ -19,7 +19,10 @@ def write(tmp_path: Path):
 
     def writer(*lines: object, name: str = "items.jsonl") -> Path:
         path = tmp_path / name
-        path.write_text("".join((x if isinstance(x, str) else json.dumps(x)) + "\n" for x in lines), "utf-8")
+        path.write_text(
+            "".join((x if isinstance(x, str) else json.dumps(x, ensure_ascii=False)) + "\n" for x in lines),
+            "utf-8",
+        )
         return path
 
     return writer

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import subprocess
 import sys
@@ -14,6 +13,7 @@ import pytest
 
 from adjudge.errors import ModelError
 from adjudge.models.local.weights import KNOWN, SMOLLM2, Weights, are_there, cache_folder, known_weights, pull
+from running import adjudge
 
 CONTENT = b"GGUF" + bytes(range(256)) * 5000
 OWN = Weights(
@@ -158,8 +158,5 @@ def test_the_command_fails_without_a_traceback(index: Path, tmp_path: Path) -> N
 
 
 def test_the_forms_of_a_model_name_list_the_embedded_one() -> None:
-    code = "from adjudge.cli import main; main()"
-    done = subprocess.run(
-        [sys.executable, "-c", code, "models", "list", "--json"], capture_output=True, text=True, check=True
-    )
-    assert {"local", "local:FILE.gguf"} <= {row["model"] for row in json.loads(done.stdout)}
+    listed = adjudge("models", "list", "--json").json
+    assert {"local", "local:FILE.gguf"} <= {row["model"] for row in listed}
