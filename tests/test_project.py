@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -46,13 +47,31 @@ LONG_COMMANDS = {"gate_command", "rank_command", "run_command"}
 """Functions that are longer because they declare the options of a command, one to a line."""
 
 
+class Module(NamedTuple):
+    """What the rules ask of one module."""
+
+    docstring: str | None
+    n_lines: int
+    imports: list[ast.Import | ast.ImportFrom]
+    functions: list[ast.FunctionDef | ast.AsyncFunctionDef]
+
+
 @functools.cache
-def trees() -> dict[Path, ast.Module]:
+def modules() -> dict[Path, Module]:
     """The modules of the package by their path in it."""
-    return {
-        path.relative_to(PACKAGE): ast.parse(path.read_text(encoding="utf-8"))
-        for path in sorted(PACKAGE.rglob("*.py"))
-    }
+    return {path.relative_to(PACKAGE): module_at(path) for path in sorted(PACKAGE.rglob("*.py"))}
+
+
+def module_at(path: Path) -> Module:
+    text = path.read_text(encoding="utf-8")
+    tree = ast.parse(text)
+    nodes = list(ast.walk(tree))
+    return Module(
+        ast.get_docstring(tree),
+        text.count("\n"),
+        [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)],
+        [node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)],
+    )
 
 
 def part_of(path: Path) -> str:
@@ -60,27 +79,29 @@ def part_of(path: Path) -> str:
     return path.parts[0].removesuffix(".py")
 
 
-def imported_parts(path: Path, tree: ast.Module) -> set[str]:
+def imported_parts(path: Path, module: Module) -> set[str]:
     """The units of our own package that a file imports, at its top or inside functions."""
     depth = len(path.parts)
     parts = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.level:
+    for node in module.imports:
+        if not isinstance(node, ast.ImportFrom):
+            continue
+        if node.level:
             if node.level == depth:
                 parts |= {node.module.split(".")[0]} if node.module else {name.name for name in node.names}
             assert node.level <= depth, f"{path} imports from outside the package"
-        elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "adjudge":
+        elif (node.module or "").split(".")[0] == "adjudge":
             parts.add((node.module or "").split(".")[1] if "." in (node.module or "") else "__init__")
     return parts
 
 
-def imported_packages(tree: ast.Module) -> set[str]:
+def imported_packages(module: Module) -> set[str]:
     """The packages other than ours that a file imports."""
     names = set()
-    for node in ast.walk(tree):
+    for node in module.imports:
         if isinstance(node, ast.Import):
             names |= {alias.name.split(".")[0] for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and not node.level:
+        elif not node.level:
             names.add((node.module or "").split(".")[0])
     return names
 
@@ -88,8 +109,8 @@ def imported_packages(tree: ast.Module) -> set[str]:
 def test_a_module_imports_only_from_layers_above_its_own() -> None:
     upward = [
         f"{path}: {part_of(path)} must not import {name}"
-        for path, tree in trees().items()
-        for name in sorted(imported_parts(path, tree) - {part_of(path)})
+        for path, module in modules().items()
+        for name in sorted(imported_parts(path, module) - {part_of(path)})
         if LAYER_OF[name] >= LAYER_OF[part_of(path)]
     ]
     assert not upward
@@ -98,41 +119,41 @@ def test_a_module_imports_only_from_layers_above_its_own() -> None:
 def test_heavy_packages_stay_in_their_place() -> None:
     misplaced = [
         f"{path}: {name} is imported in {ONLY_IN[name]} alone"
-        for path, tree in trees().items()
-        for name in sorted(imported_packages(tree) & ONLY_IN.keys())
+        for path, module in modules().items()
+        for name in sorted(imported_packages(module) & ONLY_IN.keys())
         if ONLY_IN[name] != part_of(path)
     ]
     assert not misplaced
 
 
 def test_the_package_has_few_files() -> None:
-    assert len(trees()) <= MOST_FILES
+    n_files = len(modules())
+    assert n_files <= MOST_FILES
 
 
 def test_no_file_is_long() -> None:
-    lengths = {path: (PACKAGE / path).read_text(encoding="utf-8").count("\n") for path in trees()}
-    assert not {str(path): length for path, length in lengths.items() if length > MOST_LINES}
+    lengths = {str(path): module.n_lines for path, module in modules().items()}
+    assert not {path: length for path, length in lengths.items() if length > MOST_LINES}
 
 
 def test_no_function_is_long() -> None:
     long = [
         f"{path}: {node.name} has {length} lines"
-        for path, tree in trees().items()
-        for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        and (length := (node.end_lineno or 0) - node.lineno + 1) > MOST_FUNCTION_LINES
+        for path, module in modules().items()
+        for node in module.functions
+        if (length := (node.end_lineno or 0) - node.lineno + 1) > MOST_FUNCTION_LINES
         and node.name not in LONG_COMMANDS
     ]
     assert not long
 
 
 def test_no_file_name_stands_twice() -> None:
-    counts = Counter(path.name for path in trees() if path.name != "__init__.py")
+    counts = Counter(path.name for path in modules() if path.name != "__init__.py")
     assert not [name for name, count in counts.items() if count > 1]
 
 
 def test_every_module_says_what_it_is_for() -> None:
-    assert not [str(path) for path, tree in trees().items() if not ast.get_docstring(tree)]
+    assert not [str(path) for path, module in modules().items() if not module.docstring]
 
 
 def test_the_package_holds_no_pictures() -> None:

