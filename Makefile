@@ -38,7 +38,7 @@ $(VENV)/oracles: $(VENV)/installed
 
 proof: $(VENV)/oracles $(VENV)/local ## the slow proofs: kills, large replays, coverage of intervals
 	$(BIN)/python -m pytest -m "slow and not embedded" -n 2
-	ADJUDGE_THOROUGH=1 $(BIN)/python -m pytest -n 2 tests/protocols/test_import_properties.py tests/protocols/test_check_properties.py tests/data/test_properties.py tests/parse/test_read_properties.py
+	ADJUDGE_THOROUGH=1 $(BIN)/python -m pytest -m "not slow and not embedded" $$(grep -rl "^@given" tests)
 
 # The browser is Debian's own; playwright only drives it and downloads none.
 e2e: $(VENV)/installed ## the pages in a real browser

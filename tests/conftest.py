@@ -2,13 +2,31 @@
 
 from __future__ import annotations
 
+import functools
 import gzip
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
+from hypothesis import HealthCheck, settings
+
+from thorough import tries
+
+# Without bytecode every process that a test starts compiles the whole package again: half a second each.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+# `main` builds its parser anew at each call, which takes longer than most commands; here it is built once.
+typer.main.get_command = functools.cache(typer.main.get_command)
+
+# No property has a deadline: how long one example takes says more about the machine than about the code.
+settings.register_profile(
+    "project", max_examples=tries(100), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("project")
 
 SHARED = Path(__file__).parents[2] / "shared"
 

@@ -188,7 +188,11 @@ Plan = Iterable[Answer] | Callable[[Request], Answer]
 
 
 class FakeServer:
-    """The server, in a thread of its own. `requests` holds what came in; `most_in_flight` is the peak."""
+    """The server, in a thread of its own. `requests` holds what came in; `most_in_flight` is the peak.
+
+    From request number `hold_from` on, nothing is answered until `release` is called: a test that stops a run
+    in the middle is then sure to find it there.
+    """
 
     def __init__(
         self,
@@ -199,6 +203,7 @@ class FakeServer:
         keep: int | None = None,
         port: int = 0,
         capacity: int | None = None,
+        hold_from: int | None = None,
     ) -> None:
         self._decide = plan if callable(plan) else None
         self._queue = deque() if callable(plan) else deque(plan)
@@ -206,7 +211,8 @@ class FakeServer:
         self._latency = latency
         self._capacity = capacity
         self.requests: deque[Request] = deque(maxlen=keep)
-        self.n_requests = 0
+        self.n_requests = self.n_answered = 0
+        self.hold_from = hold_from
         self.in_flight = self.most_in_flight = 0
         self.n_connections = self.open_connections = 0
         self._port = port
@@ -223,6 +229,11 @@ class FakeServer:
         self._loop.call_soon_threadsafe(self._stop.set)
         self._thread.join()
 
+    def release(self) -> None:
+        """Answer all that was held back, and hold back no more."""
+        self.hold_from = None
+        self._loop.call_soon_threadsafe(self._released.set)
+
     @property
     def host(self) -> str:
         return f"127.0.0.1:{self._port}"
@@ -235,6 +246,7 @@ class FakeServer:
         """Answer until told to stop."""
         self._loop = asyncio.get_running_loop()
         self._stop = asyncio.Event()
+        self._released = asyncio.Event()
         server = await asyncio.start_server(
             self._connected, "127.0.0.1", self._port, backlog=1024, limit=1 << 26
         )
@@ -271,9 +283,14 @@ class FakeServer:
         try:
             answer = self._answer_to(request)
             latency = self._latency if answer.latency is None else answer.latency
+            if self.hold_from is not None and self.n_requests >= self.hold_from:
+                self._released.clear()
+                await self._released.wait()
             if latency:
                 await asyncio.sleep(latency)
-            return await _write(answer, reader, writer)
+            goes_on = await _write(answer, reader, writer)
+            self.n_answered += 1
+            return goes_on
         finally:
             self.in_flight -= 1
 

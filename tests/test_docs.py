@@ -2,7 +2,7 @@
 
 A `console` block is a session: a line that begins with `$ ` is run, the lines below it must come out in
 this order (a line `…` stands for any number of lines; a line may end in `…`). A `python` block is a doctest.
-All blocks of one page share one folder, which begins as a copy of `examples/`. A command that needs a
+All blocks of one page share one folder, which begins with copies of `examples/` and of the demo's data. A command that needs a
 model with a key is in a block of another kind (`sh`), and only checked for its flags.
 """
 
@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import contextlib
 import doctest
+import functools
+import itertools
 import os
 import re
 import shlex
@@ -20,11 +22,18 @@ from pathlib import Path
 
 import pytest
 
-from running import adjudge
+from running import Outcome, adjudge
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.S | re.M)
+
+
+def project(folder: Path) -> Path:
+    """A folder with what the pages take from a clone."""
+    for name in ("examples", "src/adjudge/demo"):
+        shutil.copytree(ROOT / name, folder / name)
+    return folder
 
 
 def blocks(page: Path, kind: str) -> list[str]:
@@ -55,31 +64,45 @@ def assert_comes_out(expected: list[str], printed: str) -> None:
         )
 
 
-SHELL = re.compile(r"[|&;<>$*?#`]")
-THEN_ECHO = re.compile(r"""(adjudge [^|&;<>$*?#`]*?) (&&|\|\|) echo "?([^"|&;]*)"?""")
+COMMAND = re.compile(
+    r"""(?P<words>adjudge(?:"[^"$`]*"|'[^']*'|[^"'|&;<>$*?#`])*?)\s*(?:(?P<then>>|\||&&|\|\|)\s*(?P<rest>[^|&;<>].*))?"""
+)
+"""A call of `adjudge`, and perhaps one thing that a shell does with its output or its exit code."""
 
 
-def outcome(command: str, folder: Path) -> tuple[int, str]:
-    """What a command leaves behind. One without anything for a shell runs in this process: starting takes longest."""
-    if then := THEN_ECHO.fullmatch(command):
-        code, printed = outcome(then[1], folder)
-        is_said = (code == 0) == (then[2] == "&&")
-        return (0, printed + then[3].replace("$?", str(code))) if is_said else (code, printed)
-    if command.startswith("adjudge ") and not SHELL.search(command):
-        with contextlib.chdir(folder):
-            done = adjudge(*shlex.split(command)[1:], COLUMNS="120")
-        return done.code, done.out + done.err
+def in_shell(command: str, folder: Path, stdin: str = "") -> tuple[int, str]:
     bin_folder = Path(sys.executable).parent
     environment = {**os.environ, "PATH": f"{bin_folder}{os.pathsep}{os.environ['PATH']}", "COLUMNS": "120"}
     shell = subprocess.run(
         ["bash", "-c", command],
         cwd=folder,
         env=environment,
+        input=stdin,
         capture_output=True,
         encoding="utf-8",
         check=False,
     )
     return shell.returncode, shell.stdout + shell.stderr
+
+
+def outcome(command: str, folder: Path) -> tuple[int, str]:
+    """What a command leaves behind. `adjudge` itself runs in this process: starting takes longest."""
+    parts = COMMAND.fullmatch(command)
+    if parts is None:
+        return in_shell(command, folder)
+    with contextlib.chdir(folder):
+        done = adjudge(*shlex.split(parts["words"])[1:], COLUMNS="120")
+    match parts["then"]:
+        case ">":
+            (folder / parts["rest"]).write_text(done.out, encoding="utf-8")
+            return done.code, done.err
+        case "|":
+            code, printed = in_shell(parts["rest"], folder, done.out)
+            return code, printed + done.err
+        case "&&" | "||" if (done.code == 0) == (parts["then"] == "&&"):
+            code, printed = in_shell(parts["rest"].replace("$?", str(done.code)), folder)
+            return code, done.out + done.err + printed
+    return done.code, done.out + done.err
 
 
 @pytest.mark.parametrize(
@@ -89,9 +112,7 @@ def outcome(command: str, folder: Path) -> tuple[int, str]:
     ids=lambda page: page.name,
 )
 def test_the_commands_of_a_page_print_what_it_says(page: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "project"
-    folder.mkdir()
-    shutil.copytree(ROOT / "examples", folder / "examples")
+    folder = project(tmp_path / "project")
     for body in blocks(page, "console"):
         for command, expected in sessions(body):
             if command.startswith("make "):
@@ -103,12 +124,13 @@ def test_the_commands_of_a_page_print_what_it_says(page: Path, tmp_path: Path) -
             assert expected or code == 0, f"{command}\n{printed}"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if blocks(page, "python")], ids=lambda page: page.name
+)
 def test_the_python_of_a_page_gives_what_it_says(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shutil.copytree(ROOT / "examples", tmp_path / "examples")
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.chdir(project(tmp_path / "project"))
     names: dict[str, object] = {}
     for number, body in enumerate(blocks(page, "python")):
         test = doctest.DocTestParser().get_doctest(body, names, f"{page.name}[{number}]", str(page), 0)
@@ -130,23 +152,24 @@ def commands() -> list[tuple[str, str]]:
     return found
 
 
-@pytest.mark.parametrize(("page", "command"), commands() or [("none", "adjudge --help")])
-def test_a_command_that_is_not_run_has_flags_that_exist(page: str, command: str) -> None:
-    words = shlex.split(command, comments=True)[1:]
-    path = []
-    for word in words:
-        if not re.fullmatch(r"[a-z]+", word):
-            break
-        path.append(word)
-    code = "from adjudge.cli import main; main()"
-    for depth in range(len(path), -1, -1):
-        done = subprocess.run(
-            [sys.executable, "-c", code, *path[:depth], "--help"], capture_output=True, text=True, check=False
+@functools.cache
+def help_of(*command: str) -> Outcome:
+    return adjudge(*command, "--help", COLUMNS="400")
+
+
+def test_commands_that_are_not_run_have_flags_that_exist() -> None:
+    unknown = []
+    for page, command in commands():
+        words = shlex.split(command, comments=True)[1:]
+        path = list(itertools.takewhile(re.compile(r"[a-z]+").fullmatch, words))
+        # A command's last words may be its arguments: the longest beginning that has a help text is the command.
+        shown = next(
+            shown for depth in range(len(path), -1, -1) if (shown := help_of(*path[:depth])).code == 0
         )
-        if done.returncode == 0:
-            break
-    for word in words:
-        if word.startswith("-") and len(word) > 1 and not word[1:2].isdigit():
-            assert re.search(rf"(?<![\w-]){re.escape(word.split('=')[0])}\b", done.stdout), (
-                f"{page}: {command}: no flag {word}"
-            )
+        flags = (word.split("=")[0] for word in words if re.match(r"-[^\d\s]", word))
+        unknown += [
+            f"{page}: {command}: no flag {flag}"
+            for flag in flags
+            if not re.search(rf"(?<![\w-]){re.escape(flag)}\b", shown.out)
+        ]
+    assert not unknown

@@ -1,6 +1,6 @@
 """Makes the screenshots docs/images/{report,viewer,item,annotate}*.png: the pages as they look today.
 
-The sixty responses of `examples/known-faults`, scored by a judge that is invented here and labelled by two raters
+The sixty responses of `src/adjudge/demo`, scored by a judge that is invented here and labelled by two raters
 who are invented too: the pictures show the pages, not a finding. Needs playwright and a Chromium. Run from
 the root of the repository: python docs/images/shots.py
 """
@@ -31,6 +31,7 @@ from adjudge.web.report_file import write_report
 
 HERE = Path(__file__).parent
 EXAMPLES = HERE.parents[1] / "examples"
+DEMO = HERE.parents[1] / "src" / "adjudge" / "demo"
 CHROMIUM = os.environ.get("ADJUDGE_CHROMIUM") or shutil.which("chromium")
 RUBRIC = """
 name = "readability"
@@ -66,7 +67,7 @@ def near(value: int, spread: float, *words: object) -> int:
 
 def judged(folder: Path) -> Path:
     """A store with one run, labels by two people of most of its items, and by a third who has just begun."""
-    faults = [json.loads(line) for line in (EXAMPLES / "known-faults/items.jsonl").open(encoding="utf-8")]
+    faults = [json.loads(line) for line in (DEMO / "items.jsonl").open(encoding="utf-8")]
     items = [
         {
             "id": one["id"], "group": one["group"], "system": one["system"],

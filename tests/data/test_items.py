@@ -19,7 +19,10 @@ def write(tmp_path: Path):
 
     def writer(*lines: object, name: str = "items.jsonl") -> Path:
         path = tmp_path / name
-        path.write_text("".join((x if isinstance(x, str) else json.dumps(x)) + "\n" for x in lines), "utf-8")
+        path.write_text(
+            "".join((x if isinstance(x, str) else json.dumps(x, ensure_ascii=False)) + "\n" for x in lines),
+            "utf-8",
+        )
         return path
 
     return writer
@@ -203,6 +206,7 @@ def test_a_field_over_the_limit_is_refused_with_its_size(write):
     assert "line 2: field 'long' has 10.0 MB (10000001 bytes); the limit is 10 MB" in text
 
 
+@pytest.mark.slow
 def test_a_line_beyond_all_limits_is_refused_and_the_next_one_read(write):
     text = problem_of(write({"x": "y" * 65_000_000}, {"id": ""}))
     assert "line 1: longer than 64 MB" in text

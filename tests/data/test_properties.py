@@ -53,7 +53,6 @@ def written(name: str, data: bytes) -> list[dict[str, object]] | None:
         return items
 
 
-@settings(deadline=None)
 @given(ROWS, st.booleans(), st.booleans())
 def test_texts_come_back_from_jsonl_unchanged(rows, ascii_only, packed):
     data = "".join(json.dumps(row, ensure_ascii=ascii_only) + "\n" for row in rows).encode()
@@ -61,14 +60,12 @@ def test_texts_come_back_from_jsonl_unchanged(rows, ascii_only, packed):
     assert written("x.json", json.dumps(rows, ensure_ascii=ascii_only, indent=1).encode()) == rows
 
 
-@settings(deadline=None)
 @given(ROWS, st.sampled_from(["utf-16", "utf-16-le", "utf-16-be", "utf-32"]))
 def test_texts_come_back_from_other_encodings_unchanged(rows, encoding):
     data = "".join(json.dumps({"name": "x", **row}) + "\n" for row in rows).encode(encoding)
     assert written("x.jsonl", data) == [{"name": "x", **row} for row in rows]
 
 
-@settings(deadline=None)
 @given(st.lists(NAMES, min_size=1, max_size=4, unique=True), st.data(), st.booleans())
 def test_texts_come_back_from_csv_unchanged(header, data, tabs):
     # A lone first column name "" with an empty cell would be a blank line; a mark at the start is a mark.
@@ -96,7 +93,6 @@ VALUES = st.recursive(
 )
 
 
-@settings(deadline=None)
 @given(st.dictionaries(NAMES, st.dictionaries(TEXTS, VALUES, max_size=4) | NUMBERS, max_size=4))
 def test_objects_and_numbers_come_back_as_their_json(row):
     (fields,) = written("x.jsonl", json.dumps(row).encode()) or [None]
@@ -109,7 +105,7 @@ BYTES = st.binary(max_size=200) | st.lists(PIECES | st.binary(max_size=4), max_s
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".json", ".csv", ".tsv", ".parquet"])
 @pytest.mark.parametrize("packed", [False, True])
-@settings(deadline=None, max_examples=tries(60))
+@settings(max_examples=tries(60))
 @given(data=BYTES)
 @example(data=b"[" * 20_000)
 @example(data=b'{"x": ' * 20_000)
@@ -123,7 +119,7 @@ RUBRIC_PIECES = st.sampled_from([b"criterion = ", b'"x"', b"[levels]\n", b"1 = "
 
 
 @pytest.mark.parametrize("name", ["x.toml", "x.json"])
-@settings(deadline=None, max_examples=tries(150))
+@settings(max_examples=tries(150))
 @given(data=BYTES | st.lists(RUBRIC_PIECES, max_size=25).map(b"".join))
 @example(data=b"a = " + b"[" * 20_000)
 @example(data=b"a" + b".a" * 2_000 + b" = 1")
@@ -138,7 +134,6 @@ def test_any_bytes_give_a_rubric_or_a_data_error(name, data):
         assert rubric.scale.status_of(rubric.scale.low) == "ok"
 
 
-@settings(deadline=None)
 @given(data=BYTES)
 def test_any_bytes_give_examples_or_a_data_error(data):
     with tempfile.TemporaryDirectory() as folder:

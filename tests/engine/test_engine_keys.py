@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import base64
-import time
 from pathlib import Path
 
 import pytest
 
 from adjudge.store import open_store
+from clock import until
 from fakeserver import Answer, FakeServer, Request, as_json, chat, error
 from running import (
     DIRECT,
@@ -101,13 +101,12 @@ def test_a_key_is_in_no_output_store_or_export(tmp_path: Path) -> None:
 
 def test_a_key_is_not_in_the_log_of_a_store_whose_process_was_killed(tmp_path: Path) -> None:
     items, store = answers(tmp_path / "items.jsonl", 40), tmp_path / "adjudge.db"
-    with FakeServer(echoing, latency=0.05) as server:
+    with FakeServer(echoing, hold_from=16) as server:
         process = started(
             "run", items, *DIRECT, "-m", model_at(server), "--store", store, "--key-env", "JUDGE_KEY",
             "--concurrency", "4", "--no-reask", JUDGE_KEY=KEY,
         )  # fmt: skip
-        while server.n_requests < 16 and process.poll() is None:
-            time.sleep(0.005)
+        until(lambda: server.n_requests >= 16 or process.poll() is not None)
         process.kill()
         out, err = process.communicate()
     assert Path(f"{store}-wal").stat().st_size > 0

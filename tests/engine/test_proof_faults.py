@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ import fakeserver as fs
 from adjudge.models import Network, Parameters, parse_model
 from adjudge.models.timeouts import KNOWN_REPLIES, Patience
 from adjudge.records import Call, Message, Reply
+from clock import PATIENCE_SECONDS
 from fakeserver import Answer, FakeServer, Request
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
@@ -47,21 +47,20 @@ def test_the_necessary_time_counts_overlapping_silences_once() -> None:
 CALL = Call("key-1", "item-1", "p@1", ("clarity",), "m", (Message("user", "Judge this."),))
 
 
-def asked(server: FakeServer, n: int, floor: float, longest: float) -> tuple[list[Reply], float]:
-    """Many calls, at most 20 at once; how long they took."""
+def asked(server: FakeServer, n: int, floor: float) -> list[Reply]:
+    """Many calls, at most 20 at once, of which each may take an hour: whoever waits for that never ends."""
 
     async def run() -> list[Reply]:
         net = Network(concurrency=20, backoff_seconds=0.01, reply_floor_seconds=floor)
         model = parse_model(f"{server.url}/v1#judge", network=net)
-        replies = await asyncio.gather(
-            *(model.ask(CALL, Parameters(timeout_seconds=longest)) for _ in range(n))
-        )
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            replies = await asyncio.gather(
+                *(model.ask(CALL, Parameters(timeout_seconds=3600)) for _ in range(n))
+            )
         await net.close()
         return replies
 
-    started = time.monotonic()
-    replies = asyncio.run(run())
-    return replies, time.monotonic() - started
+    return asyncio.run(run())
 
 
 @pytest.mark.parametrize("at", [1, 150], ids=["before anything is known", "later"])
@@ -70,20 +69,19 @@ def test_a_request_without_an_answer_is_given_up_once_others_show_how_long_it_ta
         return fs.hang() if server.n_requests == at else fs.chat("4")
 
     with FakeServer(one_hangs, latency=0.005) as server:
-        replies, seconds = asked(server, 200, floor=0.3, longest=60)
+        replies = asked(server, 200, floor=1.0)
         assert server.n_requests == 201
     assert {reply.text for reply in replies} == {"4"}
-    assert 0.3 <= seconds < 20
 
 
 def test_a_reply_that_is_only_slow_has_all_the_time_at_the_second_attempt() -> None:
-    slow = fs.chat("slow").after(1.5)
+    slow = fs.chat("slow").after(2.5)
 
     def plan(_: Request) -> Answer:
         return slow if server.n_requests > KNOWN_REPLIES else fs.chat("4")
 
     with FakeServer(plan, latency=0.005) as server:
-        replies, _ = asked(server, KNOWN_REPLIES + 1, floor=0.3, longest=60)
+        replies = asked(server, KNOWN_REPLIES + 1, floor=1.0)
         n_requests = server.n_requests
     assert [reply.text for reply in replies].count("slow") == n_requests - KNOWN_REPLIES - 1 == 1
     assert not any(reply.error for reply in replies)

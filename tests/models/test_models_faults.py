@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterable
-from email.utils import formatdate
 from typing import Any
 
 import pytest
@@ -14,6 +13,7 @@ import fakeserver as fs
 from adjudge.errors import AuthError, BudgetReached, ModelError, RateLimited
 from adjudge.models import Network, Parameters, parse_model
 from adjudge.records import Call, Message, Reply
+from clock import PATIENCE_SECONDS, soon, until
 from fakeserver import Answer, FakeServer
 
 CALL = Call("key-1", "item-1", "p@1", ("clarity",), "m", (Message("user", "Judge this."),))
@@ -23,7 +23,8 @@ async def ask_once(server: FakeServer, params: Parameters | None = None, **netwo
     net = Network(**{"backoff_seconds": 0.01, **network})
     model = parse_model(f"{server.url}/v1#judge", network=net)
     try:
-        return await model.ask(CALL, params or Parameters())
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            return await model.ask(CALL, params or Parameters())
     finally:
         await net.close()
 
@@ -104,21 +105,20 @@ def test_a_message_repeats_at_most_200_characters_of_an_answer_on_one_line() -> 
 
 @pytest.mark.parametrize("answer", [fs.hang(), fs.half(), fs.drip()], ids=["hang", "half", "drip"])
 def test_a_host_that_stalls_is_left_after_the_deadline_and_its_connection_closed(answer: Answer) -> None:
-    with FakeServer([answer, fs.chat("after")]) as server:
-        reply = asyncio.run(ask_once(server, Parameters(timeout_seconds=0.3)))
+    with FakeServer([answer], default=fs.chat("after")) as server:
+        started = time.monotonic()
+        reply = asyncio.run(ask_once(server, Parameters(timeout_seconds=0.5)))
+        seconds = time.monotonic() - started
         assert reply.text == "after"
-        assert reply.seconds < 0.3
-        deadline = time.monotonic() + 2
-        while server.open_connections and time.monotonic() < deadline:
-            time.sleep(0.01)
-        assert (server.n_connections, server.open_connections) == (2, 0)
+        assert reply.seconds <= seconds - 0.5, "the attempt that failed counts as time of the reply"
+        until(lambda: server.open_connections == 0, "the connections to close")
+        assert server.n_connections == server.n_requests >= 2
 
 
 def test_silence_in_the_middle_of_a_body_ends_before_the_deadline() -> None:
-    started = time.monotonic()
-    reply, _ = asked([fs.half(), fs.chat("after")], Parameters(timeout_seconds=30), idle_seconds=0.2)
+    plan = [fs.half(), fs.chat("after")]
+    reply, _ = asked(plan, Parameters(timeout_seconds=10 * PATIENCE_SECONDS), idle_seconds=0.2)
     assert reply.text == "after"
-    assert time.monotonic() - started < 5
 
 
 def test_a_call_that_times_out_three_times_is_a_timeout() -> None:
@@ -148,13 +148,8 @@ def test_a_call_that_times_out_three_times_is_a_timeout() -> None:
 def test_the_wait_that_a_host_states_is_kept_in_full(headers: dict[str, str], seconds: float) -> None:
     _, server = asked([Answer(429, b"{}", headers)])
     first, second = server.requests
-    assert seconds <= second.seconds - first.seconds < seconds + 2
-
-
-def test_a_date_without_the_hosts_clock_is_measured_on_our_own() -> None:
-    _, server = asked([fs.limited(formatdate(time.time() + 2, usegmt=True))])
-    first, second = server.requests
-    assert 1.0 <= second.seconds - first.seconds < 4
+    # No upper bound, which a busy machine would break: `stated_wait` is tested to the millisecond.
+    assert seconds <= second.seconds - first.seconds
 
 
 def test_rate_limits_are_not_counted_as_failed_attempts() -> None:
@@ -168,7 +163,7 @@ def test_a_stated_wait_holds_back_every_call_to_the_host() -> None:
         net = Network(backoff_seconds=0.01)
         models = [parse_model(f"{server.url}/v1#{name}", network=net) for name in ("one", "two")]
         first = asyncio.create_task(models[0].ask(CALL, Parameters()))
-        await asyncio.sleep(0.2)
+        await soon(lambda: any(gate.n_limited for gate in net.gates))
         await asyncio.gather(first, *(model.ask(CALL, Parameters()) for model in models * 5))
         await net.close()
 
@@ -305,12 +300,9 @@ def test_a_thousand_calls_to_a_faulty_host_lose_none() -> None:
         return answer.with_headers(retry_after="0.05") if "retry-after" in answer.headers else answer
 
     with FakeServer(plan) as server:
-        started = time.monotonic()
         replies = asyncio.run(run(server))
-        seconds = time.monotonic() - started
     assert {reply.text for reply in replies} == {"4"}
     assert server.n_requests > 1080
-    assert seconds < 20
 
 
 def test_cancelled_calls_free_their_places() -> None:
@@ -318,12 +310,12 @@ def test_cancelled_calls_free_their_places() -> None:
         net = Network(concurrency=2)
         model = parse_model(f"{server.url}/v1#judge", network=net)
         tasks = [asyncio.create_task(model.ask(CALL, Parameters())) for _ in range(6)]
-        await asyncio.sleep(0.1)
+        await soon(lambda: server.in_flight == 2)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         assert net.gates[0].in_flight == 0
-        reply = await asyncio.wait_for(model.ask(CALL, Parameters()), 2)
+        reply = await asyncio.wait_for(model.ask(CALL, Parameters()), PATIENCE_SECONDS)
         await net.close()
         return reply
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from random import Random
 
 import pytest
@@ -13,6 +12,7 @@ from adjudge.models import Network, Parameters, parse_model
 from adjudge.models.rate_limits import Gate, Outcome, Window
 from adjudge.models.timeouts import stated_wait
 from adjudge.records import Call, Message
+from clock import PATIENCE_SECONDS, soon
 from fakeserver import FakeServer
 
 CALL = Call("key-1", "item-1", "p@1", ("clarity",), "m", (Message("user", "Judge this."),))
@@ -26,19 +26,31 @@ async def ask_many(server: FakeServer, n: int, net: Network) -> None:
 
 
 def test_no_more_calls_are_in_flight_than_allowed() -> None:
-    with FakeServer(latency=0.01) as server:
-        asyncio.run(ask_many(server, 60, Network(concurrency=5)))
+    async def run(server: FakeServer) -> None:
+        asking = asyncio.create_task(ask_many(server, 60, Network(concurrency=5)))
+        await soon(lambda: server.in_flight == 5)
+        server.release()
+        await asking
+
+    with FakeServer(hold_from=1) as server:
+        asyncio.run(run(server))
         assert server.most_in_flight == 5
         assert server.n_connections == 5
 
 
 def test_concurrency_climbs_to_what_is_allowed_within_a_few_rounds() -> None:
-    with FakeServer(latency=0.05, keep=0) as server:
-        started = time.monotonic()
-        asyncio.run(ask_many(server, 1500, Network(concurrency=256)))
-        seconds = time.monotonic() - started
-        assert server.most_in_flight == 256
-    assert seconds < 10
+    async def run() -> list[int]:
+        gate = Gate("host", 256)
+        in_flight = []
+        while not in_flight or in_flight[-1] < 256:
+            in_flight.append(int(gate.limit))
+            for _ in range(in_flight[-1]):
+                await gate.enter()
+            for _ in range(in_flight[-1]):
+                gate.leave("ok")
+        return in_flight
+
+    assert len(asyncio.run(run())) <= 5
 
 
 def test_concurrency_settles_near_what_a_host_takes() -> None:
@@ -107,7 +119,7 @@ def test_a_call_let_in_and_called_off_in_the_same_moment_gives_its_place_back() 
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await waiting
-        await asyncio.wait_for(gate.enter(), 1)
+        await asyncio.wait_for(gate.enter(), PATIENCE_SECONDS)
         return gate.in_flight
 
     assert asyncio.run(run()) == 1
@@ -131,7 +143,6 @@ def test_the_limit_of_requests_holds_in_every_window_of_the_hosts_clock(concurre
         asyncio.run(run(server))
         times = [request.seconds for request in server.requests]
     assert most_within(times, 0.3) <= 10
-    assert max(times) - min(times) < 8.0
 
 
 def test_the_limit_of_tokens_holds_in_every_window() -> None:
@@ -178,7 +189,6 @@ def test_the_limit_of_tokens_is_kept_over_http_by_what_replies_really_used() -> 
         times = [request.seconds for request in server.requests]
     # Each reply counts 25 tokens: four calls fit in a window.
     assert most_within(times, 0.2) <= 4
-    assert max(times) - min(times) < 8.0
 
 
 @pytest.mark.parametrize(
@@ -192,6 +202,7 @@ def test_the_limit_of_tokens_is_kept_over_http_by_what_replies_really_used() -> 
         ({"retry-after-ms": "soon", "retry-after": "9"}, 9.0),
         ({"retry-after": "Thu, 01 Jan 2026 00:01:00 GMT", "date": "Thu, 01 Jan 2026 00:00:00 GMT"}, 60.0),
         ({"retry-after": "Thu, 01 Jan 2015 00:00:00 GMT"}, 0.0),
+        ({"retry-after": "Thu, 01 Jan 2026 00:00:02 GMT"}, 2.0),
         ({"retry-after": "later"}, None),
         ({"retry-after": "-3"}, None),
         ({"retry-after": "nan"}, None),

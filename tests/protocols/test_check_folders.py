@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import time
 from pathlib import Path
 
 import pytest
@@ -174,11 +173,7 @@ def test_a_built_in_id_and_its_family_can_be_named() -> None:
 
 
 def test_the_built_in_protocols_raise_no_suspicion_that_is_not_accepted() -> None:
-    started = time.perf_counter()
-    findings = check_protocols(builtin_ids())
-    seconds = time.perf_counter() - started
-    assert [finding.text() for finding in findings] == []
-    assert seconds < 3
+    assert [finding.text() for finding in check_protocols(builtin_ids())] == []
 
 
 def test_a_copy_of_a_built_in_protocol_needs_no_cases(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-import time
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from adjudge.protocols.check import check_protocols
 from adjudge.protocols.findings import Finding
 from adjudge.protocols.suspicions import Prompt, suspicions_of, unlike_siblings
 from adjudge.records import Answer, Language, Protocol, Scale
+from clock import LINEAR, growth
 from thorough import tries
 
 PIECES = (
@@ -66,7 +66,7 @@ def protocol(system: str, user: str, answer: Answer, scale: Scale | None, task: 
     st.sampled_from(SCALES),
     st.sampled_from(["score", "compare"]),
 )
-@settings(max_examples=tries(120), deadline=None)
+@settings(max_examples=tries(120))
 def test_any_prompt_gives_suspicions_that_point_into_it(
     users: list[str], system: str, answer: Answer, scale: Scale | None, task: str
 ) -> None:
@@ -86,7 +86,7 @@ def test_any_prompt_gives_suspicions_that_point_into_it(
     st.binary(max_size=200) | PROMPTS.map(str.encode),
     st.text(max_size=200),
 )
-@settings(max_examples=tries(150), deadline=None)
+@settings(max_examples=tries(150))
 def test_any_bytes_in_the_files_of_a_folder_give_findings(user: bytes, cases: bytes, more: str) -> None:
     settings_text = 'title = "Own"\ntask = "score"\nlanguage = { prompt = "en", reply = "en" }\nsource = "own"\ninputs = []\n'
     settings_text += 'criteria = [{ name = "q", scale = { low = 1, high = 5, best = 5 } }]\nanswer = { reader = "first_line" }\n'
@@ -100,17 +100,18 @@ def test_any_bytes_in_the_files_of_a_folder_give_findings(user: bytes, cases: by
     assert all(isinstance(finding, Finding) and finding.line >= 1 for finding in findings)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece",
     [piece for piece in PIECES if piece.strip()]
     + ["a", " ", "Score 1 ", '{"a":', "1: x\n", "{{reference}} x\n"],
 )
 def test_a_long_prompt_is_checked_in_linear_time(piece: str) -> None:
-    """10,000 characters of anything take well under a second; quadratic work would take far longer."""
-    user = (piece * (10_000 // len(piece) + 1))[:10_000]
-    started = time.perf_counter()
-    for answer in (ANSWERS[2], ANSWERS[4]):
-        prompt = Prompt(protocol("", user, answer, SCALES[0], "compare"))
-        list(suspicions_of(prompt))
-        list(unlike_siblings([prompt] * 4))
-    assert time.perf_counter() - started < 2
+
+    def check(user: str) -> None:
+        for answer in (ANSWERS[2], ANSWERS[4]):
+            prompt = Prompt(protocol("", user, answer, SCALES[0], "compare"))
+            list(suspicions_of(prompt))
+            list(unlike_siblings([prompt] * 4))
+
+    assert growth(check, piece, 10_000) < LINEAR

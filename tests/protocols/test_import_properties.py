@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import tempfile
-import time
 import tomllib
 from pathlib import Path
 
@@ -26,6 +25,7 @@ from adjudge.protocols.importing.folders import (
 )
 from adjudge.records import FieldValue, Item
 from adjudge.render import render, slots_of
+from clock import LINEAR, growth
 from thorough import tries
 
 # Pieces that documents of prompts are made of, mixed with anything.
@@ -65,7 +65,7 @@ def outcome(content: bytes, name: str) -> None:
             assert parse(protocol, "4") is not None
 
 
-@settings(deadline=None, max_examples=tries(300))
+@settings(max_examples=tries(300))
 @given(DOCUMENTS, st.sampled_from(["a.md", "a.txt", "a.py"]))
 @example("```\nRate {x}: {low} {{high}} {{ low }}\n```", "a.md")
 @example("P = 'Rate {x} and write {{{{ low }}}} now.'\nP.format(x=1)\n", "a.py")
@@ -73,7 +73,7 @@ def test_any_text_is_imported_or_refused_and_what_is_imported_loads_and_renders(
     outcome(text.encode("utf-8", "replace"), name)
 
 
-@settings(deadline=None, max_examples=tries(100))
+@settings(max_examples=tries(100))
 @given(st.binary(max_size=200), st.sampled_from(["a.md", "a.txt", "a.py"]))
 def test_any_bytes_are_imported_or_refused(content: bytes, name: str) -> None:
     outcome(content, name)
@@ -133,7 +133,7 @@ def replaced(text: str, values: dict[str, str]) -> str:
     return pattern.sub(lambda found: forms[found[0]], text)
 
 
-@settings(deadline=None, max_examples=tries(200))
+@settings(max_examples=tries(200))
 @given(templates())
 def test_a_prompt_in_a_fence_is_sent_as_the_document_says_with_its_values_in_place(
     drawn: tuple[str, dict[str, str]],
@@ -150,7 +150,7 @@ def test_a_prompt_in_a_fence_is_sent_as_the_document_says_with_its_values_in_pla
     assert message.content == replaced(text, values)
 
 
-@settings(deadline=None, max_examples=tries(200))
+@settings(max_examples=tries(200))
 @given(templates())
 def test_a_python_string_is_sent_as_its_value_says_with_its_values_in_place(
     drawn: tuple[str, dict[str, str]],
@@ -197,6 +197,7 @@ def test_settings_with_any_text_are_read_back_as_they_were_written(text: str, co
     assert tomllib.loads(written([table])) == {"x": {text: text, "l" + text: [text, text]}}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "unit", ["{", "{{", "{{ a", "```\n", "# a\n", "{a}", "*{**", "- a score: ", "1-5 ", '"a": {', " "]
 )
@@ -210,7 +211,4 @@ def test_settings_with_any_text_are_read_back_as_they_were_written(text: str, co
     ],
 )
 def test_an_import_takes_time_in_proportion_to_the_text(unit: str, around: str, name: str) -> None:
-    """A long text of anything is done at once; a quadratic search would take minutes."""
-    start = time.perf_counter()
-    outcome(around.replace("%s", unit * (100_000 // len(unit))).encode(), name)
-    assert time.perf_counter() - start < 8
+    assert growth(lambda text: outcome(around.replace("%s", text).encode(), name), unit, 100_000) < LINEAR

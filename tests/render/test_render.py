@@ -12,6 +12,7 @@ from adjudge import Item, Message, load_protocol
 from adjudge.errors import DataError, ProtocolError
 from adjudge.records import Answer, Example, Language, Protocol, Rubric, Scale
 from adjudge.render import field_text, problems_of, render, slots_of, suspicions
+from clock import LINEAR, growth
 
 RUBRIC = Rubric("tone", "Is the tone right?", Scale(1, 3, 3, 1, {1: "no", 2: "partly", 3: "yes"}))
 
@@ -257,13 +258,9 @@ def test_flagging_never_fails(text: str) -> None:
     assert set(suspicions(text)) <= {"injection_suspected", "hidden_characters"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "unit", ["e\u0301", "<", "ignore ", "give this ", "\u200ba", "[[", "####", "A" * 50 + " "]
 )
 def test_flagging_a_megabyte_takes_linear_time(unit: str) -> None:
-    import time
-
-    text = unit * (1_000_000 // len(unit))
-    started = time.process_time()
-    suspicions(text)
-    assert time.process_time() - started < 1.0
+    assert growth(suspicions, unit, 1_000_000) < LINEAR

@@ -30,6 +30,7 @@ from adjudge.stats import (
     retest,
     tie_calibration,
 )
+from thorough import tries
 
 FIVE = [1.0, 2.0, 3.0, 4.0, 5.0]
 
@@ -366,7 +367,7 @@ def test_the_alternative_annotator_test_takes_choices() -> None:
     assert (good.passes, bad.passes) == (True, False)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=tries(60))
 @given(st.lists(st.tuples(st.integers(1, 5), st.integers(1, 5)), min_size=2, max_size=30), st.booleans())
 def test_quadratic_kappa_of_numbers_is_cohens_where_the_numbers_are_levels(
     couples: list[tuple[int, int]], is_clustered: bool

@@ -37,6 +37,7 @@ from adjudge.stats import (
     sign_flip,
     tie_calibration,
 )
+from thorough import tries
 
 FIVE = [1.0, 2.0, 3.0, 4.0, 5.0]
 VALUE = st.one_of(
@@ -85,7 +86,7 @@ def estimates_in(found: Any) -> list[Estimate]:
     return []
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=tries(60))
 @given(columns(2), st.sampled_from(["pearson", "spearman", "kendall"]), st.sampled_from(["item", "group", "system"]),
        st.sampled_from(["inputs", "systems", "both"]), st.booleans())  # fmt: skip
 def test_correlations(pair: Any, kind: Any, level: Any, resample: Any, has_groups: bool) -> None:
@@ -99,7 +100,7 @@ def test_correlations(pair: Any, kind: Any, level: Any, resample: Any, has_group
     )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=tries(60))
 @given(columns(2), st.sampled_from(["none", "linear", "quadratic"]), st.booleans())
 def test_agreement_of_two(pair: Any, weights: Any, is_clustered: bool) -> None:
     clusters = [i // 2 for i in range(len(pair[0]))] if is_clustered else None
@@ -112,7 +113,7 @@ def test_agreement_of_two(pair: Any, weights: Any, is_clustered: bool) -> None:
     check(choice_agreement(words, words[::-1], clusters))
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=tries(80))
 @given(tables())
 def test_agreement_of_several(ratings: Any) -> None:
     for metric in ("nominal", "ordinal", "interval"):
@@ -125,7 +126,7 @@ def test_agreement_of_several(ratings: Any) -> None:
     check(retest(ratings))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=tries(60))
 @given(tables(), st.data())
 def test_a_judge_among_raters(ratings: Any, data: Any) -> None:
     judge = data.draw(st.lists(VALUE, min_size=len(ratings), max_size=len(ratings)))
@@ -135,7 +136,7 @@ def test_a_judge_among_raters(ratings: Any, data: Any) -> None:
         check(alt_test(judge, ratings, closeness, min_items=2))  # type: ignore[arg-type]
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=tries(80))
 @given(columns(4), st.booleans())
 def test_corrections_by_labels(four: Any, is_clustered: bool) -> None:
     n = len(four[0])
@@ -151,7 +152,7 @@ def test_corrections_by_labels(four: Any, is_clustered: bool) -> None:
         check(calibrate(four[0], four[1], method))  # type: ignore[arg-type]
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=tries(80))
 @given(columns(3), st.sampled_from(["item", "group", "system"]))
 def test_two_judges(three: Any, level: Any) -> None:
     n = len(three[0])
@@ -171,7 +172,7 @@ def test_two_judges(three: Any, level: Any) -> None:
     check(sign_flip(three[0]))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=tries(60))
 @given(columns(2), st.booleans())
 def test_ties_and_confidence(pair: Any, has_groups: bool) -> None:
     check(tie_calibration(pair[0], pair[1], [i // 3 for i in range(len(pair[0]))] if has_groups else None))

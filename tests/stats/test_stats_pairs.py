@@ -43,6 +43,7 @@ from adjudge.stats.bradley_terry import (
     log_likelihood,
 )
 from adjudge.stats.paired import games_from_scores
+from thorough import tries
 
 
 @pytest.fixture(scope="module")
@@ -295,7 +296,7 @@ def some_games(draw: st.DrawFn) -> Games:
     return games_of(first, second, share, k, prompt)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=tries(60))
 @given(some_games())
 def test_any_games_give_numbers_or_reasons(games: Games) -> None:
     found = strengths(games, n_resamples=20)
@@ -318,7 +319,7 @@ def test_any_games_give_numbers_or_reasons(games: Games) -> None:
             assert sum(value or 0.0 for value in values) == pytest.approx(0, abs=1e-6)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=tries(40))
 @given(some_games())
 def test_who_is_named_first_changes_nothing(games: Games) -> None:
     turned = games_of(
@@ -333,7 +334,7 @@ def test_who_is_named_first_changes_nothing(games: Games) -> None:
     assert one.rating == pytest.approx(other.rating, abs=1e-6)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=tries(40))
 @given(some_games())
 def test_clusters_of_one_kind_are_counted_not_lost(games: Games) -> None:
     cells = cells_of(games)

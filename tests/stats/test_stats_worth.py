@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from adjudge.records import Estimate
 from adjudge.stats import Corrected, ppi_difference, ppi_mean, ppi_stratified, worth
+from thorough import tries
 
 N = 24
 LABELS = st.lists(st.none() | st.integers(1, 5).map(float), min_size=N, max_size=N)
@@ -31,7 +32,7 @@ def assert_worth_is_what_the_intervals_say(found: Corrected, n_items: int) -> No
     )
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=tries(80))
 @given(LABELS, SCORES, st.booleans(), st.sampled_from([None, (1.0, 5.0)]))
 def test_labels_are_worth_more_than_their_number_exactly_where_the_interval_is_narrower(
     labels: list[float | None], scores: list[float], is_grouped: bool, limits: tuple[float, float] | None
@@ -46,7 +47,7 @@ def test_labels_are_worth_more_than_their_number_exactly_where_the_interval_is_n
         assert_worth_is_what_the_intervals_say(by_strata, N)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=tries(40))
 @given(LABELS, LABELS, SCORES, SCORES)
 def test_the_same_holds_for_a_difference(
     first: list[float | None], second: list[float | None], judge: list[float], other: list[float]

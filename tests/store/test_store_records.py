@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from adjudge.errors import StoreError
@@ -115,7 +115,6 @@ replies = st.builds(
 
 
 @given(reply=replies, prompt=texts, target=st.none() | texts)
-@settings(max_examples=60, deadline=None)
 def test_any_reply_and_any_prompt_come_back_as_they_were(
     reply: Reply, prompt: str, target: str | None
 ) -> None:

@@ -79,13 +79,18 @@ def test_a_run_of_100_000_takes_at_most_60_mb_more_than_one_of_1_000(tmp_path: P
 
 
 @pytest.mark.slow
-def test_50_000_replies_are_found_within_a_second_of_cpu(tmp_path: Path) -> None:
+def test_the_time_to_find_replies_grows_with_their_number_alone(tmp_path: Path) -> None:
+    """In one store, a tenth of the replies take about a tenth of the time; the limit is generous."""
     store, run = store_with(tmp_path / "s.db", 50_000)
     keys = [a_call(number).key for number in range(50_000)]
     with store:
-        start = time.process_time()
-        assert len(store.reply_for(keys)) == 50_000
-        assert time.process_time() - start < 1.0
-        start = time.process_time()
-        assert len(store.finished(run, 0, 50_000)) == 50_000
-        assert time.process_time() - start < 1.0
+        seconds: dict[str, list[float]] = {"replies": [], "finished": []}
+        for number in (5_000, 50_000):
+            start = time.process_time()
+            assert len(store.reply_for(keys[:number])) == number
+            seconds["replies"].append(time.process_time() - start)
+            start = time.process_time()
+            assert len(store.finished(run, 0, number - 1)) == number
+            seconds["finished"].append(time.process_time() - start)
+    for few, many in seconds.values():
+        assert many < 30 * max(few, 0.01), seconds

@@ -160,7 +160,9 @@ def test_pairs_have_a_ranking_a_bar_each_and_the_test_of_the_place(tmp_path: Pat
     page = page_of(store)
     assert {"ranking", "pairs", "scores"} <= page.ids()
     assert page.having("side-a")
-    assert {"a shown first", "b shown first"} <= set(re.findall(r"[ab] shown first", page.text)), "both orders"
+    assert {"a shown first", "b shown first"} <= set(re.findall(r"[ab] shown first", page.text)), (
+        "both orders"
+    )
 
 
 def test_likelihoods_are_drawn_on_an_axis_of_their_own() -> None:

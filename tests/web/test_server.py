@@ -7,7 +7,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -17,6 +16,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from adjudge.store import open_store
+from clock import until
 from running import DIRECT, EXAMPLES, adjudge, answers, ended, started
 
 
@@ -160,13 +160,7 @@ def test_a_run_in_another_process_is_followed(tmp_path: Path) -> None:
             started("run", items, *DIRECT, "-m", f"fake:script={script}", "--run", "new", "--store", path), 60
         )
         assert done.code == 0, done.err
-        give_up = time.monotonic() + 20
-        while True:
-            text = fetched(f"{base}/live/items?run=new", cookie=cookie).text
-            if "of 40<" in text or time.monotonic() > give_up:
-                break
-            time.sleep(0.1)
-        assert "of 40<" in text
+        until(lambda: "of 40<" in fetched(f"{base}/live/items?run=new", cookie=cookie).text, "all 40 items")
         assert "new" in fetched(f"{base}/", cookie=cookie).text
 
 
