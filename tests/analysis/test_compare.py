@@ -18,7 +18,7 @@ from adjudge.analysis.run_view import Digests, SingleReplies
 from adjudge.errors import DataError
 from adjudge.records import Choice, Item, Judgment, Result, Scale, Score
 from adjudge.stats import detectable, paired_difference, units_needed
-from adjudge.store import Judged, Slot
+from adjudge.store import CallSpec, Judged
 from views import view
 
 FIVE = Scale(1.0, 5.0, 5.0, 1.0)
@@ -319,15 +319,15 @@ def told_of(judged: Sequence[Judged], run: int = 1) -> Digests:
 
 
 def test_the_same_calls_with_other_replies_are_not_the_same() -> None:
-    item, slot = Item(id="q", fields={}), Slot("p@1", ("clarity",), "m", "ab", 0, "generate")
+    item, slot = Item(id="q", fields={}), CallSpec("p@1", ("clarity",), "m", "ab", 0, "generate")
     kind = Judgment((Score("clarity", "ok", value=4.0),), "key", explanation="Kind.")
     enough = structs.replace(kind, explanation="Kind enough.")
     one = Judged(item, 0, 0, slot, "key", None, None, kind)
-    assert told_of([one]) == told_of([structs.replace(one, seq=7, slot=3)], run=2) != {}
+    assert told_of([one]) == told_of([structs.replace(one, seq=7, call_index=3)], run=2) != {}
     assert told_of([one]) != told_of([structs.replace(one, judgment=enough)])
     assert told_of([one]) != told_of([structs.replace(one, call="another")])
     # A second question has no judgment of its own; a call without a reply is the same as itself alone.
-    again = structs.replace(one, slot=1, about=structs.replace(slot, kind="reask"), judgment=None)
+    again = structs.replace(one, call_index=1, about=structs.replace(slot, kind="reask"), judgment=None)
     assert told_of([one, again]) == told_of([again, one], run=2)
     missing = structs.replace(one, judgment=None)
     assert told_of([missing]) == told_of([missing])

@@ -30,7 +30,6 @@ from ..errors import DataError
 from ..records import Choice, FieldValue, Item, Label, Protocol, Scale, Subject
 from ..render.prompt import number_text
 from ..store import RunRow, Store, open_store
-from ..store.browsing import rater_labels, take_back
 
 # Questions
 
@@ -432,12 +431,12 @@ class Session:
             parts: set[Part] = {(question.criterion, question.subject) for question in self.questions}
             labels = [
                 label
-                for label in rater_labels(reading, self.run, rater)
+                for label in reading.labels(self.run, rater)
                 if label.item in keys and (label.criterion, label.subject) in parts
             ]
             if not labels:
                 return None
-            take_back(self.store, self.run, labels[-1])
+            self.store.delete_label(self.run, labels[-1])
             self._skipped[rater].discard(keys[labels[-1].item])
             return keys[labels[-1].item]
 
@@ -463,7 +462,7 @@ class Session:
         with self._reading() as reading:
             return {
                 (label.item, label.criterion, label.subject): label.value
-                for label in rater_labels(reading, self.run, rater)
+                for label in reading.labels(self.run, rater)
             }
 
     def _reading(self) -> Store:
