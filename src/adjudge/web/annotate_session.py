@@ -24,7 +24,7 @@ from msgspec import Struct
 
 from ..analysis.sampling import items_to_label
 from ..data import guarded
-from ..data.tables import STARTS
+from ..data.tables import FORMULA_STARTS
 from ..engine import protocols_of
 from ..errors import DataError
 from ..records import Choice, FieldValue, Item, Label, Protocol, Scale, Subject
@@ -113,7 +113,7 @@ def rater_name(name: object) -> str:
         raise DataError(f"The rater's name has {len(text)} characters. Use at most {LONGEST_NAME}.")
     if any(unicodedata.category(character)[0] == "C" for character in text):
         raise DataError("The rater's name holds characters that cannot be seen. Leave them out.")
-    if text.startswith(STARTS):
+    if text.startswith(FORMULA_STARTS):
         raise DataError(
             f"A name that begins with {text[0]} is a formula to a spreadsheet. Begin with a letter."
         )
