@@ -1,16 +1,16 @@
-"""Everything that can go wrong for a user, as one tree.
+"""The exceptions that a user can act on, as one tree.
 
     AdjudgeError
     ├── ProtocolError      a protocol folder, rubric or prompt document that cannot be used
-    ├── DataError          items, labels, rubrics' files or recorded replies that cannot be read
-    ├── ModelError         a judge that cannot be asked
-    │   ├── AuthError      the key was refused
-    │   ├── RateLimited    the host asks us to wait
-    │   └── BudgetReached  the money or the quota is spent; the run can be resumed
+    ├── DataError          items, labels, rubrics or recorded replies that cannot be read
+    ├── ModelError         a judge that cannot be called
+    │   ├── AuthError      the host refused the API key
+    │   ├── RateLimited    the rate limit of the host was reached
+    │   └── BudgetReached  the budget or the quota is used up; the run can be resumed
     └── StoreError         the store cannot be read or written
 
 A message has three parts: what happened, where, what to do. The command line prints it
-without a traceback and exits with 2. A bad reply of a judge is not an error: it is a
+without a traceback and exits with 2. A bad reply of a judge is not an exception: it is a
 `Score` with a status.
 """
 
@@ -20,11 +20,11 @@ from collections.abc import Sequence
 
 
 class AdjudgeError(Exception):
-    """The root of the tree: a mistake or a fault that a user can act on."""
+    """The root of the tree: a mistake or fault that a user can act on."""
 
 
 class ProtocolError(AdjudgeError):
-    """A protocol, or what it was given to work with, cannot be used."""
+    """A protocol, or a rubric or criterion for it, cannot be used."""
 
 
 class DataError(AdjudgeError):
@@ -32,19 +32,19 @@ class DataError(AdjudgeError):
 
 
 class ModelError(AdjudgeError):
-    """A judge cannot be asked."""
+    """A judge cannot be called."""
 
 
 class AuthError(ModelError):
-    """The host refused the key."""
+    """The host refused the API key."""
 
 
 class RateLimited(ModelError):
-    """The host asks us to wait."""
+    """The rate limit of the host was reached."""
 
 
 class BudgetReached(ModelError):
-    """The budget or the quota is spent; the run can be resumed."""
+    """The budget or the quota is used up; the run can be resumed."""
 
 
 class StoreError(AdjudgeError):
@@ -52,13 +52,13 @@ class StoreError(AdjudgeError):
 
 
 SHOWN_PROBLEMS = 50
-"""How many problems of one file a message lists; the rest is counted."""
+"""How many problems of one file a message lists; the others are counted."""
 
 
 def listed(where: str, problems: Sequence[str]) -> str:
-    """All problems of one place as one message: a count, then a line each."""
-    shown = [f"  {problem}" for problem in problems[:SHOWN_PROBLEMS]]
+    """All problems of one file as one message: a count, then a line each."""
+    lines = [f"  {problem}" for problem in problems[:SHOWN_PROBLEMS]]
     if len(problems) > SHOWN_PROBLEMS:
-        shown.append(f"  … and {len(problems) - SHOWN_PROBLEMS} more")
+        lines.append(f"  … and {len(problems) - SHOWN_PROBLEMS} more")
     noun = "problem" if len(problems) == 1 else "problems"
-    return "\n".join([f"{where}: {len(problems)} {noun}", *shown])
+    return "\n".join([f"{where}: {len(problems)} {noun}", *lines])

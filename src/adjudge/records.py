@@ -1,7 +1,7 @@
 """The records that carry a judgment from the prompt to the estimate.
 
-This file knows nothing of files, models or formats; every other module speaks in these
-words. All records are immutable. A failure is a `status`, never a number.
+This file knows nothing of files, models or formats; all other modules use these records. They are
+immutable. A failure is a `status`, never a number.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from typing import Literal
 from msgspec import Struct
 
 Status = Literal["ok", "unparsed", "out_of_range", "conflicting", "refused", "truncated", "no_reply"]
-"""What became of one score. Only `ok` has a value."""
+"""The outcome of one score. Only `ok` has a value."""
 
 How = Literal["strict", "anchored", "reask", "likelihood"]
-"""The rung of the ladder on which a score was read."""
+"""How a score was read from the reply."""
 
 Estimator = Literal["parsed", "samples", "probability", "likelihood"]
 Task = Literal["score", "compare"]
@@ -26,10 +26,10 @@ ReaderName = Literal["tag", "marker", "first_line", "label", "json", "free", "li
 
 
 class Scale(Struct, frozen=True):
-    """The values that a score may take, and which end is good.
+    """The values that a score may take, and which end is best.
 
     A scale without `low` and `high` is unbounded (a log-probability). `best` is one of the two
-    ends, "high" or "low" where there are none, or "unknown" in an imported original that
+    ends, "high" or "low" where the scale is unbounded, or "unknown" in an imported original that
     contradicts itself: then only raw values are reported.
     """
 
@@ -74,7 +74,7 @@ class Scale(Struct, frozen=True):
         return [round(self.low + place * self.step, 9) for place in range(int(n_steps) + 1)]
 
     def normalized(self, value: float) -> float | None:
-        """The distance from the bad end as a share of the width; none where that has no meaning."""
+        """The distance from the worst end as a share of the width; none where the scale has no ends."""
         if self.low is None or self.high is None or self.best not in (self.low, self.high):
             return None
         distance = value - self.low if self.best == self.high else self.high - value
@@ -82,7 +82,7 @@ class Scale(Struct, frozen=True):
 
 
 class Language(Struct, frozen=True):
-    """Which language the prompt is written in, and which one the reply is asked for in."""
+    """The language of the prompt, and the language the judge replies in."""
 
     prompt: str
     reply: str
@@ -102,19 +102,19 @@ class Answer(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     evidence: str | None = None
     reason: str | None = None
     notes: dict[str, str] = {}
-    """name → path of texts that belong to the judgment as a whole"""
+    """name → path, for texts that belong to the whole judgment"""
     scores: dict[str, str] = {}
-    """criterion → path, where a criterion's score stands elsewhere than `score` says"""
+    """criterion → path, where it differs from `score`"""
     subjects: dict[Subject, str] = {}
-    """what {subject} becomes in a path: a → "response_a"; none: the scores have no subject"""
+    """what {subject} stands for in a path: a → "response_a"; empty: the scores have no subject"""
     choices: dict[Choice, str] = {}
-    """the words that the prompt asks for: a → "A", tie → "tie"; a missing tie was not offered"""
+    """the answers that the prompt asks for: a → "A", tie → "tie"; without a tie, none is offered"""
     target: str | None = None
-    """likelihood: the input whose likelihood is asked"""
+    """likelihood: the input whose likelihood is scored"""
 
 
 class Rubric(Struct, frozen=True):
-    """A criterion of the user's, with a text for each level."""
+    """A user's criterion, with a text for each level."""
 
     name: str
     criterion: str
@@ -122,7 +122,7 @@ class Rubric(Struct, frozen=True):
 
 
 class Example(Struct, frozen=True):
-    """A judged item that the judge is shown: the inputs, what a good judge wrote, and its kind."""
+    """A judged item that the judge is shown: the inputs, the judgment of a good judge, and its kind."""
 
     fields: dict[str, FieldValue]
     judgment: str
@@ -139,7 +139,7 @@ class ExampleWords(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Accepted(Struct, frozen=True, forbid_unknown_fields=True):
-    """A suspicion of `protocols check` that a person has looked at and accepts."""
+    """A suspicion of `protocols check` that a person has reviewed and accepted."""
 
     name: str
     reason: str
@@ -156,7 +156,7 @@ class Protocol(Struct, frozen=True, omit_defaults=True):
     inputs: tuple[str, ...]
     optional: tuple[str, ...]
     criteria: dict[str, Scale | None]
-    """criterion → scale; none: the criterion is decided by a choice alone"""
+    """criterion → scale; none: the judge only chooses between responses"""
     system_text: str
     user_text: str
     answer: Answer
@@ -164,28 +164,28 @@ class Protocol(Struct, frozen=True, omit_defaults=True):
     at_least_one: tuple[str, ...] = ()
     """optional inputs of which an item must have one"""
     fence: bool = False
-    """whether inputs stand between boundary tags that their text cannot close"""
+    """whether inputs are put between boundary tags that their text cannot close"""
     not_given: str = "(not given)"
-    """what stands in the prompt for an optional input that an item lacks"""
+    """the text in the prompt for an optional input that an item lacks"""
     takes: tuple[Given, ...] = ()
-    """what the user gives beside the items: it fills the slots of these names"""
+    """what the user gives in addition to the items; it fills the slots of the same name"""
     refuses: dict[str, str] = {}
-    """field → the protocol that takes it, where ignoring the field would be a silent loss"""
+    """field → the protocol that uses it: an item with this field is refused, not judged without it"""
     example_words: ExampleWords | None = None
     """how examples are introduced in {{examples}}; none: the protocol takes no examples"""
     examples: tuple[Example, ...] = ()
     rubric: Rubric | None = None
     criterion_text: str = ""
-    """a criterion of the user's in words, for {{criterion}}"""
+    """a user's criterion in words, for {{criterion}}"""
     steps: tuple[str, ...] = ()
     """evaluation steps, given or generated, for {{steps}}"""
     alias: dict[str, str] = {}
-    """slot in the text → item field, where an imported prompt has names of its own"""
+    """slot in the text → item field, where an imported prompt uses other names"""
     accept: tuple[Accepted, ...] = ()
     imported: str = ""
-    """the sha256 of the document that the texts were taken from, byte for byte"""
+    """the sha256 of the document that the texts were copied from, byte for byte"""
     folder: str = ""
-    """where it was loaded from, for messages; not part of the digest"""
+    """the folder it was loaded from, for messages; not part of the digest"""
 
 
 class Message(Struct, frozen=True, forbid_unknown_fields=True):
@@ -209,11 +209,11 @@ class Item(Struct, frozen=True):
     system_b: str | None = None
     group: str | None = None
     line: int | None = None
-    """where it stands in its file, for messages"""
+    """its line in the file, for messages"""
 
 
 class Rendered(Struct, frozen=True):
-    """The messages that would be sent for one item, and what was noticed on the way."""
+    """The messages for one item, and the flags of its texts."""
 
     messages: tuple[Message, ...]
     flags: tuple[str, ...] = ()
@@ -221,7 +221,7 @@ class Rendered(Struct, frozen=True):
 
 
 class Call(Struct, frozen=True):
-    """One request to a judge, identified by the hash of all that the model sees."""
+    """One request to a judge, identified by a hash of everything that the model sees."""
 
     key: str
     item: str
@@ -251,14 +251,14 @@ ErrorKind = Literal[
 
 
 class TopToken(Struct, frozen=True):
-    """One token that could have stood at a place, and the log-probability the model gave it."""
+    """An alternative token at one position of a reply, with its log-probability."""
 
     token: str
     logprob: float
 
 
 class TokenLogprob(Struct, frozen=True):
-    """One token of a reply (or of a target), with the likeliest alternatives at its place."""
+    """One token of a reply (or of a target), with the likeliest alternatives at its position."""
 
     token: str
     logprob: float
@@ -266,7 +266,7 @@ class TokenLogprob(Struct, frozen=True):
 
 
 class ReplyError(Struct, frozen=True):
-    """Why a call brought no reply. The message is short and holds no key."""
+    """Why a call has no reply. The message is short and contains no API key."""
 
     kind: ErrorKind
     message: str
@@ -274,26 +274,26 @@ class ReplyError(Struct, frozen=True):
 
 
 class Reply(Struct, frozen=True):
-    """What a model answered to one call, word for word; or a typed error."""
+    """The unchanged reply of a model to one call, or a typed error."""
 
     call: str
     text: str = ""
     reasoning: str = ""
-    """thinking that the model gave apart from its answer"""
+    """thinking that the model returned separately from its answer"""
     logprobs: tuple[TokenLogprob, ...] | None = None
     tokens_in: int = 0
     tokens_out: int = 0
     cost_usd: float | None = None
     seconds: float = 0.0
     model_name: str = ""
-    """the model's own name of itself"""
+    """the model name that the server reported"""
     fingerprint: str = ""
     finish: str | None = None
     error: ReplyError | None = None
 
 
 class Reading(Struct, frozen=True):
-    """What one reader found: a value with its place in the text, or why there is none."""
+    """The result of one reader: a value with its span in the text, or why there is none."""
 
     value: float | str | None = None
     status: Status = "unparsed"
@@ -318,11 +318,11 @@ class Score(Struct, frozen=True):
     explanation: str | None = None
     evidence: tuple[str, ...] = ()
     grounded: float | None = None
-    """the share of the evidence that is found word for word in the judged text"""
+    """the share of the evidence that is a verbatim quote of the judged text"""
 
 
 class Judgment(Struct, frozen=True):
-    """All that was read from one reply. `choice` is in the item's frame, never the order shown."""
+    """Everything parsed from one reply. `choice` names the item's response a or b, whatever the order shown."""
 
     scores: tuple[Score, ...]
     call: str = ""
@@ -367,7 +367,7 @@ class Result(Struct, frozen=True):
 
 
 class Label(Struct, frozen=True):
-    """What a person said of one item."""
+    """A human label of one item."""
 
     item: str
     criterion: str
@@ -375,12 +375,12 @@ class Label(Struct, frozen=True):
     value: float | str
     subject: Subject | None = None
     probability: float | None = None
-    """with which the item was drawn to be labelled"""
+    """the probability with which the item was sampled for labelling"""
     origin: Literal["file", "annotate"] = "file"
 
 
 class Estimate(Struct, frozen=True):
-    """A number with its uncertainty and all that is needed to say where it comes from."""
+    """A number with its uncertainty, the method, and the number of observations."""
 
     value: float | None
     low: float | None

@@ -18,7 +18,7 @@ from adjudge.analysis.run_view import Digests, SingleReplies
 from adjudge.errors import DataError
 from adjudge.records import Choice, Item, Judgment, Result, Scale, Score
 from adjudge.stats import detectable, paired_difference, reason, units_needed
-from adjudge.store import Judged, Slot
+from adjudge.store import CallSpec, Judged
 from judged import FIVE, choice, score
 from views import view
 
@@ -260,15 +260,15 @@ def digests_of(judged: Sequence[Judged], run: int = 1) -> Digests:
 
 
 def test_the_same_calls_with_other_replies_are_not_the_same() -> None:
-    item, slot = Item(id="q", fields={}), Slot("p@1", ("clarity",), "m", "ab", 0, "generate")
+    item, slot = Item(id="q", fields={}), CallSpec("p@1", ("clarity",), "m", "ab", 0, "generate")
     kind = Judgment((Score("clarity", "ok", value=4.0),), "key", explanation="Kind.")
     enough = structs.replace(kind, explanation="Kind enough.")
     one = Judged(item, 0, 0, slot, "key", None, None, kind)
-    assert digests_of([one]) == digests_of([structs.replace(one, seq=7, slot=3)], run=2) != {}
+    assert digests_of([one]) == digests_of([structs.replace(one, seq=7, call_index=3)], run=2) != {}
     assert digests_of([one]) != digests_of([structs.replace(one, judgment=enough)])
     assert digests_of([one]) != digests_of([structs.replace(one, call="another")])
     # A second question has no judgment of its own; a call without a reply is the same as itself alone.
-    again = structs.replace(one, slot=1, about=structs.replace(slot, kind="reask"), judgment=None)
+    again = structs.replace(one, call_index=1, about=structs.replace(slot, kind="reask"), judgment=None)
     assert digests_of([one, again]) == digests_of([again, one], run=2)
     missing = structs.replace(one, judgment=None)
     assert digests_of([missing]) == digests_of([missing])

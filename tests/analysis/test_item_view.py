@@ -13,11 +13,11 @@ from adjudge.data import read_rubric
 from adjudge.parse.judgment import grounded_share
 from adjudge.protocols import load_protocol
 from adjudge.records import Call, Item, Judgment, Message, Reply, ReplyError, Score, TokenLogprob, TopToken
-from adjudge.store import Slot
-from adjudge.store.browsing import Place
+from adjudge.store import CallSpec
+from adjudge.store.browsing import CallOutcome
 from running import EXAMPLES
 
-ABOUT = Slot("acme/polite@0123456789", ("polite",), "fake:x", "ab", 0, "generate")
+ABOUT = CallSpec("acme/polite@0123456789", ("polite",), "fake:x", "ab", 0, "generate")
 ITEM = Item("i1", {"question": "Why?", "response": "Because the “Sea” is\n\n deep. Because."})
 
 
@@ -34,9 +34,9 @@ def a_call(key: str = "k", parent: str | None = None, kind: str = "generate") ->
     )  # type: ignore[arg-type]
 
 
-def a_place(reply: Reply | None, judgment: Judgment | None, **more: object) -> Place:
+def a_place(reply: Reply | None, judgment: Judgment | None, **more: object) -> CallOutcome:
     fields = {
-        "slot": 0,
+        "call_index": 0,
         "about": ABOUT,
         "call": a_call(),
         "reply": reply,
@@ -44,10 +44,10 @@ def a_place(reply: Reply | None, judgment: Judgment | None, **more: object) -> P
         "judgment": judgment,
         **more,
     }
-    return Place(**fields)  # type: ignore[arg-type]
+    return CallOutcome(**fields)  # type: ignore[arg-type]
 
 
-def the_call(place: Place, longest: int | None = None) -> CallView:
+def the_call(place: CallOutcome, longest: int | None = None) -> CallView:
     (call,) = item_view(ITEM, [place], {}, longest=longest).calls
     return call
 
@@ -117,11 +117,15 @@ def test_the_tokens_at_the_place_of_a_score_are_those_that_could_have_been_writt
 def test_what_a_second_answer_said_is_marked_in_the_second_answer() -> None:
     protocol = load_protocol("prometheus/direct", rubric=read_rubric(EXAMPLES / "tact.toml"))
     name = f"{protocol.id}@{protocol.digest}"
-    about, again = (Slot(name, ("tact",), "fake:x", "ab", 0, kind) for kind in ("generate", "reask"))
+    about, again = (CallSpec(name, ("tact",), "fake:x", "ab", 0, kind) for kind in ("generate", "reask"))
     score = Score("tact", "ok", value=4.0, how="reask")
     first = a_place(Reply("k", "4 or 5, who knows"), Judgment((score,)), about=about)
     second = a_place(
-        Reply("k2", "Well, once more. [RESULT] 4"), None, slot=1, about=again, call=a_call("k2", "k", "reask")
+        Reply("k2", "Well, once more. [RESULT] 4"),
+        None,
+        call_index=1,
+        about=again,
+        call=a_call("k2", "k", "reask"),
     )
     view = item_view(ITEM, [first, second], {name: protocol})
     ((one, two),) = view.judges[0].samples
@@ -145,13 +149,13 @@ def test_a_call_without_a_reply_is_shown_with_its_error() -> None:
 
 
 def test_both_orders_are_one_sample_and_have_two_prompts() -> None:
-    other = Slot(ABOUT.protocol, ABOUT.criteria, ABOUT.model, "ba", 0, "generate")
+    other = CallSpec(ABOUT.protocol, ABOUT.criteria, ABOUT.model, "ba", 0, "generate")
     turned = Call(
         "k2", "i1", ABOUT.protocol, ABOUT.criteria, ABOUT.model, (Message("user", "Turned."),), order="ba"
     )
     places = [
         a_place(Reply("k", "4"), None),
-        a_place(Reply("k2", "5"), None, slot=1, about=other, call=turned),
+        a_place(Reply("k2", "5"), None, call_index=1, about=other, call=turned),
     ]
     (judge,) = item_view(ITEM, places, {}).judges
     assert [[call.order for call in sample] for sample in judge.samples] == [["ab", "ba"]]

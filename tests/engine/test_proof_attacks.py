@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adjudge.data import EXPORT_HEADER, Table
-from adjudge.data.tables import STARTS, guarded, unguarded
+from adjudge.data.tables import FORMULA_STARTS, guarded, unguarded
 from adjudge.engine import EXPORT_COLUMNS
 from adjudge.store import open_store
 from fakeserver import Answer, FakeServer, Request, chat
@@ -74,7 +74,7 @@ def check_export(texts: list[str], folder: Path) -> None:
     with path.open(newline="", encoding="utf-8") as file:
         cells = [cell for row in list(csv.reader(file))[1:] for cell in row]
     is_number = {str(row[name]) for row in rows for name in ("score", "normalized", "confidence")}
-    assert not [cell for cell in cells if cell.startswith(STARTS[:-1]) and cell not in is_number]
+    assert not [cell for cell in cells if cell.startswith(FORMULA_STARTS[:-1]) and cell not in is_number]
     back = read_back(path)
     assert len(back) == len(rows)
     for found, row in zip(back, rows, strict=True):
@@ -96,7 +96,7 @@ def test_the_known_attacks_on_spreadsheets_come_back_unchanged(
 @given(st.text())
 def test_a_guarded_text_begins_with_no_formula_and_comes_back(text: str) -> None:
     assert unguarded(guarded(text)) == text
-    assert not guarded(text).startswith(STARTS[:-1])
+    assert not guarded(text).startswith(FORMULA_STARTS[:-1])
 
 
 def test_an_apostrophe_in_a_users_own_table_stays(tmp_path: Path) -> None:

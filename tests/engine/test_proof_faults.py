@@ -10,7 +10,7 @@ import pytest
 
 import fakeserver as fs
 from adjudge.models import Network, Parameters, parse_model
-from adjudge.models.timeouts import KNOWN_REPLIES, Patience
+from adjudge.models.timeouts import KNOWN_REPLIES, AdaptiveTimeout
 from adjudge.records import Call, Message, Reply
 from clock import PATIENCE_SECONDS
 from fakeserver import Answer, FakeServer, Request
@@ -88,7 +88,7 @@ def test_a_reply_that_is_only_slow_has_all_the_time_at_the_second_attempt() -> N
 
 
 def test_patience_is_the_timeout_until_enough_is_known_and_never_more() -> None:
-    patience = Patience()
+    patience = AdaptiveTimeout()
     assert patience.seconds(120) == 120
     for _ in range(KNOWN_REPLIES):
         patience.note(0.2)

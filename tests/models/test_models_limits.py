@@ -9,8 +9,7 @@ import pytest
 
 import fakeserver as fs
 from adjudge.models import Network, Parameters, parse_model
-from adjudge.models.rate_limits import Gate, Outcome, Window
-from adjudge.models.timeouts import stated_wait
+from adjudge.models.rate_limits import HostLimiter, Outcome, Window, stated_wait
 from adjudge.records import Call, Message
 from clock import PATIENCE_SECONDS, soon
 from fakeserver import FakeServer
@@ -40,14 +39,14 @@ def test_no_more_calls_are_in_flight_than_allowed() -> None:
 
 def test_concurrency_climbs_to_what_is_allowed_within_a_few_rounds() -> None:
     async def run() -> list[int]:
-        gate = Gate("host", 256)
+        limiter = HostLimiter("host", 256)
         in_flight = []
         while not in_flight or in_flight[-1] < 256:
-            in_flight.append(int(gate.limit))
+            in_flight.append(int(limiter.limit))
             for _ in range(in_flight[-1]):
-                await gate.enter()
+                await limiter.enter()
             for _ in range(in_flight[-1]):
-                gate.leave("ok")
+                limiter.leave("ok")
         return in_flight
 
     assert len(asyncio.run(run())) <= 5
@@ -58,9 +57,9 @@ def test_concurrency_settles_near_what_a_host_takes() -> None:
     with FakeServer(latency=0.01, capacity=8, keep=0) as server:
         asyncio.run(ask_many(server, 600, net))
         n_requests = server.n_requests
-    (gate,) = net.gates
-    assert 4 <= gate.limit <= 30
-    assert gate.n_limited == n_requests - 600
+    (limiter,) = net.limiters.values()
+    assert 4 <= limiter.limit <= 30
+    assert limiter.n_limited == n_requests - 600
     assert n_requests < 1500
 
 
@@ -69,39 +68,39 @@ def outcomes(share_limited: float, n: int, seed: int = 1) -> list[Outcome]:
     return ["limited" if dice.random() < share_limited else "ok" for _ in range(n)]
 
 
-async def played(gate: Gate, words: list[Outcome]) -> None:
+async def played(limiter: HostLimiter, words: list[Outcome]) -> None:
     for word in words:
-        await gate.enter()
-        gate.leave(word)
+        await limiter.enter()
+        limiter.leave(word)
 
 
 @pytest.mark.parametrize("ceiling", [1, 2, 64])
 def test_concurrency_never_falls_below_its_floor_and_recovers(ceiling: int) -> None:
-    gate = Gate("host", ceiling)
-    asyncio.run(played(gate, ["limited"] * 500))
-    assert gate.limit == min(2, ceiling)
-    asyncio.run(played(gate, ["ok"] * 5000))
-    assert gate.limit == ceiling
+    limiter = HostLimiter("host", ceiling)
+    asyncio.run(played(limiter, ["limited"] * 500))
+    assert limiter.limit == min(2, ceiling)
+    asyncio.run(played(limiter, ["ok"] * 5000))
+    assert limiter.limit == ceiling
 
 
 def test_a_few_refusals_at_random_do_not_slow_a_run_down() -> None:
-    gate = Gate("host", 64)
-    asyncio.run(played(gate, outcomes(0.05, 4000)))
-    assert gate.limit > 50
-    asyncio.run(played(gate, outcomes(0.5, 4000)))
-    assert gate.limit < 10
+    limiter = HostLimiter("host", 64)
+    asyncio.run(played(limiter, outcomes(0.05, 4000)))
+    assert limiter.limit > 50
+    asyncio.run(played(limiter, outcomes(0.5, 4000)))
+    assert limiter.limit < 10
 
 
 def test_calls_enter_in_the_order_in_which_they_came() -> None:
     async def run() -> list[int]:
-        gate = Gate("host", 1)
+        limiter = HostLimiter("host", 1)
         entered: list[int] = []
 
         async def one(number: int) -> None:
-            await gate.enter()
+            await limiter.enter()
             entered.append(number)
             await asyncio.sleep(0)
-            gate.leave("ok")
+            limiter.leave("ok")
 
         await asyncio.gather(*(one(number) for number in range(20)))
         return entered
@@ -111,16 +110,16 @@ def test_calls_enter_in_the_order_in_which_they_came() -> None:
 
 def test_a_call_let_in_and_called_off_in_the_same_moment_gives_its_place_back() -> None:
     async def run() -> int:
-        gate = Gate("host", 1)
-        await gate.enter()
-        waiting = asyncio.create_task(gate.enter())
+        limiter = HostLimiter("host", 1)
+        await limiter.enter()
+        waiting = asyncio.create_task(limiter.enter())
         await asyncio.sleep(0)
-        gate.leave("ok")
+        limiter.leave("ok")
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await waiting
-        await asyncio.wait_for(gate.enter(), PATIENCE_SECONDS)
-        return gate.in_flight
+        await asyncio.wait_for(limiter.enter(), PATIENCE_SECONDS)
+        return limiter.in_flight
 
     assert asyncio.run(run()) == 1
 
@@ -157,7 +156,7 @@ def test_the_limit_of_tokens_holds_in_every_window() -> None:
         window.take(amount)
         used = dice.randint(1, amount)
         taken.append((now, used))
-        window.settle(now, amount, used)
+        window.release(now, amount, used)
         now += dice.uniform(0, 1)
     for start, _ in taken:
         assert sum(used for at, used in taken if start <= at < start + 10) <= 100
@@ -169,7 +168,7 @@ def test_what_is_in_flight_counts_against_the_limit_until_it_has_ended() -> None
     window.take(80)
     assert window.ready_at(1000.0, 20) == 1000.0
     assert window.ready_at(1000.0, 21) == float("inf")
-    window.settle(1000.0, 80, 30)
+    window.release(1000.0, 80, 30)
     assert window.ready_at(1001.0, 70) == 1001.0
     assert window.ready_at(1001.0, 71) == 1010.0
 
@@ -179,7 +178,7 @@ def test_a_call_larger_than_the_whole_window_goes_alone() -> None:
     assert window.ready_at(0.0, 500) == 0.0
     window.take(500)
     assert window.ready_at(0.0, 1) == float("inf")
-    window.settle(0.0, 500, 500)
+    window.release(0.0, 500, 500)
     assert window.ready_at(1.0, 500) == 10.0
 
 

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adjudge.models.http_client import Incoming, Malformed, TooLarge, Transport
-from adjudge.models.http_errors import Answer, Fault
+from adjudge.models.http_errors import Fault, Response
 
 BODY = b'{"choices": [{"message": {"content": "\xed\x95\x9c\xea\xb5\xad\xec\x96\xb4 4"}}]}'
 PACKED = gzip.compress(BODY, mtime=0)
@@ -41,7 +41,7 @@ def test_an_answer_is_the_same_in_whatever_pieces_it_comes(raw: bytes, data: st.
     cuts = sorted(data.draw(st.sets(st.integers(1, len(raw) - 1), max_size=8)))
     pieces = [raw[start:end] for start, end in zip([0, *cuts], [*cuts, len(raw)], strict=True)]
     incoming = fed(pieces)
-    assert (incoming.status, incoming.body(), incoming.keeps) == (200, BODY, True)
+    assert (incoming.status, incoming.body(), incoming.keeps_alive) == (200, BODY, True)
 
 
 def test_headers_are_found_in_small_letters_and_repeated_ones_are_joined() -> None:
@@ -52,7 +52,7 @@ def test_an_answer_without_a_length_ends_with_the_connection() -> None:
     incoming = Incoming(1000)
     assert not incoming.feed(b"HTTP/1.0 200 OK\r\n\r\n" + BODY)
     assert incoming.end()
-    assert (incoming.body(), incoming.keeps) == (BODY, False)
+    assert (incoming.body(), incoming.keeps_alive) == (BODY, False)
 
 
 @pytest.mark.parametrize("raw", [LENGTH, CHUNKS], ids=["length", "chunks"])
@@ -64,7 +64,7 @@ def test_an_answer_that_is_cut_off_is_not_whole(raw: bytes) -> None:
 
 def test_bytes_behind_an_answer_do_not_begin_the_next() -> None:
     incoming = fed([LENGTH + b"HTTP/1.1 200 OK\r\n"])
-    assert (incoming.body(), incoming.keeps) == (BODY, False)
+    assert (incoming.body(), incoming.keeps_alive) == (BODY, False)
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_bytes_behind_an_answer_do_not_begin_the_next() -> None:
     ],
 )
 def test_a_connection_is_kept_only_where_the_host_keeps_it(head: bytes, keeps: bool) -> None:
-    assert fed([head + b"Content-Length: 0\r\n\r\n"]).keeps is keeps
+    assert fed([head + b"Content-Length: 0\r\n\r\n"]).keeps_alive is keeps
 
 
 @pytest.mark.parametrize(
@@ -144,8 +144,8 @@ def test_any_bytes_are_an_answer_or_refused(data: bytes) -> None:
         pass
 
 
-def asked(address: str, transport: Transport, headers: dict[str, str] | None = None) -> Answer | Fault:
-    async def ask() -> Answer | Fault:
+def asked(address: str, transport: Transport, headers: dict[str, str] | None = None) -> Response | Fault:
+    async def ask() -> Response | Fault:
         try:
             return await transport.post(address, headers or {}, b"{}", 5.0)
         finally:
@@ -185,7 +185,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def over_tls(certificate: Path, *, is_trusted: bool) -> tuple[Answer | Fault, int]:
+def over_tls(certificate: Path, *, is_trusted: bool) -> tuple[Response | Fault, int]:
     """What a request to a host with this certificate brings, twice; and how many connections it took."""
     n_connections = 0
 
@@ -197,7 +197,7 @@ def over_tls(certificate: Path, *, is_trusted: bool) -> tuple[Answer | Fault, in
             writer.write(LENGTH)
         writer.close()
 
-    async def ask() -> Answer | Fault:
+    async def ask() -> Response | Fault:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(certificate / "cert.pem", certificate / "key.pem")
         server = await asyncio.start_server(answer, "localhost", 0, ssl=context)
@@ -217,7 +217,7 @@ def over_tls(certificate: Path, *, is_trusted: bool) -> tuple[Answer | Fault, in
 
 def test_a_connection_over_tls_is_used_again(certificate: Path) -> None:
     found, n_connections = over_tls(certificate, is_trusted=True)
-    assert isinstance(found, Answer)
+    assert isinstance(found, Response)
     assert (found.status, found.body, n_connections) == (200, BODY, 1)
 
 

@@ -153,7 +153,7 @@ def test_judgments_come_in_the_order_of_items_and_slots_however_they_were_put(st
     asyncio.run(judge())
     first, *others = store.judgments(run)
     assert (first.item, first.seq, first.about.kind) == (None, -1, "steps")
-    assert [(judged.seq, judged.slot) for judged in others] == places
+    assert [(judged.seq, judged.call_index) for judged in others] == places
     assert [judged.item.id for judged in others if judged.item] == [f"item-{item}" for item, _ in places]
     assert [judged.about.sample for judged in others] == [slot for _, slot in places]
 
@@ -184,7 +184,7 @@ def test_reading_anew_replaces_the_judgments_and_keeps_those_of_failed_calls(sto
     with pytest.raises(StoreError, match="going on"):
         store.replace_judgments(run, [])
     store.finish_run(run, "done")
-    new = ((asked.seq, asked.slot, a_judgment(asked.call, 2.0)) for asked in store.asked(run))
+    new = ((asked.seq, asked.call_index, a_judgment(asked.call, 2.0)) for asked in store.asked(run))
     assert store.replace_judgments(run, new) == 3
     values = [judged.judgment.scores[0].value for judged in store.judgments(run) if judged.judgment]
     assert values == [2.0, 2.0, 2.0, 0.0]

@@ -74,7 +74,8 @@ def content(path: Path, run: str = "first") -> list[object]:
     with open_store(path, write=False) as store:
         row = store.run(run)
         judged = [
-            (each.item, each.slot, each.call, each.error, each.judgment) for each in store.judgments(row)
+            (each.item, each.call_index, each.call, each.error, each.judgment)
+            for each in store.judgments(row)
         ]
         return [*judged, *((each.seq, each.call, each.reply) for each in store.asked(row))]
 

@@ -196,7 +196,7 @@ def test_totals_are_counted_and_a_shared_reply_counts_once(store: Store) -> None
     asyncio.run(judge())
     assert store.totals(second) == Totals(
         items=1,
-        places=4,
+        calls=4,
         failed={"server": 1},
         judged=3,
         replies=2,

@@ -12,7 +12,7 @@ from adjudge.analysis.rank import rank
 from adjudge.analysis.result_types import Summary
 from adjudge.records import Choice, Label, Result, Scale
 from adjudge.store import open_store
-from adjudge.store.browsing import Spent, places_of
+from adjudge.store.browsing import Spent, calls_of_item
 from adjudge.web.html_text import judge_name
 from adjudge.web.notable_items import MOST_ITEMS, notable_items
 from adjudge.web.people_parts import ranking_part
@@ -145,19 +145,19 @@ def test_of_many_samples_the_lowest_and_the_highest_are_shown(tmp_path: Path) ->
     )
     store = store_of(tmp_path, "-m", f"replay:{replies}", "--samples", "10")
     with open_store(store, write=False) as opened:
-        places = places_of(opened, opened.run("last"), 0)
+        places = calls_of_item(opened, opened.run("last"), 0)
     kept = calls_to_show(places, {"tact"})
     values = [place.judgment.scores[0].value for place in kept if place.judgment is not None]
     assert len(places) == 10
     assert sorted(value or 0 for value in values) == [1, 1, 5, 5]
-    assert [place.slot for place in kept] == sorted(place.slot for place in kept)
+    assert [place.call_index for place in kept] == sorted(place.call_index for place in kept)
 
 
 def test_the_same_fault_is_shown_once(tmp_path: Path) -> None:
     replies = write_rows(tmp_path / "replies.jsonl", [{"item": "i1", "sample": 0, "text": "[RESULT] 3"}])
     store = store_of(tmp_path, "-m", f"replay:{replies}", "--samples", "8")
     with open_store(store, write=False) as opened:
-        places = places_of(opened, opened.run("last"), 0)
+        places = calls_of_item(opened, opened.run("last"), 0)
     kept = calls_to_show(places, {"tact"})
     assert sum(place.error is not None for place in places) == 7
     assert sum(place.error is not None for place in kept) == 1

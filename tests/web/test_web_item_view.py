@@ -6,8 +6,8 @@ import math
 
 from adjudge.analysis.item_view import ItemView, item_view
 from adjudge.records import Call, Item, Judgment, Message, Reply, ReplyError, Score, TokenLogprob, TopToken
-from adjudge.store import Slot
-from adjudge.store.browsing import Place
+from adjudge.store import CallSpec
+from adjudge.store.browsing import CallOutcome
 from adjudge.web.templating import environment
 from pageparsing import Page, acting
 
@@ -20,15 +20,15 @@ PAIR = Item(
 )
 
 
-def a_place(slot: int, kind: str = "generate", order: str = "ab", **parts: object) -> Place:
-    about = Slot(PROTOCOL, ("depth",), "fake:x", order, 0, kind)  # type: ignore[arg-type]
+def a_place(slot: int, kind: str = "generate", order: str = "ab", **parts: object) -> CallOutcome:
+    about = CallSpec(PROTOCOL, ("depth",), "fake:x", order, 0, kind)  # type: ignore[arg-type]
     call = Call(
         f"k{slot}", "i1", PROTOCOL, ("depth",), "fake:x", (Message("system", f"Prompt {slot}."),),
         kind=kind, order=order, target="the target" if kind == "likelihood" else None,  # type: ignore[arg-type]
         parent="k0" if kind == "reask" else None,
     )  # fmt: skip
     fields = {"call": call, "reply": None, "error": None, "judgment": None, **parts}
-    return Place(slot=slot, about=about, **fields)  # type: ignore[arg-type]
+    return CallOutcome(call_index=slot, about=about, **fields)  # type: ignore[arg-type]
 
 
 def a_view(shown: int | None = None) -> ItemView:

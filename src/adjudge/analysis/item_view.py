@@ -24,7 +24,7 @@ from ..records import (
     ReplyError,
     TokenLogprob,
 )
-from ..store.browsing import Place
+from ..store.browsing import CallOutcome
 
 Span = tuple[int, int]
 
@@ -186,10 +186,10 @@ class ItemView(Struct, frozen=True):
 
 def item_view(
     item: Item | None,
-    places: Sequence[Place],
+    places: Sequence[CallOutcome],
     protocols: Mapping[str, Protocol],
     *,
-    shown: Sequence[Place] | None = None,
+    shown: Sequence[CallOutcome] | None = None,
     longest: int | None = None,
 ) -> ItemView:
     """The view of an item with all its calls, or those in `shown`; no text is longer than about `longest` characters.
@@ -232,7 +232,7 @@ def item_view(
 
 
 def _call_view(
-    place: Place,
+    place: CallOutcome,
     judgment: Judgment | None,
     spans: Sequence[Span],
     sources: Mapping[str, Sequence[_Source]],
@@ -292,7 +292,7 @@ def _without_second(judgment: Judgment | None) -> Judgment | None:
 
 
 def _second_answers(
-    place: Place, parent: Place | None, protocol: Protocol | None, item: Item | None
+    place: CallOutcome, parent: CallOutcome | None, protocol: Protocol | None, item: Item | None
 ) -> tuple[Judgment | None, list[Span]]:
     """What was read from the answer to a second question, and where.
 

@@ -114,7 +114,7 @@ def preferences(
     """By protocol and item, how likely response a was to be chosen: the mean over orders, samples and judges."""
     found: dict[str, dict[str, dict[Order, list[float]]]] = {}
     for place in asked:
-        span = choice_spans.get((place.seq, place.slot))
+        span = choice_spans.get((place.seq, place.call_index))
         if span is None or place.item is None or place.call.kind == "reask" or not place.reply.logprobs:
             continue
         share = preferred_a(protocols[place.call.protocol], span, place.reply, place.call.order)

@@ -453,7 +453,7 @@ class SingleReplies:
     def _add_span(self, place: Judged, judgment: Judgment) -> None:
         # What was read from a retry stands in another reply.
         if judgment.choice_span is not None and judgment.choice_how != "reask":
-            self.choice_spans[place.seq, place.slot] = judgment.choice_span
+            self.choice_spans[place.seq, place.call_index] = judgment.choice_span
 
     def position_biases(self) -> dict[CriterionKey, Positions]:
         return {key: _positions(shown) for key, shown in self._shown.items()}
@@ -531,7 +531,7 @@ def _facts(store: Store, run: RunRow, protocols: Mapping[str, Protocol], n_reask
         cost_usd=totals.cost_usd if is_priced else None,
         n_unpriced=totals.unpriced,
         seconds=run.seconds,
-        n_calls=totals.places,
+        n_calls=totals.calls,
         n_cached=max(0, totals.replies - totals.paid_replies),
         n_planned=run.manifest["items"].get("n"),
         n_left_out=run.manifest["items"].get("left_out", 0),

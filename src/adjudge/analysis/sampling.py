@@ -125,7 +125,7 @@ def _shown(value: FieldValue) -> str:
 def replies_to_check(store: Store, run: RunRow, n: int, *, seed: int = 0) -> Drawn:
     """Replies with what was read from each, for a person to say whether that is right."""
     read = {
-        (place.seq, place.slot): place.judgment
+        (place.seq, place.call_index): place.judgment
         for place in store.judgments(run)
         if place.judgment is not None
         and place.error is None
@@ -138,8 +138,8 @@ def replies_to_check(store: Store, run: RunRow, n: int, *, seed: int = 0) -> Dra
     asked: dict[tuple[int, int], Asked] = {}
     again: dict[tuple[int, str], str] = {}
     for one in store.asked(run):
-        if (one.seq, one.slot) in chosen:
-            asked[one.seq, one.slot] = one
+        if (one.seq, one.call_index) in chosen:
+            asked[one.seq, one.call_index] = one
         elif one.call.kind == "reask" and one.call.parent is not None:
             again[one.seq, one.call.parent] = one.reply.text
     rows: list[dict[str, str]] = []

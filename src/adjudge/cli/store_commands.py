@@ -19,7 +19,7 @@ from .terminal import print_json, print_table, print_text, writing
 if TYPE_CHECKING:
     from ..analysis.item_view import AnswerView, CallView
     from ..store import RunRow, Store
-    from ..store.browsing import Place
+    from ..store.browsing import CallOutcome
     from ..store.reading import Judged
 
 # Replies: what was sent, what came back, and what was read from it, word for word
@@ -75,12 +75,12 @@ def _selected(places: Iterable[Judged], item: str | None, failed: bool) -> Itera
             yield place
 
 
-def _place(store: Store, run: RunRow, judged: Judged, *, with_prompt: bool) -> Place:
+def _place(store: Store, run: RunRow, judged: Judged, *, with_prompt: bool) -> CallOutcome:
     """A call of a run with its reply; with its messages only where they are shown."""
-    from ..store.browsing import Place
+    from ..store.browsing import CallOutcome
 
-    return Place(
-        slot=judged.slot,
+    return CallOutcome(
+        call_index=judged.call_index,
         about=judged.about,
         call=store.call(run, judged.call) if with_prompt else None,
         reply=store.reply_for([judged.call]).get(judged.call),
@@ -89,7 +89,7 @@ def _place(store: Store, run: RunRow, judged: Judged, *, with_prompt: bool) -> P
     )
 
 
-def _place_json(item: Item | None, place: Place) -> dict[str, Any]:
+def _place_json(item: Item | None, place: CallOutcome) -> dict[str, Any]:
     about, call, reply = place.about, place.call, place.reply
     return {
         "item": item.id if item is not None else None,
@@ -247,7 +247,7 @@ def _run_row(store: Any, run: Any) -> dict[str, Any]:
         "status": run.status,
         "started": run.started,
         "items": totals.items,
-        "calls": totals.places,
+        "calls": totals.calls,
         "failed_calls": sum(totals.failed.values()),
         "protocols": [f"{protocol['id']}@{protocol['digest']}" for protocol in run.manifest["protocols"]],
         "models": [model["spec"] for model in run.manifest["models"]],

@@ -1,7 +1,6 @@
-"""The files that users give: items, rubrics, examples, and the tables they are made of.
+"""Reads the files that users give: items, labels, scores, rubrics, examples, and the tables they are made of.
 
-Everything here reads; nothing is written, sent or judged. A file that cannot be used is a
-`DataError` that says what is wrong, on which line, and what to do.
+A file that cannot be used is a `DataError` that says what is wrong, on which line, and what to do.
 """
 
 from .items import RESERVED, ItemFile, field_value, fields_of

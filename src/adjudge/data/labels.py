@@ -1,8 +1,8 @@
-"""What people said of items, and scores that were made elsewhere: tables of one value a row.
+"""Human labels, and scores made with other tools: tables with one value per row.
 
 Labels: `item, criterion, rater, value`, optional `subject, probability`. Scores: `item, system, criterion,
-value`, optional `group, model`. A row whose value is empty has not been filled in yet: it is counted, not read.
-Further columns (the texts that a rater was shown) are passed over.
+value`, optional `group, model`. A row with an empty value has not been filled in yet: it is counted, not read.
+Other columns (the texts that a rater was shown) are ignored.
 """
 
 from __future__ import annotations
@@ -36,21 +36,21 @@ def read_labels(path: str | Path) -> LabelFile:
     n_empty = 0
     table = Table(path)
     problems = Problems(table)
-    for place, row in _rows(table, problems, ("item", "criterion", "rater", "value")):
+    for row_number, row in _rows(table, problems, ("item", "criterion", "rater", "value")):
         if row.get("value") is None:
             n_empty += 1
             continue
-        label = _label(row, place, problems)
+        label = _label(row, row_number, problems)
         if label is None:
             continue
         key = (label.item, label.criterion, label.subject, label.rater)
         if key in seen:
             problems.add(
-                place,
+                row_number,
                 f"rater '{label.rater}' has labelled item '{label.item}' by '{label.criterion}' on {table.unit} "
                 f"{seen[key]} already. Keep one of the two.",
             )
-        seen.setdefault(key, place)
+        seen.setdefault(key, row_number)
         labels.append(label)
     if not labels and not problems:
         problems.add(0, "no labels. Fill in the column 'value', or check that this is the right file.")
@@ -60,17 +60,19 @@ def read_labels(path: str | Path) -> LabelFile:
 
 
 def read_scores(path: str | Path) -> tuple[Result, ...]:
-    """Scores that were made with another tool, as results, or one error that lists every problem."""
+    """Scores made with another tool, as results; or one error that lists every problem."""
     results: list[Result] = []
     table = Table(path)
     problems = Problems(table)
-    for place, row in _rows(table, problems, ("item", "criterion", "value")):
-        texts = {name: _text(row, name, place, problems) for name in ("item", "criterion")}
+    for row_number, row in _rows(table, problems, ("item", "criterion", "value")):
+        texts = {name: _text(row, name, row_number, problems) for name in ("item", "criterion")}
         value = row.get("value")
         number = None if value is None else _number(value)
         choice = value if isinstance(value, str) and value in CHOICES else None
         if value is not None and number is None and choice is None:
-            problems.add(place, f"value '{value!s:.40}' is neither a number nor a, b or tie. Correct it.")
+            problems.add(
+                row_number, f"value '{value!s:.40}' is neither a number nor a, b or tie. Correct it."
+            )
         if None in texts.values():
             continue
         results.append(
@@ -95,21 +97,21 @@ def read_scores(path: str | Path) -> tuple[Result, ...]:
     return tuple(results)
 
 
-_NAMED = 20
-"""Columns of a file that a message names."""
+_COLUMNS_SHOWN = 20
+"""How many columns of a file a message lists."""
 
-_LOOKED_AT = 200
-"""Rows after which a column that was empty in all of them counts as missing."""
+_ROWS_FOR_COLUMNS = 200
+"""A column that is empty in so many rows counts as missing."""
 
 
 def _rows(table: Table, problems: Problems, needed: Sequence[str]) -> Iterator[tuple[int, Row]]:
-    """The rows; a missing column is said once, for the file as a whole.
+    """The rows; a missing column is reported once, for the whole file.
 
-    An empty cell of CSV is no key of its row, so one row alone does not tell.
+    An empty CSV cell leaves no key in its row, so one row is not enough to find the columns.
     """
     try:
         rows = table.rows(problems.add)
-        first = list(islice(rows, _LOOKED_AT))
+        first = list(islice(rows, _ROWS_FOR_COLUMNS))
         columns = dict.fromkeys(key for _, row in first for key in row)
         missing = [name for name in needed if name not in columns and name != "value" and first]
         if missing:
@@ -124,32 +126,34 @@ def _rows(table: Table, problems: Problems, needed: Sequence[str]) -> Iterator[t
 
 
 def _missing_text(missing: Sequence[str], columns: Sequence[str], needed: Sequence[str]) -> str:
-    """What is missing, what there is instead, and what looks like the same under another name."""
+    """The missing columns, the columns of the file, and those that may be meant."""
     named = " and ".join(f"'{name}'" for name in missing)
     is_are = f"column {named} is" if len(missing) == 1 else f"columns {named} are"
     unused = [name for name in columns if name not in needed]
-    near = {name: found[0] for name in missing if (found := difflib.get_close_matches(name, unused, 1))}
-    hints = [f"Rename '{found}' to '{name}', if that is it." for name, found in near.items()]
-    there = ", ".join(columns[:_NAMED]) + (", …" if len(columns) > _NAMED else "")
-    return " ".join([f"{is_are} missing; found: {there}; needed: {', '.join(needed)}.", *hints])
+    similar = {name: near[0] for name in missing if (near := difflib.get_close_matches(name, unused, 1))}
+    hints = [f"Rename '{column}' to '{name}', if that is it." for name, column in similar.items()]
+    shown = ", ".join(columns[:_COLUMNS_SHOWN]) + (", …" if len(columns) > _COLUMNS_SHOWN else "")
+    return " ".join([f"{is_are} missing; found: {shown}; needed: {', '.join(needed)}.", *hints])
 
 
-def _label(row: Row, place: int, problems: Problems) -> Label | None:
-    texts = {name: _text(row, name, place, problems) for name in ("item", "criterion", "rater")}
+def _label(row: Row, row_number: int, problems: Problems) -> Label | None:
+    texts = {name: _text(row, name, row_number, problems) for name in ("item", "criterion", "rater")}
     value: Any = row["value"]
     number = _number(value)
     if number is None and value not in CHOICES:
-        problems.add(place, f"value '{value!s:.40}' is neither a number nor a, b or tie. Correct it.")
+        problems.add(row_number, f"value '{value!s:.40}' is neither a number nor a, b or tie. Correct it.")
         return None
     subject = row.get("subject")
     if subject not in (None, "a", "b"):
-        problems.add(place, f"subject '{subject!s:.40}' is neither a nor b. Correct it, or leave it out.")
+        problems.add(
+            row_number, f"subject '{subject!s:.40}' is neither a nor b. Correct it, or leave it out."
+        )
         return None
     probability = row.get("probability")
-    drawn = None if probability is None else _number(probability)
-    if probability is not None and (drawn is None or not 0 < drawn <= 1):
+    inclusion = None if probability is None else _number(probability)
+    if probability is not None and (inclusion is None or not 0 < inclusion <= 1):
         problems.add(
-            place, f"probability '{probability!s:.40}' is not between 0 and 1. Leave it as it was drawn."
+            row_number, f"probability '{probability!s:.40}' is not between 0 and 1. Leave it as it was drawn."
         )
         return None
     if None in texts.values():
@@ -160,20 +164,20 @@ def _label(row: Row, place: int, problems: Problems) -> Label | None:
         rater=str(texts["rater"]),
         value=number if number is not None else str(value),
         subject=cast(Subject | None, subject),
-        probability=drawn,
+        probability=inclusion,
     )
 
 
-def _text(row: Row, name: str, place: int, problems: Problems) -> str | None:
+def _text(row: Row, name: str, row_number: int, problems: Problems) -> str | None:
     value = row.get(name)
     if value is None or isinstance(value, list | dict) or not str(value).strip():
-        problems.add(place, f"'{name}' is empty. Fill it in.")
+        problems.add(row_number, f"'{name}' is empty. Fill it in.")
         return None
     return str(value)
 
 
 def _number(value: Any) -> float | None:
-    """A finite number, or a text that is one; a truth value is neither."""
+    """The number, also from a text; none where it is not finite, or a boolean."""
     if isinstance(value, bool):
         return None
     try:

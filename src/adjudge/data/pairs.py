@@ -1,7 +1,7 @@
 """Pairs from the outputs of several systems: the same inputs, two responses side by side.
 
-Outputs belong together by their id (or their group). Nothing is judged here, and nothing is dropped in silence: ids that
-do not match and fields that differ are counted and named. All outputs are held in memory.
+Outputs are joined by their id (or their group). Nothing is dropped silently: ids that do not match and fields that
+differ are counted and listed. All outputs are held in memory.
 """
 
 from __future__ import annotations
@@ -23,7 +23,10 @@ from .tables import Problems, Table
 Design = Literal["all", "ring", "random"]
 By = Literal["id", "group"]
 
-_NAMED = 5
+_IDS_SHOWN = 5
+
+Outputs = dict[str, dict[str, Item]]
+"""By join key and system."""
 
 
 class PairSet(Struct, frozen=True):
@@ -32,16 +35,16 @@ class PairSet(Struct, frozen=True):
     rows: tuple[dict[str, Any], ...]
     systems: tuple[str, ...]
     n_inputs: int
-    """ids of which at least one pair was made"""
+    """ids with at least one pair"""
     unmatched: dict[str, tuple[str, ...]]
-    """by system, the ids of its outputs that met no other system's"""
+    """by system, the ids that no other system has"""
     missing: dict[str, tuple[str, ...]]
-    """by system, the ids that others have and it lacks"""
+    """by system, the ids that it lacks and others have"""
     differing: dict[str, tuple[str, ...]]
-    """fields that two outputs of one id do not share, left out of that pair; with the ids"""
+    """by field, the ids whose outputs differ in it; the field is left out of those pairs"""
 
     def notes(self) -> Iterator[str]:
-        """What a user should look at, in sentences."""
+        """Warnings for the user, as sentences."""
         for system, ids in self.unmatched.items():
             yield f"{len(ids)} outputs of {system} met no other: {_some(ids)}"
         for system, ids in self.missing.items():
@@ -54,12 +57,12 @@ class PairSet(Struct, frozen=True):
 
 
 def _some(ids: Sequence[str]) -> str:
-    shown = ", ".join(ids[:_NAMED])
-    return shown if len(ids) <= _NAMED else f"{shown} and {len(ids) - _NAMED} more"
+    shown = ", ".join(ids[:_IDS_SHOWN])
+    return shown if len(ids) <= _IDS_SHOWN else f"{shown} and {len(ids) - _IDS_SHOWN} more"
 
 
 def pair_id(key: str, first: str, second: str) -> str:
-    """The id of a pair, whichever of the two stands first: no two pairs share one, whatever the names hold."""
+    """The id of a pair, the same in both orders of the systems and unique for any names."""
     systems = sorted(name.replace("%", "%25").replace(":", "%3A") for name in (first, second))
     return ":".join((key, *systems))
 
@@ -73,17 +76,17 @@ def make_pairs(
     per_item: int | None = None,
     seed: int = 0,
 ) -> PairSet:
-    """Pair the outputs of all systems in these files; a system is named by its field `system`, or by its file.
+    """Pair the outputs of all systems in the files; a system is named by its field `system`, or by its file.
 
     `ring` compares each system with two others per input, `random` draws `per_item` pairs; both depend on the seed and the
-    id alone. Which of two responses is `a` is dealt out evenly.
+    id alone. Each of two systems is `a` equally often.
     """
     if design == "all" and per_item is not None:
         raise DataError(
             "--per-item is for --design ring or random: --design all makes every pair of every input."
         )
     outputs = read_outputs(paths, field, by)
-    systems = tuple(dict.fromkeys(system for own in outputs.values() for system in own))
+    systems = tuple(dict.fromkeys(system for by_system in outputs.values() for system in by_system))
     if len(systems) < 2:
         raise DataError(
             f"There is one system, {systems[0] if systems else 'none'}: a pair takes two. Give the outputs of another, or "
@@ -92,7 +95,7 @@ def make_pairs(
     rows, differing = _rows(outputs, systems, field, design, per_item, seed)
     if not rows:
         raise DataError(_nothing_matches(outputs, by))
-    matched = {key for key, own in outputs.items() if len(own) > 1}
+    matched = {key for key, by_system in outputs.items() if len(by_system) > 1}
     return PairSet(
         rows=tuple(rows),
         systems=systems,
@@ -107,11 +110,9 @@ def make_pairs(
     )
 
 
-def read_outputs(
-    paths: Sequence[str | Path], field: str = "response", by: By = "id"
-) -> dict[str, dict[str, Item]]:
-    """All outputs by what joins them and by system; every problem of every file at once."""
-    found: dict[str, dict[str, Item]] = defaultdict(dict)
+def read_outputs(paths: Sequence[str | Path], field: str = "response", by: By = "id") -> Outputs:
+    """All outputs of the files; one error lists every problem of every file."""
+    outputs: Outputs = defaultdict(dict)
     errors: list[str] = []
     for path in paths:
         file = ItemFile(path)
@@ -121,21 +122,19 @@ def read_outputs(
         for item in file:
             system = item.system if item.system != "all" else stem
             key = item.id if by == "id" else item.group
-            if problem := _problem(item, system, key, field, by, found):
+            if problem := _problem(item, system, key, field, by, outputs):
                 problems.add(item.line or 0, problem)
             elif key is not None:
-                found[key][system] = item
+                outputs[key][system] = item
         if problems:
             errors.append(str(problems.error()))
     if errors:
         raise DataError("\n".join(errors))
-    return {key: own for key, own in found.items() if own}
+    return {key: by_system for key, by_system in outputs.items() if by_system}
 
 
-def _problem(
-    item: Item, system: str, key: str | None, field: str, by: By, found: dict[str, dict[str, Item]]
-) -> str:
-    """Why an output cannot be paired, or nothing."""
+def _problem(item: Item, system: str, key: str | None, field: str, by: By, outputs: Outputs) -> str:
+    """Why an output cannot be paired; empty where it can."""
     if item.system_a is not None or item.system_b is not None:
         return "this is a pair already. Give files of single outputs."
     if key is None:
@@ -145,9 +144,9 @@ def _problem(
         return (
             f"there is no field '{field}'. Say which one holds the output with --field; there are: {fields}."
         )
-    if system not in found[key]:
+    if system not in outputs[key]:
         return ""
-    other = found[key][system]
+    other = outputs[key][system]
     where = f"line {other.line}" if by == "id" else f"item {other.id}"
     return (
         f"{by} '{key}' of system '{system}' is there already ({where}). Give each output an id of its own, and each "
@@ -161,72 +160,78 @@ def _stem(path: Path) -> str:
 
 
 def _rows(
-    outputs: dict[str, dict[str, Item]], systems: Sequence[str], field: str, design: Design, per_item: int | None, seed: int
-) -> tuple[list[dict[str, Any]], dict[str, list[str]]]:  # fmt: skip
+    outputs: Outputs, systems: Sequence[str], field: str, design: Design, per_item: int | None, seed: int
+) -> tuple[list[dict[str, Any]], dict[str, list[str]]]:
+    """One row per pair, and by field the ids whose outputs differ in it."""
     rows: list[dict[str, Any]] = []
     differing: dict[str, list[str]] = defaultdict(list)
     n_first: Counter[tuple[str, str]] = Counter()
     n_of_pair: Counter[tuple[str, str]] = Counter()
-    for key, own in outputs.items():
-        there = [system for system in systems if system in own]
-        for one, other in _chosen(there, design, per_item, f"{seed}:{key}"):
-            first, second = _sides(one, other, seed, n_first, n_of_pair)
-            row, strange = _row(key, own[first], own[second], first, second, field)
+    for key, by_system in outputs.items():
+        present = [system for system in systems if system in by_system]
+        for pair in _chosen_pairs(present, design, per_item, f"{seed}:{key}"):
+            first, second = _ordered(pair, seed, n_first, n_of_pair)
+            row, differing_fields = _row(key, by_system[first], by_system[second], first, second, field)
             rows.append(row)
-            for name in strange:
+            for name in differing_fields:
                 if not differing[name] or differing[name][-1] != key:
                     differing[name].append(key)
     return rows, differing
 
 
-def _chosen(systems: Sequence[str], design: Design, per_item: int | None, seed: str) -> list[tuple[str, str]]:
-    """The pairs of one input."""
+def _chosen_pairs(
+    systems: Sequence[str], design: Design, per_item: int | None, seed: str
+) -> list[tuple[str, str]]:
+    """The pairs of systems that are compared on one input."""
     pairs = list(combinations(systems, 2))
     if design == "all" or len(pairs) < 2:
         return pairs
     rng = random.Random(seed)
     if design == "random":
         return rng.sample(pairs, min(per_item or len(systems), len(pairs)))
-    # Another ring for each input: over many inputs all pairs meet about as often.
+    # A new ring for each input: over many inputs all pairs occur about equally often.
     ring = rng.sample(list(systems), len(systems))
-    neighbours = [(one, ring[(at + 1) % len(ring)]) for at, one in enumerate(ring)]
+    neighbours = [(system, ring[(index + 1) % len(ring)]) for index, system in enumerate(ring)]
     distinct = list({tuple(sorted(pair)): pair for pair in neighbours}.values())
     return distinct[: per_item or len(distinct)]
 
 
-def _sides(
-    one: str, other: str, seed: int, n_first: Counter[tuple[str, str]], n_of_pair: Counter[tuple[str, str]]
+def _ordered(
+    pair: tuple[str, str], seed: int, n_first: Counter[tuple[str, str]], n_of_pair: Counter[tuple[str, str]]
 ) -> tuple[str, str]:
-    """Who is `a`: whoever of these two was it less often; the seed decides where both were it as often."""
-    pair = (min(one, other), max(one, other))
-    mine, its = n_first[pair], n_of_pair[pair] - n_first[pair]
-    is_first = mine < its if mine != its else random.Random(f"{seed}:{pair}:{n_of_pair[pair]}").random() < 0.5
-    n_of_pair[pair] += 1
-    n_first[pair] += is_first
-    return pair if is_first else (pair[1], pair[0])
+    """The pair with the system first that was first less often; the seed decides a tie."""
+    low, high = min(pair), max(pair)
+    n, n_low = n_of_pair[low, high], n_first[low, high]
+    n_high = n - n_low
+    is_low_first = n_low < n_high
+    if n_low == n_high:
+        is_low_first = random.Random(f"{seed}:{(low, high)}:{n}").random() < 0.5
+    n_of_pair[low, high] += 1
+    n_first[low, high] += is_low_first
+    return (low, high) if is_low_first else (high, low)
 
 
 def _row(
-    key: str, one: Item, other: Item, first: str, second: str, field: str
+    key: str, a: Item, b: Item, system_a: str, system_b: str, field: str
 ) -> tuple[dict[str, Any], list[str]]:
-    """One pair as a row; fields that differ are left out and named."""
+    """One pair as a row, and the fields that differ and are left out of it."""
     differing = [
-        name for name, value in one.fields.items() if name != field and other.fields.get(name, value) != value
+        name for name, value in a.fields.items() if name != field and b.fields.get(name, value) != value
     ]
-    carried = {**other.fields, **one.fields}
-    group = one.group if one.group is not None and one.group == other.group else key
-    if one.group != other.group and one.group is not None and other.group is not None:
+    fields = {**b.fields, **a.fields}
+    group = a.group if a.group is not None and a.group == b.group else key
+    if a.group != b.group and a.group is not None and b.group is not None:
         differing.append("group")
     row: dict[str, Any] = {
-        "id": pair_id(key, first, second), "group": group, "system_a": first, "system_b": second,
-        **{name: plain(value) for name, value in carried.items() if name != field and name not in differing},
-        "response_a": plain(one.fields[field]), "response_b": plain(other.fields[field]),
+        "id": pair_id(key, system_a, system_b), "group": group, "system_a": system_a, "system_b": system_b,
+        **{name: plain(value) for name, value in fields.items() if name != field and name not in differing},
+        "response_a": plain(a.fields[field]), "response_b": plain(b.fields[field]),
     }  # fmt: skip
     return row, differing
 
 
 def plain(value: FieldValue) -> str | list[Any]:
-    """A field as it is written to a file."""
+    """A field as it is written to a JSON file."""
     if isinstance(value, str):
         return value
     return [
@@ -235,18 +240,18 @@ def plain(value: FieldValue) -> str | list[Any]:
     ]
 
 
-def _unmatched(outputs: dict[str, dict[str, Item]], systems: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    found = {
-        system: tuple(key for key, own in outputs.items() if len(own) == 1 and system in own)
+def _unmatched(outputs: Outputs, systems: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    unmatched = {
+        system: tuple(key for key, by_system in outputs.items() if by_system.keys() == {system})
         for system in systems
     }
-    return {system: ids for system, ids in found.items() if ids}
+    return {system: ids for system, ids in unmatched.items() if ids}
 
 
-def _nothing_matches(outputs: dict[str, dict[str, Item]], by: By) -> str:
+def _nothing_matches(outputs: Outputs, by: By) -> str:
     examples: dict[str, str] = {}
-    for key, own in outputs.items():
-        examples.setdefault(next(iter(own)), key)
+    for key, by_system in outputs.items():
+        examples.setdefault(next(iter(by_system)), key)
     shown = ", ".join(f"{system}: '{key}'" for system, key in list(examples.items())[:3])
     other = "group" if by == "id" else "id"
     return (

@@ -1,7 +1,8 @@
-"""Rubrics of the user's: a criterion in words and a text for each level of its scale.
+"""Rubrics and examples that users give a judge.
 
-Reads TOML, and JSON with the key names that Prometheus uses. Knows nothing of the protocols that
-take a rubric. A file is either read as a whole or refused with all of its problems.
+A rubric is a criterion in words with a text for each level of its scale: TOML, or JSON with the key
+names of Prometheus. An example is a judged item: the inputs, the judgment of a good judge, and its
+kind. Knows nothing of protocols. A file is read completely or refused with all of its problems.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def read_rubric(path: str | Path) -> Rubric:
     else:
         raise DataError(f"{path}: format unknown by its name. Name it .toml or .json.")
     problems = [_unknown(key, known) for key in unknown]
-    rubric = _Reading(values, criterion_key, problems).rubric(path.stem)
+    rubric = _RubricReader(values, criterion_key, problems).rubric(path.stem)
     if rubric is None:
         raise DataError(listed(str(path), problems))
     return rubric
@@ -83,8 +84,8 @@ def _unknown(key: str, known: Sequence[str]) -> str:
     return f"unknown key '{key:.80}'. {hint}"
 
 
-class _Reading:
-    """One reading of a rubric's values; what is wrong goes to `problems`, and nothing is lost."""
+class _RubricReader:
+    """Checks the values of a rubric; adds what is wrong to `problems`."""
 
     def __init__(self, values: Mapping[str, Any], criterion_key: str, problems: list[str]) -> None:
         self._values = values
@@ -116,16 +117,16 @@ class _Reading:
         return Rubric(name=name, criterion=criterion, scale=scale)
 
     def _text(self, key: str, value: object, advice: str) -> str:
-        # A number of a JSON file is a str too, of a type of its own; here it is no text.
+        # A `Number` of a JSON file is a subclass of str and does not count as text.
         if type(value) is str and value.strip() and "\0" not in value:
             return value
         if value is None:
-            what = "is missing"
+            fault = "is missing"
         elif type(value) is not str:
-            what = "is not a text"
+            fault = "is not a text"
         else:
-            what = "has a NUL character" if "\0" in value else "is empty"
-        self._problems.append(f"'{key}' {what}. {advice}")
+            fault = "has a NUL character" if "\0" in value else "is empty"
+        self._problems.append(f"'{key}' {fault}. {advice}")
         return ""
 
     def _levels(self) -> dict[Fraction, str]:
@@ -148,8 +149,8 @@ class _Reading:
                 self._problems.append(
                     f"[names] has {_written(level)}, which is no level. The levels are {shown}."
                 )
-        twice = {name for name in names.values() if list(names.values()).count(name) > 1}
-        for name in sorted(twice):
+        repeated = {name for name in names.values() if list(names.values()).count(name) > 1}
+        for name in sorted(repeated):
             self._problems.append(f"[names] gives '{name:.80}' to two levels. Name each level differently.")
         return names
 
@@ -160,7 +161,7 @@ class _Reading:
                 f"'{key}' is not a table. Write [{key}], then a line for each level: 1 = \"…\"."
             )
             return {}
-        found: dict[Fraction, str] = {}
+        texts: dict[Fraction, str] = {}
         for written, text in table.items():
             if isinstance(text, dict) and _NUMBER.fullmatch(written):
                 self._problems.append(
@@ -170,13 +171,13 @@ class _Reading:
                 self._problems.append(
                     f"[{key}] '{written:.80}' is not a number. Name each level by its number, such as 1."
                 )
-            elif Fraction(written) in found:
+            elif Fraction(written) in texts:
                 self._problems.append(f"[{key}] {written} is there twice. Keep one of them.")
             else:
-                found[Fraction(written)] = self._text(
+                texts[Fraction(written)] = self._text(
                     f"{key} {written}", text, "Write in quotes what the level means."
                 )
-        return found
+        return texts
 
     def _best(self, steps: list[Fraction]) -> Fraction:
         if "best" not in self._values:
@@ -203,31 +204,26 @@ def _written(level: Fraction) -> str:
     return f"{float(level):g}"
 
 
-# Judged examples that a judge is shown: the inputs, the judgment of a good judge, and its kind.
-#
-# Reads any table; knows the names of the inputs that it is told and nothing else of protocols.
-
-
 KINDS = ("positive", "negative")
 
 
 def read_examples(path: str | Path, inputs: Sequence[str]) -> tuple[Example, ...]:
     """The examples in a file, each with all of `inputs`, or one error that lists every problem.
 
-    Further fields are kept, since a protocol has optional inputs too; an item's reserved keys are not.
+    Other fields are kept, because a protocol may have optional inputs; an item's reserved keys are removed.
     """
     table = Table(path)
     problems = Problems(table)
     examples: list[Example] = []
     try:
-        for place, row in table.rows(problems.add):
-            wrong = _wrong(row, inputs)
-            for text in wrong:
-                problems.add(place, text)
+        for row_number, row in table.rows(problems.add):
+            faults = _example_faults(row, inputs)
+            for text in faults:
+                problems.add(row_number, text)
             try:
-                examples += [] if wrong else [_example(row)]
+                examples += [] if faults else [_example(row)]
             except BadRowError as bad:
-                problems.add(place, str(bad))
+                problems.add(row_number, str(bad))
     except BrokenFileError as broken:
         if not problems:
             raise
@@ -239,21 +235,21 @@ def read_examples(path: str | Path, inputs: Sequence[str]) -> tuple[Example, ...
     return tuple(examples)
 
 
-def _wrong(row: Row, inputs: Sequence[str]) -> list[str]:
+def _example_faults(row: Row, inputs: Sequence[str]) -> list[str]:
     """What a row lacks to be an example."""
-    wrong = []
+    faults = []
     for name in inputs:
         if row.get(name) is None:
             near = difflib.get_close_matches(name, set(row).difference(inputs), n=1)
             hint = f"Rename '{near[0]}', if that is it." if near else "Add it: an example shows all inputs."
-            wrong.append(f"field '{name}' is missing. {hint}")
+            faults.append(f"field '{name}' is missing. {hint}")
     judgment, kind = row.get("judgment"), row.get("kind")
-    if type(judgment) is not str or not judgment.strip():  # a number is no text
-        wrong.append("field 'judgment' is missing or no text. Write what a good judge would answer.")
+    if type(judgment) is not str or not judgment.strip():  # a `Number` does not count
+        faults.append("field 'judgment' is missing or no text. Write what a good judge would answer.")
     if kind not in KINDS:
-        given = "missing" if kind is None else f"'{kind!s:.80}'"
-        wrong.append(f'field \'kind\' is {given}. Write "positive" or "negative".')
-    return wrong
+        shown = "missing" if kind is None else f"'{kind!s:.80}'"
+        faults.append(f'field \'kind\' is {shown}. Write "positive" or "negative".')
+    return faults
 
 
 def _example(row: Row) -> Example:

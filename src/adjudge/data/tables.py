@@ -1,9 +1,8 @@
-"""Any table that a user gives, as a stream of rows with their place in the file.
+"""Input tables as streams of rows with their numbers: JSONL, a JSON list, CSV, TSV, Parquet; also .gz.
 
-JSONL, a JSON list, CSV, TSV and Parquet, packed with gzip or not. Knows nothing of what the rows
-are about: items, labels, examples and recorded replies are read on top of this. A bad row
-is reported and the stream goes on, so that one pass finds every problem; where nothing after a
-fault can be trusted, the stream ends with `BrokenFileError`.
+Knows nothing of what the rows are about: items, labels, examples and recorded replies are read on
+top of this. A bad row is reported and the stream continues, so that one pass finds every problem;
+where nothing after a fault can be trusted, the stream ends with `BrokenFileError`.
 """
 
 from __future__ import annotations
@@ -30,20 +29,17 @@ if TYPE_CHECKING:
     import polars
 
 
-# From a path to lines of UTF-8, whatever the file was saved as.
-#
-# Knows gzip, byte order marks, UTF-16 and line ends, and nothing of what a line means. Memory is
-# bounded by one block and one line, also for a file that has no line end at all or that unpacks
-# to far more than its size. Text is never guessed at: bytes that are not UTF-8 are left for the
-# reader of the line to report, with their place.
+# Files as lines of UTF-8. Handles gzip, byte order marks and UTF-16. Memory is bounded by one block
+# and one line, also for a file without line ends or a gzip bomb. The encoding is never guessed: bytes
+# that are not UTF-8 are reported by the reader of the line.
 
 
 BLOCK = 1 << 18
 LINE_LIMIT = 64_000_000
-"""Bytes that one line may have. A longer line is cut just behind this length, so it can be told."""
+"""Bytes in one line. A longer line is cut one byte behind this length, so that it can be reported."""
 
 WHOLE_LIMIT = 500_000_000
-"""Bytes that a file may have which is read as a whole, such as a JSON list."""
+"""Bytes in a file that is held in memory, such as a JSON list."""
 
 _MARKS = {
     codecs.BOM_UTF8: "utf-8",
@@ -52,13 +48,13 @@ _MARKS = {
     codecs.BOM_UTF16_LE: "utf-16-le",
     codecs.BOM_UTF16_BE: "utf-16-be",
 }
-"""Byte order mark → encoding. The mark of UTF-32-LE begins with that of UTF-16-LE: it comes first."""
+"""Byte order mark → encoding. UTF-32-LE comes first, because its mark begins with that of UTF-16-LE."""
 
 _GZIP_MAGIC = b"\x1f\x8b"
 
 
 class BrokenFileError(DataError):
-    """From here on the file cannot be read. `problem` is the message without the file's name."""
+    """The rest of the file cannot be read. `problem` is the message without the file's name."""
 
     def __init__(self, path: Path, problem: str) -> None:
         super().__init__(f"{path}: {problem}")
@@ -66,7 +62,7 @@ class BrokenFileError(DataError):
 
 
 class BadRowError(ValueError):
-    """One line, or one field of it, cannot be used; the text says why and what to do."""
+    """One row, or one field of it, cannot be used; the text says why and what to do."""
 
 
 def is_gzip(path: Path) -> bool:
@@ -74,7 +70,7 @@ def is_gzip(path: Path) -> bool:
 
 
 def blocks(path: Path) -> Iterator[bytes]:
-    """The file in blocks of UTF-8, unpacked, without a byte order mark."""
+    """The file in blocks of UTF-8, decompressed, without a byte order mark."""
     raw = raw_blocks(path)
     head = next(raw, b"")
     if head.startswith(_GZIP_MAGIC):
@@ -88,10 +84,7 @@ def blocks(path: Path) -> Iterator[bytes]:
 
 
 def batches(path: Path) -> Iterator[list[bytes]]:
-    """The file's lines, many at a time, without their line feed.
-
-    In lists, because a generator's step per line would cost as much as decoding the line.
-    """
+    """The file's lines in lists, without line feeds: yielding each line would cost as much as decoding it."""
     tail: list[bytes] = []
     size = 0
     for block in blocks(path):
@@ -103,7 +96,7 @@ def batches(path: Path) -> Iterator[list[bytes]]:
             yield lines
         else:
             last = block
-        # A line beyond the limit is dropped as it comes; what is kept is one byte too long.
+        # The rest of a line beyond the limit is dropped; what is kept is one byte too long.
         if last and size <= LINE_LIMIT:
             tail.append(last[: LINE_LIMIT + 1 - size])
             size += len(last)
@@ -112,7 +105,7 @@ def batches(path: Path) -> Iterator[list[bytes]]:
 
 
 def read_text(path: Path) -> str:
-    """A whole file as one text; `BrokenFileError` where it is not UTF-8 or far too large."""
+    """A file as one text; `BrokenFileError` where it is not UTF-8 or far too large."""
     data = bytearray()
     for block in blocks(path):
         data += block
@@ -152,9 +145,9 @@ def _decoded(line: bytes | bytearray) -> str:
 
 
 def raw_blocks(path: Path) -> Iterator[bytes]:
-    """The file's bytes, unpacked where its name ends in .gz; faults of the disk as `BrokenFileError`."""
+    """The file's bytes, decompressed where its name ends in .gz; disk errors become `BrokenFileError`."""
     try:
-        with _opened(path) as file:
+        with gzip.open(path, "rb") if is_gzip(path) else path.open("rb", buffering=0) as file:
             while block := file.read(BLOCK):
                 yield block
     except gzip.BadGzipFile as error:
@@ -173,26 +166,19 @@ def raw_blocks(path: Path) -> Iterator[bytes]:
         raise BrokenFileError(path, f"cannot be read ({error}). Check the path and the disk.") from None
 
 
-def _opened(path: Path) -> IO[bytes] | gzip.GzipFile:
-    if not is_gzip(path):
-        return path.open("rb", buffering=0)
-    return gzip.open(path, "rb")
-
-
 def _encoding(head: bytes) -> tuple[str, int]:
-    """The encoding that a file's first bytes show, and the length of their byte order mark."""
+    """The encoding by a file's first bytes, and the length of their byte order mark."""
     for mark, encoding in _MARKS.items():
         if head.startswith(mark):
             return encoding, len(mark)
-    return _unmarked(head[:512]), 0
+    return _encoding_without_mark(head[:512]), 0
 
 
-def _unmarked(sample: bytes) -> str:
-    """UTF-16 without a mark leaves a NUL in each pair of bytes that is an ASCII letter.
+def _encoding_without_mark(sample: bytes) -> str:
+    """UTF-16 has a NUL in the two bytes of each ASCII letter; in UTF-8 a NUL is rare.
 
-    A stray NUL in UTF-8 text is one among many bytes. The first letter, which is ASCII in JSON and
-    in most headers, shows the order of the bytes; otherwise the side that has more NULs
-    does, though letters such as 一 (U+4E00) leave theirs on the other side.
+    The first letter, which is ASCII in JSON and in most headers, shows the byte order; otherwise the
+    side with more NULs does, though letters such as 一 (U+4E00) have theirs on the other side.
     """
     even, odd = sample[::2].count(0), sample[1::2].count(0)
     if len(sample) < 2 or (even + odd) * 10 < len(sample):
@@ -204,7 +190,7 @@ def _unmarked(sample: bytes) -> str:
 
 
 def _recoded(path: Path, encoding: str, head: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
-    """Blocks of another encoding as UTF-8."""
+    """Blocks in another encoding as UTF-8."""
     decoder = codecs.getincrementaldecoder(encoding)()
     line = 1
     block: bytes | None = head
@@ -223,67 +209,63 @@ def _recoded(path: Path, encoding: str, head: bytes, rest: Iterator[bytes]) -> I
         block = next(rest, None)
 
 
-# Cells that a spreadsheet shows as text, and back again.
-#
-# A spreadsheet takes a cell that begins with one of a few characters for a formula, and runs it. Our exports
-# set an apostrophe before such a cell, and before one that begins with an apostrophe itself, so that it can be told
-# from ours. When a table is read, the apostrophe is taken off again only where the header is that of a file of ours (an
-# export, items drawn to be labelled, replies drawn to be checked): in a user's own file every apostrophe is the user's.
-# Pure; knows no file.
+# Formula injection: a spreadsheet runs a cell that begins with one of a few characters. Our exports put an
+# apostrophe before such a cell, and before a cell that begins with an apostrophe. It is removed again only below
+# a header that we wrote (an export, items drawn to be labelled, replies drawn to be checked).
 
 
 EXPORT_HEADER = (
     "item", "system", "group", "protocol", "criterion", "subject", "model", "score", "normalized", "status", "how",
     "estimator", "samples", "n_failed", "choice", "confidence", "explanation", "system_a", "system_b", "flags",
 )  # fmt: skip
-"""The columns of an export, by which it is known again."""
+"""The columns of an export; a file with this header is recognised as one."""
 
 _DRAWN_HEADERS = ({"rater", "value", "probability"}, {"reply", "read", "status", "right"})
-"""What tells a file that was drawn to be filled in; it begins with item and criterion, and a person may add columns."""
+"""Columns of the files that are drawn to be filled in. They begin with item and criterion; users may add columns."""
 
-STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠", "'")
-"""The full-width signs count too: spreadsheets of East Asian locales take them for the narrow ones."""
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠", "'")
+"""With the full-width signs, which spreadsheets of East Asian locales treat like the ASCII ones."""
 
 
-def is_ours(header: Sequence[str]) -> bool:
-    """Whether the cells below this header were guarded by us."""
+def _is_written_by_us(header: Sequence[str]) -> bool:
+    """Whether `guarded` was applied to the cells below this header."""
     if tuple(header) == EXPORT_HEADER:
         return True
-    return tuple(header[:2]) == ("item", "criterion") and any(own <= set(header) for own in _DRAWN_HEADERS)
+    return tuple(header[:2]) == ("item", "criterion") and any(
+        columns <= set(header) for columns in _DRAWN_HEADERS
+    )
 
 
 def guarded(text: str) -> str:
-    """The text as a cell that is no formula."""
-    return f"'{text}" if text.startswith(STARTS) else text
+    """The text as a cell that no spreadsheet runs as a formula."""
+    return f"'{text}" if text.startswith(FORMULA_STARTS) else text
 
 
 def unguarded(cell: str) -> str:
-    """The text that `guarded` was given."""
-    return cell[1:] if cell.startswith("'") and cell[1:].startswith(STARTS) else cell
+    """The inverse of `guarded`."""
+    return cell[1:] if cell.startswith("'") and cell[1:].startswith(FORMULA_STARTS) else cell
 
 
-# JSON objects as rows: fast where a line is plain, exact where anything about it is unusual.
-#
-# A row holds the values as written: a number that JSON would round is kept as `Number`, the
-# text that stands in the file. What JSON readers usually let pass in silence is refused here:
-# duplicate keys, NaN, lone surrogates, NULs. Knows nothing of which keys a row should have.
+# JSON objects as rows: a fast path for usual lines, an exact one for the others. Numbers are kept as
+# written (`Number`). What JSON parsers usually accept silently is refused: duplicate keys, NaN, lone
+# surrogates, NULs.
 
 
 Row = dict[str, Any]
 Report = Callable[[int, str], None]
-"""Takes the place of a bad row (its line or its number) and what is wrong with it."""
+"""Takes the number of a bad row (its line or its record number) and what is wrong with it."""
 
 FIELD_LIMIT = 10_000_000
-"""Bytes of UTF-8 that one field may have: 10 MB."""
+"""Bytes of UTF-8 in one field: 10 MB."""
 
 ONE_OBJECT = "Each line must be one JSON object"
 
-_BACKSLASH, _MINUS, _TAB, _RETURN = b"\\-\t\r"  # one byte is found far faster than two
+_BACKSLASH, _MINUS, _TAB, _RETURN = b"\\-\t\r"  # searching one byte is far faster than two
 _MINUS_ZERO = re.compile(rb"[:\[,]\s*-0\s*[,\]}]")
 _KEY_END = re.compile(rb'"\s*:')
 _ESCAPE = re.compile(r"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|u(0000|[dD][89a-fA-F]..)|.)")
-"""Any escape in valid JSON. Whole surrogate pairs are matched as one, so what group 1 holds is a NUL or
-half a pair; an escaped backslash is matched as one, so the u0000 after it is plain text."""
+"""Any escape in valid JSON. A surrogate pair is one match, so group 1 holds a NUL or half a pair; an escaped
+backslash is one match, so the u0000 after it is plain text."""
 _MAYBE_BAD_ESCAPE = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
 _SCANNER = json.JSONDecoder(parse_int=str, parse_float=str)
 """Finds where an entry ends; numbers as texts, because int() refuses thousands of digits."""
@@ -300,14 +282,14 @@ _decode: Callable[[bytes], Row] = msgspec.json.Decoder(Row, float_hook=Number).d
 
 
 def jsonl_rows(path: Path, report: Report) -> Iterator[tuple[int, Row]]:
-    """Each line's object with its line number; blank lines are passed over."""
+    """Each line's object with its line number; blank lines are skipped."""
     number = 0
     for batch in batches(path):
         for line in batch:
             number += 1
             try:
                 row = _decode(line)
-                # As many colons as keys: no key came twice. Most lines are settled by this.
+                # As many colons as keys: no key is repeated. This suffices for most lines.
                 if (
                     (line.count(b":") != len(row) and _may_repeat_keys(line, row))
                     or (_BACKSLASH in line and b"\\u0000" in line)
@@ -316,7 +298,7 @@ def jsonl_rows(path: Path, report: Report) -> Iterator[tuple[int, Row]]:
                 ):
                     row = exact(line)
             except (ValueError, RecursionError):  # msgspec's errors and BadRowError are ValueErrors
-                # The slow reading decides: it knows what is wrong, and takes what msgspec cannot.
+                # The exact reader decides: it says what is wrong, and accepts some lines that msgspec does not.
                 if not line.strip():
                     continue
                 try:
@@ -328,7 +310,7 @@ def jsonl_rows(path: Path, report: Report) -> Iterator[tuple[int, Row]]:
 
 
 def list_rows(path: Path, report: Report) -> Iterator[tuple[int, Row]]:
-    """The objects of a JSON list with their numbers from 1. The file is held in memory as a whole."""
+    """The objects of a JSON list with their numbers from 1. The file is held in memory."""
     text = read_text(path)
     for number, entry in enumerate(_entries(path, text), start=1):
         try:
@@ -340,12 +322,12 @@ def list_rows(path: Path, report: Report) -> Iterator[tuple[int, Row]]:
 
 
 def exact(line: bytes, rule: str = ONE_OBJECT) -> Row:
-    """The object as written, by the slow and thorough way; `BadRowError` says what is wrong with it."""
+    """The object with all checks, slowly; `BadRowError` says what is wrong with it."""
     text = utf8(line)
     try:
         row = json.loads(
             text,
-            object_pairs_hook=_distinct,
+            object_pairs_hook=_unique_keys,
             parse_float=Number,
             parse_int=Number,
             parse_constant=_refuse_constant,
@@ -353,10 +335,10 @@ def exact(line: bytes, rule: str = ONE_OBJECT) -> Row:
         if isinstance(row, dict):
             refuse_long_fields(row)
     except json.JSONDecodeError as error:
-        what = error.msg[0].lower() + error.msg[1:]
-        what = what.removesuffix(" at").removesuffix(" starting")
+        reason = error.msg[0].lower() + error.msg[1:]
+        reason = reason.removesuffix(" at").removesuffix(" starting")
         raise BadRowError(
-            f"not JSON ({what} at column {error.colno}). {rule}, with keys and texts in double quotes."
+            f"not JSON ({reason} at column {error.colno}). {rule}, with keys and texts in double quotes."
         ) from None
     except RecursionError:
         raise BadRowError("nested too deeply. Flatten it, or give the inner part as a text.") from None
@@ -383,7 +365,7 @@ def refuse_long_fields(row: Row) -> None:
     """`BadRowError` where a field is beyond the limit."""
     for key, value in row.items():
         if isinstance(value, str) and len(value) * 4 <= FIELD_LIMIT:
-            continue  # no text of so few characters can have more bytes
+            continue  # a character has at most four bytes
         size = sum(len(text.encode("utf-8", "surrogatepass")) for text in texts(value))
         if size > FIELD_LIMIT:
             raise BadRowError(
@@ -407,7 +389,7 @@ def json_text(value: object) -> str:
 
 
 def _may_repeat_keys(line: bytes, row: Row) -> bool:
-    """Whether the line may have more keys than the row, all levels together; never wrongly no."""
+    """Whether the line may have more keys than the row on all levels; a false alarm is possible, a miss is not."""
     if b" :" in line or _TAB in line or _RETURN in line:
         n_keys = len(_KEY_END.findall(line))
     else:
@@ -423,12 +405,12 @@ def _count_keys(value: object) -> int:
     return 0
 
 
-def _distinct(pairs: list[tuple[str, Any]]) -> Row:
+def _unique_keys(pairs: list[tuple[str, Any]]) -> Row:
     row = dict(pairs)
     if len(row) != len(pairs):
         keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
-        raise BadRowError(f"key '{twice:.80}' is given twice. Keep one of them.")
+        repeated = next(key for key in keys if keys.count(key) > 1)
+        raise BadRowError(f"key '{repeated:.80}' is given twice. Keep one of them.")
     return row
 
 
@@ -439,7 +421,7 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 def _refuse_escapes(text: str) -> None:
-    """`BadRowError` where an escape makes a NUL, or one half of a surrogate pair."""
+    """`BadRowError` where an escape stands for a NUL, or for half a surrogate pair."""
     for match in _ESCAPE.finditer(text) if _MAYBE_BAD_ESCAPE.search(text) else ():
         if match[1] is None:
             continue
@@ -460,7 +442,7 @@ def _kind(value: object) -> str:
 
 
 def _entries(path: Path, text: str) -> Iterator[str]:
-    """The source text of each entry of the list that the file holds."""
+    """The source text of each entry of a JSON list."""
     at = _after_space(text, 0)
     if at == len(text):
         return
@@ -514,11 +496,8 @@ def _position(text: str, at: int) -> str:
     return f"line {line} column {at - text.rfind(chr(10), 0, at)}"
 
 
-# CSV and TSV as rows: a header, then one row a record, which may span lines.
-#
-# Strict: a row whose cells do not fit the header, or whose quotes do not close, is a problem and
-# never shifted into place. Knows nothing of which columns a table should have, but knows a file of ours
-# by its header, and takes off the apostrophes that made it safe to open in a spreadsheet.
+# CSV and TSV as rows: a header, then records, which may span lines. Strict: a record with a wrong number
+# of cells or unclosed quotes is a problem.
 
 
 def csv_rows(path: Path, report: Report, delimiter: str) -> Iterator[tuple[int, Row]]:
@@ -526,13 +505,13 @@ def csv_rows(path: Path, report: Report, delimiter: str) -> Iterator[tuple[int, 
 
     An empty cell is an absent field; an empty line is no row.
     """
-    # The limit belongs to the whole process, so it is only ever raised. It also bounds what a
-    # quote that is never closed can swallow.
+    # The limit is global to the process, so it is only ever raised. It also bounds the cell that an
+    # unclosed quote makes.
     csv.field_size_limit(max(csv.field_size_limit(), LINE_LIMIT))
     source = _TextLines(path)
     reader = csv.reader(source, delimiter=delimiter, strict=True)
     header = _header(path, source, reader)
-    has_guards = is_ours(header)
+    has_guards = _is_written_by_us(header)
     while True:
         start = source.number + 1
         try:
@@ -545,7 +524,7 @@ def csv_rows(path: Path, report: Report, delimiter: str) -> Iterator[tuple[int, 
             report(start, str(bad))
         except csv.Error as error:
             problem = _csv_problem(error)
-            # After a quote that swallowed other lines no row is where it seems.
+            # After an unclosed quote that spans lines, no row starts where it seems to.
             if source.has_ended or source.number > start:
                 raise BrokenFileError(path, f"line {start}: {problem}") from None
             report(start, problem)
@@ -555,7 +534,7 @@ def csv_rows(path: Path, report: Report, delimiter: str) -> Iterator[tuple[int, 
 
 
 def _header(path: Path, source: _TextLines, reader: Iterator[list[str]]) -> list[str]:
-    """The first line that has cells. Without it no row has names, so every fault ends the reading."""
+    """The first line that has cells. Without a header no row has names, so every problem ends the file."""
     header: list[str] = []
     start = 1
     try:
@@ -574,9 +553,9 @@ def _header(path: Path, source: _TextLines, reader: Iterator[list[str]]) -> list
             path,
             f"line {start}: the header is one cell, '{header[0]:.80}'. Save the file with commas, or tabs as .tsv.",
         )
-    twice = sorted({name for name in header if header.count(name) > 1})
-    if twice:
-        names = ", ".join(f"'{name:.80}'" for name in twice)
+    repeated = sorted({name for name in header if header.count(name) > 1})
+    if repeated:
+        names = ", ".join(f"'{name:.80}'" for name in repeated)
         raise BrokenFileError(
             path, f"line {start}: the header names {names} more than once. Give each column its own name."
         )
@@ -595,7 +574,7 @@ def _csv_row(header: list[str], cells: list[str]) -> Row:
     row = {name: cell for name, cell in zip(header, cells, strict=True) if cell}
     if sum(map(len, cells)) * 4 > FIELD_LIMIT:
         refuse_long_fields(row)
-    # A row of empty cells is a row all the same: its place is kept, and what it lacks is told.
+    # A row of empty cells is still a row: what it lacks is reported with its number.
     return row or {header[0]: None}
 
 
@@ -620,9 +599,9 @@ def _csv_problem(error: csv.Error) -> str:
 
 
 class _TextLines:
-    """The lines that a CSV reader takes, as text.
+    """The lines for a CSV reader, as text.
 
-    A line that is no proper text is remembered, not left out: it may lie inside a quoted cell,
+    A line that is not valid text is remembered, not left out: it may be inside a quoted cell,
     and the cells after it would move.
     """
 
@@ -649,16 +628,13 @@ class _TextLines:
             return line.decode("utf-8", "replace") + "\n"
 
     def refuse_bad(self, start: int) -> None:
-        """`BadRowError` where a line of the row that began at `start` was no proper text."""
+        """`BadRowError` where a line of the row that began at `start` was not valid text."""
         if self._bad is not None:
             (number, bad), self._bad = self._bad, None
             raise bad if number == start else BadRowError(f"in line {number}: {bad}")
 
 
-# Parquet as rows, by polars, which is imported only when a Parquet file is read.
-#
-# Values become what JSON would give: texts, `Number`s, booleans, lists and objects. Knows nothing
-# of which columns a table should have.
+# Parquet as rows. polars is imported only here. Values become what JSON would give.
 
 
 ROWS_AT_ONCE = 5_000
@@ -666,7 +642,7 @@ _MAGIC = b"PAR1"
 
 
 def parquet_rows(path: Path, report: Report) -> Iterator[tuple[int, Row]]:
-    """The rows with their numbers from 1. A packed file (.parquet.gz) is held in memory as a whole."""
+    """The rows with their numbers from 1. A compressed file (.parquet.gz) is held in memory."""
     try:
         import polars as pl
     except ModuleNotFoundError:
@@ -685,7 +661,7 @@ def parquet_rows(path: Path, report: Report) -> Iterator[tuple[int, Row]]:
 
 def _frames(path: Path, pl: Any) -> Iterator[polars.DataFrame]:
     """The table in slices, so that memory does not grow with the number of rows."""
-    # Opening it here gives the same messages for a file that is missing or may not be read.
+    # Opened here for the usual messages about a missing or unreadable file.
     head = next(raw_blocks(path), b"")
     if not head:
         return
@@ -699,13 +675,13 @@ def _frames(path: Path, pl: Any) -> Iterator[polars.DataFrame]:
         while len(frame := table.slice(start, ROWS_AT_ONCE).collect()):
             yield frame
             start += len(frame)
-    # polars panics on some damaged files; a panic is no Exception.
+    # polars panics on some damaged files; a panic is not an Exception.
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError) as error:
         raise BrokenFileError(path, f"damaged Parquet data ({str(error)[:200]}). Write it anew.") from None
 
 
 def _parquet_row(values: dict[str, Any]) -> Row:
-    row = {name: _plain(name, value) for name, value in values.items()}
+    row = {name: _json_value(name, value) for name, value in values.items()}
     for name, value in row.items():
         if any("\0" in text for text in texts(value)):
             raise BadRowError(f"NUL character in field '{name:.80}'. Remove it.")
@@ -713,8 +689,8 @@ def _parquet_row(values: dict[str, Any]) -> Row:
     return row
 
 
-def _plain(name: str, value: object) -> object:
-    """A value in the terms of JSON; dates and times in ISO 8601."""
+def _json_value(name: str, value: object) -> object:
+    """A value as JSON would give it; dates and times in ISO 8601."""
     if value is None or isinstance(value, str | bool):
         return value
     if isinstance(value, float) and not math.isfinite(value):
@@ -724,9 +700,9 @@ def _plain(name: str, value: object) -> object:
     if isinstance(value, datetime.date | datetime.time):
         return value.isoformat()
     if isinstance(value, list):
-        return [_plain(name, entry) for entry in value]
+        return [_json_value(name, entry) for entry in value]
     if isinstance(value, dict):
-        return {key: _plain(name, entry) for key, entry in value.items()}
+        return {key: _json_value(name, entry) for key, entry in value.items()}
     raise BadRowError(
         f"field '{name:.80}' holds {type(value).__name__}. Store it as text, a number or a list of them."
     )
@@ -738,18 +714,18 @@ def write_parquet(rows: Iterator[dict[str, Any]], columns: Mapping[str, type], f
         import polars as pl
     except ModuleNotFoundError:
         raise DataError("Parquet needs polars. Install it: pip install 'adjudge[data]'") from None
-    # The types are given, not guessed: two exports must fit together though a column of one is empty.
+    # Explicit types: two exports must have the same schema even if a column of one is empty.
     kinds: dict[type, Any] = {str: pl.String, float: pl.Float64, int: pl.Int64, list: pl.List(pl.String)}
     schema = {name: kinds[kind] for name, kind in columns.items()}
     pl.DataFrame(list(rows), schema=schema).write_parquet(file)
 
 
 SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet")
-"""The formats by the end of a file's name; each may be followed by .gz."""
+"""The formats by suffix; each may be followed by .gz."""
 
 
 class Table:
-    """A file of rows. `unit` is what its places count: lines, or records where lines mean nothing."""
+    """A file of rows. `unit` is what row numbers count: lines, or records where lines mean nothing."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
@@ -759,11 +735,11 @@ class Table:
 
     @property
     def is_by_line(self) -> bool:
-        """Whether each line is one row, so that a line number finds it."""
+        """Whether each line is one row."""
         return self.suffix in (".jsonl", ".ndjson")
 
     def rows(self, report: Report) -> Iterator[tuple[int, Row]]:
-        """The rows with their places. For CSV the place is the line at which the row starts."""
+        """The rows with their numbers. For CSV the number is the line at which the row starts."""
         if self.suffix in (".jsonl", ".ndjson"):
             return jsonl_rows(self.path, report)
         if self.suffix == ".json":
@@ -780,61 +756,62 @@ class Table:
         )
 
 
-_TOLD_APART = 3
-"""The same problem on more rows than this is told once."""
+_LISTED_SEPARATELY = 3
+"""A problem on more rows than this is listed once for all of them."""
 
 
-def _where(unit: str, places: list[int]) -> str:
-    if len(places) == 1:
-        return f"{unit} {places[0]}"
-    first = ", ".join(str(place) for place in places[:3])
-    return f"{unit}s {first}, … ({len(places):,} {unit}s)"
+def _where(unit: str, numbers: list[int]) -> str:
+    if len(numbers) == 1:
+        return f"{unit} {numbers[0]}"
+    first = ", ".join(str(number) for number in numbers[:3])
+    return f"{unit}s {first}, … ({len(numbers):,} {unit}s)"
 
 
 class Problems:
-    """What is wrong with one file: gathered in any order, told in the file's order."""
+    """The problems of one file, added in any order and listed in the order of the file."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
-        self._found: list[tuple[int, str]] = []
+        self._problems: list[tuple[int, str]] = []
         self._texts: dict[str, str] = {}
         self.remark = ""
-        """what to say of them all, after them; no problem of its own"""
+        """a sentence after the list of problems"""
 
-    def add(self, place: int, text: str) -> None:
-        """A problem of the row at `place`; 0 for one of the file as a whole."""
-        # A million rows with the same fault share one text.
-        self._found.append((place, self._texts.setdefault(text, text)))
+    def add(self, row_number: int, text: str) -> None:
+        """Add a problem of a row; the number 0 stands for the whole file."""
+        # A million rows with the same problem share one text.
+        self._problems.append((row_number, self._texts.setdefault(text, text)))
 
     def __len__(self) -> int:
-        return len(self._found)
+        return len(self._problems)
 
     @property
     def of_file(self) -> bool:
-        """Whether the file as a whole has a problem, which leaving rows out does not cure."""
-        return any(place == 0 for place, _ in self._found)
+        """Whether the whole file has a problem, which skipping rows does not solve."""
+        return any(number == 0 for number, _ in self._problems)
 
-    def places(self) -> set[int]:
-        """Where the bad rows stand."""
-        return {place for place, _ in self._found if place}
+    def row_numbers(self) -> set[int]:
+        """The numbers of the bad rows."""
+        return {number for number, _ in self._problems if number}
 
     def texts(self) -> tuple[str, ...]:
-        """Each problem with its place before it; those of the file as a whole first."""
+        """Each problem with its row numbers before it; those of the whole file first."""
+        numbers_by_text: dict[str, list[int]] = {}
+        for number, text in sorted(self._problems, key=lambda problem: problem[0]):
+            numbers_by_text.setdefault(text, []).append(number)
+        entries: list[tuple[list[int], str]] = []
+        for text, numbers in numbers_by_text.items():
+            if len(numbers) > _LISTED_SEPARATELY and 0 not in numbers:
+                entries.append((numbers, text))
+            else:
+                entries += [([number], text) for number in numbers]
+        entries.sort(key=lambda entry: entry[0][0])
         unit = self._table.unit
-        places: dict[str, list[int]] = {}
-        for place, text in sorted(self._found, key=lambda found: found[0]):
-            places.setdefault(text, []).append(place)
-        told = [
-            (at, text)
-            for text, found in places.items()
-            for at in (
-                [found] if len(found) > _TOLD_APART and 0 not in found else [[place] for place in found]
-            )
-        ]
-        told.sort(key=lambda one: one[0][0])
-        return tuple(f"{_where(unit, at)}: {text}" if at != [0] else text for at, text in told)
+        return tuple(
+            f"{_where(unit, numbers)}: {text}" if numbers != [0] else text for numbers, text in entries
+        )
 
     def error(self) -> DataError:
         """All of them as one error."""
-        told = listed(str(self._table.path), self.texts())
-        return DataError(f"{told}\n{self.remark}" if self.remark else told)
+        message = listed(str(self._table.path), self.texts())
+        return DataError(f"{message}\n{self.remark}" if self.remark else message)

@@ -120,7 +120,7 @@ def _reread(store: Store, run: RunRow, protocols: dict[str, Protocol]) -> Iterat
                 continue
             name = asked.call.protocol
             judgment = _judgment(asked, reasks.get(asked.call.key), protocols[name], params[name])
-            yield seq, asked.slot, judgment
+            yield seq, asked.call_index, judgment
 
 
 def _judgment(asked: Asked, reask: Asked | None, protocol: Protocol, params: Parameters) -> Judgment:

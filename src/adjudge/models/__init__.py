@@ -1,7 +1,7 @@
-"""The judges: everything that takes a `Call` and gives a `Reply`.
+"""The judges: everything that takes a `Call` and returns a `Reply`.
 
-The only part of the package that touches the network, and it talks to the configured host alone.
-Importing it loads no HTTP library: that happens with the first request.
+The only part of the package that uses the network, and only to the configured host. The HTTP client is
+imported with the first request.
 """
 
 from .base import Form, Model, Parameters, Price, Probe

@@ -1,7 +1,7 @@
-"""The messages of Anthropic: wire formats only.
+"""Anthropic's messages API: wire formats only.
 
-There are no log-probabilities and no seed. A schema becomes a tool that the model must use, and what it
-gives the tool is the text of the reply. Thinking is kept apart from the answer.
+It has no log-probabilities and no seed. A schema becomes a tool that the model must use; the tool's input is
+the text of the reply. Thinking is kept separate from the answer.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from msgspec import Struct
 from ..records import Call, Message, Reply
 from .api_keys import Secret
 from .base import Parameters
-from .http_errors import decode_slowly
+from .http_errors import decode_leniently
 from .remote import RemoteModel
 
 PATH = "/v1/messages"
 VERSION = "2023-06-01"
 DEFAULT_MAX_TOKENS = 4096
-"""Sent where no limit is asked for: this format demands one."""
+"""Sent where no limit is set: the API requires one."""
 
 _TOOL = "answer"
 _FINISH = {
@@ -69,7 +69,7 @@ _decode = msgspec.json.Decoder(_Answer).decode
 
 
 class AnthropicModel(RemoteModel):
-    """A model behind Anthropic's messages."""
+    """A model behind Anthropic's messages API."""
 
     gives_logprobs = False
     droppable: ClassVar[frozenset[str]] = frozenset(("temperature", "tools"))
@@ -103,7 +103,7 @@ class AnthropicModel(RemoteModel):
         try:
             answer: _Answer | None = _decode(body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            answer = decode_slowly(body, _Answer)
+            answer = decode_leniently(body, _Answer)
         if answer is None:
             return None
         text = reasoning = ""

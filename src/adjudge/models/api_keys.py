@@ -1,7 +1,7 @@
-"""Keys of model hosts: read where they are used, shown nowhere.
+"""API keys: read from the environment where they are used, and shown nowhere.
 
-A key lives in an environment variable and in a `Secret`, which prints as dots. Redaction goes by
-value, so it also finds a key that a host echoes back, plain, quoted for a URL, or in base64.
+A key is only in an environment variable and in a `Secret`, which never prints it. Redaction searches for
+the value, so it also finds a key that a host echoes back: plain, URL-quoted, or in base64.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ HIDDEN = "[key]"
 
 SHORTEST_IN_TEXT = 4
 SHORTEST_IN_REPLY = 16
-"""Local servers are given keys such as "EMPTY"; to cut that word out of replies would change them."""
+"""Local servers use keys such as "EMPTY"; removing that word from replies would change them."""
 
 
 class Secret:
-    """A key. Its value is handed out by `reveal` alone."""
+    """An API key. Only `reveal` returns its value."""
 
     def __init__(self, value: str) -> None:
         self.__value = value
@@ -46,21 +46,21 @@ class Secret:
 
     @cached_property
     def _forms(self) -> tuple[str, ...]:
-        """The key as it may turn up in a text, longest first."""
+        """The encodings in which the key may occur in a text, longest first."""
         value = self.__value
         forms = {value, quote(value, safe=""), quote(value), quote_plus(value), value.replace("/", "\\/")}
         raw = value.encode()
         for before in range(3):
-            # Base64 of a longer text that holds the key somewhere: each of the three ways in which
-            # the key can fall on groups of three bytes, without the characters that neighbours share.
-            whole = base64.b64encode(b"\0" * before + raw)
-            inner = whole[(0, 2, 3)[before] : (before + len(raw)) * 4 // 3].decode()
+            # Base64 of a longer text that contains the key: each of the three alignments of the key to
+            # groups of three bytes, without the characters that also encode its neighbours.
+            encoded = base64.b64encode(b"\0" * before + raw)
+            inner = encoded[(0, 2, 3)[before] : (before + len(raw)) * 4 // 3].decode()
             if len(inner) >= SHORTEST_IN_REPLY // 2:
                 forms.update((inner, inner.replace("+", "-").replace("/", "_")))
         return tuple(sorted((form for form in forms if len(form) >= SHORTEST_IN_TEXT), key=len, reverse=True))
 
     def redact(self, text: str) -> str:
-        """The text without the key in any of its forms."""
+        """The text with the key replaced in all of its encodings."""
         for form in self._forms:
             text = text.replace(form, HIDDEN)
         return text
@@ -73,7 +73,7 @@ class Secret:
         return tuple({value.encode(), value.replace("/", "\\/").encode()})
 
     def redact_bytes(self, body: bytes) -> bytes:
-        """The same for the body of a reply, of which every call has one: plain forms only."""
+        """The same for the body of a reply; plain forms only, because every call passes here."""
         for raw in self._raw:
             if raw in body:
                 body = body.replace(raw, HIDDEN.encode())
@@ -81,14 +81,14 @@ class Secret:
 
 
 class KeySource:
-    """Where a key comes from. It is read anew for each call, so a rotated key is found."""
+    """The environment variable of a key. It is read for each call, so that a rotated key is used."""
 
     def __init__(self, env: str) -> None:
         self.env = env
         self._last: Secret | None = None
 
     def read(self) -> Secret:
-        """The key as it is now; `AuthError` where there is none, or none that can be sent."""
+        """The current key; `AuthError` where there is none, or none that can be sent."""
         value = os.environ.get(self.env, "").strip()
         if self._last is not None and self._last.reveal() == value:
             return self._last

@@ -1,8 +1,8 @@
-"""What a judge is to the rest of the program: something that takes a `Call` and gives a `Reply`.
+"""The interface of a judge: it takes a `Call` and returns a `Reply`.
 
-Knows nothing of HTTP, files or prices of providers. The one rule about faults: what concerns one
-call alone comes back as a `Reply` with a typed error; what would meet every further call in the
-same way (a refused key, a spent quota, a host that is not there) is raised as a `ModelError`.
+Knows nothing of HTTP, files or prices of providers. The rule for faults: a fault of a single call is
+returned as a `Reply` with a typed error; a fault that every further call would meet (a refused key, a
+used-up quota, an unreachable host) is raised as a `ModelError`.
 """
 
 from __future__ import annotations
@@ -21,37 +21,37 @@ Price = tuple[float, float]
 """USD for a million tokens in and a million tokens out."""
 
 RETRYABLE: frozenset[ErrorKind] = frozenset(("rate_limited", "server", "transport", "timeout"))
-"""Kinds of error after which the same call may well succeed another time."""
+"""Kinds of error after which a retry may succeed."""
 
 
 class Form(Struct, frozen=True):
-    """A reply that is text and one answer out of a list, with what stands around the answer."""
+    """The form of a reply that is free text and one answer out of a list, and the text around the answer."""
 
     values: tuple[str, ...]
     opening: str = ""
     closing: str = ""
     is_first: bool = False
-    """whether the answer stands before the text"""
+    """whether the answer comes before the text"""
 
 
 class Parameters(Struct, frozen=True):
-    """How a judge is asked. None always means: not sent, the model's own default."""
+    """The parameters of a call. None means: not sent, the model's default applies."""
 
     temperature: float | None = None
     max_tokens: int | None = None
     top_logprobs: int | None = None
-    """log-probabilities of this many alternatives at each place; 0 for those of the reply alone"""
+    """log-probabilities of this many alternatives to each token; 0 for those of the reply alone"""
     schema: dict[str, Any] | None = None
-    """the JSON schema that the reply must have, where the model can be held to one"""
+    """the JSON schema of the reply, for models with structured output"""
     seed: int | None = None
     timeout_seconds: float = 120.0
-    """for one request; waits that a host asks for do not count"""
+    """for one request; rate-limit waits do not count"""
     form: Form | None = None
-    """the form of a reply that is not JSON; only models in this process are held to it"""
+    """the form of a reply that is not JSON; only local models support it"""
 
 
 class Probe(Struct, frozen=True):
-    """What a model showed it can do when it was asked; `notes` says why not."""
+    """The capabilities of a model, found by calling it; `notes` says why one is missing."""
 
     answers: bool
     logprobs: bool | None = None
@@ -63,42 +63,42 @@ class Probe(Struct, frozen=True):
 
 
 class Model(ABC):
-    """A judge. One object serves many calls at once, within one event loop."""
+    """A judge. One object serves concurrent calls within one event loop."""
 
     name: str
-    """the spec that the user gave; it holds no secret"""
+    """the spec that the user gave; it contains no secret"""
     endpoint: str = ""
-    """the address that calls are sent to; empty where nothing is sent"""
+    """the base URL that calls are sent to; empty where nothing is sent"""
     is_fake: bool = False
     is_recorded: bool = False
-    """whether replies were recorded before, so that nothing new can be asked"""
+    """whether it replays recorded replies and cannot answer new calls"""
     needs_network: bool = False
     gives_logprobs: bool | None = None
-    """none: only asking tells"""
+    """none: unknown until it is probed"""
     gives_likelihood: bool | None = False
-    """whether it can tell the log-probability of a text that it did not write; none: only asking tells"""
+    """whether it can score the log-probability of a given text; none: unknown until it is probed"""
 
     def __init__(self, name: str, price: Price | None = None) -> None:
         self.name = name
         self.price = price
         self.adjustments: list[str] = []
-        """what was asked for and is not sent, because the model refuses it; for the report"""
+        """parameters that are not sent because the model refuses them; for the report"""
 
     @property
     def identity(self) -> str:
-        """All that decides, beside the call itself, what the model answers; part of every call's key."""
+        """Everything besides the call that decides the reply; part of every call's key."""
         return f"{self.name}|{self.endpoint}"
 
     @abstractmethod
     async def ask(self, call: Call, params: Parameters) -> Reply:
-        """The reply to one call, or a typed error in it. `ModelError` where the run must stop."""
+        """The reply to one call, possibly with a typed error. `ModelError` where the run must stop."""
 
     async def close(self) -> None:
-        """Give back connections and files. Further calls are not possible."""
+        """Close connections and files. Further calls are not possible."""
         return
 
     def check(self, params: Parameters, kinds: Collection[str] = ("generate",)) -> None:
-        """`ModelError` for what cannot work, before anything is sent."""
+        """`ModelError` for unsupported parameters or kinds of call, before anything is sent."""
         if params.top_logprobs is not None and self.gives_logprobs is False:
             raise no_logprobs(self.name)
         if "likelihood" in kinds and self.gives_likelihood is False:
@@ -108,23 +108,31 @@ class Model(ABC):
             )
 
     def cost(self, tokens_in: int, tokens_out: int) -> float | None:
-        """What so many tokens cost in USD; none where no price was given or no token counted."""
+        """The cost in USD; none without a price or without token counts."""
         if self.price is None or not (tokens_in or tokens_out):
             return None
         return (tokens_in * self.price[0] + tokens_out * self.price[1]) / 1e6
 
     async def probe(self) -> Probe:
-        """What the model can do, found out with one call for each question."""
-        return await probe(self)
+        """The model's capabilities: an answer, log-probabilities, a schema; at most one call for each."""
+        call = _probe_call(self)
+        reply = await self.ask(call, Parameters(max_tokens=_PROBE_MAX_TOKENS))
+        if reply.error is not None:
+            return Probe(False, notes=(reply.error.message,))
+        notes: list[str] = []
+        logprobs = await _probe_logprobs(self, call, notes)
+        schema = await _probe_schema(self, notes)
+        notes += self.adjustments
+        return Probe(True, logprobs, schema, reply.model_name, reply.fingerprint, reply.seconds, tuple(notes))
 
     async def probe_logprobs(self) -> bool:
-        """Whether the model gives log-probabilities, found out with one call."""
-        return bool(await _probe_logprobs(self, _probe_question(self), _PROBE_ROOM, []))
+        """Whether the model returns log-probabilities, found with one call."""
+        return bool(await _probe_logprobs(self, _probe_call(self), []))
 
 
-def no_logprobs(name: str, said: str = "") -> ModelError:
-    """The error for a model that gives no log-probabilities although they are needed."""
-    because = f" ({said})" if said else ""
+def no_logprobs(name: str, reason: str = "") -> ModelError:
+    """The error for a model that returns no log-probabilities although they are needed."""
+    because = f" ({reason})" if reason else ""
     return ModelError(
         f"{name} gives no log-probabilities{because}. "
         "Use a model that does, or another estimator: --estimator parsed or samples."
@@ -132,63 +140,38 @@ def no_logprobs(name: str, said: str = "") -> ModelError:
 
 
 def failed(call: Call, kind: ErrorKind, message: str, seconds: float = 0.0) -> Reply:
-    """The reply that says why there is none."""
+    """A reply with an error."""
     return Reply(call.key, error=ReplyError(kind, message, kind in RETRYABLE), seconds=seconds)
 
 
 def stop_error(kind: ErrorKind, message: str) -> ModelError:
-    """The exception for a fault that would meet every further call."""
+    """The exception for a fault that every further call would meet."""
     if kind == "auth":
         return AuthError(message)
     return BudgetReached(message) if kind == "quota" else ModelError(message)
 
 
-PROBE_SCHEMA = {
+_PROBE_SCHEMA = {
     "type": "object",
     "properties": {"score": {"type": "integer"}},
     "required": ["score"],
     "additionalProperties": False,
 }
 
-
-def _probe_call(model: Model, text: str) -> Call:
-    return Call("probe", "probe", "probe", (), model.name, (Message("user", text),))
-
-
-_PROBE_ROOM = 512
-"""Enough tokens for a model that thinks before it says one digit."""
+_PROBE_MAX_TOKENS = 512
+"""Enough for a model that thinks before it answers with one digit."""
 
 
-def _probe_question(model: Model) -> Call:
-    return _probe_call(model, "How many legs has a dog? Answer with the digit alone.")
+def _probe_call(model: Model, instruction: str = "Answer with the digit alone.") -> Call:
+    message = Message("user", f"How many legs has a dog? {instruction}")
+    return Call("probe", "probe", "probe", (), model.name, (message,))
 
 
-async def probe(model: Model) -> Probe:
-    """Ask for an answer, for log-probabilities and for a schema: at most one call each."""
-    room = _PROBE_ROOM
-    question = _probe_question(model)
-    first = await model.ask(question, Parameters(max_tokens=room))
-    if first.error is not None:
-        return Probe(False, notes=(first.error.message,))
-    notes: list[str] = []
-    logprobs = await _probe_logprobs(model, question, room, notes)
-    schema = await _probe_schema(model, room, notes)
-    return Probe(
-        True,
-        logprobs,
-        schema,
-        first.model_name,
-        first.fingerprint,
-        first.seconds,
-        (*notes, *model.adjustments),
-    )
-
-
-async def _probe_logprobs(model: Model, question: Call, room: int, notes: list[str]) -> bool | None:
+async def _probe_logprobs(model: Model, call: Call, notes: list[str]) -> bool | None:
     if model.gives_logprobs is False:
         return False
     try:
-        reply = await model.ask(question, Parameters(max_tokens=room, top_logprobs=5))
+        reply = await model.ask(call, Parameters(max_tokens=_PROBE_MAX_TOKENS, top_logprobs=5))
     except (AuthError, BudgetReached):
         raise
     except ModelError as error:
@@ -200,14 +183,14 @@ async def _probe_logprobs(model: Model, question: Call, room: int, notes: list[s
     return bool(reply.logprobs)
 
 
-async def _probe_schema(model: Model, room: int, notes: list[str]) -> bool | None:
-    question = _probe_call(model, "How many legs has a dog? Answer in JSON with the key score.")
-    known = len(model.adjustments)
-    reply = await model.ask(question, Parameters(max_tokens=room, schema=PROBE_SCHEMA))
+async def _probe_schema(model: Model, notes: list[str]) -> bool | None:
+    call = _probe_call(model, "Answer in JSON with the key score.")
+    n_adjustments = len(model.adjustments)
+    reply = await model.ask(call, Parameters(max_tokens=_PROBE_MAX_TOKENS, schema=_PROBE_SCHEMA))
     if reply.error is not None:
         notes.append(reply.error.message)
         return None
-    if any(text.startswith("schema") for text in model.adjustments[known:]):
+    if any(text.startswith("schema") for text in model.adjustments[n_adjustments:]):
         return False
     try:
         msgspec.json.decode(reply.text, type=dict[str, int])
@@ -217,42 +200,40 @@ async def _probe_schema(model: Model, room: int, notes: list[str]) -> bool | Non
     return True
 
 
-# What a likelihood call asks, whoever answers it: texts, each with what stands before it.
-#
-# Mostly there is one: the target, after the messages. Where two texts are each asked given the other, the first
-# stands among the messages as an answer. Knows neither how a model computes nor how a score is read.
+# Likelihood calls. Usually one text is scored: the target, after the messages. Where two texts are each
+# scored given the other, the first is an assistant message among the messages.
 
 
 class Passage(NamedTuple):
-    """A text whose likelihood is asked, and the prompt before it."""
+    """A text whose likelihood is scored, and the prompt before it."""
 
     prompt: str
     target: str
 
 
 def passages_of(call: Call) -> list[Passage]:
-    """The texts that a call asks for. Messages become one text to be continued.
+    """The passages to score in a likelihood call. Messages become one text to be continued.
 
-    No chat template: it would make the text an answer to a turn, and a model without one could not be used.
+    Without a chat template: it would make the text a reply to a turn, and models without one could not be used.
     """
-    found: list[Passage] = []
+    passages: list[Passage] = []
     before: list[str] = []
     for message in call.messages:
         if message.role == "assistant":
-            found.append(Passage("\n\n".join(before), message.content))
+            passages.append(Passage("\n\n".join(before), message.content))
             before = []
         else:
             before.append(message.content)
-    found.append(Passage("\n\n".join(before), call.target or ""))
-    return found
+    passages.append(Passage("\n\n".join(before), call.target or ""))
+    return passages
 
 
-def said_beside(unconditional: Sequence[float | None], parts: Sequence[int]) -> str:
-    """The text of a reply that has none of its own: what belongs to the score beside its tokens."""
-    told = [value for value in unconditional if value is not None]
-    beside: dict[str, object] = {}
-    if told and len(told) == len(unconditional):
-        beside["unconditional"] = sum(told) / len(told)
-    if len(parts) > 1:
-        beside["parts"] = list(parts)
-    return msgspec.json.encode(beside).decode()
+def likelihood_details(unconditional: Sequence[float | None], n_tokens: Sequence[int]) -> str:
+    """The text of a likelihood reply: JSON with the unconditional mean, and the length of each of several targets."""
+    known = [value for value in unconditional if value is not None]
+    details: dict[str, object] = {}
+    if known and len(known) == len(unconditional):
+        details["unconditional"] = sum(known) / len(known)
+    if len(n_tokens) > 1:
+        details["parts"] = list(n_tokens)
+    return msgspec.json.encode(details).decode()

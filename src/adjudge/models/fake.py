@@ -1,14 +1,14 @@
-"""A judge that is none: it says what it was told to. For tests, of this package and of its users.
+"""A fake judge with prepared replies, for the tests of this package and of its users.
 
-`fake:text=TEXT` says the same to everything. `fake:script=FILE.jsonl` plays the lines of a file:
+`fake:text=TEXT` gives the same reply to every call. `fake:script=FILE.jsonl` gives the replies of a file:
 
     {"match"?, "text", "logprobs"?, "reasoning"?, "finish"?, "error"?, "seconds"?}
 
-A line with `match` answers the calls whose last message holds that text; of several lines with the same
-`match` each is used once and the last one from then on. Lines without `match` answer all other calls, each
-once, in the order in which calls come in; after the last one there is no reply. `error` is a kind of
-`ReplyError`; `auth` and `quota` stop a run as they do with a real judge. `seconds` is how long the
-answer takes. Words are counted as tokens, so that a price gives a cost.
+A line with `match` answers the calls whose last message contains that text; of several lines with the same
+`match` each is used once, and the last one from then on. Lines without `match` answer all other calls, each
+once, in the order of the calls; after the last one there is no reply. `error` is a kind of `ReplyError`; `auth`
+and `quota` stop a run as they do with a real judge. `seconds` is how long the reply takes. Words are counted
+as tokens, so that a price gives a cost.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from ..records import Call, ErrorKind, Reply, TokenLogprob
 from .base import Model, Parameters, Price, failed, no_logprobs, stop_error
 
 REMEMBERED = 1000
-"""How many of the calls last asked are kept for whoever looks."""
+"""How many of the latest calls are kept, for tests."""
 
 
 class Line(Struct, frozen=True, forbid_unknown_fields=True):
-    """One thing that a fake judge says."""
+    """One reply of a fake judge."""
 
     text: str = ""
     match: str | None = None
@@ -43,37 +43,45 @@ class Line(Struct, frozen=True, forbid_unknown_fields=True):
     seconds: float = 0.0
 
 
-Says = Callable[[Call], "Line | str"]
-"""What a fake judge says, as a function of the call."""
+Respond = Callable[[Call], "Line | str"]
+"""The reply of a fake judge as a function of the call."""
 
 
 class FakeModel(Model):
-    """A judge that says what it was told: one text, lines to be played, or a function of the call."""
+    """A judge with prepared replies: one text, a list of lines, or a function of the call."""
 
     is_fake = True
 
     def __init__(
-        self, says: str | Sequence[Line | str] | Says, *, name: str = "fake:", price: Price | None = None
+        self,
+        replies: str | Sequence[Line | str] | Respond,
+        *,
+        name: str = "fake:",
+        price: Price | None = None,
     ) -> None:
         super().__init__(name, price)
-        self._says = _constant(says) if isinstance(says, str) else says if callable(says) else _Script(says)
-        self.gives_logprobs = None if callable(says) else _has_logprobs(says)
-        self._digest = "" if callable(says) else hashlib.sha256(repr(says).encode()).hexdigest()
+        if isinstance(replies, str):
+            line = Line(replies)
+            self._respond: Respond = lambda _call: line
+        else:
+            self._respond = replies if callable(replies) else _Script(replies)
+        self.gives_logprobs = None if callable(replies) else _has_logprobs(replies)
+        self._digest = "" if callable(replies) else hashlib.sha256(repr(replies).encode()).hexdigest()
         self.gives_likelihood = self.gives_logprobs is not False
         self.n_asked = 0
         self.asked: deque[Call] = deque(maxlen=REMEMBERED)
 
     @property
     def identity(self) -> str:
-        """What it was told to say: a changed script is another judge."""
+        """A hash of the replies: a changed script is another judge."""
         return f"{self.name}|{self._digest}"
 
     async def ask(self, call: Call, params: Parameters) -> Reply:
         self.check(params, (call.kind,))
         self.n_asked += 1
         self.asked.append(call)
-        said = self._says(call)
-        line = Line(said) if isinstance(said, str) else said
+        response = self._respond(call)
+        line = Line(response) if isinstance(response, str) else response
         if line.seconds:
             await asyncio.sleep(line.seconds)
         if line.error in ("auth", "quota"):
@@ -101,10 +109,10 @@ class FakeModel(Model):
 
 
 class _Script:
-    """Lines that are played; see the module's text."""
+    """Replies from a list of lines; see the module docstring."""
 
-    def __init__(self, says: Sequence[Line | str]) -> None:
-        lines = [Line(said) if isinstance(said, str) else said for said in says]
+    def __init__(self, replies: Sequence[Line | str]) -> None:
+        lines = [Line(reply) if isinstance(reply, str) else reply for reply in replies]
         self._in_turn = deque(line for line in lines if line.match is None)
         self._matched: dict[str, deque[Line]] = {}
         for line in lines:
@@ -121,13 +129,8 @@ class _Script:
         return Line("the script has no line left for this call", error="missing")
 
 
-def _constant(text: str) -> Says:
-    line = Line(text)
-    return lambda _call: line
-
-
-def _has_logprobs(says: Iterable[Line | str]) -> bool:
-    return any(isinstance(said, Line) and said.logprobs is not None for said in says)
+def _has_logprobs(replies: Iterable[Line | str]) -> bool:
+    return any(isinstance(reply, Line) and reply.logprobs is not None for reply in replies)
 
 
 def read_script(path: str | Path) -> list[Line]:
@@ -136,11 +139,11 @@ def read_script(path: str | Path) -> list[Line]:
     problems = Problems(table)
     lines: list[Line] = []
     try:
-        for place, row in table.rows(problems.add):
+        for row_number, row in table.rows(problems.add):
             try:
                 lines.append(_line(row))
             except ValueError as bad:  # msgspec's errors are ValueErrors
-                problems.add(place, str(bad))
+                problems.add(row_number, str(bad))
     except BrokenFileError as broken:
         problems.add(0, broken.problem)
     if not lines and not problems:
@@ -157,9 +160,9 @@ def _line(row: dict[str, Any]) -> Line:
         raise ValueError(
             f"error '{row['error']!s:.40}' is unknown. Give one of {', '.join(get_args(ErrorKind))}."
         )
-    given = {key: value for key, value in row.items() if value is not None}
+    values = {key: value for key, value in row.items() if value is not None}
     try:
-        # Not strict: numbers come as the text that stands in the file.
-        return msgspec.convert(given, Line, strict=False)
+        # Not strict: numbers come as the text in the file.
+        return msgspec.convert(values, Line, strict=False)
     except msgspec.ValidationError as error:
         raise ValueError(f"{error}. The keys are {', '.join(Line.__struct_fields__)}.") from None

@@ -1,8 +1,11 @@
-"""One request over HTTP: bytes out, an answer or a fault back; nothing is raised and nothing tried again.
+"""An HTTP/1.1 client for one kind of request: post a body, get a bounded response or a fault.
 
-Connections are kept and used again. Redirects are not followed, proxies and cookies of the environment are not
-used, and what a host sends is bounded in size and time. The client is our own (`wire.py`): beside the work of a
-judgment, a general one costs half of all CPU.
+Nothing is raised and nothing retried. Connections are kept alive and reused. Redirects are not followed, proxies
+and cookies of the environment are not used, and responses are bounded in size and time. A general HTTP client
+would take half of all CPU time of a judgment.
+
+The parser is strict: one request at a time, a response with a length, in chunks or up to the end of the
+connection. An inconsistent response is `Malformed`, never a partial one.
 """
 
 from __future__ import annotations
@@ -19,41 +22,44 @@ from urllib.parse import quote, urlsplit
 from msgspec import Struct
 
 from ..version import __version__
-from .http_errors import Answer, Fault
-
-# HTTP/1.1 on one connection: the bytes of an answer become a status, headers and a body.
-#
-# Just what a judge's host needs, and strict about it: one request at a time, an answer with a length, in chunks
-# or up to the end of the connection, bounded in size. What does not hold together is `Malformed`, never a
-# part of an answer. Knows no hosts, no time and no retries.
-
+from .http_errors import Fault, Response
 
 LARGEST_HEAD = 65_536
-"""Bytes of a status line with all headers, or of the lines behind the last chunk."""
+"""Bytes of a status line with all headers, or of the trailer after the last chunk."""
 
 _NAMES: dict[bytes, str] = {}
-"""Header names as they came, in small letters: hosts repeat the same few."""
+"""A cache of header names in lower case: hosts repeat the same few."""
 
 
 class Malformed(Exception):
-    """The bytes are no answer, or not a whole one."""
+    """The bytes are not a complete HTTP response."""
 
 
 class TooLarge(Exception):
-    """The answer is larger than anyone should keep."""
+    """The response exceeds the size limit."""
 
 
 class Incoming:
-    """One answer while it comes in, in whatever pieces."""
+    """One response while it is received, in pieces of any size."""
 
-    __slots__ = ("_body", "_buffer", "_left", "_size", "_state", "headers", "keeps", "largest", "status")
+    __slots__ = (
+        "_body",
+        "_buffer",
+        "_left",
+        "_size",
+        "_state",
+        "headers",
+        "keeps_alive",
+        "largest",
+        "status",
+    )
 
     def __init__(self, largest: int) -> None:
         self.largest = largest
         self.status = 0
         self.headers: dict[str, str] = {}
-        self.keeps = False
-        """whether the connection may be used again"""
+        self.keeps_alive = False
+        """whether the connection may be reused"""
         self._state = "head"
         self._buffer = b""
         self._left = 0
@@ -65,7 +71,7 @@ class Incoming:
         return bool(self._buffer) or self._state != "head"
 
     def feed(self, data: bytes) -> bool:
-        """Take what has come; whether the answer is whole."""
+        """Add received bytes; whether the response is complete."""
         if self._state == "head":
             rest = self._head(self._buffer + data if self._buffer else data)
             if rest is None:
@@ -78,16 +84,16 @@ class Incoming:
         if self._state == "open":
             self._keep(data)
             return False
-        self.keeps = self.keeps and not data
+        self.keeps_alive = self.keeps_alive and not data
         return True
 
     def end(self) -> bool:
-        """The host has closed the connection; whether the answer is whole."""
-        self.keeps = False
+        """The host has closed the connection; whether the response is complete."""
+        self.keeps_alive = False
         return self._state == "open"
 
     def body(self) -> bytes:
-        """The body of a whole answer, unpacked."""
+        """The decompressed body of a complete response."""
         body = self._body[0] if len(self._body) == 1 else b"".join(self._body)
         encoding = self.headers.get("content-encoding", "identity").lower()
         if encoding == "identity":
@@ -96,10 +102,10 @@ class Incoming:
             raise Malformed(f"the answer is packed as {encoding[:20]}, which nobody asked for")
         return _unpacked(body, self.largest)
 
-    # -- the head
+    # The head
 
     def _head(self, data: bytes) -> bytes | None:
-        """What follows the head; none where the head is not whole yet."""
+        """What follows the head; none where the head is not complete yet."""
         while True:
             if not data.startswith(b"HTTP/1."[: len(data)]):
                 raise Malformed("it does not speak HTTP")
@@ -117,7 +123,7 @@ class Incoming:
                 return data
             if self.status == 101:
                 raise Malformed("it changes the protocol, which nobody asked for")
-            if not data:  # only a notice before the answer (100, 103)
+            if not data:  # an interim response (100, 103)
                 return None
 
     def _read_head(self, head: bytes) -> None:
@@ -129,7 +135,7 @@ class Incoming:
         headers: dict[str, str] = {}
         for line in lines[1:]:
             raw, colon, value = line.partition(b":")
-            name = _NAMES.get(raw) or _name(raw)
+            name = _NAMES.get(raw) or _header_name(raw)
             if not colon or not name:
                 raise Malformed("a header cannot be read")
             text = value.strip(b" \t").decode("latin-1")
@@ -140,7 +146,7 @@ class Incoming:
             headers[name] = text
         self.headers = headers
         connection = headers.get("connection", "").lower()
-        self.keeps = "close" not in connection and (first[7:8] == b"1" or "keep-alive" in connection)
+        self.keeps_alive = "close" not in connection and (first[7:8] == b"1" or "keep-alive" in connection)
 
     def _choose_body(self) -> None:
         headers = self.headers
@@ -149,8 +155,8 @@ class Incoming:
         elif (coding := headers.get("transfer-encoding")) is not None:
             if coding.lower() != "chunked":
                 raise Malformed(f"the answer is sent as {coding[:20]}, which nobody asked for")
-            # A length beside chunks is a sign of somebody in between who reads differently.
-            self.keeps = self.keeps and "content-length" not in headers
+            # A length in addition to chunks suggests a proxy that parses the stream differently.
+            self.keeps_alive = self.keeps_alive and "content-length" not in headers
             self._state = "chunks"
         elif (length := headers.get("content-length")) is not None:
             if not (length.isascii() and length.isdigit()):
@@ -160,15 +166,15 @@ class Incoming:
                 raise TooLarge
             self._state = "length" if self._left else "none"
         else:
-            self._state, self.keeps = "open", False
+            self._state, self.keeps_alive = "open", False
 
-    # -- the body
+    # The body
 
     def _by_length(self, data: bytes) -> bool:
         n = len(data)
         if n > self._left:
-            # Bytes that nobody asked for: whatever they are, they must not begin the next answer.
-            self.keeps = False
+            # Surplus bytes must not become the beginning of the next response.
+            self.keeps_alive = False
             data = data[: self._left]
             n = self._left
         self._left -= n
@@ -177,7 +183,7 @@ class Incoming:
         return self._left == 0
 
     def _in_chunks(self, data: bytes) -> bool:
-        """Chunks as far as they have come: size in hexadecimal, data, an empty line."""
+        """Parse the chunks received so far: size in hexadecimal, data, an empty line."""
         at = 0
         while True:
             line_end = data.find(b"\r\n", at)
@@ -190,7 +196,7 @@ class Incoming:
             if self._size + size > self.largest:
                 raise TooLarge
             if len(data) < end + 2:
-                # The size is read again when the rest has come; data is not copied piece by piece.
+                # The size is parsed again when the rest is there; data is not copied piece by piece.
                 return self._wait(data, at, limit=self.largest + LARGEST_HEAD)
             if data[end : end + 2] != b"\r\n":
                 raise Malformed("a chunk does not end where it should")
@@ -198,15 +204,15 @@ class Incoming:
             at = end + 2
 
     def _after_chunks(self, data: bytes, at: int, line_end: int) -> bool:
-        """The lines behind the last chunk, which are not used, up to an empty one."""
+        """Skip the trailer after the last chunk, up to an empty line."""
         if data[line_end + 2 : line_end + 4] == b"\r\n":
             end = line_end + 4
         else:
-            found = data.find(b"\r\n\r\n", line_end)
-            if found < 0:
+            trailer_end = data.find(b"\r\n\r\n", line_end)
+            if trailer_end < 0:
                 return self._wait(data, at)
-            end = found + 4
-        self.keeps = self.keeps and len(data) == end
+            end = trailer_end + 4
+        self.keeps_alive = self.keeps_alive and len(data) == end
         return True
 
     def _wait(self, data: bytes, at: int, limit: int = LARGEST_HEAD) -> bool:
@@ -222,8 +228,8 @@ class Incoming:
         self._body.append(data)
 
 
-def _name(raw: bytes) -> str:
-    """A header's name in small letters; empty where it is none."""
+def _header_name(raw: bytes) -> str:
+    """A header's name in lower case; empty where it is not valid."""
     name = raw.decode("latin-1").lower()
     if not raw or not raw.isascii() or any(letter <= " " for letter in name):
         return ""
@@ -253,7 +259,7 @@ def _unpacked(body: bytes, largest: int) -> bytes:
 
 
 class Connection(asyncio.Protocol):
-    """One connection to a host: one request, one answer, then perhaps the next."""
+    """One connection to a host: one request and its response at a time."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
@@ -267,10 +273,10 @@ class Connection(asyncio.Protocol):
         self.is_lost = loop.create_future()
 
     async def ask(self, request: bytes, largest: int, stall_seconds: float) -> Incoming:
-        """Send a request and wait for the whole answer.
+        """Send a request and wait for the complete response.
 
-        Raises `Malformed`, `TooLarge`, `TimeoutError` where an answer stops half-way, and `OSError`
-        where the connection is lost.
+        Raises `Malformed`, `TooLarge`, `TimeoutError` where a response stalls, and `OSError` where
+        the connection is lost.
         """
         if self._transport is None or not self.is_open:
             raise ConnectionResetError("the connection was closed")
@@ -287,28 +293,28 @@ class Connection(asyncio.Protocol):
                 self._stall = None
 
     def abort(self) -> None:
-        """Close at once; what is under way is lost."""
+        """Close at once; a response in progress is lost."""
         self.is_open = False
         if self._transport is not None:
             self._transport.abort()
 
-    # -- what the event loop calls
+    # Callbacks of the event loop
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.Transport", transport)  # other event loops have classes of their own
+        self._transport = cast("asyncio.Transport", transport)  # other event loops have other classes
         self.is_open = True
 
     def data_received(self, data: bytes) -> None:
         incoming, answered = self._incoming, self._answered
         if incoming is None or answered is None or answered.done():
-            self.abort()  # nobody asked for anything
+            self.abort()  # there is no request
             return
         try:
-            is_whole = incoming.feed(data)
+            is_complete = incoming.feed(data)
         except (Malformed, TooLarge) as fault:
             self._fail(fault)
             return
-        if is_whole:
+        if is_complete:
             answered.set_result(incoming)
         else:
             if self._stall is not None:
@@ -346,34 +352,34 @@ class Connection(asyncio.Protocol):
         self.abort()
 
 
-LARGEST_ANSWER = 32_000_000
-"""Bytes, unpacked."""
+LARGEST_RESPONSE = 32_000_000
+"""Bytes, decompressed."""
 
 CONNECT_SECONDS = 20.0
 
-KEPT_SECONDS = 30.0
-"""How long a connection is kept without being used."""
+KEEP_ALIVE_SECONDS = 30.0
+"""How long an idle connection is kept."""
 
-KNOWN_SECONDS = 300.0
-"""How long the addresses of a host are taken to be the same."""
+LOOKUP_SECONDS = 300.0
+"""How long a DNS lookup is cached."""
 
-_ALWAYS = {
+_COMMON_HEADERS = {
     "User-Agent": f"adjudge/{__version__}",
     "Content-Type": "application/json",
     "Accept": "application/json",
-    # Replies are small; unpacking them would cost more than it saves.
+    # Replies are small; decompressing them would cost more than it saves.
     "Accept-Encoding": "identity",
 }
 
 
 class _Target(Struct, frozen=True):
-    """Where an address leads."""
+    """A parsed address."""
 
     host: str
     port: int
     is_secure: bool
     shown: str
-    """host and port as the address has them, for the Host header and for messages"""
+    """host and port as in the address, for the Host header and for messages"""
     path: str
 
 
@@ -391,8 +397,8 @@ class Transport:
 
     async def post(
         self, address: str, headers: Mapping[str, str], body: bytes, seconds: float
-    ) -> Answer | Fault:
-        """The answer to one request, read to its end within `seconds`."""
+    ) -> Response | Fault:
+        """The complete response to one request within `seconds`."""
         try:
             target = self._targets.get(address) or self._targets.setdefault(address, _target(address))
             request = self._request(address, target, headers, body)
@@ -406,47 +412,47 @@ class Transport:
 
     async def _exchange(
         self, connection: Connection, target: _Target, request: bytes, ends_at: float
-    ) -> Answer | Fault:
+    ) -> Response | Fault:
         loop = asyncio.get_running_loop()
         started = perf_counter()
         deadline = loop.call_at(ends_at, connection.abort)
-        keeps = False
+        keeps_alive = False
         try:
-            incoming = await connection.ask(request, LARGEST_ANSWER, self._idle_seconds)
-            answer = Answer(incoming.status, incoming.headers, incoming.body())
-            keeps = incoming.keeps and connection.is_open
-            return answer
+            incoming = await connection.ask(request, LARGEST_RESPONSE, self._idle_seconds)
+            response = Response(incoming.status, incoming.headers, incoming.body())
+            keeps_alive = incoming.keeps_alive and connection.is_open
+            return response
         except TooLarge:
-            return Fault("bad_reply", f"{target.shown} sent more than {LARGEST_ANSWER // 1_000_000} MB")
+            return Fault("bad_reply", f"{target.shown} sent more than {LARGEST_RESPONSE // 1_000_000} MB")
         except TimeoutError:
             return Fault("timeout", f"{target.shown} stopped in the middle of an answer", True)
         except (Malformed, OSError) as error:
             if loop.time() >= ends_at:
                 taken = f"{perf_counter() - started:.0f} s"
                 return Fault("timeout", f"{target.shown} had not answered after {taken}", True)
-            return Fault("transport", f"{target.shown} broke off: {_words(error)}", True)
+            return Fault("transport", f"{target.shown} broke off: {_reason(error)}", True)
         finally:
             deadline.cancel()
-            if keeps:
+            if keeps_alive:
                 connection.idle_since = loop.time()
                 self._kept.setdefault((target.host, target.port, target.is_secure), []).append(connection)
             else:
                 self._drop(connection)
 
     def _request(self, address: str, target: _Target, headers: Mapping[str, str], body: bytes) -> bytes:
-        known = (address, tuple(headers.items()))
-        head = self._heads.get(known)
+        cache_key = (address, tuple(headers.items()))
+        head = self._heads.get(cache_key)
         if head is None:
-            if len(self._heads) > 100:  # a key that is renewed again and again
+            if len(self._heads) > 100:  # an API key that is rotated often
                 self._heads.clear()
-            head = self._heads[known] = _head(target, headers)
+            head = self._heads[cache_key] = _head(target, headers)
         return b"%b%d\r\n\r\n%b" % (head, len(body), body)
 
-    # -- connections
+    # Connections
 
     def _kept_connection(self, target: _Target) -> Connection | None:
         kept = self._kept.get((target.host, target.port, target.is_secure))
-        oldest = asyncio.get_running_loop().time() - KEPT_SECONDS
+        oldest = asyncio.get_running_loop().time() - KEEP_ALIVE_SECONDS
         while kept:
             connection = kept.pop()
             if connection.is_open and connection.idle_since > oldest:
@@ -464,15 +470,15 @@ class Transport:
                 "timeout", f"{target.shown}: no connection within {seconds:.0f} s", True, is_unreached=True
             )
         except ssl.SSLCertVerificationError as error:
-            words = f"{target.shown}: its certificate is not valid ({error.verify_message})"
-            return Fault("transport", words, is_final=True, is_unreached=True)
+            message = f"{target.shown}: its certificate is not valid ({error.verify_message})"
+            return Fault("transport", message, is_final=True, is_unreached=True)
         except (OSError, UnicodeError) as error:
-            return Fault("transport", f"{target.shown}: {_words(error)}", True, is_unreached=True)
+            return Fault("transport", f"{target.shown}: {_reason(error)}", True, is_unreached=True)
         self._open.add(connection)
         return connection
 
     async def _connect(self, target: _Target) -> Connection:
-        """A connection to the first of the host's addresses that takes one."""
+        """A connection to the first of the host's addresses that accepts one."""
         loop = asyncio.get_running_loop()
         tls = self._tls_context() if target.is_secure else None
         fault: OSError | None = None
@@ -491,21 +497,21 @@ class Transport:
                 fault = error
             else:
                 return connection
-        self._lookups.pop(target.host, None)  # it may have moved
+        self._lookups.pop(target.host, None)  # its addresses may have changed
         raise fault or OSError("it has no address")
 
     async def _addresses(self, target: _Target) -> list[str]:
-        """Where the host is. One look serves all calls, and goes on where the call that began it is called off."""
+        """The IP addresses of the host. One lookup serves all calls, and continues if its first caller is cancelled."""
         loop = asyncio.get_running_loop()
-        known = self._lookups.get(target.host)
-        if known is None or loop.time() - known[0] > KNOWN_SECONDS or _has_failed(known[1]):
-            looking = asyncio.ensure_future(
+        cached = self._lookups.get(target.host)
+        if cached is None or loop.time() - cached[0] > LOOKUP_SECONDS or _has_failed(cached[1]):
+            lookup = asyncio.ensure_future(
                 loop.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
             )
-            # A failure is told to whoever still waits, and to nobody where nobody does.
-            looking.add_done_callback(_has_failed)
-            known = self._lookups[target.host] = (loop.time(), looking)
-        return list(dict.fromkeys(str(found[4][0]) for found in await asyncio.shield(known[1])))
+            # Retrieves the exception of a lookup that no call waits for any more.
+            lookup.add_done_callback(_has_failed)
+            cached = self._lookups[target.host] = (loop.time(), lookup)
+        return list(dict.fromkeys(str(entry[4][0]) for entry in await asyncio.shield(cached[1])))
 
     def _tls_context(self) -> ssl.SSLContext:
         if self._tls is None:
@@ -518,9 +524,9 @@ class Transport:
         connection.abort()
 
     async def close(self) -> None:
-        """Close all connections, and wait until they are."""
-        for _, looking in self._lookups.values():
-            looking.cancel()
+        """Close all connections, and wait until they are closed."""
+        for _, lookup in self._lookups.values():
+            lookup.cancel()
         self._lookups.clear()
         connections, self._open = list(self._open), set()
         self._kept.clear()
@@ -530,12 +536,12 @@ class Transport:
             await asyncio.wait([connection.is_lost for connection in connections], timeout=1.0)
 
 
-def _has_failed(looking: asyncio.Future[Any]) -> bool:
-    return looking.done() and (looking.cancelled() or looking.exception() is not None)
+def _has_failed(lookup: asyncio.Future[Any]) -> bool:
+    return lookup.done() and (lookup.cancelled() or lookup.exception() is not None)
 
 
 def _target(address: str) -> _Target:
-    """`ValueError` where an address leads nowhere."""
+    """Parse an address; `ValueError` where it is not valid."""
     parts = urlsplit(address)
     if parts.scheme not in ("http", "https"):
         raise ValueError("it must begin with http:// or https://")
@@ -553,17 +559,17 @@ def _target(address: str) -> _Target:
 
 
 def _head(target: _Target, headers: Mapping[str, str]) -> bytes:
-    """All of a request's head but the length of its body."""
+    """The head of a request up to the length of its body."""
     lines = [f"POST {target.path} HTTP/1.1", f"Host: {target.shown}"]
-    lines += [f"{name}: {value}" for name, value in (_ALWAYS | dict(headers)).items()]
+    lines += [f"{name}: {value}" for name, value in (_COMMON_HEADERS | dict(headers)).items()]
     if any(letter in line for line in lines for letter in "\r\n\0"):
-        # A key with a line break would begin a header of its own.
+        # A key with a line break would inject a header.
         raise ValueError("a header holds a line break. Check the key for a stray line end.")
     return ("\r\n".join(lines) + "\r\nContent-Length: ").encode("latin-1")
 
 
-def _words(error: BaseException) -> str:
-    """What an exception says, in short; nothing of a request is in it."""
+def _reason(error: BaseException) -> str:
+    """The short text of an exception; it contains nothing of the request."""
     if isinstance(error, ConnectionRefusedError):
         return "connection refused"
     if isinstance(error, socket.gaierror):

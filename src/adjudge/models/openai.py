@@ -1,8 +1,7 @@
-"""The chat completions of OpenAI, and of the many servers that speak the same.
+"""The chat completions of OpenAI and of OpenAI-compatible servers.
 
-Wire formats only: what is sent, and what is read from what comes back. Servers differ in the details
-(content in parts, reasoning in fields of their own, two shapes of log-probabilities), and what they add
-is passed over; a body without a choice is no reply.
+Wire formats only: requests and replies. Servers differ in details (content in parts, reasoning in other
+fields, two formats of log-probabilities); unknown fields are ignored. A body without a choice is not a reply.
 """
 
 from __future__ import annotations
@@ -16,9 +15,9 @@ from msgspec import Struct
 from ..records import Call, Message, Reply, TokenLogprob, TopToken
 from .api_keys import Secret
 from .base import Parameters
-from .completions import PATH as COMPLETIONS
-from .completions import Completions, Likelihoods
-from .http_errors import Said, decode_slowly
+from .http_errors import ErrorBody, decode_leniently
+from .http_likelihoods import PATH as COMPLETIONS
+from .http_likelihoods import Completions, Likelihoods
 from .remote import RemoteModel
 
 PATH = "/chat/completions"
@@ -94,7 +93,7 @@ _decode = msgspec.json.Decoder(_Completion).decode
 
 
 class OpenAIModel(RemoteModel):
-    """A model behind chat completions; likelihoods come from the completions beside them, if it has any."""
+    """A model behind chat completions; likelihoods come from the server's completions endpoint, if it has one."""
 
     gives_likelihood = None
     _likelihoods: Likelihoods | None = None
@@ -114,10 +113,10 @@ class OpenAIModel(RemoteModel):
         if call.kind != "likelihood":
             return await super().ask(call, params)
         if self._likelihoods is None:
-            asked = Completions(
+            completions = Completions(
                 self.name, self._model, self.endpoint, COMPLETIONS, key=self._key, price=self.price, network=self._network
             )  # fmt: skip
-            self._likelihoods = Likelihoods(asked)
+            self._likelihoods = Likelihoods(completions)
         return await self._likelihoods.ask(call, params)
 
     def _headers(self, key: Secret | None) -> dict[str, str]:
@@ -138,8 +137,8 @@ class OpenAIModel(RemoteModel):
                 setattr(request, new_name, value)
         return _encode(request)
 
-    def _change(self, name: str, said: Said) -> tuple[str, str]:
-        if name == "max_tokens" and "max_completion_tokens" in said.message:
+    def _change(self, name: str, refusal: ErrorBody) -> tuple[str, str]:
+        if name == "max_tokens" and "max_completion_tokens" in refusal.message:
             return "max_tokens", "max_completion_tokens"
         return name.replace("max_completion_tokens", "max_tokens"), ""
 
@@ -147,7 +146,7 @@ class OpenAIModel(RemoteModel):
         try:
             completion: _Completion | None = _decode(body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            completion = decode_slowly(body, _Completion)
+            completion = decode_leniently(body, _Completion)
         if completion is None or not completion.choices:
             return None
         choice = completion.choices[0]
@@ -181,7 +180,7 @@ class OpenAIModel(RemoteModel):
 
 
 def _joined(parts: list[_Part]) -> tuple[str, str, str]:
-    """Content that comes in parts, as text, thoughts and refusal."""
+    """The text, thoughts and refusal of content that comes in parts."""
     text = "".join(part.text or "" for part in parts if part.type != "thinking")
     refusal = "".join(part.refusal or "" for part in parts)
     thoughts = "".join(_text_in(part.thinking) for part in parts)
@@ -197,7 +196,7 @@ def _text_in(value: Any) -> str:
 
 
 def _logprobs(wire: _Logprobs) -> tuple[TokenLogprob, ...] | None:
-    """The log-probabilities in either of the two shapes; none where they are absent."""
+    """The log-probabilities in either of the two formats; none where they are absent."""
     if wire.content:
         return tuple(
             [TokenLogprob(token.token, token.logprob, token.top_logprobs or ()) for token in wire.content]

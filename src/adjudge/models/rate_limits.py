@@ -1,13 +1,21 @@
-"""All that one run sends over the network: connections, and one gate per host and key.
+"""Rate limits and concurrency per host and key, and the connections of one run.
 
-Models that are given the same `Network` share both, so that two judges on one host keep its limits
-together. Belongs to one event loop. Loads the HTTP client when the first request is sent, not before.
+A `HostLimiter` controls what is sent to one host with one key. It knows no HTTP: calls enter, and leave with
+their outcome. Three rules: a pause that the host asks for applies to all calls; the limits per minute are
+never exceeded in any minute; and some calls always get through while the host answers at all. Models with the
+same `Network` share limiters and connections. Belongs to one event loop. The HTTP client is imported with the
+first request.
 """
 
 from __future__ import annotations
 
 import asyncio
+import re
+import time
 from collections import deque
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from math import inf
 from random import uniform
 from time import monotonic
@@ -20,37 +28,107 @@ if TYPE_CHECKING:
     from .http_client import Transport
 
 
-# How much is sent to one host at once: concurrency that adapts, limits that are kept, pauses.
-#
-# A `Gate` stands before each host and key. It knows no HTTP: calls enter, and leave with one word on
-# how it went. Three rules: a pause that the host asked for is kept by all; the limits per minute are never
-# exceeded in any minute; and the gate never closes for good while the host answers at all.
+# Rate-limit headers. A stated wait is never shortened; without one the caller uses its own backoff.
+
+_RESETS = {
+    "x-ratelimit-reset-requests": "x-ratelimit-remaining-requests",
+    "x-ratelimit-reset-tokens": "x-ratelimit-remaining-tokens",
+    "anthropic-ratelimit-requests-reset": "anthropic-ratelimit-requests-remaining",
+    "anthropic-ratelimit-tokens-reset": "anthropic-ratelimit-tokens-remaining",
+    "anthropic-ratelimit-input-tokens-reset": "anthropic-ratelimit-input-tokens-remaining",
+    "anthropic-ratelimit-output-tokens-reset": "anthropic-ratelimit-output-tokens-remaining",
+    "x-ratelimit-reset": "x-ratelimit-remaining",
+    "ratelimit-reset": "ratelimit-remaining",
+}
+"""Header with the time of a reset → header with the remaining allowance."""
+
+_NUMBER = re.compile(r"\d{1,15}(?:\.\d{0,9})?|\.\d{1,9}")
+_DURATION = re.compile(
+    r"(?:(\d{1,9})d)?(?:(\d{1,9})h)?(?:(\d{1,9})m(?!s))?(?:(\d{1,9}(?:\.\d{1,9})?)s)?(?:(\d{1,9}(?:\.\d{1,9})?)ms)?"
+)
+_EPOCH = 1e9
+"""A larger number is a Unix time, not a wait: it would be thirty years."""
+
+
+def stated_wait(headers: Mapping[str, str], now: float | None = None) -> float | None:
+    """The seconds to wait by the headers of a response; none where they do not say."""
+    now = time.time() if now is None else now
+    milliseconds = headers.get("retry-after-ms")
+    if milliseconds is not None and _NUMBER.fullmatch(milliseconds.strip()):
+        return float(milliseconds) / 1000
+    # A point in time is compared with the host's clock where the response has a date.
+    clock = _date(headers.get("date", ""))
+    clock = now if clock is None else clock
+    after = headers.get("retry-after")
+    if after is not None and (wait := _wait(after, clock)) is not None:
+        return wait
+    return _until_reset(headers, clock)
+
+
+def _until_reset(headers: Mapping[str, str], clock: float) -> float | None:
+    """The longest wait among the limits that are used up; of all limits where none says what remains."""
+    waits: list[tuple[bool, float]] = []
+    for reset, remaining in _RESETS.items():
+        value = headers.get(reset)
+        wait = _wait(value, clock) if value is not None else None
+        if wait is not None:
+            waits.append((headers.get(remaining, "").strip() == "0", wait))
+    used_up = [wait for is_used_up, wait in waits if is_used_up]
+    return max(used_up or (wait for _, wait in waits), default=None)
+
+
+def _wait(value: str, clock: float) -> float | None:
+    """Seconds, a duration such as 6m0s or 120ms, a Unix time, an ISO or an HTTP date."""
+    value = value.strip()
+    if _NUMBER.fullmatch(value):
+        number = float(value)
+        return max(0.0, number - clock) if number > _EPOCH else number
+    duration = _DURATION.fullmatch(value) if value else None
+    if duration is not None:
+        parts = [float(part or 0) for part in duration.groups()]
+        return parts[0] * 86400 + parts[1] * 3600 + parts[2] * 60 + parts[3] + parts[4] / 1000
+    moment = _date(value)
+    return None if moment is None else max(0.0, moment - clock)
+
+
+def _date(value: str) -> float | None:
+    try:
+        moment = datetime.fromisoformat(value)
+    except ValueError:
+        try:
+            moment = parsedate_to_datetime(value)
+        except ValueError:
+            return None
+    try:
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    except (OverflowError, ValueError):
+        return None
 
 
 Outcome = Literal["ok", "limited", "overloaded", "failed", "none"]
-"""How a call went, for the gate: `limited` is the host's "too much from you", `overloaded` its "too much for
-me", which is a failure too; `none` says nothing about the host."""
+"""The outcome of a call: `limited` means that the host's rate limit was reached, `overloaded` that the host has too
+much load, which is a failure too; `none` says nothing about the host."""
 
 FIRST_LIMIT = 32
-"""Calls in flight at the beginning, or a quarter of what the user allows where that is more; doubled each round
-until the host says that it is too much."""
+"""Calls in flight at the beginning, or a quarter of the ceiling where that is more; doubled each round until the
+host refuses too many."""
 
 TOLERATED_SHARE = 0.1
-"""Of a round's calls turned away: up to here the host may as well roll dice, and the climb goes on."""
+"""The share of refused calls in a round up to which the limit keeps doubling: a few refusals may be random."""
 
 FLOOR = 2
 
 FAILURES_IN_A_ROW = 10
-"""After so many failures without a success between them the host counts as down."""
+"""After so many consecutive failures the host counts as down."""
 
 LONGEST_PAUSE_SECONDS = 30.0
 
 
 class Window:
-    """At most `most` in any stretch of `seconds`, however the other side counts it.
+    """A rate limit: at most `most` in any period of `seconds`, whenever the host counts a call.
 
-    What a call takes is counted from before it is sent until the stretch has passed after its end: so the
-    count holds for any moment in between at which the host may have entered it in its own books.
+    A call is counted from before it is sent until `seconds` after its end, so the limit holds for any moment
+    in between at which the host may count it.
     """
 
     def __init__(self, most: float, seconds: float = 60.0) -> None:
@@ -61,11 +139,11 @@ class Window:
         self._sum = 0.0
 
     def ready_at(self, now: float, amount: float) -> float:
-        """When `amount` more may be taken, if nothing else is; infinity: only after a call has ended."""
+        """When `amount` more may be taken; infinity: only after a call has ended."""
         spent = self._spent
         while spent and spent[0][0] + self._seconds <= now:
             self._sum -= spent.popleft()[1]
-        # More than fits in a whole window goes alone, or it would never go.
+        # A call larger than the limit is sent alone, or it would never be sent.
         free = max(self.most - amount, 0.0) - self._held - self._sum
         if free >= 0:
             return now
@@ -78,21 +156,21 @@ class Window:
     def take(self, amount: float) -> None:
         self._held += amount
 
-    def settle(self, now: float, taken: float, used: float) -> None:
-        """The end of a call that took `taken` and has used `used`."""
+    def release(self, now: float, taken: float, used: float) -> None:
+        """End a call that reserved `taken` and used `used`."""
         self._held -= taken
         if used:
             self._spent.append((now, used))
             self._sum += used
 
 
-class Gate:
-    """Who may send to one host with one key, and when.
+class HostLimiter:
+    """Decides when calls to one host with one key are sent.
 
-    Concurrency follows the share of calls that the host turned away in the last round (a round is as
-    many calls as may be in flight): it goes down in proportion to that share and up by a small step.
-    A cut by half for a single refusal, as is usual, would settle at five calls in flight on a host
-    that turns away one call in twenty whatever the load.
+    Concurrency follows the share of calls that the host refused in the last round (a round is as many
+    calls as may be in flight): it decreases in proportion to that share and increases by a small step.
+    Halving after a single refusal, as is usual, would settle at five calls in flight on a host that
+    refuses one call in twenty whatever the load.
     """
 
     def __init__(
@@ -112,8 +190,8 @@ class Gate:
         self.in_flight = 0
         self.was_reached = False
         self.given_up = ""
-        """why the host is not tried any more"""
-        self.n_sent = self.n_limited = self.n_failed = 0
+        """why no further call is sent; empty while the host is usable"""
+        self.n_limited = 0
         self.counts_tokens = tpm is not None
         self._requests = Window(rpm, window_seconds) if rpm is not None else None
         self._tokens = Window(tpm, window_seconds) if tpm is not None else None
@@ -130,18 +208,13 @@ class Gate:
 
     @property
     def is_broken(self) -> bool:
-        """Whether the host failed so often in a row that only one call at a time tries it."""
+        """Whether the host failed so often in a row that only one call at a time is sent."""
         return self._failures >= FAILURES_IN_A_ROW
-
-    @property
-    def waits_seconds(self) -> float:
-        """How long nothing will be sent, because the host asked for it or is down."""
-        return max(0.0, self._paused_until - monotonic())
 
     async def enter(self, tokens: float = 0) -> None:
         """Wait until a call of so many tokens may be sent. Each `enter` needs one `leave`.
 
-        `ModelError` where the host is down for longer than anyone should wait.
+        `ModelError` where the host has been down for too long.
         """
         if self.given_up:
             raise ModelError(self.given_up)
@@ -155,17 +228,17 @@ class Gate:
             await waiter
         except asyncio.CancelledError:
             if waiter.done() and not waiter.cancelled() and waiter.exception() is None:
-                self.leave("none", tokens)  # let in and called off in the same moment
+                self.leave("none", tokens)  # admitted and cancelled at the same moment
             raise
 
     def leave(self, outcome: Outcome, tokens: float = 0, used: float | None = None, note: str = "") -> None:
-        """A call has ended. `used` is what it really took of the tokens; none: all of them."""
+        """End a call. `used` is the number of tokens it really took; none: all of them."""
         self.in_flight -= 1
         now = monotonic()
         if self._requests is not None:
-            self._requests.settle(now, 1, 1)
+            self._requests.release(now, 1, 1)
         if self._tokens is not None:
-            self._tokens.settle(now, tokens, tokens if used is None else used)
+            self._tokens.release(now, tokens, tokens if used is None else used)
         if outcome == "ok":
             self._round_ok += 1
             self._failures = self._breaks = 0
@@ -182,7 +255,7 @@ class Gate:
             self._admit()
 
     def pause(self, seconds: float) -> None:
-        """Send nothing for so long. A longer pause that is under way stays."""
+        """Send nothing for so long. A longer pause that is active stays."""
         self._paused_until = max(self._paused_until, monotonic() + seconds)
 
     def _has_room(self) -> bool:
@@ -199,18 +272,17 @@ class Gate:
 
     def _take(self, tokens: float) -> None:
         self.in_flight += 1
-        self.n_sent += 1
         if self._requests is not None:
             self._requests.take(1)
         if self._tokens is not None:
             self._tokens.take(tokens)
 
     def _admit(self) -> None:
-        """Let in who may go, first come first served; set a timer where only time is missing."""
+        """Admit waiting calls in order; set a timer where only time is missing."""
         waiting = self._waiting
         while waiting and self._has_room():
             waiter, tokens = waiting[0]
-            if waiter.done():  # called off
+            if waiter.done():  # cancelled
                 waiting.popleft()
                 continue
             now = monotonic()
@@ -236,7 +308,7 @@ class Gate:
         n = self._round_ok + self._round_limited
         share = self._round_limited / n
         self._round_ok = self._round_limited = 0
-        if share > TOLERATED_SHARE + n**-0.5:  # with room for chance in a small round
+        if share > TOLERATED_SHARE + n**-0.5:  # tolerant of chance in a small round
             self._is_climbing = False
         if self._is_climbing:
             wanted = self.limit * 2
@@ -245,7 +317,6 @@ class Gate:
         self.limit = min(float(self.ceiling), max(float(min(FLOOR, self.ceiling)), wanted))
 
     def _note_failure(self, now: float, note: str) -> None:
-        self.n_failed += 1
         if self._failures == 0:
             self._failing_since = now
         self._failures += 1
@@ -259,7 +330,7 @@ class Gate:
             self._give_up(note)
 
     def _give_up(self, note: str) -> None:
-        """The host is down for too long: tell all who wait."""
+        """The host has been down for too long: fail all waiting calls."""
         self.given_up = (
             f"{self.host} has brought no reply for {self._outage_seconds:.0f} seconds. {note}. "
             "Give the same command again when it is back: it goes on where it stopped."
@@ -274,7 +345,11 @@ DEFAULT_CONCURRENCY = 64
 
 
 class Network:
-    """`concurrency` is the most that is in flight at one host; rpm and tpm hold per minute (window), host and key."""
+    """The limiters and connections of one run.
+
+    `concurrency` is the maximum of calls in flight, `rpm` and `tpm` that of requests and tokens per minute; each
+    per host and key.
+    """
 
     def __init__(
         self,
@@ -286,27 +361,25 @@ class Network:
         backoff_seconds: float = 0.5,
         idle_seconds: float = 30.0,
         outage_seconds: float = 120.0,
-        patience_seconds: float = 3600.0,
         reply_floor_seconds: float = SHORTEST_SECONDS,
     ) -> None:
         self.concurrency = concurrency
         self.backoff_seconds = backoff_seconds
-        """the longest first wait before a call is tried again; doubled with each attempt"""
-        self.patience_seconds = patience_seconds
-        """how long one call waits in all for a host that turns it away"""
+        """the longest wait before the first retry; doubled with each attempt"""
         self.reply_floor_seconds = reply_floor_seconds
-        """no reply is taken for lost sooner, however quick the others were"""
+        """the shortest adaptive timeout"""
         self._idle_seconds = idle_seconds
         self._outage_seconds = outage_seconds
         self._rpm, self._tpm, self._window_seconds = rpm, tpm, window_seconds
-        self._gates: dict[tuple[str, str], Gate] = {}
+        self.limiters: dict[tuple[str, str], HostLimiter] = {}
+        """by host and the environment variable of the key"""
         self._transports: dict[str, Transport] = {}
 
-    def gate(self, host: str, key_env: str) -> Gate:
-        """The gate before a host for a key. The key is known by its variable: its value may change."""
-        found = self._gates.get((host, key_env))
-        if found is None:
-            found = Gate(
+    def limiter(self, host: str, key_env: str) -> HostLimiter:
+        """The limiter of a host and a key. The key is named by its variable: its value may change."""
+        limiter = self.limiters.get((host, key_env))
+        if limiter is None:
+            limiter = HostLimiter(
                 host,
                 self.concurrency,
                 rpm=self._rpm,
@@ -315,22 +388,17 @@ class Network:
                 outage_seconds=self._outage_seconds,
                 backoff_seconds=self.backoff_seconds,
             )
-            self._gates[host, key_env] = found
-        return found
-
-    @property
-    def gates(self) -> tuple[Gate, ...]:
-        """All gates, for progress and reports: how much was sent, turned away, and how long it pauses."""
-        return tuple(self._gates.values())
+            self.limiters[host, key_env] = limiter
+        return limiter
 
     def transport(self, host: str) -> Transport:
-        """The connections to a host; made in the running event loop."""
-        found = self._transports.get(host)
-        if found is None:
+        """The connections to a host; they belong to the running event loop."""
+        transport = self._transports.get(host)
+        if transport is None:
             from .http_client import Transport
 
-            found = self._transports[host] = Transport(self._idle_seconds)
-        return found
+            transport = self._transports[host] = Transport(self._idle_seconds)
+        return transport
 
     async def close(self) -> None:
         """Close all connections."""

@@ -1,16 +1,16 @@
 """A judge behind HTTP: what is common to all providers.
 
-Asks until there is a reply or a fault that stands. Who is tried again, and when:
+When a call is retried:
 
     429                       after the wait that the host states; not counted as a failure
-    5xx, broken connections   after a random wait that doubles; `ATTEMPTS` in all
-    timeouts                  the same, but `TIMEOUTS` in all, since each may have been charged; the first comes
-                              sooner where the model's other replies show that this one is lost
-    a parameter refused       at once without it, and so in all further calls; told in `adjustments`
-    empty, cut off by length  once, with room for more
+    5xx, broken connections   with exponential backoff and jitter; `ATTEMPTS` in all
+    timeouts                  the same, but `TIMEOUTS` in all, since each may have been charged; the first timeout
+                              adapts to the times of the model's other replies
+    a parameter refused       at once without it, as all further calls; recorded in `adjustments`
+    empty, cut off by length  once, with a larger token limit
     401                       once, if the key in the environment has changed
 
-The wire formats are in the subclasses. A key goes to the host of the model and nowhere else.
+The wire formats are in the subclasses. A key is sent to the host of the model only.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from ..errors import AuthError, ModelError, RateLimited
 from ..records import Call, Reply
 from .api_keys import KeySource, Secret
 from .base import Model, Parameters, Price, failed, no_logprobs, stop_error
-from .http_errors import Answer, Fault, Said, fault_of, no_reply_in, refused_parameter, shown
+from .http_errors import ErrorBody, Fault, Response, fault_of, no_reply_in, refused_parameter, shown
 from .rate_limits import Network, Outcome
-from .timeouts import Patience
+from .timeouts import AdaptiveTimeout
 
 if TYPE_CHECKING:
     from .http_client import Transport
@@ -40,31 +40,33 @@ if TYPE_CHECKING:
 ATTEMPTS = 6
 TIMEOUTS = 3
 ATTEMPTS_UNREACHED = 3
-"""For a host that was never reached: its address is wrong, or nothing runs there."""
+"""For a host that was never reached: the address may be wrong, or no server is running."""
 
 ADAPTATIONS = 8
-"""How many parameters one call may shed before its refusals count as faults."""
+"""How many refused parameters are removed for one call before the refusal counts as a fault."""
 
 LONGEST_BACKOFF_SECONDS = 30.0
 LONGEST_LIMITED_SECONDS = 60.0
+LONGEST_WAIT_SECONDS = 3600.0
+"""For rate limits, in all waits of one call."""
 
 _SCHEMAS = {"response_format": "schema", "tools": "schema"}
-"""Parameters that carry the schema, which the user knows by that name."""
+"""Parameters that carry the schema, by the name that users know."""
 
 TOKENS_PER_BYTE = 0.5
-"""For the limit of tokens, until the model's own counts are known: more than any real text has."""
+"""For the token rate limit, until the model's counts are known: more than any real text has."""
 
 
-class _Tries:
-    """What was done so far for one call."""
+class _Attempts:
+    """The state of one call over its attempts."""
 
     __slots__ = (
         "adapted",
-        "attempts",
         "is_enlarged",
         "is_reread",
         "limited",
         "max_tokens",
+        "n",
         "paid",
         "timeouts",
         "waited",
@@ -72,19 +74,19 @@ class _Tries:
 
     def __init__(self, max_tokens: int | None) -> None:
         self.max_tokens = max_tokens
-        self.attempts = self.timeouts = self.limited = self.adapted = 0
+        self.n = self.timeouts = self.limited = self.adapted = 0
         self.waited = 0.0
         self.is_reread = self.is_enlarged = False
         self.paid: Reply | None = None
-        """a reply that was charged and could not be used"""
+        """an empty reply that was charged"""
 
 
 class RemoteModel(Model):
-    """A judge behind HTTP. `base` is its address up to the path of the call."""
+    """A judge behind HTTP. `base` is its URL without the path of the call."""
 
     needs_network = True
     droppable: ClassVar[frozenset[str]]
-    """parameters that may be left out where a model refuses them"""
+    """parameters that are left out where a model refuses them"""
 
     def __init__(
         self,
@@ -105,17 +107,17 @@ class RemoteModel(Model):
         self._key = key
         self._network = network or Network()
         self._owns_network = network is None
-        self._gate = self._network.gate(self._host, key.env if key else "")
+        self._limiter = self._network.limiter(self._host, key.env if key else "")
         self._changes: dict[str, str] = {}
-        """parameter → the name it goes by instead; empty: it is left out"""
+        """parameter → its other name; empty: it is left out"""
         self._stopped: tuple[Secret | None, ModelError] | None = None
         self._tokens_per_byte = 0.0
         self._has_given_logprobs = False
-        self._patience = Patience(self._network.reply_floor_seconds)
+        self._timeout = AdaptiveTimeout(self._network.reply_floor_seconds)
 
     @abstractmethod
     def _headers(self, key: Secret | None) -> dict[str, str]:
-        """The headers of one request, beside those of every request."""
+        """The headers of one request in addition to those of every request."""
 
     @abstractmethod
     def _encode(self, call: Call, params: Parameters, max_tokens: int | None) -> bytes:
@@ -123,7 +125,7 @@ class RemoteModel(Model):
 
     @abstractmethod
     def _decode(self, call: Call, body: bytes, seconds: float) -> Reply | None:
-        """The reply in a body; none where there is none in it."""
+        """The reply in a body; none where it holds no reply."""
 
     def check(self, params: Parameters, kinds: Collection[str] = ("generate",)) -> None:
         super().check(params, kinds)
@@ -135,149 +137,158 @@ class RemoteModel(Model):
             await self._network.close()
 
     async def ask(self, call: Call, params: Parameters) -> Reply:
-        """The reply to one call; see the module's text for what is tried again."""
+        """The reply to one call, with the retries in the module docstring."""
         if call.kind == "likelihood" or params.top_logprobs is not None:
             super().check(params, (call.kind,))
-        tries = _Tries(params.max_tokens)
+        attempts = _Attempts(params.max_tokens)
         while True:
             key = self._key.read() if self._key is not None else None
             if self._stopped is not None and self._stopped[0] == key:
                 raise type(self._stopped[1])(str(self._stopped[1]))
-            body = self._encode(call, params, tries.max_tokens)
-            result = await self._send(call, params, key, body, tries)
+            body = self._encode(call, params, attempts.max_tokens)
+            result = await self._send(call, params, key, body, attempts)
             if isinstance(result, Reply):
-                if self._wants_more_room(result, tries):
+                if self._needs_more_tokens(result, attempts):
                     continue
-                return result if tries.paid is None else self._with_paid(result, tries.paid)
-            wait = self._wait_after(result, tries, key, body)
+                return result if attempts.paid is None else self._with_paid(result, attempts.paid)
+            wait = self._wait_after(result, attempts, key, body)
             if wait is None:
-                # What was charged for an empty reply must not get lost behind a later fault.
-                return tries.paid or failed(call, result.kind, result.message)
+                # The cost of an empty reply must not be lost because of a later fault.
+                return attempts.paid or failed(call, result.kind, result.message)
             if wait > 0:
                 await asyncio.sleep(wait)
 
     async def _send(
-        self, call: Call, params: Parameters, key: Secret | None, body: bytes, tries: _Tries
+        self, call: Call, params: Parameters, key: Secret | None, body: bytes, attempts: _Attempts
     ) -> Reply | Fault:
-        """One request, when the gate lets it through."""
-        gate = self._gate
-        tokens = self._tokens_of(body, tries.max_tokens) if gate.counts_tokens else 0
+        """Send one request when the limiter admits it."""
+        limiter = self._limiter
+        tokens = self._reserved_tokens(body, attempts.max_tokens) if limiter.counts_tokens else 0
         transport = self._network.transport(self._host)
-        await gate.enter(tokens)
+        await limiter.enter(tokens)
         outcome: Outcome = "none"
         used: float | None = None
         note = ""
         started = perf_counter()
         try:
-            answer = await self._post(transport, self._headers(key), body, params.timeout_seconds, tries)
+            response = await self._post(transport, self._headers(key), body, params.timeout_seconds, attempts)
             seconds = perf_counter() - started
-            result = self._read(call, params, key, answer, seconds)
+            result = self._read(call, params, key, response, seconds)
             if isinstance(result, Reply):
                 outcome = "ok"
-                self._patience.note(seconds)
-                gate.was_reached = True
+                self._timeout.note(seconds)
+                limiter.was_reached = True
                 if tokens:
                     used = self._tokens_used(result, body)
             else:
                 outcome, note = _outcome(result), result.message
-                gate.was_reached |= not result.is_unreached
+                limiter.was_reached |= not result.is_unreached
         finally:
-            gate.leave(outcome, tokens, used, note)
+            limiter.leave(outcome, tokens, used, note)
         return result
 
     async def _post(
-        self, transport: Transport, headers: dict[str, str], body: bytes, longest: float, tries: _Tries
-    ) -> Answer | Fault:
-        """One request, for as long as is reasonable."""
-        patience = self._patience
-        if tries.timeouts:
+        self, transport: Transport, headers: dict[str, str], body: bytes, longest: float, attempts: _Attempts
+    ) -> Response | Fault:
+        """Send one request, the first of a call with the adaptive timeout."""
+        timeout = self._timeout
+        if attempts.timeouts:
             return await transport.post(self._url, headers, body, longest)
-        sent = transport.post(self._url, headers, body, patience.seconds(longest))
-        if patience.is_learned:
-            return await sent
+        request = transport.post(self._url, headers, body, timeout.seconds(longest))
+        if timeout.is_learned:
+            return await request
         try:
-            return await patience.early(sent)
+            return await timeout.early(request)
         except TimeoutError:
             return Fault("timeout", f"{self._host} had not answered when others long had", True)
 
     def _read(
-        self, call: Call, params: Parameters, key: Secret | None, answer: Answer | Fault, seconds: float
+        self, call: Call, params: Parameters, key: Secret | None, response: Response | Fault, seconds: float
     ) -> Reply | Fault:
-        """What an answer holds. From here on nothing has the key in it."""
-        if isinstance(answer, Fault):
-            return _redacted(answer, key)
-        body = answer.body if key is None else key.redact_bytes(answer.body)
-        if not 200 <= answer.status < 300:
-            return _redacted(fault_of(answer._replace(body=body), self._host), key)
+        """The reply or fault in a response, with the key redacted."""
+        if isinstance(response, Fault):
+            return _redacted(response, key)
+        body = response.body if key is None else key.redact_bytes(response.body)
+        if not 200 <= response.status < 300:
+            return _redacted(fault_of(response._replace(body=body), self._host), key)
         reply = self._decode(call, body, seconds)
         if reply is None:
-            return _redacted(no_reply_in(body, answer.headers, self._host), key)
+            return _redacted(no_reply_in(body, response.headers, self._host), key)
         if params.top_logprobs is None:
             return reply
         if reply.logprobs:
             self._has_given_logprobs = True
         elif reply.text:
-            # A score read from the text in place of the probability would be another measure.
+            # Never fall back on the score in the text: it is a different measure.
             error = no_logprobs(self.name, "they were asked for, and the reply has none")
             return Fault("bad_reply", str(error), is_final=not self._has_given_logprobs)
         return reply
 
-    def _wait_after(self, fault: Fault, tries: _Tries, key: Secret | None, body: bytes) -> float | None:
-        """Seconds until the next attempt; none: the fault stands. Raises where the run must stop."""
-        if fault.status == 401 and not tries.is_reread and self._key is not None and self._key.read() != key:
-            tries.is_reread = True
+    def _wait_after(self, fault: Fault, attempts: _Attempts, key: Secret | None, body: bytes) -> float | None:
+        """Seconds until the next attempt; none: no retry. Raises where the run must stop."""
+        if (
+            fault.status == 401
+            and not attempts.is_reread
+            and self._key is not None
+            and self._key.read() != key
+        ):
+            attempts.is_reread = True
             return 0.0
         if fault.is_final:
             raise self._stop(fault, key)
-        if fault.status in (400, 422) and tries.adapted < ADAPTATIONS and self._adapt(fault.said, body):
-            tries.adapted += 1
+        if (
+            fault.status in (400, 422)
+            and attempts.adapted < ADAPTATIONS
+            and self._adapt(fault.error_body, body)
+        ):
+            attempts.adapted += 1
             return 0.0
         if fault.kind == "rate_limited":
-            return self._wait_for_turn(fault, tries)
+            return self._rate_limit_wait(fault, attempts)
         if not fault.is_retryable:
             return None
-        if self._gate.given_up:
-            raise ModelError(self._gate.given_up)
-        tries.attempts += 1
-        tries.timeouts += fault.kind == "timeout"
-        is_hopeless = tries.attempts >= ATTEMPTS_UNREACHED or self._gate.is_broken
-        if fault.is_unreached and not self._gate.was_reached and is_hopeless:
+        if self._limiter.given_up:
+            raise ModelError(self._limiter.given_up)
+        attempts.n += 1
+        attempts.timeouts += fault.kind == "timeout"
+        is_unreachable = attempts.n >= ATTEMPTS_UNREACHED or self._limiter.is_broken
+        if fault.is_unreached and not self._limiter.was_reached and is_unreachable:
             advice = "Check the address, and that the server is running."
             raise self._stop(replace(fault, message=f"{fault.message}. {advice}"), key)
-        if tries.attempts >= ATTEMPTS or tries.timeouts >= TIMEOUTS:
+        if attempts.n >= ATTEMPTS or attempts.timeouts >= TIMEOUTS:
             return None
         if fault.wait_seconds:
-            return self._pause(fault.wait_seconds, tries)
-        longest = self._network.backoff_seconds * 2.0 ** (tries.attempts - 1)
+            return self._pause(fault.wait_seconds, attempts)
+        longest = self._network.backoff_seconds * 2.0 ** (attempts.n - 1)
         return uniform(0, min(LONGEST_BACKOFF_SECONDS, longest))
 
-    def _wait_for_turn(self, fault: Fault, tries: _Tries) -> float | None:
-        """How long to wait after a 429, which is no failure of the call."""
-        tries.limited += 1
+    def _rate_limit_wait(self, fault: Fault, attempts: _Attempts) -> float | None:
+        """How long to wait after a 429, which does not count as a failure."""
+        attempts.limited += 1
         if fault.wait_seconds:
-            return self._pause(fault.wait_seconds, tries)
-        if tries.waited > self._network.patience_seconds:
+            return self._pause(fault.wait_seconds, attempts)
+        if attempts.waited > LONGEST_WAIT_SECONDS:
             return None
-        longest = self._network.backoff_seconds * 2.0 ** min(tries.limited, 10)
+        longest = self._network.backoff_seconds * 2.0 ** min(attempts.limited, 10)
         wait = min(LONGEST_LIMITED_SECONDS, longest) * uniform(0.5, 1)
-        tries.waited += wait
+        attempts.waited += wait
         return wait
 
-    def _pause(self, seconds: float, tries: _Tries) -> float | None:
-        """Close the gate for as long as the host says; the call then waits there with all others."""
-        if seconds > self._network.patience_seconds:
+    def _pause(self, seconds: float, attempts: _Attempts) -> float | None:
+        """Pause all calls to the host for as long as it states; this call then waits with the others."""
+        if seconds > LONGEST_WAIT_SECONDS:
             raise RateLimited(
                 f"{self._host} asks us to wait for {seconds:.0f} seconds. "
                 "Give the same command again after that: it goes on where it stopped."
             )
-        if tries.waited > self._network.patience_seconds:
+        if attempts.waited > LONGEST_WAIT_SECONDS:
             return None
-        tries.waited += seconds
-        self._gate.pause(seconds)
+        attempts.waited += seconds
+        self._limiter.pause(seconds)
         return 0.0
 
     def _stop(self, fault: Fault, key: Secret | None) -> ModelError:
-        """The error for a fault that would meet every call; the next ones do not even try."""
+        """The error for a fault that every call would meet; later calls raise it without a request."""
         message = fault.message
         if fault.kind == "auth" and self._key is not None:
             message += f". Check the key in {self._key.env}."
@@ -288,44 +299,50 @@ class RemoteModel(Model):
             self._stopped = (key, error)
         return error
 
-    def _adapt(self, said: Said, body: bytes) -> bool:
-        """Leave out, or rename, the parameter that the host refuses; whether there was one."""
+    def _adapt(self, refusal: ErrorBody, body: bytes) -> bool:
+        """Remove or rename the parameter that the host refuses; whether there was one."""
         sent = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
-        name = refused_parameter(said, sent.keys() & self.droppable)
+        name = refused_parameter(refusal, sent.keys() & self.droppable)
         if name is None:
             return False
-        words = shown(said.message.encode("utf-8", "replace"))
+        words = shown(refusal.message.encode("utf-8", "replace"))
         if "logprobs" in name:
             raise no_logprobs(self.name, words)
-        own_name, new_name = self._change(name, said)
-        if self._changes.get(own_name) != new_name:
-            self._changes[own_name] = new_name
+        parameter, new_name = self._change(name, refusal)
+        if self._changes.get(parameter) != new_name:
+            self._changes[parameter] = new_name
             value = bytes(sent[name])[:40].decode("utf-8", "replace")
-            what = _SCHEMAS.get(own_name) or (f"{own_name} {value}" if len(value) < 20 else own_name)
-            how = f"is sent as {new_name}" if new_name else "is not sent"
-            self.adjustments.append(f"{what} {how}: {self.name} refuses it ({words})")
+            shown_name = _SCHEMAS.get(parameter) or (f"{parameter} {value}" if len(value) < 20 else parameter)
+            change = f"is sent as {new_name}" if new_name else "is not sent"
+            self.adjustments.append(f"{shown_name} {change}: {self.name} refuses it ({words})")
         return True
 
-    def _change(self, name: str, _said: Said) -> tuple[str, str]:
-        """The parameter that goes by this name on the wire, and its name from now on."""
+    def _change(self, name: str, _refusal: ErrorBody) -> tuple[str, str]:
+        """The parameter with this name on the wire, and its new name; empty: it is left out."""
         return name, ""
 
-    def _wants_more_room(self, reply: Reply, tries: _Tries) -> bool:
-        """Whether a reply was cut off before its first word, and more room may help; once for a call."""
-        if reply.finish != "length" or reply.text.strip() or tries.is_enlarged or tries.max_tokens is None:
+    def _needs_more_tokens(self, reply: Reply, attempts: _Attempts) -> bool:
+        """Whether a reply was cut off before its first word; raises the token limit, once for a call."""
+        if (
+            reply.finish != "length"
+            or reply.text.strip()
+            or attempts.is_enlarged
+            or attempts.max_tokens is None
+        ):
             return False
-        tries.is_enlarged = True
-        tries.max_tokens = max(tries.max_tokens * 4, 4096)
-        tries.paid = reply
+        attempts.is_enlarged = True
+        attempts.max_tokens = max(attempts.max_tokens * 4, 4096)
+        attempts.paid = reply
         return True
 
     def _with_paid(self, reply: Reply, paid: Reply) -> Reply:
+        """The reply with the tokens and cost of the empty reply before it."""
         tokens_in, tokens_out = reply.tokens_in + paid.tokens_in, reply.tokens_out + paid.tokens_out
         cost = self.cost(tokens_in, tokens_out)
         return replace(reply, tokens_in=tokens_in, tokens_out=tokens_out, cost_usd=cost)
 
-    def _tokens_of(self, body: bytes, max_tokens: int | None) -> float:
-        """The most that a request may take of the limit of tokens."""
+    def _reserved_tokens(self, body: bytes, max_tokens: int | None) -> float:
+        """The most tokens that a request may use, for the rate limit."""
         per_byte = self._tokens_per_byte * 1.1 or TOKENS_PER_BYTE
         return len(body) * per_byte + (1024 if max_tokens is None else max_tokens)
 
@@ -347,5 +364,5 @@ def _outcome(fault: Fault) -> Outcome:
 def _redacted(fault: Fault, key: Secret | None) -> Fault:
     if key is None:
         return fault
-    words = Said(*(key.redact(part) for part in fault.said))
-    return replace(fault, message=key.redact(fault.message), said=words)
+    words = ErrorBody(*(key.redact(part) for part in fault.error_body))
+    return replace(fault, message=key.redact(fault.message), error_body=words)

@@ -1,12 +1,12 @@
-"""Replies that were recorded before: `replay:FILE`.
+"""Replays recorded replies: `replay:FILE`.
 
-A JSONL file (.gz too) of `{"item", "criterion"?, "order"?, "sample"?, "text", "logprobs"?}`, read once as a
-whole to find every problem, then by position: what is kept of a row is 24 bytes, never its text.
+A JSONL file (.gz too) of `{"item", "criterion"?, "order"?, "sample"?, "text", "logprobs"?}`. It is read once
+to find every problem, then by byte offset: 24 bytes of each row are kept in memory, never its text.
 
-Which row answers a call: that of the item, with the call's criterion or without any (the one with it goes
-first); with its order, where a row without one stands for `ab`; with its sample, where rows without one
-count as samples 0, 1, 2 … in the order of the file. No such row is the error `missing`, never another
-row's text. `finish`, `reasoning` and `model_name` are taken along where a row has them.
+Which row answers a call: that of the item, with the call's criterion or else without one; with the same order,
+where a row without one means `ab`; with the same sample, where rows without one count as samples 0, 1, 2 … in
+the order of the file. A missing row is the error `missing`, never another row's text. `finish`, `reasoning` and
+`model_name` are optional.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from ..records import Call, Order, Reply, TokenLogprob, TopToken
 from .base import Model, Parameters, failed, no_logprobs
 
 REMEMBERED = 1000
-"""How many of the calls last asked are kept for whoever looks."""
+"""How many of the latest calls are kept, for tests."""
 
 
 class _Token(Struct):
@@ -44,8 +44,8 @@ class _Wrapped(Struct):
     content: list[_Token] | None = None
 
 
-class _Place(Struct):
-    """What says which call a row answers, with the rest left unread."""
+class _RowKey(Struct):
+    """The part of a row that says which call it answers; the rest is not decoded."""
 
     item: str | int
     text: str
@@ -55,8 +55,8 @@ class _Place(Struct):
     logprobs: msgspec.Raw = msgspec.Raw()
 
 
-class _Row(Struct):
-    """A row as a whole."""
+class _RecordedReply(Struct):
+    """A complete row."""
 
     item: str | int
     text: str
@@ -69,8 +69,8 @@ class _Row(Struct):
     model_name: str | None = None
 
 
-def _group(row: _Place | _Row) -> tuple[str, str | None, str]:
-    """All that a row has in common with the other samples of its call."""
+def _group(row: _RowKey | _RecordedReply) -> tuple[str, str | None, str]:
+    """What a row has in common with the other samples of its call."""
     return str(row.item), row.criterion, row.order or "ab"
 
 
@@ -78,13 +78,13 @@ _KEYS = frozenset(
     ("item", "text", "criterion", "order", "sample", "logprobs", "finish", "reasoning", "model_name")
 )
 _KINDS = {"item": "id", "text": "text", "criterion": "text", "sample": "number"}
-_decode_place = msgspec.json.Decoder(_Place).decode
-_decode_row = msgspec.json.Decoder(_Row).decode
+_decode_key = msgspec.json.Decoder(_RowKey).decode
+_decode_row = msgspec.json.Decoder(_RecordedReply).decode
 _decode_keys = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
 class ReplayModel(Model):
-    """Answers each call with the reply that was recorded for it."""
+    """Answers each call with its recorded reply."""
 
     is_recorded = True
 
@@ -99,7 +99,7 @@ class ReplayModel(Model):
 
     @property
     def identity(self) -> str:
-        """The content of the file: what it says is what the judge says, whatever the file is called."""
+        """The hash of the file's content: its name does not matter."""
         if not self._digest:
             with self._path.open("rb") as file:
                 self._digest = hashlib.file_digest(file, "sha256").hexdigest()
@@ -112,11 +112,11 @@ class ReplayModel(Model):
             return failed(call, "missing", "a recorded judge cannot be asked again")
         row = self._index.find(call)
         if row is None:
-            what = "".join(f", criterion {name}" for name in call.criteria[:1])
+            criterion = "".join(f", criterion {name}" for name in call.criteria[:1])
             return failed(
                 call,
                 "missing",
-                f"no recorded reply: item {call.item}{what}, order {call.order}, sample {call.sample}",
+                f"no recorded reply: item {call.item}{criterion}, order {call.order}, sample {call.sample}",
             )
         logprobs = _logprobs(row)
         if logprobs is None and (params.top_logprobs is not None or call.kind == "likelihood"):
@@ -134,17 +134,17 @@ class ReplayModel(Model):
         self._index.close()
 
 
-def _logprobs(row: _Row) -> tuple[TokenLogprob, ...] | None:
+def _logprobs(row: _RecordedReply) -> tuple[TokenLogprob, ...] | None:
     tokens = row.logprobs.content if isinstance(row.logprobs, _Wrapped) else row.logprobs
     if not tokens:
         return None
     return tuple(
-        [TokenLogprob(each.token, each.logprob, each.top or each.top_logprobs or ()) for each in tokens]
+        [TokenLogprob(token.token, token.logprob, token.top or token.top_logprobs or ()) for token in tokens]
     )
 
 
 class _Index:
-    """Where each row stands. Rows are found by the hash of their group, and compared when they are read."""
+    """The byte offset of each row. Rows are found by the hash of their group, and compared when they are read."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -153,13 +153,13 @@ class _Index:
         self._sizes, self._samples = array("i"), array("i")
         self._file = self._read(path)
 
-    def find(self, call: Call) -> _Row | None:
+    def find(self, call: Call) -> _RecordedReply | None:
         """The row that answers a call."""
         for criterion in (*call.criteria, None):
             group = (call.item, criterion, call.order)
-            for place in self._places(hash(group)):
-                if self._samples[place] == call.sample:
-                    row = _decode_row(self._line(place))
+            for position in self._positions(hash(group)):
+                if self._samples[position] == call.sample:
+                    row = _decode_row(self._line(position))
                     if _group(row) == group:
                         return row
         return None
@@ -167,27 +167,27 @@ class _Index:
     def close(self) -> None:
         self._file.close()
 
-    def _places(self, value: int) -> Iterator[int]:
-        place = bisect_left(self._hashes, value)
-        while place < len(self._hashes) and self._hashes[place] == value:
-            yield place
-            place += 1
+    def _positions(self, value: int) -> Iterator[int]:
+        position = bisect_left(self._hashes, value)
+        while position < len(self._hashes) and self._hashes[position] == value:
+            yield position
+            position += 1
 
-    def _line(self, place: int) -> bytes:
-        return os.pread(self._file.fileno(), self._sizes[place], self._offsets[place])
+    def _line(self, position: int) -> bytes:
+        return os.pread(self._file.fileno(), self._sizes[position], self._offsets[position])
 
     def _read(self, path: Path) -> IO[bytes]:
-        """Check and index the whole file; the open file that the positions belong to."""
+        """Check and index the file; returns the open file that the offsets belong to."""
         table = Table(path)
         if not table.is_by_line:
             raise BrokenFileError(
                 path, "recorded replies are read from JSONL alone. Name it .jsonl or .jsonl.gz."
             )
         problems = Problems(table)
-        # Positions in a packed or recoded file mean nothing: its lines go to a file without a name.
+        # Offsets in a compressed or recoded file are useless: its lines are copied to a temporary file.
         copy = None if _is_plain(path) else tempfile.TemporaryFile()  # noqa: SIM115 (open as long as the model)
         try:
-            self._sort(self._enter_all(path, copy, problems), problems)
+            self._sort(self._index_all(path, copy, problems), problems)
         except BrokenFileError as broken:
             problems.add(0, broken.problem)
         if not self._hashes and not problems:
@@ -201,25 +201,25 @@ class _Index:
         copy.flush()
         return copy
 
-    def _enter_all(self, path: Path, copy: IO[bytes] | None, problems: Problems) -> array[int]:
-        """Enter every line; the line numbers of the rows."""
+    def _index_all(self, path: Path, copy: IO[bytes] | None, problems: Problems) -> array[int]:
+        """Index every line; returns the line numbers of the rows."""
         numbers = array("i")
         offset = number = 0
         known = set(_KEYS)
         for batch in batches(path):
             for line in batch:
                 number += 1
-                if self._enter(line, number, offset, known, problems):
+                if self._index_line(line, number, offset, known, problems):
                     numbers.append(number)
                 offset += len(line) + 1
             if copy is not None:
                 copy.write(b"\n".join(batch) + b"\n")
         return numbers
 
-    def _enter(self, line: bytes, number: int, offset: int, known: set[str], problems: Problems) -> bool:
-        """Enter one line into the index; whether it was a good row."""
+    def _index_line(self, line: bytes, number: int, offset: int, known: set[str], problems: Problems) -> bool:
+        """Index one line; whether it is a valid row."""
         try:
-            row = _decode_place(line)
+            row = _decode_key(line)
             keys = _decode_keys(line).keys()
         except (ValueError, RecursionError):  # msgspec's errors are ValueErrors
             if line.strip():
@@ -231,7 +231,7 @@ class _Index:
                 if near:
                     problems.add(number, f"key '{key:.80}' is unknown. Did you mean '{near[0]}'?")
                 else:
-                    known.add(key)  # something of the user's, which is passed over
+                    known.add(key)  # another key of the user, which is ignored
         sample = -1 if row.sample is None else row.sample
         if not -1 <= sample < 2**31 or row.sample == -1:
             problems.add(number, f"sample {row.sample} is not a number from 0 on. Count samples from 0.")
@@ -250,37 +250,37 @@ class _Index:
         return True
 
     def _sort(self, lines: array[int], problems: Problems) -> None:
-        """Bring the rows of a group together, in the file's order, and number those without a sample."""
+        """Sort the rows by group, in the file's order within each, and number those without a sample."""
         order = sorted(range(len(self._hashes)), key=self._hashes.__getitem__)
         for name in ("_hashes", "_offsets", "_sizes", "_samples"):
             values = getattr(self, name)
-            setattr(self, name, array(values.typecode, (values[place] for place in order)))
+            setattr(self, name, array(values.typecode, (values[position] for position in order)))
         before, count = None, 0
         seen: dict[int, int] = {}
-        for place, value in enumerate(self._hashes):
+        for position, value in enumerate(self._hashes):
             if value != before:
                 before, count = value, 0
                 seen.clear()
-            if self._samples[place] < 0:
-                self._samples[place] = count
+            if self._samples[position] < 0:
+                self._samples[position] = count
                 count += 1
-            sample = self._samples[place]
-            first = seen.setdefault(sample, lines[order[place]])
-            if first != lines[order[place]]:
+            sample = self._samples[position]
+            first = seen.setdefault(sample, lines[order[position]])
+            if first != lines[order[position]]:
                 problems.add(
-                    lines[order[place]],
+                    lines[order[position]],
                     f"sample {sample} of the same item, criterion and order stands on line {first} already. "
                     "Remove one of the two, or number the samples.",
                 )
 
 
 def _is_plain(path: Path) -> bool:
-    """Whether the file's bytes are its lines: not packed, without a byte order mark, not UTF-16."""
+    """Whether offsets in the file are usable: not compressed, no byte order mark, not UTF-16."""
     try:
         with path.open("rb") as file:
             head = file.read(4)
     except OSError:
-        return True  # reading it will say what is wrong
+        return True  # reading the file reports the error
     return not (
         path.suffix.lower() == ".gz"
         or head.startswith((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff"))
@@ -289,7 +289,7 @@ def _is_plain(path: Path) -> bool:
 
 
 def _problem_of(line: bytes) -> str:
-    """What is wrong with a line that is no row."""
+    """What is wrong with a line that is not a row."""
     try:
         row: dict[str, Any] = exact(line)
     except BadRowError as bad:
@@ -300,12 +300,12 @@ def _problem_of(line: bytes) -> str:
     if row.get("order") not in (None, "ab", "ba"):
         return f"order '{row['order']!s:.40}' is unknown. Give ab (response_a was shown first) or ba."
     for key, value in row.items():
-        is_whole = isinstance(value, Number) and value.lstrip("-").isdigit()
-        wanted = _KINDS.get(key)
-        if wanted == "text" and type(value) is not str:
+        is_integer = isinstance(value, Number) and value.lstrip("-").isdigit()
+        kind = _KINDS.get(key)
+        if kind == "text" and type(value) is not str:
             return f"field '{key}' is not a text. Put it in double quotes."
-        if (wanted == "number" and not is_whole) or (
-            wanted == "id" and not is_whole and type(value) is not str
+        if (kind == "number" and not is_integer) or (
+            kind == "id" and not is_integer and type(value) is not str
         ):
-            return f"field '{key}' is not {'a whole number' if wanted == 'number' else 'a text or a whole number'}. Correct it."
+            return f"field '{key}' is not {'a whole number' if kind == 'number' else 'a text or a whole number'}. Correct it."
     return "not a recorded reply. Give 'item' and 'text', and 'logprobs' as a list of {token, logprob, top}."

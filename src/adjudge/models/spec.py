@@ -1,6 +1,6 @@
-"""From what a user writes after `-m` to a judge.
+"""Parses the model spec after `-m` into a judge.
 
-Knows the forms and where each provider's key and address are configured; asks nobody anything.
+Knows the forms of a spec, and the environment variables with each provider's key and address. Sends nothing.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ FORMS = (
     ("fake:text=TEXT", "the same reply to everything"),
     ("fake:script=FILE.jsonl", "replies played from a file"),
 )
-"""The forms of a model's spec, each with what it needs."""
+"""The forms of a model spec, each with what it needs."""
 
 OPENAI_BASE = "https://api.openai.com/v1"
 ANTHROPIC_BASE = "https://api.anthropic.com"
@@ -42,7 +42,7 @@ def parse_model(
 ) -> Model:
     """The judge that a spec names. `key_env` is the variable with the key, in place of the usual one.
 
-    Models that are given the same `network` share connections and limits; whoever made it closes it.
+    Models with the same `network` share connections and rate limits; the caller closes it.
     """
     if price is not None and not all(0 <= part < float("inf") for part in price):
         raise ModelError(
@@ -52,11 +52,11 @@ def parse_model(
     if start in ("http", "https") and rest.startswith("//"):
         return _server(spec, key_env, price, network)
     if start == "openai" and rest:
-        base = _base("OPENAI_BASE_URL", OPENAI_BASE)
+        base = _base_url("OPENAI_BASE_URL", OPENAI_BASE)
         key = KeySource(key_env or "OPENAI_API_KEY")
         return openai.OpenAIModel(spec, rest, base, openai.PATH, key=key, price=price, network=network)
     if start == "anthropic" and rest:
-        base = _base("ANTHROPIC_BASE_URL", ANTHROPIC_BASE).removesuffix("/v1")
+        base = _base_url("ANTHROPIC_BASE_URL", ANTHROPIC_BASE).removesuffix("/v1")
         key = KeySource(key_env or "ANTHROPIC_API_KEY")
         return anthropic.AnthropicModel(
             spec, rest, base, anthropic.PATH, key=key, price=price, network=network
@@ -75,9 +75,9 @@ def parse_model(
 
 
 def _server(spec: str, key_env: str | None, price: Price | None, network: Network | None) -> Model:
-    """A server by its address: what stands before the # is where, what stands after it is which model."""
+    """An OpenAI-compatible server: the address before the #, the name of the model after it."""
     address, _, name = spec.partition("#")
-    base = _checked(address, "the address").removesuffix(openai.PATH)
+    base = _checked_url(address, "the address").removesuffix(openai.PATH)
     if not name:
         raise ModelError(f"{base}: the name of the model is missing. Write it after a #: {base}#NAME.")
     key = KeySource(key_env) if key_env else None
@@ -86,13 +86,13 @@ def _server(spec: str, key_env: str | None, price: Price | None, network: Networ
     )
 
 
-def _base(variable: str, default: str) -> str:
+def _base_url(variable: str, default: str) -> str:
     value = os.environ.get(variable, "").strip()
-    return _checked(value, variable) if value else default
+    return _checked_url(value, variable) if value else default
 
 
-def _checked(address: str, where: str) -> str:
-    """An address that can be used. What is wrong with it is told without it: it may hold a password."""
+def _checked_url(address: str, where: str) -> str:
+    """A usable address. An error message never repeats the address: it may contain a password."""
     try:
         parts = urlsplit(address)
         host, _port = parts.hostname, parts.port

@@ -16,7 +16,7 @@ import msgspec
 from ..data import read_examples, read_rubric
 from ..errors import ProtocolError, listed
 from ..records import Accepted, Answer, Example, ExampleWords, Given, Language, Protocol, Rubric, Scale, Task
-from ..render import GIVEN_SLOTS, OWN_SLOTS, slots_of, targets_of
+from ..render import PROTOCOL_SLOTS, USER_SLOTS, slots_of, targets_of
 from .findings import (
     Finding,
     Mistake,
@@ -326,7 +326,7 @@ class _FolderReader:
         for name in sorted({*protocol.inputs} & {*protocol.optional}):
             message = f"'{name}' is in both inputs and optional."
             self._problem("bad-value", message, "Keep it in one of them.", key="optional")
-        for name in sorted(declared & (OWN_SLOTS | GIVEN_SLOTS)):
+        for name in sorted(declared & (PROTOCOL_SLOTS | USER_SLOTS)):
             message = f"'{name}' cannot be an input: the slot has a meaning of its own."
             self._problem("reserved-name", message, "Give the input another name.", key="inputs")
 

@@ -1,9 +1,9 @@
-"""Rendering: a protocol and an item become the messages that are sent. Pure text, no files."""
+"""Renders a protocol and an item into the messages that are sent, and flags prompt injection. Pure."""
 
 from .injection import HIDDEN, INJECTION, suspicions
 from .prompt import (
-    GIVEN_SLOTS,
-    OWN_SLOTS,
+    PROTOCOL_SLOTS,
+    USER_SLOTS,
     fenced,
     field_text,
     number_text,
@@ -14,10 +14,10 @@ from .prompt import (
 )
 
 __all__ = [
-    "GIVEN_SLOTS",
     "HIDDEN",
     "INJECTION",
-    "OWN_SLOTS",
+    "PROTOCOL_SLOTS",
+    "USER_SLOTS",
     "fenced",
     "field_text",
     "number_text",

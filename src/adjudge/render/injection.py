@@ -1,8 +1,8 @@
-"""Noticing text that speaks to the judge instead of being judged.
+"""Detects prompt injection: judged text that addresses the judge.
 
-The text is sent as it is either way: a flag lets a report show the scores with and without
-such items, nothing more. So the patterns may miss a clever attack (the fence and the readers
-are what protects the score) but should seldom accuse an honest text.
+The text is sent unchanged either way: a flag only lets a report show the scores with and without
+such items. The fence and the readers protect the score, so the patterns may miss a clever attack,
+but should rarely flag an honest text.
 """
 
 from __future__ import annotations
@@ -15,10 +15,9 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-# What text that speaks to the judge looks like: patterns, each with the words that call for a look.
-#
-# All is matched against the text in lower case. A plain word must stand in the text as a word, a sign
-# or a word of another script anywhere; only around it is the pattern tried.
+# Patterns of injected text, each with the words that trigger it. All are matched against the text in
+# lower case. An ASCII trigger word must be a word of the text; other triggers may be anywhere in it. The
+# pattern is tried only around its trigger.
 
 
 _JUDGED = r"(?:response|answer|output|summary|essay|text|submission|candidate|reply|assistant|completion)"
@@ -44,7 +43,7 @@ _GIVE = (
 _GIVING = r"\b(?:give|assign|award|grant|output|return|print|write|rate|score|grade|mark|deserves?)\b"
 
 PATTERNS: tuple[tuple[tuple[str, ...], str], ...] = (
-    # Telling the judge to drop what it was told.
+    # Telling the judge to ignore its instructions.
     (
         ("ignore", "disregard", "forget", "override", "bypass", "skip"),
         rf"\b(?:ignore|disregard|forget|override|bypass|skip)\b[^.\n]{{0,40}}\b{_PATTERN_RULES}\b",
@@ -54,7 +53,7 @@ PATTERNS: tuple[tuple[tuple[str, ...], str], ...] = (
     (("無視",), r"(?:指示|命令|ルール)[^。\n]{0,6}無視"),
     (("무시", "잊"), r"(?:지시|명령|지침|규칙|프롬프트|기준)[^.\n]{0,10}(?:무시|잊)"),
     (("игнорир", "забудь"), r"(?:игнорир|забудь)[^.\n]{0,30}(?:инструкц|правил|указан)"),
-    # Telling it which score or side to give.
+    # Telling it which score to give or which response to choose.
     (
         _GIVE,
         rf"{_GIVING}[^.\n]{{0,12}}\b(?:this|the|my|its?|that|every|each|any|all)\b[^.\n]{{0,24}}\b{_POINTS}\b[^.\n]{{0,8}}\b{_TOP}\b",
@@ -90,7 +89,7 @@ PATTERNS: tuple[tuple[tuple[str, ...], str], ...] = (
     (("점",), r"(?:만점|[0-9]{1,2}점|높은 점수)(?:을|를)?\s{0,2}(?:주세요|줘|주십시오|부여하|매겨|달라)"),
     (("invert", "inverted", "reversed"), r"\binvert(?:ed)? the (?:scale|scores?|rubric)|\b(?:scale|scores?) (?:is|are) (?:inverted|reversed)"),
     (("worst", "best", "lowest", "highest"), r"\bour [0-9]{1,2} is the (?:worst|best|lowest|highest)"),
-    # Claiming an authority, or a verdict that was reached already.
+    # Claiming authority, or a verdict that is already settled.
     (
         ("judge", "grader", "evaluator", "rater", "reviewer", "llm", "ai"),
         r"\b(?:dear|hello|hi|attention|note to|message to|hey),? (?:the |all )?(?:judge|grader|evaluator|rater|reviewer|llm|ai)\b",
@@ -111,7 +110,7 @@ PATTERNS: tuple[tuple[tuple[str, ...], str], ...] = (
         r"\b(?:new|updated|revised|real|actual) (?:system )?(?:instructions?|prompt|rubric|scoring (?:rules?|guide))\s{0,2}[:：]",
     ),
     (("你现在是", "我是你的", "이제"), r"你现在是|我是你的(?:开发者|创造者|主人)|(?:당신|너)[은는] 이제"),
-    # What a prompt or a reply of a judge is made of, standing inside the text that is judged.
+    # Parts of a judge's prompt or reply inside the judged text.
     (("<|", "[inst]", "[/inst]", "<<sys", "<</sys", "_of_turn>"), r"<\|[a-z_]{2,40}\|>|\[/?inst\]|<</?sys>>|<(?:start|end)_of_turn>"),
     (("[[",), r"\[\[ ?(?:[ab]|tie|[0-9]{1,2}(?:\.[0-9])?|[ab](?:>>?|=|<<?)[ab]) ?\]\]"),
     (("[result]", "[/result]"), r"\[/?result\]"),
@@ -150,19 +149,19 @@ INJECTION = "injection_suspected"
 HIDDEN = "hidden_characters"
 
 _EXAMINED = 65_536
-"""How much of each end of a long text is looked at: an instruction stands where a judge will notice it."""
+"""Characters examined at each end of a long text, where a judge would notice an instruction."""
 
-_MOST_PLACES = 64
-"""How often one word is followed up in a text; more often is no instruction but a flood."""
+_MOST_MATCHES = 64
+"""How many occurrences of one trigger are examined."""
 _BEFORE, _BEHIND = 80, 120
-"""How far around its word a pattern reaches."""
+"""How many characters around its trigger a pattern may span."""
 
 
 class _Rule(NamedTuple):
     words: frozenset[str]
-    """plain words, of which one must be in the text as a word"""
+    """ASCII words, of which one must be a word of the text"""
     signs: tuple[str, ...]
-    """signs and words of scripts without spaces, which may stand anywhere"""
+    """signs, and words of scripts without spaces, which may be anywhere in the text"""
     is_ascii: bool
     pattern: re.Pattern[str]
 
@@ -179,18 +178,18 @@ _WORDS = frozenset(word for rule in _RULES for word in rule.words)
 
 
 def _by_mark(rules: tuple[_Rule, ...]) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Signs by a character of punctuation in them: a text without it has none of its signs."""
-    found: dict[str, dict[str, None]] = {}
+    """Signs by a punctuation character in them: a text without that character has none of the signs."""
+    by_mark: dict[str, dict[str, None]] = {}
     for sign in (sign for rule in rules for sign in rule.signs):
         mark = re.search(r"\W", sign)
-        found.setdefault(mark[0] if mark else sign, {})[sign] = None
-    return tuple((mark, tuple(signs)) for mark, signs in found.items())
+        by_mark.setdefault(mark[0] if mark else sign, {})[sign] = None
+    return tuple((mark, tuple(signs)) for mark, signs in by_mark.items())
 
 
 _SIGNS = _by_mark(_RULES)
 _ASCII_SIGNS = _by_mark(_ASCII_RULES)
 _SPACED = str.maketrans(dict.fromkeys("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~\u2019\u201c\u201d", " "))
-# Most texts are ASCII, and a table of bytes is applied several times as fast as one of characters.
+# Most texts are ASCII, and translating bytes is several times as fast as translating characters.
 _ASCII_SPACED = bytes(
     32 if chr(code).isspace() else ord(chr(code).translate(_SPACED)) for code in range(128)
 ) + bytes(128)
@@ -202,7 +201,7 @@ _CODE_BYTES = bytes(120 if re.match(r"[A-Za-z0-9+/]", chr(code), re.ASCII) else 
 _CODE = b"x" * _SHORTEST_CODE
 
 # Characters that change how a text looks but not what a model reads: overrides of the writing
-# direction, and the tag block, which spells invisible ASCII.
+# direction, and the tag block, which is invisible ASCII.
 _OVERRIDES = re.compile("[\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
 # Zero-width characters are ordinary between Arabic, Indic and emoji characters; between two
 # Latin letters they only serve to break up a word.
@@ -217,15 +216,15 @@ _TAG_BLOCK = {0xE0000 + code: code for code in range(0x20, 0x7F)}
 
 @lru_cache(maxsize=512)
 def suspicions(text: str) -> tuple[str, ...]:
-    """The flags that one text earns: `injection_suspected`, `hidden_characters`, or none."""
+    """The flags of one text: `injection_suspected`, `hidden_characters`, or none."""
     if len(text) > 2 * _EXAMINED:
         text = f"{text[:_EXAMINED]}\n{text[-_EXAMINED:]}"
     if not text.isascii() and (_OVERRIDES.search(text) or _BROKEN_WORD.search(text)):
         return (INJECTION, HIDDEN)
-    return (INJECTION,) if any(_speaks_to_the_judge(form.lower()) for form in _forms(text)) else ()
+    return (INJECTION,) if any(_addresses_the_judge(form.lower()) for form in _undisguised(text)) else ()
 
 
-def _speaks_to_the_judge(text: str) -> bool:
+def _addresses_the_judge(text: str) -> bool:
     rules, signs = (_ASCII_RULES, _ASCII_SIGNS) if text.isascii() else (_RULES, _SIGNS)
     words = _words_in(text)
     seen = {sign for mark, with_mark in signs if mark in text for sign in with_mark if sign in text}
@@ -235,13 +234,13 @@ def _speaks_to_the_judge(text: str) -> bool:
         rule.pattern.search(text, max(0, at - _BEFORE), at + _BEHIND) is not None
         for rule in rules
         for word in (*(rule.words & words), *(sign for sign in rule.signs if sign in seen))
-        for at in _places(text, word)
+        for at in _occurrences(text, word)
     )
 
 
-def _places(text: str, word: str) -> Iterator[int]:
+def _occurrences(text: str, word: str) -> Iterator[int]:
     at = text.find(word)
-    for _ in range(_MOST_PLACES):
+    for _ in range(_MOST_MATCHES):
         if at < 0:
             return
         yield at
@@ -249,21 +248,21 @@ def _places(text: str, word: str) -> Iterator[int]:
 
 
 def _words_in(text: str) -> frozenset[str]:
-    """The words of the text that some rule waits for."""
+    """The trigger words in the text."""
     if not text.isascii():
         return _WORDS.intersection(text.translate(_SPACED).split())
-    found = _ASCII_WORDS.intersection(text.encode().translate(_ASCII_SPACED).split())
-    return frozenset(word.decode() for word in found) if found else frozenset()
+    words = _ASCII_WORDS.intersection(text.encode().translate(_ASCII_SPACED).split())
+    return frozenset(word.decode() for word in words)
 
 
 def _codes_in(text: str) -> Iterator[str]:
-    """The words that may be base64. One look over the bytes settles that most texts have none."""
+    """The words that may be base64. A scan over the bytes shows that most texts have none."""
     if _CODE in text.encode("utf-8", "replace").translate(_CODE_BYTES):
         yield from filter(_BASE64.fullmatch, text.split())
 
 
-def _forms(text: str) -> list[str]:
-    """The text as written, and as a reader might see it once disguises are undone."""
+def _undisguised(text: str) -> list[str]:
+    """The text as written, and without disguises: invisible and lookalike characters, base64."""
     forms = [text]
     if not text.isascii():
         plain = unicodedata.normalize("NFKC", text.translate(_TAG_BLOCK).translate(_INVISIBLE))

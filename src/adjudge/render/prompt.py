@@ -1,9 +1,13 @@
-"""From a protocol and an item to the messages that are sent.
+"""Renders a protocol and an item into the messages that are sent.
 
-Slots are `{{name}}` and are filled in one pass: a value is never looked at again, so judged text
-that contains `{{reference}}` stays as it is. There is no logic in a template. The one rule for
-layout: a block slot (`{{examples}}`, `{{steps}}`, `{{rubric}}`) alone on its line that comes out
-empty takes its line and the blank line after it along.
+Slots are `{{name}}` and are filled in one pass: judged text that contains `{{reference}}` stays as it
+is. There is no logic in a template. The one rule for layout: an empty block slot (`{{examples}}`,
+`{{steps}}`, `{{rubric}}`) alone on its line is removed with its line and the blank line after it.
+
+Judged text may be fenced by tags that it cannot close. The tags are the input's name, so that a prompt
+reads naturally and its beginning is the same for all items of one source. Only where some text of the
+item contains such a tag, in any disguise, do both tags get a suffix: a hash of the fenced text. It is
+stable, and no text of the item contains it.
 """
 
 from __future__ import annotations
@@ -22,21 +26,13 @@ from ..errors import DataError, ProtocolError
 from ..records import Example, FieldValue, Item, Message, Order, Protocol, Rendered, Rubric, Scale
 from .injection import suspicions
 
-# Tags around judged text that the text itself cannot close.
-#
-# The tags are the input's own name, so a prompt reads naturally and its beginning is the same for
-# all items of one source. Only where some text of the item contains such a tag (in any disguise)
-# do both tags get a suffix: a hash of the fenced text. It is stable, and a text cannot contain a
-# hash of itself by anything but a search that we repeat against it.
-
-
-_LOOSE = re.compile(r"[\s\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]+")
+_IGNORED = re.compile(r"[\s\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]+")
 
 
 def fenced(name: str, text: str, texts: Iterable[str]) -> str:
     """The text between tags named after its input; `texts` are all texts of the item."""
     tag = name
-    if any(_mentions(other, name) for other in texts):
+    if any(_contains_tag(other, name) for other in texts):
         seed = text
         while True:
             suffix = hashlib.sha256(seed.encode("utf-8", "surrogatepass")).hexdigest()[:8]
@@ -47,71 +43,71 @@ def fenced(name: str, text: str, texts: Iterable[str]) -> str:
     return f"<{tag}>\n{text}\n</{tag}>"
 
 
-def _mentions(text: str, name: str) -> bool:
-    """Whether the text holds something that a reader could take for one of the tags."""
+def _contains_tag(text: str, name: str) -> bool:
+    """Whether the text contains something that a model could read as one of the tags."""
     if "<" not in text and text.isascii():
         return False
-    loose = _LOOSE.sub("", unicodedata.normalize("NFKC", text)).casefold()
-    wanted = name.casefold()
-    return f"<{wanted}" in loose or f"</{wanted}" in loose
+    compact = _IGNORED.sub("", unicodedata.normalize("NFKC", text)).casefold()
+    tag = name.casefold()
+    return f"<{tag}" in compact or f"</{tag}" in compact
 
 
-GIVEN_SLOTS = frozenset({"rubric", "criterion", "steps"})
-"""Slots that the user fills beside the items, with `--rubric`, `--criterion`, `--steps`."""
+USER_SLOTS = frozenset({"rubric", "criterion", "steps"})
+"""Slots that the user fills with `--rubric`, `--criterion`, `--steps`."""
 
-OWN_SLOTS = frozenset({"low", "high", "examples", "system_message"})
-"""Slots that the protocol fills itself."""
+PROTOCOL_SLOTS = frozenset({"low", "high", "examples", "system_message"})
+"""Slots that the protocol fills."""
 
 _BLOCKS = "examples|steps|rubric"
-SLOT = re.compile(rf"^\{{\{{({_BLOCKS})\}}\}}(\n\n?|\Z)|\{{\{{([^\W\d][\w.-]*)\}}\}}", re.MULTILINE)
+_SLOT = re.compile(rf"^\{{\{{({_BLOCKS})\}}\}}(\n\n?|\Z)|\{{\{{([^\W\d][\w.-]*)\}}\}}", re.MULTILINE)
 
 
 class Part(NamedTuple):
-    """A stretch of template text, and the slot behind it (none at the end)."""
+    """A piece of template text, and the slot after it (none at the end)."""
 
     literal: str
     slot: str | None
     after: str
-    """the line ends that a block slot takes along when it is empty"""
+    """the line ends that are removed with an empty block slot"""
 
 
 @lru_cache(maxsize=256)
 def parts_of(template: str) -> tuple[Part, ...]:
-    """A template cut at its slots."""
+    """A template split at its slots."""
     parts: list[Part] = []
-    done = 0
-    for found in SLOT.finditer(template):
-        parts.append(Part(template[done : found.start()], found[1] or found[3], found[2] or ""))
-        done = found.end()
-    parts.append(Part(template[done:], None, ""))
+    end = 0
+    for match in _SLOT.finditer(template):
+        parts.append(Part(template[end : match.start()], match[1] or match[3], match[2] or ""))
+        end = match.end()
+    parts.append(Part(template[end:], None, ""))
     return tuple(parts)
 
 
 @lru_cache(maxsize=256)
 def slots_of(template: str) -> tuple[str, ...]:
-    """The names of a template's slots, in order, repeated where they are."""
+    """The names of a template's slots in order, with repetitions."""
     return tuple(part.slot for part in parts_of(template) if part.slot is not None)
 
 
 def field_text(value: FieldValue) -> str:
-    """A field as it is shown: a list line by line, messages as a transcript.
+    """A field as the judge sees it: a list line by line, messages as a transcript.
 
-    What a message says is indented, so that a line of it cannot pass for another speaker's turn.
+    The content of a message is indented, so that a line of it cannot look like another speaker's turn.
     """
     if isinstance(value, str):
         return value
-    shown = []
+    entries = []
     for entry in value:
         if isinstance(entry, Message):
             lines = entry.content.split("\n")
-            shown.append("\n".join([f"{entry.role}:", *(f"  {line}" if line else "" for line in lines)]))
+            entries.append("\n".join([f"{entry.role}:", *(f"  {line}" if line else "" for line in lines)]))
         else:
-            shown.append(entry)
-    return "\n".join(shown)
+            entries.append(entry)
+    return "\n".join(entries)
 
 
 def problems_of(protocol: Protocol, item: Item) -> list[str]:
-    """Why this item cannot be judged by this protocol, each with what to do; none: it can."""
+    """Why the protocol cannot judge the item, each with what to do; empty where it can."""
     problems = [
         f"field '{name}' is missing; protocol {protocol.id} needs it. {_remedy(protocol, name)}"
         for name in protocol.inputs
@@ -143,7 +139,7 @@ def problems_of(protocol: Protocol, item: Item) -> list[str]:
 
 
 def render(protocol: Protocol, item: Item, order: Order = "ab") -> Rendered:
-    """The messages for one item, in the order asked for. Raises where the item lacks an input."""
+    """The messages for one item, with the responses in this order. Raises where the item lacks an input."""
     problems = problems_of(protocol, item)
     if problems:
         where = f"item {item.id!r}" + (f" (line {item.line})" if item.line is not None else "")
@@ -151,50 +147,50 @@ def render(protocol: Protocol, item: Item, order: Order = "ab") -> Rendered:
     filler = _Filler(protocol, item, order)
     messages = _messages(protocol, filler)
     flags = ["input_missing"] if filler.missing else []
-    found = {flag for text in filler.texts.values() for flag in suspicions(text)}
+    suspected = {flag for text in filler.texts.values() for flag in suspicions(text)}
     targets = targets_of(protocol)
     if len(targets) == 2:
-        # Each given the other: what is asked first stands as an answer between the two prompts.
+        # Two likelihoods, each given the other: the first target is an assistant message between the prompts.
         messages.append(Message("assistant", filler.texts[targets[0]]))
         messages += _messages(protocol, filler.exchanged(*targets))
     return Rendered(
         messages=tuple(messages),
-        flags=(*flags, *sorted(found)),
+        flags=(*flags, *sorted(suspected)),
         target=filler.texts[targets[-1]] if targets else None,
     )
 
 
 def _messages(protocol: Protocol, filler: _Filler) -> list[Message]:
     messages = [Message("user", filler.fill(protocol.user_text))]
-    # A prompt that pastes the system text into the user text sends it there only.
+    # A prompt with the system text inside the user text sends it there only.
     if protocol.system_text and "system_message" not in slots_of(protocol.user_text):
         messages.insert(0, Message("system", filler.fill(protocol.system_text)))
     return messages
 
 
 def targets_of(protocol: Protocol) -> tuple[str, ...]:
-    """The inputs whose likelihood is asked: none, one, or two that are each asked given the other."""
+    """The inputs whose likelihood is scored: none, one, or two that are each scored given the other."""
     return tuple(name.strip() for name in (protocol.answer.target or "").split(",") if name.strip())
 
 
 class _Filler:
-    """Fills the slots of one item's prompt, and remembers which inputs were not there."""
+    """Fills the slots of one item's prompt, and records which optional inputs are missing."""
 
     def __init__(self, protocol: Protocol, item: Item, order: Order) -> None:
         self.protocol = protocol
         self.missing: list[str] = []
-        shown = (*protocol.inputs, *protocol.optional, "rubric")
-        self.texts = {name: field_text(item.fields[name]) for name in shown if name in item.fields}
+        names = (*protocol.inputs, *protocol.optional, "rubric")
+        self.texts = {name: field_text(item.fields[name]) for name in names if name in item.fields}
         if order == "ba":
-            self.texts = {_swapped(name, shown): text for name, text in self.texts.items()}
+            self.texts = {_swapped(name, names): text for name, text in self.texts.items()}
         self._is_exchanged = False
 
-    def exchanged(self, one: str, other: str) -> _Filler:
-        """The same, with two inputs in each other's place; in the examples, too."""
-        twin = copy(self)
-        twin.texts = {**self.texts, one: self.texts[other], other: self.texts[one]}
-        twin._is_exchanged = not self._is_exchanged
-        return twin
+    def exchanged(self, first: str, second: str) -> _Filler:
+        """The same with two inputs exchanged, also in the examples."""
+        filler = copy(self)
+        filler.texts = {**self.texts, first: self.texts[second], second: self.texts[first]}
+        filler._is_exchanged = not self._is_exchanged
+        return filler
 
     def fill(self, template: str) -> str:
         filled: list[str] = []
@@ -203,28 +199,28 @@ class _Filler:
             if part.slot is not None:
                 text = self._value(part.slot)
                 filled.append(text)
-                # An empty block leaves no hole behind.
+                # An empty block leaves no blank lines behind.
                 filled.append(part.after if text else "")
         return "".join(filled)
 
     def _value(self, slot: str) -> str:
         protocol = self.protocol
         name = protocol.alias.get(slot, slot)
-        whole, dot, part = name.partition(".")
-        if dot and whole == "rubric":
+        source, dot, part = name.partition(".")
+        if dot and source == "rubric":
             return _rubric_part(protocol, part)
-        if dot and whole == "example":
+        if dot and source == "example":
             return _example_part(protocol.examples[0], part)
         if name in self.texts and (name != "rubric" or protocol.rubric is None):
             return self._fenced(name, self.texts[name], list(self.texts.values()))
         if name in protocol.optional:
             self.missing.append(name)
             return protocol.not_given
-        known = _constants_of(protocol)
+        constants = _constants_of(protocol)
         key = f"{name}, exchanged" if self._is_exchanged else name
-        if key not in known:
-            known[key] = self._examples() if name == "examples" else _own_value(protocol, name)
-        return known[key]
+        if key not in constants:
+            constants[key] = self._examples() if name == "examples" else _protocol_value(protocol, name)
+        return constants[key]
 
     def _fenced(self, name: str, text: str, texts: list[str]) -> str:
         return fenced(name, text, texts) if self.protocol.fence else text
@@ -242,22 +238,22 @@ class _Filler:
             heading = words.positive if example.kind == "positive" else words.negative
             lines = [f"{heading} {counts[example.kind]}"]
             texts = {name: field_text(value) for name, value in example.fields.items()}
-            every = [*texts.values(), example.judgment]
-            shown = (*self.protocol.inputs, *self.protocol.optional)
-            lines += [self._fenced(name, texts[name], every) for name in shown if name in texts]
-            lines += [f"{words.judgment}:", self._fenced("judgment", example.judgment, every)]
+            all_texts = [*texts.values(), example.judgment]
+            names = (*self.protocol.inputs, *self.protocol.optional)
+            lines += [self._fenced(name, texts[name], all_texts) for name in names if name in texts]
+            lines += [f"{words.judgment}:", self._fenced("judgment", example.judgment, all_texts)]
             blocks.append("\n".join(lines))
         return "\n\n".join(blocks)
 
     def _demonstration(self, example: Example) -> str:
-        """An example as what is asked of an item: its prompt, and the text that goes on from it."""
-        alone = structs.replace(self.protocol, examples=())
-        shown = _Filler(alone, Item("", example.fields), "ab")
+        """An example in the form of an item: its prompt, and the text that continues it."""
+        protocol = structs.replace(self.protocol, examples=())
+        filler = _Filler(protocol, Item("", example.fields), "ab")
         targets = targets_of(self.protocol)
         if self._is_exchanged:
-            shown = shown.exchanged(*targets)
-        # The two filled in turn: the input that is asked first stands where the prompt ends.
-        return shown.fill(alone.user_text) + shown.texts[targets[0]]
+            filler = filler.exchanged(*targets)
+        # Where two targets are scored in turn, the prompt ends before the first of them.
+        return filler.fill(protocol.user_text) + filler.texts[targets[0]]
 
 
 _MOST_PROTOCOLS = 64
@@ -265,21 +261,21 @@ _constants: dict[int, tuple[Protocol, dict[str, str]]] = {}
 
 
 def _constants_of(protocol: Protocol) -> dict[str, str]:
-    """The slots that say the same for every item, as far as they were filled before.
+    """A cache of the slots that are the same for every item.
 
-    Kept by identity, because a protocol has no hash; the protocol is kept too, so that its place in memory
-    cannot become another's.
+    Keyed by identity, because a protocol has no hash; the protocol is kept too, so that its id cannot
+    be reused.
     """
-    known = _constants.get(id(protocol))
-    if known is None:
+    entry = _constants.get(id(protocol))
+    if entry is None:
         if len(_constants) >= _MOST_PROTOCOLS:
             _constants.clear()
-        known = _constants[id(protocol)] = (protocol, {})
-    return known[1]
+        entry = _constants[id(protocol)] = (protocol, {})
+    return entry[1]
 
 
-def _own_value(protocol: Protocol, name: str) -> str:
-    """The slots that do not come from the item."""
+def _protocol_value(protocol: Protocol, name: str) -> str:
+    """The value of a slot that does not come from the item."""
     if name == "rubric":
         return _rubric_text(protocol, protocol.rubric) if protocol.rubric else ""
     if name == "criterion":
@@ -298,19 +294,19 @@ def _own_value(protocol: Protocol, name: str) -> str:
 
 
 def number_text(value: float) -> str:
-    """A number as people write it: 5, not 5.0."""
+    """A number without a trailing .0: 5, not 5.0."""
     return str(int(value)) if value == int(value) else repr(value)
 
 
 def _rubric_text(protocol: Protocol, rubric: Rubric) -> str:
-    """The criterion and a line for each level; the levels alone where {{criterion}} says the rest."""
+    """The criterion and a line for each level; the levels alone where {{criterion}} shows the criterion."""
     levels = [f"Score {number_text(level)}: {text}" for level, text in sorted(rubric.scale.levels.items())]
-    is_said = "criterion" in slots_of(protocol.user_text)
-    return "\n".join(levels if is_said else [rubric.criterion, *levels])
+    has_criterion_slot = "criterion" in slots_of(protocol.user_text)
+    return "\n".join(levels if has_criterion_slot else [rubric.criterion, *levels])
 
 
 def _rubric_part(protocol: Protocol, part: str) -> str:
-    """One piece of a rubric, for imported prompts that lay out each level themselves."""
+    """One part of a rubric, for imported prompts with a slot for each level."""
     rubric = protocol.rubric
     if rubric is None:
         raise DataError(f"protocol {protocol.id} needs a rubric. Give one with --rubric FILE.")
@@ -330,8 +326,10 @@ def _example_part(example: Example, part: str) -> str:
 
 
 def _example_problems(protocol: Protocol) -> list[str]:
-    """Prompts with slots for one example need exactly one; the others take any number."""
-    if protocol.answer.reader == "likelihood" and any(one.kind == "negative" for one in protocol.examples):
+    """Prompts with slots for one example need exactly one; others take any number."""
+    if protocol.answer.reader == "likelihood" and any(
+        example.kind == "negative" for example in protocol.examples
+    ):
         return [
             f"protocol {protocol.id} asks how likely a response is after the examples: a negative one would make "
             "bad responses likelier. Leave negative examples out of the file."
@@ -354,14 +352,14 @@ def _only_scale(protocol: Protocol) -> Scale:
 
 
 def _swapped(name: str, names: tuple[str, ...]) -> str:
-    """`response_b` for `response_a` and the reverse; a name without a twin stays."""
-    twins = {"_a": "_b", "_b": "_a"}
-    twin = name[:-2] + twins.get(name[-2:], name[-2:])
-    return twin if twin in names else name
+    """`response_b` for `response_a` and the reverse; a name without a counterpart stays."""
+    suffixes = {"_a": "_b", "_b": "_a"}
+    other = name[:-2] + suffixes.get(name[-2:], name[-2:])
+    return other if other in names else name
 
 
 def _remedy(protocol: Protocol, name: str) -> str:
-    without = protocol.id.removesuffix("-reference")
-    if name == "reference" and without != protocol.id:
-        return f"Add it, or use {without}, which judges without a reference."
+    without_reference = protocol.id.removesuffix("-reference")
+    if name == "reference" and without_reference != protocol.id:
+        return f"Add it, or use {without_reference}, which judges without a reference."
     return f"Add it, or name the field that holds it with --map {name}=FIELD."

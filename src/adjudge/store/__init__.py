@@ -1,21 +1,21 @@
-"""Keeps every run, call, reply and judgment in one file, so that nothing is lost or paid for twice."""
+"""Stores every run, call, reply and judgment in one SQLite file, so that nothing is lost or paid for twice."""
 
 from .calls import Claim
 from .owners import Owner
 from .reading import Asked, Judged, ModelSeen, Totals
-from .rows import Slot
+from .rows import CallSpec
 from .runs import RunRow, RunStatus
 from .store import Store, open_store
 
 __all__ = [
     "Asked",
+    "CallSpec",
     "Claim",
     "Judged",
     "ModelSeen",
     "Owner",
     "RunRow",
     "RunStatus",
-    "Slot",
     "Store",
     "Totals",
     "open_store",

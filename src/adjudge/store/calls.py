@@ -1,9 +1,9 @@
-"""Writes calls, who is asking them, their replies, and the judgments read from those.
+"""Writes calls, claims on calls, replies, and the judgments parsed from them.
 
-A call is found by the hash of its content and has at most one reply, which all runs share.
-An error is no reply: it is noted at the call's place in its run, and the call is free to be
-asked again. Everything here runs inside the writer's transactions; what is remembered
-between them are only short cuts, and may be forgotten at any time.
+A call is identified by the hash of its content and has at most one reply, which all runs share.
+An error is not a reply: it is recorded with the call in its run, and the call can be retried.
+Everything here runs inside the writer's transactions; the caches kept between transactions
+can be dropped at any time.
 """
 
 from __future__ import annotations
@@ -35,23 +35,23 @@ _INSERT_JUDGMENT = (
 
 
 class Claim(Struct, frozen=True):
-    """How the calls that were to be asked are shared out."""
+    """Which of the wanted calls this process sends, and which not."""
 
     mine: frozenset[str] = frozenset()
-    """ours to ask; each ends with `put` or `release`"""
+    """to be sent by this process; each ends with `put` or `release`"""
     answered: frozenset[str] = frozenset()
-    """in the store by now: `reply_for` has them"""
+    """cache hits: `reply_for` returns their replies"""
     elsewhere: frozenset[str] = frozenset()
-    """being asked already, by another process or by this one: `wait`, then claim them again"""
+    """in flight already, in another process or in this one: `wait`, then claim them again"""
 
 
 def insert_rows(
     connection: sqlite3.Connection, statement: tuple[str, str], new: Sequence[Sequence[Any]]
 ) -> int:
-    """Insert rows, many to a statement; returns how many went in.
+    """Insert many rows with few statements; returns how many were inserted.
 
-    Python gives up its lock for each statement and has to win it back afterwards. Beside a
-    busy event loop this takes longer than the writing, so row by row would be slow.
+    Each statement releases the GIL. Getting it back from a busy event loop takes longer than
+    the write itself, so inserting row by row would be slow.
     """
     if not new:
         return 0
@@ -59,7 +59,7 @@ def insert_rows(
     one_row = f"({','.join('?' * len(new[0]))})"
     inserted = start = 0
     while start < len(new):
-        # Four lengths only, so that each statement is prepared once and then found again.
+        # Four sizes only, so that the prepared statements are reused.
         size = next(size for size in (64, 16, 4, 1) if size <= len(new) - start)
         values = [value for row in new[start : start + size] for value in row]
         text = f"{head} VALUES {','.join([one_row] * size)} {tail}"
@@ -69,68 +69,69 @@ def insert_rows(
 
 
 def as_json(values: Iterable[object]) -> str:
-    """A list as one parameter, for json_each."""
+    """A list as one SQL parameter, for json_each."""
     return msgspec.json.encode(list(values)).decode()
 
 
 class CallWriter:
-    """What one opened store knows of the calls that it is asking."""
+    """Claims and writes the calls of one open store."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._ids: dict[str, int] = {}
-        self._slots: dict[int, dict[int, rows.Slot]] = {}
+        self._specs: dict[int, dict[int, rows.CallSpec]] = {}
         self.owner = 0
         self.watch = owners.Watch()
 
     def forget(self) -> None:
-        """Drop what was learnt in a transaction that has been undone."""
+        """Drop what was cached in a transaction that was rolled back."""
         self._ids.clear()
-        self._slots.clear()
+        self._specs.clear()
 
     def beat(self) -> None:
-        """Give a sign of life. Whoever was given up by others signs in anew: what it still
-        brings is taken where nobody was quicker."""
+        """Record a heartbeat. An owner that others have declared lost registers again: its replies
+        still count unless another process stored one first."""
         if self.owner and not owners.beat(self._connection, self.owner):
             self.owner = owners.enter(self._connection)
 
     # Claims
 
     def claim(self, calls: Sequence[Call]) -> Claim:
-        """Take the calls that nobody has asked and nobody is asking."""
+        """Claim the calls that have no reply and are not in flight."""
         wanted = {call.key: call for call in calls}
-        found = self._find(wanted)
-        answered = frozenset(key for key, (_, _, is_answered) in found.items() if is_answered)
-        held_by = {owner for _, owner, is_answered in found.values() if owner and not is_answered}
+        stored = self._find(wanted)
+        answered = frozenset(key for key, (_, _, is_answered) in stored.items() if is_answered)
+        held_by = {owner for _, owner, is_answered in stored.values() if owner and not is_answered}
         live = self._live(held_by)
         elsewhere = frozenset(
-            key for key, (_, owner, is_answered) in found.items() if owner in live and not is_answered
+            key for key, (_, owner, is_answered) in stored.items() if owner in live and not is_answered
         )
         mine = frozenset(wanted.keys() - answered - elsewhere)
-        self._insert([wanted[key] for key in wanted if key not in found], self.owner)
-        again = [found[key][0] for key in mine if key in found]
-        self._set_owner(again, self.owner)
-        self._ids.update((key, found[key][0]) for key in mine if key in found)
+        self._insert([wanted[key] for key in wanted if key not in stored], self.owner)
+        ids = {key: stored[key][0] for key in mine if key in stored}
+        self._set_owner(list(ids.values()), self.owner)
+        self._ids.update(ids)
         return Claim(mine, answered, elsewhere)
 
     def release(self, keys: Sequence[str]) -> None:
-        """Give back calls that will not be asked after all."""
-        found = self._find(keys)
-        self._set_owner([number for number, owner, _ in found.values() if owner == self.owner], None)
+        """Give up claims on calls that will not be sent."""
+        stored = self._find(keys)
+        self._set_owner([number for number, owner, _ in stored.values() if owner == self.owner], None)
         for key in keys:
             self._ids.pop(key, None)
 
     def _find(self, keys: Iterable[str]) -> dict[str, tuple[int, int | None, bool]]:
-        found = self._connection.execute(
+        """By key, for each call in the store: its row id, its owner, and whether it has a reply."""
+        stored = self._connection.execute(
             """SELECT calls.key, calls.id, calls.owner, replies.call IS NOT NULL
             FROM json_each(?) AS wanted CROSS JOIN calls ON calls.key = wanted.value
             LEFT JOIN replies ON replies.call = calls.id""",
             (as_json(keys),),
         )
-        return {key: (number, owner, bool(is_answered)) for key, number, owner, is_answered in found}
+        return {key: (number, owner, bool(is_answered)) for key, number, owner, is_answered in stored}
 
     def _live(self, held_by: set[int]) -> set[int]:
-        """Those owners that are still there; the others are signed out."""
+        """The owners that are still alive; the others are removed."""
         live = held_by & {self.owner}
         if live == held_by:
             return live
@@ -158,7 +159,7 @@ class CallWriter:
         shared, packed = None, b""
         for call in calls:
             number += 1
-            # Samples and judges of one item are sent the same messages.
+            # Samples and judges of one item share their messages.
             if call.messages is not shared:
                 shared, packed = call.messages, rows.packed_messages(call)
             target = None if call.target is None else rows.pack(call.target.encode())
@@ -169,17 +170,17 @@ class CallWriter:
     # Replies and judgments
 
     def put_all(self, puts: Sequence[Put]) -> list[bool]:
-        """Write puts; false for each whose call has another reply already, which stands."""
+        """Write puts; false for each call that already has another reply, which is kept."""
         readings = self._readings({put.run for put in puts})
-        self._enrol([put.call for put in puts if put.call.key not in self._ids])
+        self._learn_ids([put.call for put in puts if put.call.key not in self._ids])
         numbers = [self._ids[put.call.key] for put in puts]
         for put in puts:
             self._ids.pop(put.call.key, None)
         stands = self._write_replies(puts, numbers)
-        self._note_slots(puts)
+        self._note_specs(puts)
         insert_rows(self._connection, _INSERT_PLACE, _place_rows(puts, numbers))
         judged = [
-            (put.run, readings[put.run], put.item, put.slot, *rows.judgment_row(put.judgment))
+            (put.run, readings[put.run], put.item, put.call_index, *rows.judgment_columns(put.judgment))
             for put, is_standing in zip(puts, stands, strict=True)
             if put.judgment is not None and is_standing
         ]
@@ -200,52 +201,54 @@ class CallWriter:
             )
         return readings
 
-    def _enrol(self, calls: Sequence[Call]) -> None:
-        """Learn the numbers of calls that were not claimed here; new ones get a number."""
+    def _learn_ids(self, calls: Sequence[Call]) -> None:
+        """Look up the row ids of calls that were not claimed here; insert those that are new."""
         if not calls:
             return
         wanted = {call.key: call for call in calls}
-        found = self._find(wanted)
-        self._ids.update((key, number) for key, (number, _, _) in found.items())
-        self._insert([call for key, call in wanted.items() if key not in found], None)
+        stored = self._find(wanted)
+        self._ids.update((key, number) for key, (number, _, _) in stored.items())
+        self._insert([call for key, call in wanted.items() if key not in stored], None)
 
     def _write_replies(self, puts: Sequence[Put], numbers: Sequence[int]) -> list[bool]:
-        given = [
-            (number, put.run, *rows.reply_row(put.call.key, put.reply))
+        replies = [
+            (number, put.run, *rows.reply_columns(put.call.key, put.reply))
             if put.reply and not put.reply.error
             else None
             for put, number in zip(puts, numbers, strict=True)
         ]
-        new = [row for row in given if row is not None]
+        new = [row for row in replies if row is not None]
         if insert_rows(self._connection, _INSERT_REPLY, new) == len(new):
             return [True] * len(puts)
-        # Rare: another process was quicker, after this one had been given up.
+        # Rare: this process was declared lost, and another one stored a reply first.
         standing = dict(
             self._connection.execute(
                 "SELECT call, checksum FROM replies WHERE call IN (SELECT value FROM json_each(?))",
                 (as_json(numbers),),
             ).fetchall()
         )
-        return [row is None or row[-1] == standing[row[0]] for row in given]
+        return [row is None or row[-1] == standing[row[0]] for row in replies]
 
-    def _note_slots(self, puts: Sequence[Put]) -> None:
+    def _note_specs(self, puts: Sequence[Put]) -> None:
         for put in puts:
-            known = self._slots.get(put.run, {})
-            if put.slot not in known:
-                # Another process on the same run may have noted it meanwhile.
-                known = self._slots[put.run] = read_slots(self._connection, put.run)
-            slot = rows.slot_of(put.call)
-            if put.slot not in known:
-                known[put.slot] = slot
+            known = self._specs.get(put.run, {})
+            if put.call_index not in known:
+                # Another process on the same run may have written it meanwhile.
+                known = self._specs[put.run] = read_call_specs(self._connection, put.run)
+            spec = rows.spec_of(put.call)
+            if put.call_index not in known:
+                known[put.call_index] = spec
                 self._connection.execute(
                     "INSERT INTO slots VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                    (put.run, put.slot, *rows.slot_row(slot)),
+                    (put.run, put.call_index, *rows.spec_columns(spec)),
                 )
-            elif known[put.slot] != slot:
-                raise ValueError(f"slot {put.slot} of the run holds {known[put.slot]}, not {slot}")
+            elif known[put.call_index] != spec:
+                raise ValueError(
+                    f"slot {put.call_index} of the run holds {known[put.call_index]}, not {spec}"
+                )
 
-    def set_aside(self, damaged: Sequence[tuple[str, int, str]]) -> None:
-        """Move replies, given by key, checksum found and reason, out of the way of being read."""
+    def quarantine(self, damaged: Sequence[tuple[str, int, str]]) -> None:
+        """Move damaged replies to the quarantine table, so that their calls are sent again."""
         for key, checksum, reason in damaged:
             copied = self._connection.execute(
                 f"""INSERT INTO quarantine (key, reason, found, {rows.REPLY_COLUMNS})
@@ -260,12 +263,12 @@ class CallWriter:
                 self._connection.execute("UPDATE calls SET owner = NULL WHERE key = ?", (key,))
 
 
-def read_slots(connection: sqlite3.Connection, run: int) -> dict[int, rows.Slot]:
-    """All slots of a run by number."""
-    found = connection.execute(
+def read_call_specs(connection: sqlite3.Connection, run: int) -> dict[int, rows.CallSpec]:
+    """The specs of a run's calls, by call index."""
+    specs = connection.execute(
         'SELECT slot, protocol, criteria, model, "order", sample, kind FROM slots WHERE run = ?', (run,)
     )
-    return {row[0]: rows.read_slot(row[1:]) for row in found}
+    return {row[0]: rows.read_spec(row[1:]) for row in specs}
 
 
 def _place_rows(puts: Sequence[Put], numbers: Sequence[int]) -> list[tuple[Any, ...]]:
@@ -273,5 +276,5 @@ def _place_rows(puts: Sequence[Put], numbers: Sequence[int]) -> list[tuple[Any, 
     for put, number in zip(puts, numbers, strict=True):
         error = None if put.reply is None else put.reply.error
         kind, message = (None, None) if error is None else (error.kind, error.message)
-        placed.append((put.run, put.item, put.slot, number, put.call.parent, kind, message))
+        placed.append((put.run, put.item, put.call_index, number, put.call.parent, kind, message))
     return placed

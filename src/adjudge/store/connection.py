@@ -1,7 +1,7 @@
-"""Opens the file and hands work on: what writes to the writer's thread, what reads to a connection per thread.
+"""Opens the database file: writes go to the writer thread, reads to one connection per thread.
 
-This file knows nothing of runs and calls beyond signing in and out. It is where faults of
-the disk become errors for the user.
+This file knows nothing of runs and calls beyond registering this process as an owner. Disk errors
+become errors for the user here.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from .writer import Put, Writer
 T = TypeVar("T")
 
 LINGER_SECONDS = 0.002
-"""How long the writer lets others join a commit. Shorter than the commit itself takes."""
+"""How long the writer waits for more work before a commit. Shorter than a commit takes."""
 
 
 class Access:
     """The connections to one file, and the thread that writes to it."""
 
     connection: sqlite3.Connection
-    """the writer's own: to be used only by work that is handed to it"""
+    """the writer's connection, to be used only inside `do` and `soon`"""
     calls: CallWriter
 
     def __init__(self, where: Path, *, write: bool, busy_seconds: float) -> None:
@@ -56,25 +56,25 @@ class Access:
         return self._writer is not None
 
     def close(self) -> None:
-        """Write what waits, sign out, and let go of the file."""
+        """Write what is queued, remove this owner, and close the file."""
         self._is_open = False
         if os.getpid() != self._pid:
             return
-        # The writer comes last: whoever closes last tidies the log away, and a reader may not.
+        # The writer is closed last: the last connection removes the log, and a reader cannot.
         while self._readers:
             self._readers.pop().close()
         self._close_writer()
 
     def do(self, work: Callable[[], T]) -> T:
-        """Have the writer do something, and block until it is durable."""
+        """Run work in the writer thread, and block until it is durable."""
         return self._writing().now(work)
 
     def soon(self, work: Put | Callable[[], Any]) -> asyncio.Future[Any]:
-        """Have the writer do something; the future is done when it is durable."""
+        """Run work in the writer thread; the future is done when it is durable."""
         return self._writing().soon(work)
 
     def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Read something by this thread's own connection."""
+        """Read with this thread's connection."""
         self._check_open()
         try:
             return work(self._reader())
@@ -82,7 +82,7 @@ class Access:
             raise store_error(self.path, fault) from fault
 
     def stream(self, work: Callable[[sqlite3.Connection], Iterator[T]]) -> Iterator[T]:
-        """Read something bit by bit."""
+        """Read row by row with this thread's connection."""
         self._check_open()
         try:
             yield from work(self._reader())
@@ -97,7 +97,7 @@ class Access:
         try:
             schema.migrate(connection, self.path, busy_seconds=self._busy_seconds)
             self.calls = CallWriter(connection)
-            self.calls.owner = self._sign_in(connection)
+            self.calls.owner = self._register(connection)
         except BaseException:
             connection.close()
             raise
@@ -111,11 +111,11 @@ class Access:
             linger_seconds=LINGER_SECONDS,
         )
 
-    def _sign_in(self, connection: sqlite3.Connection) -> int:
+    def _register(self, connection: sqlite3.Connection) -> int:
         gone = [owner for owner in owners.owners(connection) if owners.is_gone(owner)]
         if gone:
-            # Somebody was killed, or the power failed, while writing. SQLite repairs that by
-            # itself if the disk kept its promises; to look takes a second per gigabyte.
+            # A process was killed, or the power failed, while writing. SQLite recovers by itself if
+            # the disk kept its promises; the check takes a second per gigabyte.
             check_pages(connection, self.path)
         connection.execute("BEGIN IMMEDIATE")
         try:
@@ -133,7 +133,7 @@ class Access:
         if self._writer is None:
             return
         writer, self._writer = self._writer, None
-        # On a full disk even signing out may fail; the claims then end with this process.
+        # On a full disk even this write may fail; the claims then end with this process.
         with contextlib.suppress(StoreError):
             writer.now(lambda: owners.leave(self.connection, self.calls.owner))
         writer.close()
@@ -161,7 +161,7 @@ class Access:
 
 
 def check_pages(connection: sqlite3.Connection, path: Path) -> None:
-    """Have SQLite look at every page; an error where one is not as it should be."""
+    """Have SQLite check every page; `StoreError` where one is damaged."""
     (problem,) = connection.execute("PRAGMA quick_check(1)").fetchone()
     if problem != "ok":
         raise StoreError(

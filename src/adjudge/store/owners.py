@@ -1,9 +1,8 @@
-"""Says which process works on a store, and whether another one is still there.
+"""Tracks which processes have a store open for writing, and whether they are still alive.
 
-A process is gone for certain where the same machine no longer runs it. Otherwise it is
-given up when its heartbeats stop for a whole lease, counted by the observer's own
-monotonic clock: no clock of any machine is compared with another, so none can jump.
-This file knows nothing of calls.
+A process on this machine is gone when the system no longer runs it. Any other process is declared
+lost when its heartbeat stops for a whole lease, measured by the observer's monotonic clock: clocks
+of different machines are never compared. This file knows nothing of calls.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ LEASE_SECONDS = 60.0
 
 
 class Owner(Struct, frozen=True):
-    """One opened store: the process that opened it, and how often it has given a sign of life."""
+    """A process that opened the store for writing, and the number of its heartbeats."""
 
     id: int
     machine: str
@@ -39,7 +38,7 @@ def _text(path: str) -> str:
 
 
 def machine_name() -> str:
-    """Where process numbers have one meaning: a host since its last start, and its process namespace."""
+    """Identifies where a process id is unique: a host since its last boot, and its process namespace."""
     try:
         namespace = os.readlink("/proc/self/ns/pid")
     except OSError:
@@ -49,11 +48,11 @@ def machine_name() -> str:
 
 
 def start_of(pid: int) -> str | None:
-    """When a process was started, in the kernel's own count; none where it has ended or cannot be seen.
+    """When a process was started, in kernel ticks; none where it has ended or is not visible.
 
-    Numbers are used again: only with its start does a number name one process.
+    Process ids are reused: only together with its start time does an id name one process.
     """
-    # The name of the program stands in brackets and may itself hold spaces and brackets.
+    # The program name is in parentheses and may contain spaces and parentheses itself.
     after_name = _text(f"/proc/{pid}/stat").rpartition(")")[2].split()
     if len(after_name) < 20 or after_name[0] in ("Z", "X"):
         return None
@@ -61,8 +60,8 @@ def start_of(pid: int) -> str | None:
 
 
 def is_gone(owner: Owner) -> bool:
-    """Whether the owner's process has certainly ended. False where this cannot be known."""
-    if was_cut_off(owner):
+    """Whether the owner's process has certainly ended; false where this is not known."""
+    if ran_before_boot(owner):
         return True
     if owner.machine != machine_name():
         return False
@@ -79,20 +78,20 @@ def is_gone(owner: Owner) -> bool:
     return False
 
 
-def was_cut_off(owner: Owner) -> bool:
-    """Whether the owner's machine is this one and has been restarted since, perhaps by a power failure."""
-    (host, boot, _), (our_host, our_boot, _) = owner.machine.split("|"), machine_name().split("|")
-    return host == our_host and boot != our_boot
+def ran_before_boot(owner: Owner) -> bool:
+    """Whether the owner ran on this machine before its last boot, for example before a power failure."""
+    (host, boot, _), (this_host, this_boot, _) = owner.machine.split("|"), machine_name().split("|")
+    return host == this_host and boot != this_boot
 
 
 class Watch:
-    """Remembers when each owner's heartbeat last changed, by this process's own clock."""
+    """Remembers when each owner's heartbeat last changed, by this process's clock."""
 
     def __init__(self) -> None:
         self._seen: dict[int, tuple[int, float]] = {}
 
     def is_lost(self, owner: Owner) -> bool:
-        """Whether the owner is gone, or has been silent for a whole lease while we looked."""
+        """Whether the owner is gone, or had no heartbeat for a whole lease since we first saw it."""
         beats, since = self._seen.get(owner.id, (-1, 0.0))
         if beats != owner.beats:
             since = time.monotonic()
@@ -101,7 +100,7 @@ class Watch:
 
 
 def enter(connection: sqlite3.Connection) -> int:
-    """Sign in this process; the number is never given again."""
+    """Register this process as an owner; ids are never reused."""
     pid = os.getpid()
     row = connection.execute(
         "INSERT INTO owners (machine, pid, started) VALUES (?, ?, ?)",
@@ -112,17 +111,17 @@ def enter(connection: sqlite3.Connection) -> int:
 
 
 def leave(connection: sqlite3.Connection, owner: int) -> None:
-    """Sign out. All that the owner had claimed is free with that."""
+    """Remove an owner. All calls it had claimed are free again."""
     connection.execute("DELETE FROM owners WHERE id = ?", (owner,))
 
 
 def beat(connection: sqlite3.Connection, owner: int) -> bool:
-    """Give a sign of life; false where others have given this owner up."""
+    """Record a heartbeat; false where another process has removed this owner."""
     return connection.execute("UPDATE owners SET beats = beats + 1 WHERE id = ?", (owner,)).rowcount == 1
 
 
 def owners(connection: sqlite3.Connection) -> list[Owner]:
-    """All that have signed in and not out, in that order."""
+    """All registered owners, oldest first."""
     return [
         Owner(*row)
         for row in connection.execute("SELECT id, machine, pid, started, beats FROM owners ORDER BY id")

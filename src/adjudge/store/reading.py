@@ -1,14 +1,14 @@
-"""Reads a store: replies in bulk by key, judgments in the order of the items, totals of a run.
+"""Reads a store: replies by key, judgments in the order of the items, totals of a run.
 
-Nothing is read as a whole: each query fetches a page and ends, so a run of any size takes
-little memory and never keeps the writer from tidying its log. A reply whose checksum
-differs is reported as damaged and otherwise treated as absent. Nothing is written here.
+Runs are read in pages: each query fetches one page and ends, so that a run of any size takes
+little memory and no long read keeps SQLite from truncating its write-ahead log. A reply whose
+checksum does not match is reported as damaged and treated as absent. Nothing is written here.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -16,42 +16,49 @@ from msgspec import Struct
 from ..errors import StoreError
 from ..records import Call, ErrorKind, Item, Judgment, Reply, ReplyError
 from . import rows
-from .calls import as_json, read_slots
+from .calls import as_json, read_call_specs
 
 _PAGE = 500
-_REPLIES = ", ".join(f"replies.{name}" for name in rows.REPLY_COLUMNS.split(", "))
+REPLY_SELECT = ", ".join(f"replies.{name}" for name in rows.REPLY_COLUMNS.split(", "))
+
+JUDGED_SELECT = """SELECT places.item, places.slot, calls.key, places.parent, places.error_kind, places.error_message,
+    judgments.body, judgments.checksum
+FROM places JOIN calls ON calls.id = places.call JOIN runs ON runs.id = places.run
+LEFT JOIN judgments ON judgments.run = places.run AND judgments.reading = runs.reading
+    AND judgments.item = places.item AND judgments.slot = places.slot"""
 
 DamagedReply = tuple[str, int, str]
-"""The key, the checksum that was found, and the reason."""
+"""The call's key, the checksum in the store, and the reason."""
 
 
 class Judged(Struct, frozen=True):
-    """One call at its place in a run, and what was read from its reply."""
+    """One call of a run, and the judgment parsed from its reply."""
 
     item: Item | None
     """without its fields; none for a call that belongs to the run as a whole"""
     seq: int
-    slot: int
-    about: rows.Slot
+    """the item's number in the run, from 0; -1 where there is no item"""
+    call_index: int
+    about: rows.CallSpec
     call: str
     parent: str | None
     error: ReplyError | None
     judgment: Judgment | None
-    """none where nothing was read yet: run the same command again"""
+    """none where the reply was not parsed yet: run the same command again"""
 
 
 class Asked(Struct, frozen=True):
-    """One call of a run with its item and its reply, for reading it anew."""
+    """One call of a run with its item and its reply, for parsing it again."""
 
     item: Item | None
     seq: int
-    slot: int
+    call_index: int
     call: Call
     reply: Reply
 
 
 class ModelSeen(Struct, frozen=True):
-    """A name that a model gave itself, and in how many replies of a run."""
+    """The model name that a server reported, and in how many replies of a run."""
 
     model: str
     model_name: str
@@ -60,10 +67,10 @@ class ModelSeen(Struct, frozen=True):
 
 
 class Totals(Struct, frozen=True):
-    """What a run comes to, counted when asked. A reply used at two places counts once."""
+    """The totals of a run, counted on demand. A reply that several calls share counts once."""
 
     items: int
-    places: int
+    calls: int
     failed: dict[ErrorKind, int]
     judged: int
     replies: int
@@ -71,22 +78,22 @@ class Totals(Struct, frozen=True):
     tokens_out: int
     cost_usd: float
     unpriced: int
-    """replies whose cost is unknown, and not in `cost_usd`"""
+    """replies whose cost is unknown; `cost_usd` leaves them out"""
     paid_replies: int
-    """replies that this run asked for itself; the others were there before"""
+    """replies that this run paid for; the others were cache hits"""
     paid_usd: float
     seconds: float
-    """the sum over the replies, many of which came at the same time"""
+    """the sum over the replies, many of which were in flight at the same time"""
 
 
 def replies_by_key(
     connection: sqlite3.Connection, keys: Iterable[str]
 ) -> tuple[dict[str, Reply], list[DamagedReply]]:
-    """The replies to calls, and those that are damaged."""
+    """The replies to calls, and the replies that are damaged."""
     sound: dict[str, Reply] = {}
     damaged: list[DamagedReply] = []
     for key, *row in connection.execute(
-        f"""SELECT calls.key, {_REPLIES} FROM json_each(?) AS wanted
+        f"""SELECT calls.key, {REPLY_SELECT} FROM json_each(?) AS wanted
         CROSS JOIN calls ON calls.key = wanted.value CROSS JOIN replies ON replies.call = calls.id""",
         (as_json(keys),),
     ):
@@ -97,35 +104,35 @@ def replies_by_key(
     return sound, damaged
 
 
-def answered(connection: sqlite3.Connection, keys: Iterable[str]) -> set[str]:
+def answered_keys(connection: sqlite3.Connection, keys: Iterable[str]) -> set[str]:
     """Which of the calls have a reply."""
-    found = connection.execute(
+    answered = connection.execute(
         """SELECT calls.key FROM json_each(?) AS wanted
         CROSS JOIN calls ON calls.key = wanted.value CROSS JOIN replies ON replies.call = calls.id""",
         (as_json(keys),),
     )
-    return {key for (key,) in found}
+    return {key for (key,) in answered}
 
 
-def held(connection: sqlite3.Connection, keys: Iterable[str]) -> dict[str, int]:
-    """Which of the calls have no reply but an owner, signed in or not: key → owner."""
-    found = connection.execute(
+def claimed_keys(connection: sqlite3.Connection, keys: Iterable[str]) -> dict[str, int]:
+    """The calls that have an owner, alive or not, and no reply: key → owner."""
+    claimed = connection.execute(
         """SELECT calls.key, calls.owner FROM json_each(?) AS wanted
         CROSS JOIN calls ON calls.key = wanted.value LEFT JOIN replies ON replies.call = calls.id
         WHERE replies.call IS NULL AND calls.owner IS NOT NULL""",
         (as_json(keys),),
     )
-    return dict(found.fetchall())
+    return dict(claimed.fetchall())
 
 
-def finished(
+def finished_calls(
     connection: sqlite3.Connection, run: int, first: int, last: int
 ) -> tuple[set[tuple[int, int]], list[DamagedReply]]:
-    """The places (item, slot) of a range of items that need no work: judged, from a sound reply."""
+    """The calls (item, call index) of a range of items that have a judgment and an undamaged reply."""
     done: set[tuple[int, int]] = set()
     damaged: list[DamagedReply] = []
-    for item, slot, body, checksum, key, *row in connection.execute(
-        f"""SELECT places.item, places.slot, judgments.body, judgments.checksum, calls.key, {_REPLIES}
+    for item, call_index, body, checksum, key, *row in connection.execute(
+        f"""SELECT places.item, places.slot, judgments.body, judgments.checksum, calls.key, {REPLY_SELECT}
         FROM places JOIN runs ON runs.id = places.run
         JOIN judgments ON judgments.run = places.run AND judgments.reading = runs.reading
             AND judgments.item = places.item AND judgments.slot = places.slot
@@ -136,71 +143,71 @@ def finished(
         if not rows.is_sound_reply(key, tuple(row)):
             damaged.append((key, row[-1], "the checksum differs"))
         elif rows.is_sound_judgment(body, checksum):
-            done.add((item, slot))
+            done.add((item, call_index))
     return done, damaged
 
 
 def judgments(connection: sqlite3.Connection, run: int) -> Iterator[Judged]:
-    """All places of a run in the order of the items and, within an item, of the slots."""
-    slots: dict[int, rows.Slot] = {}
-    for page in _pages(
-        connection,
-        """SELECT places.item, places.slot, calls.key, places.parent, places.error_kind, places.error_message,
-            judgments.body, judgments.checksum
-        FROM places JOIN calls ON calls.id = places.call JOIN runs ON runs.id = places.run
-        LEFT JOIN judgments ON judgments.run = places.run AND judgments.reading = runs.reading
-            AND judgments.item = places.item AND judgments.slot = places.slot""",
-        run,
-    ):
-        items = _items_of(connection, run, page, with_fields=False)
-        if any(row[1] not in slots for row in page):
-            slots = read_slots(connection, run)
-        for seq, slot, key, parent, kind, message, body, checksum in page:
-            error = None if kind is None else ReplyError(kind, message)
-            judgment = rows.read_judgment(body, checksum)
-            yield Judged(items.get(seq), seq, slot, slots[slot], key, parent, error, judgment)
+    """All calls of a run in the order of the items and, within an item, of the call index."""
+    specs: dict[int, rows.CallSpec] = {}
+    for page in _pages(connection, JUDGED_SELECT, run):
+        page_items = _items_of_page(connection, run, page, with_fields=False)
+        if any(row[1] not in specs for row in page):
+            specs = read_call_specs(connection, run)
+        for row in page:
+            yield judged_call(row, page_items, specs)
+
+
+def judged_call(row: rows.Columns, items: Mapping[int, Item], specs: Mapping[int, rows.CallSpec]) -> Judged:
+    """Decode a row of `JUDGED_SELECT`."""
+    seq, call_index, key, parent, kind, message, body, checksum = row
+    error = None if kind is None else ReplyError(kind, message)
+    judgment = rows.read_judgment(body, checksum)
+    return Judged(items.get(seq), seq, call_index, specs[call_index], key, parent, error, judgment)
 
 
 def asked(connection: sqlite3.Connection, run: int, damaged: list[DamagedReply]) -> Iterator[Asked]:
-    """All places of a run that have a reply, in order; damaged ones are added to the list instead."""
-    slots = read_slots(connection, run)
+    """All calls of a run that have a reply, in order; damaged ones are added to the list instead."""
+    specs = read_call_specs(connection, run)
     for page in _pages(
         connection,
-        f"""SELECT places.item, places.slot, calls.key, places.parent, calls.messages, calls.target, {_REPLIES}
+        f"""SELECT places.item, places.slot, calls.key, places.parent, calls.messages, calls.target, {REPLY_SELECT}
         FROM places JOIN calls ON calls.id = places.call JOIN replies ON replies.call = places.call""",
         run,
     ):
-        items = _items_of(connection, run, page, with_fields=True)
-        if any(row[1] not in slots for row in page):
-            slots = read_slots(connection, run)
-        for seq, slot, key, parent, messages, target, *row in page:
-            item = items.get(seq)
+        page_items = _items_of_page(connection, run, page, with_fields=True)
+        if any(row[1] not in specs for row in page):
+            specs = read_call_specs(connection, run)
+        for seq, call_index, key, parent, messages, target, *row in page:
+            item = page_items.get(seq)
             try:
                 reply = rows.read_reply(key, tuple(row))
-                call = rows.read_call(key, item.id if item else "", slots[slot], parent, messages, target)
+                call = rows.read_call(
+                    key, item.id if item else "", specs[call_index], parent, messages, target
+                )
             except rows.DamagedError as fault:
                 damaged.append((key, row[-1], str(fault)))
                 continue
-            yield Asked(item, seq, slot, call, reply)
+            yield Asked(item, seq, call_index, call, reply)
 
 
 def items(connection: sqlite3.Connection, run: int) -> Iterator[Item]:
     """The items of a run, in their order."""
     after = -1
     while True:
-        found = connection.execute(
+        page = connection.execute(
             f"SELECT {rows.ITEM_COLUMNS} FROM items WHERE run = ? AND seq > ? ORDER BY seq LIMIT {_PAGE}",
             (run, after),
         ).fetchall()
-        for row in found:
+        for row in page:
             yield _item(row, with_fields=True)
-        if len(found) < _PAGE:
+        if len(page) < _PAGE:
             return
-        after = found[-1][0]
+        after = page[-1][0]
 
 
 def totals(connection: sqlite3.Connection, run: int) -> Totals:
-    """Count what a run comes to."""
+    """Count the items, calls, replies and costs of a run."""
     (n_items,) = connection.execute("SELECT count(*) FROM items WHERE run = ?", (run,)).fetchone()
     failed = dict(
         connection.execute(
@@ -208,7 +215,7 @@ def totals(connection: sqlite3.Connection, run: int) -> Totals:
             (run,),
         ).fetchall()
     )
-    (places,) = connection.execute("SELECT count(*) FROM places WHERE run = ?", (run,)).fetchone()
+    (n_calls,) = connection.execute("SELECT count(*) FROM places WHERE run = ?", (run,)).fetchone()
     (judged,) = connection.execute(
         "SELECT count(*) FROM judgments JOIN runs ON runs.id = run AND runs.reading = judgments.reading WHERE run = ?",
         (run,),
@@ -220,23 +227,23 @@ def totals(connection: sqlite3.Connection, run: int) -> Totals:
         FROM replies WHERE call IN (SELECT call FROM places WHERE run = :run AND error_kind IS NULL)""",
         {"run": run},
     ).fetchone()
-    return Totals(n_items, places, failed, judged, *sums)
+    return Totals(n_items, n_calls, failed, judged, *sums)
 
 
 def models_seen(connection: sqlite3.Connection, run: int) -> list[ModelSeen]:
-    """What the models of a run called themselves: more than one name per model is a change."""
-    found = connection.execute(
+    """The model names that servers reported; several for one model mean that the server changed it."""
+    names = connection.execute(
         """SELECT calls.model, model_name, fingerprint, count(*)
         FROM replies JOIN calls ON calls.id = replies.call
         WHERE call IN (SELECT call FROM places WHERE run = ? AND error_kind IS NULL)
         GROUP BY 1, 2, 3 ORDER BY min(call)""",
         (run,),
     )
-    return [ModelSeen(*row) for row in found]
+    return [ModelSeen(*row) for row in names]
 
 
 def call_by_key(connection: sqlite3.Connection, run: int, key: str) -> Call | None:
-    """A call as it stands at its first place in a run."""
+    """A call with the first item of the run that uses it."""
     row = connection.execute(
         """SELECT places.item, places.slot, places.parent, calls.messages, calls.target
         FROM calls JOIN places ON places.call = calls.id WHERE calls.key = ? AND places.run = ?
@@ -245,22 +252,21 @@ def call_by_key(connection: sqlite3.Connection, run: int, key: str) -> Call | No
     ).fetchone()
     if row is None:
         return None
-    seq, slot, parent, messages, target = row
-    item = _items_of(connection, run, [row], with_fields=False).get(seq)
+    seq, call_index, parent, messages, target = row
+    item = items_between(connection, run, seq, seq, with_fields=False).get(seq)
+    spec = read_call_specs(connection, run)[call_index]
     try:
-        return rows.read_call(
-            key, item.id if item else "", read_slots(connection, run)[slot], parent, messages, target
-        )
+        return rows.read_call(key, item.id if item else "", spec, parent, messages, target)
     except rows.DamagedError:
         return None
 
 
 def all_damaged(connection: sqlite3.Connection) -> Iterator[DamagedReply]:
-    """Every reply in the store that does not hold what was written into it."""
+    """Every damaged reply in the store."""
     after = -1
     while True:
         page = connection.execute(
-            f"""SELECT calls.id, calls.key, {_REPLIES} FROM replies JOIN calls ON calls.id = replies.call
+            f"""SELECT calls.id, calls.key, {REPLY_SELECT} FROM replies JOIN calls ON calls.id = replies.call
             WHERE replies.call > ? ORDER BY replies.call LIMIT {_PAGE}""",
             (after,),
         ).fetchall()
@@ -275,7 +281,7 @@ def all_damaged(connection: sqlite3.Connection) -> Iterator[DamagedReply]:
 
 
 def _pages(connection: sqlite3.Connection, select: str, run: int) -> Iterator[list[Any]]:
-    """Pages of places of a run, in order. Each begins after the last row of the one before."""
+    """The calls of a run in order, in pages. Each page begins after the last row of the previous one."""
     after = (-2, -1)
     while True:
         page = connection.execute(
@@ -289,17 +295,24 @@ def _pages(connection: sqlite3.Connection, select: str, run: int) -> Iterator[li
         after = (page[-1][0], page[-1][1])
 
 
-def _items_of(
+def _items_of_page(
     connection: sqlite3.Connection, run: int, page: Sequence[Any], *, with_fields: bool
 ) -> dict[int, Item]:
-    found = connection.execute(
-        f"SELECT {rows.ITEM_COLUMNS} FROM items WHERE run = ? AND seq BETWEEN ? AND ?",
-        (run, page[0][0], page[-1][0]),
-    )
-    return {row[0]: _item(row, with_fields=with_fields) for row in found}
+    return items_between(connection, run, page[0][0], page[-1][0], with_fields=with_fields)
 
 
-def _item(row: rows.Row, *, with_fields: bool) -> Item:
+def items_between(
+    connection: sqlite3.Connection, run: int, first: int, last: int, *, with_fields: bool
+) -> dict[int, Item]:
+    """The items `first` to `last` of a run by number."""
+    item_rows = connection.execute(
+        f"SELECT {rows.ITEM_COLUMNS} FROM items WHERE run = ? AND seq BETWEEN ? AND ? ORDER BY seq",
+        (run, first, last),
+    ).fetchall()
+    return {row[0]: _item(row, with_fields=with_fields) for row in item_rows}
+
+
+def _item(row: rows.Columns, *, with_fields: bool) -> Item:
     try:
         return rows.read_item(row, with_fields=with_fields)
     except rows.DamagedError as fault:

@@ -1,7 +1,7 @@
-"""Between records and the columns of a row: packing, checksums, and unpacking with suspicion.
+"""Converts records to database columns and back: compression and checksums.
 
-This file runs no SQL. What it packs it gives back byte for byte; what has changed on the
-disk it refuses by its checksum, so that a damaged reply is never read as an answer.
+This file runs no SQL. Data comes back byte for byte. A reply or item whose checksum does not match
+raises `DamagedError`, so that damaged data is never used as an answer.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from msgspec import Struct
 from ..records import Call, FieldValue, Item, Judgment, Message, Order, Reply, TokenLogprob
 
 _PACKED_FROM = 1024
-"""Shorter texts are kept as they are: little would be saved, and it would take longer than writing them."""
+"""Bytes. Shorter texts are stored uncompressed: compressing them takes longer than writing them."""
 
 _OFTEN_PACKED_FROM = 4096
-"""Prompts and judgments are written most often. Packing takes longer than writing, and gives up Python's lock, which
-the writer then has to win back from a busy event loop."""
+"""The same for prompts and judgments, which are written most often. Compressing releases the GIL, and the writer
+thread then has to get it back from a busy event loop."""
 
 _to_json = msgspec.json.Encoder().encode
-# Unlike JSON, MessagePack can say minus infinity, which a log-probability may be.
+# A log-probability may be minus infinity, which MessagePack can hold and JSON cannot.
 _to_msgpack = msgspec.msgpack.Encoder().encode
 _judgment = msgspec.json.Decoder(Judgment).decode
 _messages = msgspec.json.Decoder(tuple[Message, ...]).decode
@@ -32,18 +32,18 @@ _fields = msgspec.json.Decoder(dict[str, FieldValue]).decode
 _criteria = msgspec.json.Decoder(tuple[str, ...]).decode
 _logprobs = msgspec.msgpack.Decoder(tuple[TokenLogprob, ...]).decode
 
-Row = tuple[Any, ...]
+Columns = tuple[Any, ...]
 
 REPLY_COLUMNS = "text, reasoning, logprobs, tokens_in, tokens_out, cost_usd, seconds, model_name, fingerprint, finish, checksum"
 ITEM_COLUMNS = 'seq, id, line, system, system_a, system_b, "group", fields, content'
 
 
 class DamagedError(ValueError):
-    """A row does not hold what was written into it."""
+    """A row does not hold what was written to it."""
 
 
-class Slot(Struct, frozen=True):
-    """What all calls in one column of a run have in common: everything but the item."""
+class CallSpec(Struct, frozen=True):
+    """What the calls with one index have in common across all items of a run."""
 
     protocol: str
     criteria: tuple[str, ...]
@@ -54,17 +54,17 @@ class Slot(Struct, frozen=True):
 
 
 def pack(raw: bytes, packed_from: int = _PACKED_FROM, strategy: int = zlib.Z_DEFAULT_STRATEGY) -> bytes:
-    """Bytes in as few bytes as is worth the time; the first one says how."""
+    """Compress bytes where that is worth the time; the first byte of the result says whether it was done."""
     if len(raw) < packed_from:
         return b"\0" + raw
-    # With its usual 256 KB of working memory zlib spends most of its time, on texts of this
-    # size, on getting and clearing that memory; a small window packs them as well.
+    # On texts of this size zlib spends most of its time allocating and clearing its usual 256 KB
+    # of working memory; a small window compresses them just as well.
     packer = zlib.compressobj(level=1, wbits=13, memLevel=6, strategy=strategy)
     return b"\1" + packer.compress(raw) + packer.flush()
 
 
 def unpack(packed: bytes) -> bytes:
-    """What `pack` was given."""
+    """The inverse of `pack`."""
     if packed[:1] == b"\1":
         return zlib.decompress(memoryview(packed)[1:])
     if packed[:1] == b"\0":
@@ -84,8 +84,8 @@ def unpacked_json(packed: bytes) -> Any:
     return msgspec.json.decode(unpack(packed))
 
 
-def reply_row(key: str, reply: Reply) -> Row:
-    """The columns of `REPLY_COLUMNS`."""
+def reply_columns(key: str, reply: Reply) -> Columns:
+    """The values of `REPLY_COLUMNS`."""
     cost = None if reply.cost_usd is None else float(reply.cost_usd)
     texts = (
         pack(reply.text.encode()),
@@ -104,8 +104,8 @@ def reply_row(key: str, reply: Reply) -> Row:
     return (*texts, *facts, _reply_checksum(key, texts, facts))
 
 
-def _reply_checksum(key: str, texts: Sequence[bytes | None], facts: Row) -> int:
-    # The key is part of it: a sound reply that stands at another call's place is damage too.
+def _reply_checksum(key: str, texts: Sequence[bytes | None], facts: Columns) -> int:
+    # The key is included: an intact reply stored under another call is damage too.
     check = zlib.crc32(_to_json((key, *facts)))
     for text in texts:
         if text is not None:
@@ -113,16 +113,16 @@ def _reply_checksum(key: str, texts: Sequence[bytes | None], facts: Row) -> int:
     return check
 
 
-def is_sound_reply(key: str, row: Row) -> bool:
-    """Whether a row of `REPLY_COLUMNS` is what was written; much quicker than reading it."""
+def is_sound_reply(key: str, row: Columns) -> bool:
+    """Whether the checksum of `REPLY_COLUMNS` matches; much faster than decoding them."""
     try:
         return bool(_reply_checksum(key, row[:3], row[3:10]) == row[10])
     except (TypeError, ValueError, msgspec.MsgspecError):
         return False
 
 
-def read_reply(key: str, row: Row) -> Reply:
-    """The reply in a row of `REPLY_COLUMNS`."""
+def read_reply(key: str, row: Columns) -> Reply:
+    """Decode `REPLY_COLUMNS`."""
     if not is_sound_reply(key, row):
         raise DamagedError("the checksum differs")
     try:
@@ -156,8 +156,8 @@ def read_reply(key: str, row: Row) -> Reply:
         raise DamagedError(str(fault)) from fault
 
 
-def judgment_row(judgment: Judgment) -> tuple[bytes, int]:
-    """The body of a judgment and its checksum."""
+def judgment_columns(judgment: Judgment) -> tuple[bytes, int]:
+    """The encoded judgment and its checksum."""
     body = pack(_to_json(judgment), _OFTEN_PACKED_FROM)
     return body, zlib.crc32(body)
 
@@ -167,7 +167,7 @@ def is_sound_judgment(body: object, checksum: object) -> bool:
 
 
 def read_judgment(body: object, checksum: object) -> Judgment | None:
-    """The judgment, or none where it is absent, damaged or of an older form: the reply can be read again."""
+    """The judgment; none where it is absent, damaged or in an old format, since the reply can be parsed again."""
     if not isinstance(body, bytes) or zlib.crc32(body) != checksum:
         return None
     try:
@@ -177,25 +177,26 @@ def read_judgment(body: object, checksum: object) -> Judgment | None:
 
 
 def packed_messages(call: Call) -> bytes:
-    # Every call brings a prompt, mostly a long one: two thirds of the time for a tenth more bytes.
+    # Every call has a prompt, usually a long one. Huffman coding alone takes two thirds of the time
+    # for a tenth more bytes.
     return pack(_to_json(call.messages), _OFTEN_PACKED_FROM, zlib.Z_HUFFMAN_ONLY)
 
 
 def read_call(
-    key: str, item: str, slot: Slot, parent: str | None, messages: bytes, target: bytes | None
+    key: str, item: str, spec: CallSpec, parent: str | None, messages: bytes, target: bytes | None
 ) -> Call:
-    """The call as it was asked."""
+    """Decode a call as it was sent."""
     try:
         return Call(
             key=key,
             item=item,
-            protocol=slot.protocol,
-            criteria=slot.criteria,
-            model=slot.model,
+            protocol=spec.protocol,
+            criteria=spec.criteria,
+            model=spec.model,
             messages=_messages(unpack(messages)),
-            order=slot.order,
-            sample=slot.sample,
-            kind=slot.kind,  # type: ignore[arg-type]
+            order=spec.order,
+            sample=spec.sample,
+            kind=spec.kind,  # type: ignore[arg-type]
             parent=parent,
             target=None if target is None else unpack(target).decode(),
         )
@@ -203,27 +204,27 @@ def read_call(
         raise DamagedError(str(fault)) from fault
 
 
-def slot_of(call: Call) -> Slot:
-    return Slot(call.protocol, call.criteria, call.model, call.order, call.sample, call.kind)
+def spec_of(call: Call) -> CallSpec:
+    return CallSpec(call.protocol, call.criteria, call.model, call.order, call.sample, call.kind)
 
 
-def slot_row(slot: Slot) -> Row:
-    return (slot.protocol, _to_json(slot.criteria).decode(), slot.model, slot.order, slot.sample, slot.kind)
+def spec_columns(spec: CallSpec) -> Columns:
+    return (spec.protocol, _to_json(spec.criteria).decode(), spec.model, spec.order, spec.sample, spec.kind)
 
 
-def read_slot(row: Row) -> Slot:
+def read_spec(row: Columns) -> CallSpec:
     protocol, criteria, model, order, sample, kind = row
-    return Slot(protocol, _criteria(criteria), model, order, sample, kind)
+    return CallSpec(protocol, _criteria(criteria), model, order, sample, kind)
 
 
 def content_hash(item: Item, fields: bytes) -> bytes:
-    """What an item says and whom it belongs to, but not where it stands in a file."""
-    whose = _to_json((item.id, item.system, item.system_a, item.system_b, item.group))
-    return hashlib.blake2b(whose + fields, digest_size=16).digest()
+    """A hash of an item's text, id, systems and group, but not of its line number."""
+    names = _to_json((item.id, item.system, item.system_a, item.system_b, item.group))
+    return hashlib.blake2b(names + fields, digest_size=16).digest()
 
 
-def item_row(seq: int, item: Item) -> Row:
-    """The columns of `ITEM_COLUMNS`, with the fields not yet packed."""
+def item_columns(seq: int, item: Item) -> Columns:
+    """The values of `ITEM_COLUMNS`, with the fields not yet compressed."""
     fields = _to_json(item.fields)
     return (
         seq,
@@ -238,8 +239,8 @@ def item_row(seq: int, item: Item) -> Row:
     )
 
 
-def read_item(row: Row, *, with_fields: bool) -> Item:
-    """The item in a row of `ITEM_COLUMNS`."""
+def read_item(row: Columns, *, with_fields: bool) -> Item:
+    """Decode `ITEM_COLUMNS`."""
     _, name, line, system, system_a, system_b, group, packed, content = row
     try:
         raw = unpack(packed) if with_fields else b"{}"

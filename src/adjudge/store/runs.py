@@ -1,8 +1,8 @@
-"""Starts, lists, renames and deletes runs, and keeps the items of each.
+"""Starts, lists, renames and deletes runs; stores their items; replaces their judgments.
 
-A run is found by its name and may go on only as the same run: its `identity` is the
-caller's hash of all that decides what is asked. This file knows nothing of what a manifest
-means. Totals are never stored; see `reading`.
+A run is found by its name and can be resumed only with the same `identity`, the caller's hash
+of all settings that decide which calls are sent. This file does not interpret manifests.
+Totals are never stored; see `reading`.
 """
 
 from __future__ import annotations
@@ -23,12 +23,16 @@ RunStatus = Literal["running", "done", "interrupted", "stopped"]
 
 _COLUMNS = "id, name, identity, manifest, status, owner, started, ended, seconds, reading"
 _INSERT_ITEM = (f"INSERT INTO items (run, {rows.ITEM_COLUMNS})", "")
+_INSERT_JUDGMENT = ("INSERT OR REPLACE INTO judgments (run, reading, item, slot, body, checksum)", "")
 _NOT_IDENTITY = ("command", "version", "adjustments")
-"""Parts of a manifest that may differ between two starts of one run."""
+"""Parts of a manifest that may differ when a run is resumed."""
+
+NewJudgment = tuple[int, int, Judgment]
+"""The number of the item, the index of the call, and the new judgment."""
 
 
 class RunRow(Struct, frozen=True):
-    """A run as the store knows it."""
+    """A run in the store."""
 
     id: int
     name: str
@@ -38,34 +42,34 @@ class RunRow(Struct, frozen=True):
     started: str
     ended: str | None
     seconds: float
-    """spent on it by all starts that came to an end, by the monotonic clock"""
+    """the sum over all starts that ended, by the monotonic clock"""
     is_resumed: bool = False
-    """whether `start_run` found it rather than made it"""
+    """whether `start_run` resumed it"""
 
 
 def start(
     connection: sqlite3.Connection, name: str | None, identity: str, manifest: Mapping[str, Any], owner: int
 ) -> RunRow:
-    """Begin a run, or go on with the one of that name; without a name, with the last of that identity."""
+    """Start a run, or resume the one of that name; without a name, the latest one of that identity."""
     if name is not None:
         _check_name(name)
-        found = connection.execute(
+        existing = connection.execute(
             "SELECT id, identity, manifest FROM runs WHERE name = ?", (name,)
         ).fetchone()
     else:
-        found = connection.execute(
+        existing = connection.execute(
             "SELECT id, identity, manifest FROM runs WHERE identity = ? ORDER BY turn DESC LIMIT 1",
             (identity,),
         ).fetchone()
-    if found is not None and found[1] != identity:
-        raise _is_another_run(str(name), rows.unpacked_json(found[2]), manifest)
+    if existing is not None and existing[1] != identity:
+        raise _different_settings(str(name), rows.unpacked_json(existing[2]), manifest)
     turn = 1 + connection.execute("SELECT COALESCE(max(turn), 0) FROM runs").fetchone()[0]
-    if found is not None:
+    if existing is not None:
         connection.execute(
             "UPDATE runs SET status = 'running', owner = ?, ended = NULL, turn = ? WHERE id = ?",
-            (owner, turn, found[0]),
+            (owner, turn, existing[0]),
         )
-        number = found[0]
+        number = existing[0]
     else:
         number = connection.execute(
             "INSERT INTO runs (name, identity, manifest, status, turn, reading, owner, started)"
@@ -73,7 +77,7 @@ def start(
             (name or _free_name(connection), identity, rows.packed_json(manifest), turn, owner, now()),
         ).lastrowid
     row = connection.execute(f"SELECT {_COLUMNS} FROM runs WHERE id = ?", (number,)).fetchone()
-    return _read(row, {owner}, is_resumed=found is not None)
+    return _read_run(row, {owner}, is_resumed=existing is not None)
 
 
 def finish(connection: sqlite3.Connection, run: int, status: RunStatus, seconds: float) -> None:
@@ -83,19 +87,19 @@ def finish(connection: sqlite3.Connection, run: int, status: RunStatus, seconds:
     )
 
 
-def note_adjustments(connection: sqlite3.Connection, run: int, told: Sequence[str]) -> None:
-    """Add to the manifest what the models of a run refused to take; an earlier start may have told some of it."""
+def note_adjustments(connection: sqlite3.Connection, run: int, adjustments: Sequence[str]) -> None:
+    """Add to the manifest the parameters that the models of a run refused, without repeating any."""
     (packed,) = connection.execute("SELECT manifest FROM runs WHERE id = ?", (run,)).fetchone()
     manifest = rows.unpacked_json(packed)
-    manifest["adjustments"] = list(dict.fromkeys([*manifest.get("adjustments", ()), *told]))
+    manifest["adjustments"] = list(dict.fromkeys([*manifest.get("adjustments", ()), *adjustments]))
     connection.execute("UPDATE runs SET manifest = ? WHERE id = ?", (rows.packed_json(manifest), run))
 
 
 def all_runs(connection: sqlite3.Connection) -> list[RunRow]:
     """The runs, in the order in which they were last started."""
-    live = _live(connection)
+    live = _live_owners(connection)
     return [
-        _read(row, live)
+        _read_run(row, live)
         for row in connection.execute(f"SELECT {_COLUMNS} FROM runs ORDER BY turn").fetchall()
     ]
 
@@ -112,7 +116,7 @@ def one_run(connection: sqlite3.Connection, name: str) -> RunRow:
     else:
         row = connection.execute(f"SELECT {_COLUMNS} FROM runs WHERE name = ?", (name,)).fetchone()
     if row is not None:
-        return _read(row, _live(connection))
+        return _read_run(row, _live_owners(connection))
     names = [known for (known,) in connection.execute("SELECT name FROM runs ORDER BY turn DESC LIMIT 10")]
     if not names:
         raise StoreError(
@@ -130,7 +134,7 @@ def rename(connection: sqlite3.Connection, old: str, new: str) -> None:
 
 
 def delete(connection: sqlite3.Connection, name: str) -> None:
-    """Delete a run and all that no other run uses. Labels stay: they are people's work."""
+    """Delete a run and all that no other run uses. Human labels are kept."""
     run = one_run(connection, name)
     if run.status == "running":
         raise StoreError(f"The run {run.name!r} is going on.\nStop it first, then delete it.")
@@ -139,17 +143,17 @@ def delete(connection: sqlite3.Connection, name: str) -> None:
     connection.execute("UPDATE OR REPLACE labels SET run = NULL WHERE run = ?", (run.id,))
     connection.execute("UPDATE replies SET run = NULL WHERE run = ?", (run.id,))
     connection.execute("DELETE FROM runs WHERE id = ?", (run.id,))
-    # What somebody is asking at this moment has no place yet, and must keep its number.
+    # Calls in flight belong to no run yet; they must keep their row id.
     connection.execute(
         """DELETE FROM calls WHERE id NOT IN (SELECT call FROM places)
         AND NOT (COALESCE(owner, 0) IN (SELECT value FROM json_each(?)) AND id NOT IN (SELECT call FROM replies))""",
-        (as_json(_live(connection)),),
+        (as_json(_live_owners(connection)),),
     )
     connection.execute("DELETE FROM replies WHERE call NOT IN (SELECT id FROM calls)")
 
 
 def put_items(connection: sqlite3.Connection, run: int, first: int, items: Sequence[Item]) -> None:
-    """Store items from place `first` on; those that are there already must be the same."""
+    """Store items from number `first` on; items that are stored already must be unchanged."""
     known = dict(
         connection.execute(
             "SELECT seq, content FROM items WHERE run = ? AND seq BETWEEN ? AND ?",
@@ -158,9 +162,9 @@ def put_items(connection: sqlite3.Connection, run: int, first: int, items: Seque
     )
     new = []
     for seq, item in enumerate(items, start=first):
-        *start_of_row, fields, content = rows.item_row(seq, item)
+        *columns, fields, content = rows.item_columns(seq, item)
         if seq not in known:
-            new.append((run, *start_of_row, rows.pack(fields), content))
+            new.append((run, *columns, rows.pack(fields), content))
         elif known[seq] != content:
             raise StoreError(
                 f"Item {item.id!r} (number {seq + 1}) is not the one that this run began with.\n"
@@ -169,14 +173,14 @@ def put_items(connection: sqlite3.Connection, run: int, first: int, items: Seque
     insert_rows(connection, _INSERT_ITEM, new)
 
 
-def _live(connection: sqlite3.Connection) -> set[int]:
+def _live_owners(connection: sqlite3.Connection) -> set[int]:
     return {owner.id for owner in owners.owners(connection) if not owners.is_gone(owner)}
 
 
-def _read(row: tuple[Any, ...], live: set[int], *, is_resumed: bool = False) -> RunRow:
+def _read_run(row: tuple[Any, ...], live: set[int], *, is_resumed: bool = False) -> RunRow:
     number, name, identity, manifest, status, owner, started, ended, seconds, _ = row
     if status == "running" and owner not in live:
-        status = "interrupted"  # its process was killed and could not say so
+        status = "interrupted"  # its process was killed
     return RunRow(
         number, name, identity, rows.unpacked_json(manifest), status, started, ended, seconds, is_resumed
     )
@@ -196,20 +200,22 @@ def _free_name(connection: sqlite3.Connection) -> str:
     return f"run-{number:04}"
 
 
-def _is_another_run(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> StoreError:
-    """What differs between the run of that name and the one to be started."""
+def _different_settings(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> StoreError:
+    """The error for a name that belongs to a run with other settings; it lists the differences."""
     before, after = _leaves(old), _leaves(new)
-    differing = [
+    differences = [
         f"{key}: {_short(before.get(key))} then, {_short(after.get(key))} now"
         for key in sorted(before.keys() | after.keys())
         if before.get(key) != after.get(key)
     ]
-    what = listed(f"run {name!r} exists and was started otherwise", differing)
-    return StoreError(f"{what}\nGive the run another name with --run: what is unchanged is not asked again.")
+    message = listed(f"run {name!r} exists and was started otherwise", differences)
+    return StoreError(
+        f"{message}\nGive the run another name with --run: what is unchanged is not asked again."
+    )
 
 
 def _leaves(value: object, path: str = "") -> dict[str, object]:
-    """The single values of a manifest under their dotted names."""
+    """The values of a manifest by dotted name."""
     if isinstance(value, Mapping):
         pairs = [(f"{path}.{key}" if path else str(key), part) for key, part in value.items()]
     elif isinstance(value, list | tuple):
@@ -229,39 +235,34 @@ def _short(value: object) -> str:
     return text if len(text) <= 60 else f"{text[:57]}…"
 
 
-# Replaces the judgments of a run by a new reading of the same replies, all at once.
-#
-# The new reading is written beside the old one, page by page; one small transaction then
-# makes it the valid one. Whoever is killed in between leaves the old reading as it was.
+# Replacing all judgments of a run. The new judgments are written beside the old ones, page by page,
+# under the next reading number; one small transaction then switches to that number. A process that
+# is killed in between leaves the old judgments in place.
 
 
-_INSERT = ("INSERT OR REPLACE INTO judgments (run, reading, item, slot, body, checksum)", "")
-
-NewJudgment = tuple[int, int, Judgment]
-"""The number of the item, the slot, and what was read."""
-
-
-def begin(connection: sqlite3.Connection, name: str) -> tuple[int, int]:
-    """The run and the number of a new reading; what an earlier attempt left is cleared away."""
+def begin_reading(connection: sqlite3.Connection, name: str) -> tuple[int, int]:
+    """The run's id and the number of a new reading; what an interrupted attempt left is deleted."""
     run = one_run(connection, name)
     if run.status == "running":
         raise StoreError(f"The run {run.name!r} is going on.\nWait until it ends, then read it again.")
-    (valid,) = connection.execute("SELECT reading FROM runs WHERE id = ?", (run.id,)).fetchone()
-    connection.execute("DELETE FROM judgments WHERE run = ? AND reading <> ?", (run.id, valid))
-    return run.id, valid + 1
+    (current,) = connection.execute("SELECT reading FROM runs WHERE id = ?", (run.id,)).fetchone()
+    connection.execute("DELETE FROM judgments WHERE run = ? AND reading <> ?", (run.id, current))
+    return run.id, current + 1
 
 
-def write(connection: sqlite3.Connection, run: int, reading: int, page: Sequence[NewJudgment]) -> None:
-    new = [(run, reading, item, slot, *rows.judgment_row(judgment)) for item, slot, judgment in page]
-    insert_rows(connection, _INSERT, new)
+def write_reading(
+    connection: sqlite3.Connection, run: int, reading: int, page: Sequence[NewJudgment]
+) -> None:
+    new = [(run, reading, item, index, *rows.judgment_columns(judgment)) for item, index, judgment in page]
+    insert_rows(connection, _INSERT_JUDGMENT, new)
 
 
-def make_valid(connection: sqlite3.Connection, run: int, reading: int, n_written: int) -> None:
-    """Switch to the new reading. What it does not cover, such as calls that failed, keeps its judgment."""
-    (found,) = connection.execute(
+def finish_reading(connection: sqlite3.Connection, run: int, reading: int, n_written: int) -> None:
+    """Switch to the new judgments. Calls without a new one, such as failed calls, keep the old one."""
+    (n_stored,) = connection.execute(
         "SELECT count(*) FROM judgments WHERE run = ? AND reading = ?", (run, reading)
     ).fetchone()
-    if found != n_written:
+    if n_stored != n_written:
         raise StoreError(
             "The run was read by another process at the same time.\nIts judgments were not changed; read it again."
         )

@@ -1,8 +1,10 @@
-"""The tables of a store, and the numbered steps that bring an older file up to date.
+"""The tables of a store, and the migrations that bring an older file up to date.
 
-This file knows what a store looks like on disk and how to open one; it knows nothing of
-judging. A step, once released, is never changed: a new one is added below it. Each is
-applied once, inside one transaction, and recorded in the table `migrations`.
+This file knows the layout on disk and how to open a file; it knows nothing of judging. A released
+migration is never changed: a new one is added below it. Each is applied once, inside one
+transaction, and recorded in the table `migrations`.
+
+In Python, the columns `slot` are called call index, and a row of `places` is a call of a run.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from ..errors import StoreError
 from .sqlite_errors import primary_code, store_error
 
 APPLICATION_ID = 0x41444A47
-"""Stands in the file's header, so that another program's database is never taken for ours."""
+"""Written to the file's header, so that another program's database is never mistaken for a store."""
 
 
 def m001_initial(connection: sqlite3.Connection) -> None:
@@ -27,8 +29,8 @@ def m001_initial(connection: sqlite3.Connection) -> None:
         connection.execute(statement)
 
 
-# Calls are numbered, and everything else refers to the number: the texts of keys stand in one
-# index alone, the only one whose pages are written in random order.
+# Calls have a row id, to which all other tables refer: keys are in one index only, the only one
+# whose pages are written in random order.
 _INITIAL = (
     """CREATE TABLE runs (
         id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -144,12 +146,12 @@ MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (m001_initial,)
 
 
 def now() -> str:
-    """The time of day for people to read. Nothing is ordered or measured by it."""
+    """The current time, for display only: nothing is ordered or measured by it."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def create_file(path: Path) -> None:
-    """An empty file that only its owner can read; prompts and replies may be confidential."""
+    """Create an empty file that only its owner can read; prompts and replies may be confidential."""
     if not path.parent.is_dir():
         raise StoreError(
             f"{path}: there is no folder {path.parent}.\nCreate it, or choose another file with --store."
@@ -163,18 +165,18 @@ def create_file(path: Path) -> None:
 
 
 def connect(path: Path, *, write: bool, busy_seconds: float) -> sqlite3.Connection:
-    """A connection that commits only where it is told to, and may be used from any thread."""
+    """A connection without automatic transactions that may be used from any thread."""
     address = path.absolute().as_uri() + ("?mode=rw" if write else "?mode=ro")
     if not write and _is_unwritable_at_rest(path):
-        # A log in a folder that cannot be written has no place for its index; but where there
-        # is no log and nobody can begin one, the file is all there is.
+        # SQLite cannot create the index of a write-ahead log in a read-only folder; without a log,
+        # the file alone is complete.
         address += "&immutable=1"
     connection = sqlite3.connect(
         address, uri=True, timeout=busy_seconds, isolation_level=None, check_same_thread=False
     )
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA cache_size = -8000")
-    # A store may come from elsewhere: what its schema says must not run functions.
+    # A store may come from someone else: its schema must not run functions.
     connection.execute("PRAGMA trusted_schema = OFF")
     return connection
 
@@ -185,7 +187,7 @@ def _is_unwritable_at_rest(path: Path) -> bool:
 
 
 def version_of(connection: sqlite3.Connection, path: Path) -> int:
-    """The number of the last step applied; 0 for an empty file. Refuses what is not ours, or newer."""
+    """The number of the last migration applied; 0 for an empty file. Refuses other programs' and newer files."""
     tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
     if not tables:
         return 0
@@ -203,10 +205,10 @@ def version_of(connection: sqlite3.Connection, path: Path) -> int:
 
 
 def migrate(connection: sqlite3.Connection, path: Path, *, busy_seconds: float) -> None:
-    """Apply the steps that the file lacks; of two processes that try at once, one does it."""
+    """Apply the migrations that the file lacks; of two processes that try at once, one does it."""
     if version_of(connection, path) == len(MIGRATIONS):
         return
-    _keep_log(connection, path, busy_seconds)
+    _enable_write_ahead_log(connection, path, busy_seconds)
     connection.execute("BEGIN IMMEDIATE")
     try:
         version = version_of(connection, path)
@@ -215,25 +217,25 @@ def migrate(connection: sqlite3.Connection, path: Path, *, busy_seconds: float) 
             connection.execute(
                 "CREATE TABLE migrations (number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied TEXT NOT NULL)"
             )
-        for number, step in enumerate(MIGRATIONS[version:], start=version + 1):
-            step(connection)
-            connection.execute("INSERT INTO migrations VALUES (?, ?, ?)", (number, step.__name__, now()))
+        for number, migration in enumerate(MIGRATIONS[version:], start=version + 1):
+            migration(connection)
+            connection.execute("INSERT INTO migrations VALUES (?, ?, ?)", (number, migration.__name__, now()))
         connection.execute("COMMIT")
     except BaseException:
         connection.execute("ROLLBACK")
         raise
 
 
-def _keep_log(connection: sqlite3.Connection, path: Path, busy_seconds: float) -> None:
-    """Switch to a write-ahead log, for good: readers and the writer do not wait for each other."""
-    give_up = time.monotonic() + busy_seconds
+def _enable_write_ahead_log(connection: sqlite3.Connection, path: Path, busy_seconds: float) -> None:
+    """Switch the file to a write-ahead log: readers and the writer do not block each other."""
+    deadline = time.monotonic() + busy_seconds
     while True:
         try:
             mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
             break
         except sqlite3.OperationalError as fault:
-            # SQLite does not wait by itself for this one lock.
-            if primary_code(fault) != sqlite3.SQLITE_BUSY or time.monotonic() > give_up:
+            # SQLite does not wait for this one lock by itself.
+            if primary_code(fault) != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
                 raise
             time.sleep(0.01)
     if mode != "wal":

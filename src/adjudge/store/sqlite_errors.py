@@ -1,6 +1,6 @@
-"""Turns what SQLite and the file system report into messages that a user can act on.
+"""Turns errors of SQLite and the file system into messages that a user can act on.
 
-This file knows no table and no row. A message says what happened, where, and what to do.
+A message says what happened, where, and what to do. This file knows no tables.
 """
 
 from __future__ import annotations
@@ -56,21 +56,21 @@ _MEANING[sqlite3.SQLITE_AUTH] = _MEANING[sqlite3.SQLITE_PERM]
 
 
 def primary_code(fault: sqlite3.Error) -> int:
-    """SQLite's code without the detail in its higher bits; -1 where there is none."""
+    """SQLite's primary result code, without the extended bits; -1 where there is none."""
     code: int | None = getattr(fault, "sqlite_errorcode", None)
     return -1 if code is None else code & 0xFF
 
 
 def is_explained(fault: sqlite3.Error) -> bool:
-    """Whether SQLite says itself what is wrong with the file."""
+    """Whether SQLite's code is enough to say what is wrong."""
     return primary_code(fault) in _MEANING
 
 
 def store_error(where: Path, fault: Exception) -> StoreError:
-    """What a fault means for the user, as an error to raise or to hand to whoever waits."""
+    """The error for the user that a fault stands for, to be raised or passed to a waiting caller."""
     if isinstance(fault, StoreError):
-        # Several may wait for one outcome, and an exception must not be raised twice: it
-        # would collect the tracebacks of all of them.
+        # Several callers may wait for one outcome. An exception raised twice would collect the
+        # tracebacks of all of them.
         return StoreError(*fault.args)
     if isinstance(fault, sqlite3.Error):
         happened, remedy = _MEANING.get(

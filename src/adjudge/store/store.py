@@ -1,17 +1,17 @@
 """The store: one SQLite file that holds every run, call, reply and judgment, opened by `open_store`.
 
-How the engine asks without paying twice, beside other processes on the same file:
+How the engine avoids paying twice while other processes use the same file:
 
     claim = await store.claim(calls)         # durable before anything is sent
     replies = store.reply_for(claim.answered)
     for each call in claim.mine:             # send it, then either of
-        await store.put(run, item, slot, call, reply, judgment)
+        await store.put(run, item, call_index, call, reply, judgment)
         await store.release([call.key])
-    await store.wait(claim.elsewhere)        # until one is answered or given up; then claim those again
+    await store.wait(claim.elsewhere)        # until one is answered or released; then claim again
 
 A method with `await` above returns a future that is done when the row is durable; every
-other one that writes blocks for one commit. This file only names what can be done with a
-store; how, is in the modules beside it.
+other method that writes blocks for one commit. This file is the store's interface; the
+modules beside it hold the SQL.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ from .writer import Put
 T = TypeVar("T")
 
 RESERVE_BYTES = 4 << 20
-"""With less free than this no new call is claimed, so that there is room for the replies to those in flight."""
+"""With less free disk space than this, no call is claimed: the rest is kept for the replies to calls in flight."""
 
 ROOM_SECONDS = 0.02
-"""How long a look at the free space holds. Nothing that comes in meanwhile fills the reserve."""
+"""How long a measurement of the free space is used. The reserve is large enough for the replies of that time."""
 
 _BATCH = 1000
 
 
 def open_store(path: str | Path, *, write: bool = True, busy_seconds: float = 30.0) -> Store:
-    """Open a store, for reading only or for writing; for writing it is created where there is none."""
+    """Open a store, read-only or for writing; a missing file is created for writing."""
     where = Path(path)
     try:
         if where.is_dir():
@@ -68,16 +68,16 @@ def open_store(path: str | Path, *, write: bool = True, busy_seconds: float = 30
 
 
 def _look_for_damage(where: Path) -> None:
-    """A damaged page can make SQLite say anything; raises where that is the reason."""
+    """Raise where a damaged page is the reason for an error: SQLite's own message may say anything then."""
     with (
         suppress(sqlite3.Error, OSError),
-        closing(schema.connect(where, write=False, busy_seconds=1.0)) as looking,
+        closing(schema.connect(where, write=False, busy_seconds=1.0)) as connection,
     ):
-        check_pages(looking, where)
+        check_pages(connection, where)
 
 
 class Store:
-    """An open store. Not to be used across a fork; to be closed, best by `with`."""
+    """An open store. Close it, best with `with`; do not use it after a fork."""
 
     def __init__(self, access: Access) -> None:
         self._access = access
@@ -98,28 +98,28 @@ class Store:
         self.close()
 
     def close(self) -> None:
-        """Write what waits and sign out: what was claimed and not put is free for others."""
+        """Write what is queued and end this process's claims: calls claimed and not put are free for others."""
         self._access.close()
 
     # Runs
 
     def start_run(self, name: str | None, manifest: Mapping[str, Any], identity: str) -> RunRow:
-        """Begin a run, or go on with it: that of this name, or without a name the last of this identity.
+        """Start a run or resume it: the one of this name, or without a name the latest of this identity.
 
-        A run of this name with another identity is an error that says which parts of the
-        manifests differ. `command` and `version` may differ.
+        A run of this name with another identity is an error that lists the differences between
+        the manifests. `command` and `version` may differ.
         """
         return self._access.do(
             lambda: runs.start(self._access.connection, name, identity, manifest, self._access.calls.owner)
         )
 
     def finish_run(self, run: RunRow, status: RunStatus, seconds: float = 0.0) -> None:
-        """Say how a start of a run ended, and how long it took by the monotonic clock."""
+        """Record how a run ended, and how long this start of it took by the monotonic clock."""
         self._access.do(lambda: runs.finish(self._access.connection, run.id, status, seconds))
 
-    def note_adjustments(self, run: RunRow, told: Sequence[str]) -> None:
-        """Keep with a run what was asked of its models and not sent. No part of its identity."""
-        self._access.do(lambda: runs.note_adjustments(self._access.connection, run.id, told))
+    def note_adjustments(self, run: RunRow, adjustments: Sequence[str]) -> None:
+        """Add to a run's manifest the parameters that its models refused. Not part of its identity."""
+        self._access.do(lambda: runs.note_adjustments(self._access.connection, run.id, adjustments))
 
     def runs(self) -> list[RunRow]:
         """All runs, in the order in which they were last started."""
@@ -137,13 +137,13 @@ class Store:
         self._access.do(lambda: runs.delete(self._access.connection, name))
 
     def put_items(self, run: RunRow, first: int, items: Sequence[Item]) -> Awaitable[None]:
-        """Store items; `first` is the number of the first in its file, from 0. Known ones are compared."""
+        """Store items; `first` is the number of the first one, from 0. Items stored already must be unchanged."""
         return self._access.soon(lambda: runs.put_items(self._access.connection, run.id, first, items))
 
     # Calls
 
     def claim(self, calls: Sequence[Call]) -> Awaitable[Claim]:
-        """Take those calls that nobody has asked and nobody is asking, before they are sent."""
+        """Claim those calls that have no reply and are not in flight, before they are sent."""
         return self._access.soon(lambda: self._claim(calls))
 
     def _claim(self, calls: Sequence[Call]) -> Claim:
@@ -151,7 +151,7 @@ class Store:
         return self._access.calls.claim(calls)
 
     def check_room(self) -> None:
-        """`StoreError` where the disk has no room to spare; to be asked before each call that costs money."""
+        """`StoreError` where the disk is nearly full; to be called before each call that costs money."""
         now = time.monotonic()
         if now < self._has_room_until:
             return
@@ -165,101 +165,101 @@ class Store:
             )
 
     def release(self, keys: Sequence[str]) -> Awaitable[None]:
-        """Give back claimed calls that will not be asked after all."""
+        """Give up claims on calls that will not be sent."""
         return self._access.soon(lambda: self._access.calls.release(keys))
 
     def put(
         self,
         run: RunRow,
         item: int,
-        slot: int,
+        call_index: int,
         call: Call,
         reply: Reply | None,
         judgment: Judgment | None,
     ) -> Awaitable[bool]:
-        """Store a call at its place in a run with its reply and what was read from it.
+        """Store a call of a run with its reply and judgment.
 
-        `item` is the item's number, -1 for a call of the run as a whole; `slot` numbers the
-        calls of an item, the same for all items, and decides their order. Without a reply
-        the one in the store is meant. A reply with an error is counted in the run, but
-        the call stays to be asked. False: the call has another reply already, which
-        stands; read that one and put its judgment.
+        `item` is the item's number, -1 for a call of the run as a whole. `call_index` numbers the
+        calls of an item in the same way for all items, and decides their order. Without a reply,
+        the one in the store is used. A reply with an error is counted in the run, and the call
+        can be retried. False: the call has another reply already, which is kept; parse that
+        one and put its judgment.
         """
-        return self._access.soon(Put(run.id, item, slot, call, reply, judgment))
+        return self._access.soon(Put(run.id, item, call_index, call, reply, judgment))
 
     async def wait(self, keys: Collection[str]) -> None:
-        """Return when one or more of these calls are no longer being asked: answered, failed or given up."""
+        """Return when one or more of these calls are no longer in flight: answered, failed or released."""
         pause = 0.05
-        while keys and len(self._being_asked(keys)) == len(set(keys)):
+        while keys and len(self._in_flight(keys)) == len(set(keys)):
             await asyncio.sleep(pause)
             pause = min(pause * 1.5, 0.5)
 
-    def _being_asked(self, keys: Collection[str]) -> dict[str, int]:
-        held = self._access.read(lambda connection: reading.held(connection, keys))
-        # The same watch as the claims': both must come to the same view of who is lost.
+    def _in_flight(self, keys: Collection[str]) -> dict[str, int]:
+        claimed = self._access.read(lambda connection: reading.claimed_keys(connection, keys))
+        # The watch that claims use: both must agree on which owners are lost.
         watch = self._access.calls.watch
         live = {owner.id for owner in self.owners() if not watch.is_lost(owner)}
-        return {key: owner for key, owner in held.items() if owner in live}
+        return {key: owner for key, owner in claimed.items() if owner in live}
 
     def owners(self) -> list[owners.Owner]:
-        """Who has this store open for writing, this process included."""
+        """The processes that have this store open for writing, including this one."""
         return self._access.read(owners.owners)
 
     def reply_for(self, keys: Collection[str]) -> dict[str, Reply]:
-        """The replies that are there, by key. A damaged one is set aside and counts as absent."""
+        """The stored replies by key. A damaged one is quarantined and counts as absent."""
         replies: dict[str, Reply] = {}
         for batch in _batches(keys):
             sound, damaged = self._access.read(partial(reading.replies_by_key, keys=batch))
             replies.update(sound)
-            self._set_aside(damaged)
+            self._quarantine(damaged)
         return replies
 
     def answered(self, keys: Collection[str]) -> set[str]:
         """Which of the calls have a reply, without reading it."""
-        return self._access.read(lambda connection: reading.answered(connection, keys))
+        return self._access.read(lambda connection: reading.answered_keys(connection, keys))
 
     def finished(self, run: RunRow, first: int, last: int) -> set[tuple[int, int]]:
-        """The places (item, slot) of the items `first` to `last` that need no work: judged, from a sound reply."""
+        """The calls (item, call index) of the items `first` to `last` with a judgment and an undamaged reply."""
         done, damaged = self._access.read(
-            lambda connection: reading.finished(connection, run.id, first, last)
+            lambda connection: reading.finished_calls(connection, run.id, first, last)
         )
-        self._set_aside(damaged)
+        self._quarantine(damaged)
         return done
 
     # Streams, in the order of the items
 
     def judgments(self, run: RunRow) -> Iterator[reading.Judged]:
-        """Every place of a run, with its judgment or its error."""
+        """Every call of a run, with its judgment or its error."""
         return self._access.stream(lambda connection: reading.judgments(connection, run.id))
 
     def asked(self, run: RunRow) -> Iterator[reading.Asked]:
-        """Every place of a run that has a reply, with all that is needed to read it anew."""
+        """Every call of a run that has a reply, with all that is needed to parse it again."""
         damaged: list[reading.DamagedReply] = []
         yield from self._access.stream(lambda connection: reading.asked(connection, run.id, damaged))
-        self._set_aside(damaged)
+        self._quarantine(damaged)
 
     def items(self, run: RunRow) -> Iterator[Item]:
         """The items of a run."""
         return self._access.stream(lambda connection: reading.items(connection, run.id))
 
-    def replace_judgments(self, run: RunRow, read: Iterable[NewJudgment]) -> int:
-        """Replace judgments, given as (item, slot, judgment), all at once or not at all; returns how many."""
-        number, new_reading = self._access.do(lambda: runs.begin(self._access.connection, run.name))
+    def replace_judgments(self, run: RunRow, new: Iterable[NewJudgment]) -> int:
+        """Replace judgments, given as (item, call index, judgment), all or none; returns how many."""
+        number, new_reading = self._access.do(lambda: runs.begin_reading(self._access.connection, run.name))
         n_written = 0
-        for page in _batches(read):
-            self._access.do(partial(runs.write, self._access.connection, number, new_reading, page))
+        for page in _batches(new):
+            self._access.do(partial(runs.write_reading, self._access.connection, number, new_reading, page))
             n_written += len(page)
-        self._access.do(lambda: runs.make_valid(self._access.connection, number, new_reading, n_written))
+        self._access.do(lambda: runs.finish_reading(self._access.connection, number, new_reading, n_written))
         return n_written
 
-    # What a run comes to
+    # Totals
 
     def totals(self, run: RunRow) -> reading.Totals:
         """Items, calls, failures, tokens and costs of a run, counted now."""
         return self._access.read(lambda connection: reading.totals(connection, run.id))
 
     def models_seen(self, run: RunRow) -> list[reading.ModelSeen]:
-        """What the models called themselves; two lines for one model mean that it was changed."""
+        """The model names that servers reported; two for one model mean that the server changed it."""
         return self._access.read(lambda connection: reading.models_seen(connection, run.id))
 
     def call(self, run: RunRow, key: str) -> Call | None:
@@ -268,31 +268,33 @@ class Store:
 
     # Labels
 
-    def put_labels(self, given: Sequence[Label], run: RunRow | None = None) -> None:
-        """Store labels; a rater's later label takes the place of the earlier one."""
-        self._access.do(
-            lambda: stored_labels.put_labels(self._access.connection, given, None if run is None else run.id)
-        )
+    def put_labels(self, labels: Sequence[Label], run: RunRow | None = None) -> None:
+        """Store labels; a rater's later label replaces the earlier one."""
+        run_id = None if run is None else run.id
+        self._access.do(lambda: stored_labels.put_labels(self._access.connection, labels, run_id))
 
-    def labels(self, run: RunRow | None = None) -> list[Label]:
-        """The labels given to the items of a run, or all in the store."""
-        return self._access.read(
-            lambda connection: stored_labels.all_labels(connection, None if run is None else run.id)
-        )
+    def labels(self, run: RunRow | None = None, rater: str | None = None) -> list[Label]:
+        """The labels of a run's items, or all in the store; of one rater where one is named. Oldest first."""
+        run_id = None if run is None else run.id
+        return self._access.read(lambda connection: stored_labels.read_labels(connection, run_id, rater))
+
+    def delete_label(self, run: RunRow, label: Label) -> bool:
+        """Delete a label, durably; false where it is gone already or has another value now."""
+        return self._access.do(lambda: stored_labels.delete_label(self._access.connection, run.id, label))
 
     # Damage
 
     def verify(self) -> list[str]:
-        """Look at the whole file; set damaged replies aside. Returns the keys of the calls to be asked again."""
+        """Check the whole file and quarantine damaged replies. Returns the keys of the calls to be sent again."""
         self._access.read(lambda connection: check_pages(connection, self.path))
         damaged = list(self._access.stream(reading.all_damaged))
-        self._set_aside(damaged)
+        self._quarantine(damaged)
         return [key for key, _, _ in damaged]
 
-    def _set_aside(self, damaged: Sequence[reading.DamagedReply]) -> None:
-        # Whoever only reads treats them as absent; whoever writes next will set them aside.
+    def _quarantine(self, damaged: Sequence[reading.DamagedReply]) -> None:
+        # A reader treats damaged replies as absent; the next writer quarantines them.
         if damaged and self._access.is_writable:
-            self._access.do(lambda: self._access.calls.set_aside(damaged))
+            self._access.do(lambda: self._access.calls.quarantine(damaged))
 
 
 def _batches(values: Iterable[T]) -> Iterator[list[T]]:

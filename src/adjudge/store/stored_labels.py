@@ -1,6 +1,6 @@
-"""Keeps what people said of items. A rater's second label of the same thing takes the place of the first.
+"""Stores human labels. A rater's second label for the same thing replaces the first.
 
-This file knows nothing of judges; it only names the run whose items a rater was shown.
+This file knows nothing of judges; a label only names the run whose items the rater was shown.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _INSERT = (f"INSERT OR REPLACE INTO labels (run, {_COLUMNS})", "")
 
 
 def put_labels(connection: sqlite3.Connection, labels: Sequence[Label], run: int | None) -> None:
-    """Store labels, of a run's items or of no run in particular."""
+    """Store labels, for a run's items or for no run in particular."""
     new = [
         (
             run,
@@ -36,12 +36,31 @@ def put_labels(connection: sqlite3.Connection, labels: Sequence[Label], run: int
     insert_rows(connection, _INSERT, new)
 
 
-def all_labels(connection: sqlite3.Connection, run: int | None) -> list[Label]:
-    """The labels of a run, or with none all labels in the store, in the order they were given."""
-    found = connection.execute(
-        f"SELECT {_COLUMNS} FROM labels WHERE :run IS NULL OR run = :run ORDER BY id", {"run": run}
+def read_labels(connection: sqlite3.Connection, run: int | None, rater: str | None = None) -> list[Label]:
+    """The labels of a run, or of all runs, and of one rater where one is named; oldest first."""
+    label_rows = connection.execute(
+        f"""SELECT {_COLUMNS} FROM labels
+        WHERE (:run IS NULL OR run = :run) AND (:rater IS NULL OR rater = :rater) ORDER BY id""",
+        {"run": run, "rater": rater},
     )
     return [
-        Label(item, criterion, rater, msgspec.json.decode(value), subject, probability, origin)
-        for item, criterion, rater, value, subject, probability, origin in found
+        Label(item, criterion, name, msgspec.json.decode(value), subject, probability, origin)
+        for item, criterion, name, value, subject, probability, origin in label_rows
     ]
+
+
+def delete_label(connection: sqlite3.Connection, run: int, label: Label) -> bool:
+    """Delete a label; false where it is gone already or has another value now."""
+    deleted = connection.execute(
+        "DELETE FROM labels WHERE run = ? AND item = ? AND criterion = ? AND rater = ?"
+        " AND COALESCE(subject, '') = ? AND value = ?",
+        (
+            run,
+            label.item,
+            label.criterion,
+            label.rater,
+            label.subject or "",
+            json_of(label.value).decode(),
+        ),
+    )
+    return deleted.rowcount == 1

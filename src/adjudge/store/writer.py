@@ -1,8 +1,8 @@
-"""The one thread that writes: it gathers what waits, commits it at once, and only then tells the waiters.
+"""The writer thread: it collects queued jobs, commits them together, and then reports to the callers.
 
-A commit costs a wait for the disk, whatever is in it; so all that has come in during one
-commit goes into the next. Whoever waits hears of its row when the row is durable, never
-before. This file knows nothing of tables.
+Every commit waits for the disk, however little is in it; so all jobs that were queued during one
+commit go into the next. A caller learns of its row only when the row is durable. This file
+knows nothing of tables.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ _LARGEST_BATCH = 1024
 
 
 class Put(Struct, frozen=True):
-    """A call at its place in a run, with what became of it."""
+    """A call of a run, with its reply and judgment."""
 
     run: int
     item: int
-    slot: int
+    call_index: int
     call: Call
     reply: Reply | None
     judgment: Judgment | None
 
 
 class _Job(Struct, frozen=True):
-    """Something to write, and who waits for it: a future of an event loop's, or a thread's."""
+    """Something to write, and the future that the caller waits for: asyncio's, or a thread's."""
 
     work: Put | Callable[[], Any]
     loop: asyncio.AbstractEventLoop | None
@@ -51,7 +51,7 @@ class _Job(Struct, frozen=True):
 class Writer:
     """Takes jobs from any thread or event loop and runs them in order, many to a transaction.
 
-    `put_all` writes many puts at once; `forget` is told that a transaction was undone;
+    `put_all` writes many puts at once; `forget` is called after a rollback;
     `beat` is called inside a transaction every few seconds.
     """
 
@@ -74,7 +74,7 @@ class Writer:
         self._last_beat = time.monotonic()
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._is_closing = False
-        # A daemon, so that a program that forgets to close its store can still end.
+        # A daemon, so that a program that forgets to close its store can still exit.
         self._thread = threading.Thread(target=self._write_all, name="adjudge-store", daemon=True)
         self._thread.start()
 
@@ -92,7 +92,7 @@ class Writer:
         return future.result()
 
     def close(self) -> None:
-        """Write what waits, then end the thread."""
+        """Write what is queued, then end the thread."""
         self._jobs.put(None)
         self._thread.join()
 
@@ -105,7 +105,7 @@ class Writer:
                 return
 
     def _take(self) -> list[_Job]:
-        """All that waits; nothing where only a heartbeat is due."""
+        """All queued jobs; none where only a heartbeat is due."""
         try:
             first = self._jobs.get(timeout=BEAT_SECONDS)
         except queue.Empty:
@@ -125,12 +125,12 @@ class Writer:
         return batch
 
     def _commit(self, batch: Sequence[_Job]) -> list[Any]:
-        """What became of each job: its result, or the exception for whoever waits for it."""
+        """The outcome of each job: its result, or the exception for its caller."""
         try:
             return self._transaction(batch)
-        except Exception as fault:  # noqa: BLE001 - were this thread to end, its waiters would wait for ever
-            if len(batch) > 1 and not _is_of_the_disk(fault):
-                # One job is at fault; the others must not suffer for it.
+        except Exception as fault:  # noqa: BLE001 - if this thread ended, its callers would wait forever
+            if len(batch) > 1 and not _is_disk_fault(fault):
+                # One job is at fault; the others must not fail with it.
                 return [outcome for job in batch for outcome in self._commit([job])]
             return [self._outcome(fault) for _ in batch]
 
@@ -145,7 +145,7 @@ class Writer:
             if is_beat_due:
                 self._last_beat = time.monotonic()
         except BaseException:
-            # After some faults SQLite has undone the transaction by itself.
+            # After some errors SQLite has rolled back by itself.
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
             self._forget()
@@ -168,8 +168,8 @@ class Writer:
         return outcomes
 
     def _outcome(self, fault: Exception) -> Exception:
-        is_users = isinstance(fault, sqlite3.Error | StoreError | UnicodeError | OverflowError)
-        return store_error(self._where, fault) if is_users else fault
+        is_expected = isinstance(fault, sqlite3.Error | StoreError | UnicodeError | OverflowError)
+        return store_error(self._where, fault) if is_expected else fault
 
     def _deliver(self, batch: Sequence[_Job], outcomes: Sequence[Any]) -> None:
         by_loop: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[Any], Any]]] = {}
@@ -179,20 +179,20 @@ class Writer:
             elif job.loop is not None:
                 by_loop.setdefault(job.loop, []).append((job.future, outcome))
         for loop, settled in by_loop.items():
-            # A loop that was closed in the meantime has nobody left who waits.
+            # Nothing waits in a loop that was closed in the meantime.
             if not loop.is_closed():
                 loop.call_soon_threadsafe(_settle, settled)
 
 
-def _is_of_the_disk(fault: Exception) -> bool:
-    """Whether the next job would meet the same fault."""
-    of_the_job = (sqlite3.IntegrityError, sqlite3.DataError, sqlite3.ProgrammingError, sqlite3.InterfaceError)
-    return isinstance(fault, sqlite3.Error) and not isinstance(fault, of_the_job)
+def _is_disk_fault(fault: Exception) -> bool:
+    """Whether the next job would fail in the same way."""
+    job_faults = (sqlite3.IntegrityError, sqlite3.DataError, sqlite3.ProgrammingError, sqlite3.InterfaceError)
+    return isinstance(fault, sqlite3.Error) and not isinstance(fault, job_faults)
 
 
 def _settle(settled: Sequence[tuple[Any, Any]]) -> None:
     for future, outcome in settled:
-        if future.done():  # given up by whoever waited
+        if future.done():  # the caller was cancelled
             continue
         if isinstance(outcome, Exception):
             future.set_exception(outcome)

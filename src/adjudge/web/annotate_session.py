@@ -24,13 +24,12 @@ from msgspec import Struct
 
 from ..analysis.sampling import items_to_label
 from ..data import guarded
-from ..data.tables import STARTS
+from ..data.tables import FORMULA_STARTS
 from ..engine import protocols_of
 from ..errors import DataError
 from ..records import Choice, FieldValue, Item, Label, Protocol, Scale, Subject
 from ..render.prompt import number_text
 from ..store import RunRow, Store, open_store
-from ..store.browsing import rater_labels, take_back
 
 # Questions
 
@@ -114,7 +113,7 @@ def rater_name(name: object) -> str:
         raise DataError(f"The rater's name has {len(text)} characters. Use at most {LONGEST_NAME}.")
     if any(unicodedata.category(character)[0] == "C" for character in text):
         raise DataError("The rater's name holds characters that cannot be seen. Leave them out.")
-    if text.startswith(STARTS):
+    if text.startswith(FORMULA_STARTS):
         raise DataError(
             f"A name that begins with {text[0]} is a formula to a spreadsheet. Begin with a letter."
         )
@@ -432,12 +431,12 @@ class Session:
             parts: set[Part] = {(question.criterion, question.subject) for question in self.questions}
             labels = [
                 label
-                for label in rater_labels(reading, self.run, rater)
+                for label in reading.labels(self.run, rater)
                 if label.item in keys and (label.criterion, label.subject) in parts
             ]
             if not labels:
                 return None
-            take_back(self.store, self.run, labels[-1])
+            self.store.delete_label(self.run, labels[-1])
             self._skipped[rater].discard(keys[labels[-1].item])
             return keys[labels[-1].item]
 
@@ -463,7 +462,7 @@ class Session:
         with self._reading() as reading:
             return {
                 (label.item, label.criterion, label.subject): label.value
-                for label in rater_labels(reading, self.run, rater)
+                for label in reading.labels(self.run, rater)
             }
 
     def _reading(self) -> Store:

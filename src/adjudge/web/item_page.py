@@ -13,7 +13,7 @@ from ..analysis.item_view import item_view
 from ..engine import protocols_of
 from ..errors import StoreError
 from ..store import RunRow
-from ..store.browsing import item_at, items_between, places_of
+from ..store.browsing import calls_of_item, item_at, items_between
 from .items_table import FIRST_COPY_SECONDS, Filter, ItemsPage, Listing, Row, read_filter
 from .run_pages import run_named
 from .server import Context
@@ -38,7 +38,7 @@ class ItemPage:
         with self._context.reading() as store:
             run = run_named(store, request)
             item = item_at(store, run, seq)
-            places = places_of(store, run, seq)
+            places = calls_of_item(store, run, seq)
             labels = [label for label in store.labels(run) if label.item == item.id]
             has_order = wanted.is_narrowed or bool(wanted.sort)
             # Only a filtered or sorted list needs the copy; otherwise the item numbers give the neighbours.

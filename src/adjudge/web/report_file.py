@@ -29,7 +29,7 @@ from ..data import read_labels
 from ..errors import DataError
 from ..records import Item, Protocol
 from ..store import RunRow, Store
-from ..store.browsing import Place, item_at, places_of
+from ..store.browsing import CallOutcome, calls_of_item, item_at
 from .notable_items import NotableItem, notable_items
 from .run_parts import RunParts, known_of, run_parts
 from .templating import render, static_text
@@ -161,14 +161,18 @@ def policy(css: str) -> str:
     )
 
 
-ItemCalls = Sequence[tuple[NotableItem, Item, Sequence[Place]]]
+ItemCalls = Sequence[tuple[NotableItem, Item, Sequence[CallOutcome]]]
 
 
 def _with_calls(store: Store, view: RunView, notable: Sequence[NotableItem]) -> ItemCalls:
     """The items with their fields and calls, from the store."""
     assert view.run is not None
     return [
-        (why, item_at(store, view.run, view.seqs[why.item]), places_of(store, view.run, view.seqs[why.item]))
+        (
+            why,
+            item_at(store, view.run, view.seqs[why.item]),
+            calls_of_item(store, view.run, view.seqs[why.item]),
+        )
         for why in notable
     ]
 
@@ -199,7 +203,7 @@ def _fitted(parts: RunParts, items: ItemCalls, protocols: Mapping[str, Protocol]
             return page
 
 
-def calls_to_show(places: Sequence[Place], criteria: Set[str]) -> list[Place]:
+def calls_to_show(places: Sequence[CallOutcome], criteria: Set[str]) -> list[CallOutcome]:
     """The few calls to show, in their order: on those criteria first; of many samples the lowest and the highest."""
     error_kinds: set[str] = set()
     distinct = []
@@ -215,10 +219,10 @@ def calls_to_show(places: Sequence[Place], criteria: Set[str]) -> list[Place]:
         by_score = sorted(matching, key=_mean_score)
         half = MOST_CALLS // 2
         matching = [*by_score[:half], *by_score[-half:]]
-    return sorted([*matching, *others][:MOST_CALLS], key=lambda place: place.slot)
+    return sorted([*matching, *others][:MOST_CALLS], key=lambda place: place.call_index)
 
 
-def _mean_score(place: Place) -> float:
+def _mean_score(place: CallOutcome) -> float:
     """The mean of a call's scores; calls without one sort first."""
     scores = place.judgment.scores if place.judgment is not None else ()
     values = [score.value for score in scores if score.value is not None]

@@ -177,7 +177,7 @@ def line_of(run: RunRow, totals: Totals) -> RunLine:
         started=run.started,
         seconds=run.seconds,
         items=totals.items,
-        calls=totals.places,
+        calls=totals.calls,
         judged=totals.judged,
         failed=sum(totals.failed.values()),
         failures={kind: n for kind, n in totals.failed.items() if n},

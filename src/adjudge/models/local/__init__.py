@@ -1,4 +1,4 @@
-"""The embedded judge: a model that runs in this process, on any machine, without a key."""
+"""The embedded judge: a model that runs in this process, without a key."""
 
 from .local_model import LocalModel
 from .weights import KNOWN, SMOLLM2, Weights, cache_folder, known_weights, pull

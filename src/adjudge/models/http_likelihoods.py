@@ -1,10 +1,10 @@
-"""Likelihoods over HTTP: the log-probabilities of a given text, from servers that really tell them.
+"""Likelihoods over HTTP: the log-probabilities of a given text, from servers that support them.
 
-Two extensions of the completions interface do it: `echo` with `logprobs`, and vLLM's `prompt_logprobs`. Many
-servers take these words and do something else without an error: llama.cpp's ignores `echo`, so that the
-log-probabilities of a generated word would pass for those of the text. So nothing is believed before a probe has shown
-that the text comes back, that likely words are likely, and that a token has the same probability whether it is
-generated or given.
+Two extensions of the completions API return them: `echo` with `logprobs`, and vLLM's `prompt_logprobs`. Many
+servers accept these parameters and do something else without an error: llama.cpp ignores `echo`, so that the
+log-probability of a generated word would be mistaken for that of the text. So a probe first checks that the text
+comes back, that likely words are likely, and that a token has the same probability whether it is generated or
+given.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from msgspec import Struct
 from ..errors import ModelError
 from ..records import Call, Message, Reply, TokenLogprob
 from .api_keys import Secret
-from .base import Parameters, Passage, failed, passages_of, said_beside
-from .http_errors import decode_slowly
+from .base import Parameters, Passage, failed, likelihood_details, passages_of
+from .http_errors import decode_leniently
 from .remote import RemoteModel
 
 PATH = "/completions"
@@ -32,18 +32,18 @@ FORMS: tuple[Form, ...] = ("echo", "prompt_logprobs")
 KNOWN_TEXT = "The capital of France is the city of"
 SCRAMBLED = "of city the is France of capital The"
 TOLERANCE = 0.3
-"""Nats. Servers round differently when they generate and when they read; a token too early makes several."""
+"""Nats. Servers round differently when they generate and when they score; an offset by one token differs by several."""
 
 _LEAST_GAP = 0.5
-"""Nats a token by which a sentence is likelier than its words backwards, for the weakest of models."""
+"""Nats per token by which a sentence is likelier than its words in reverse, even for the weakest models."""
 
 _ALONE = "\n"
-"""What stands before a text whose likelihood is asked without a prompt: prompts end with a line break, too."""
+"""The prompt for an unconditional likelihood: real prompts end with a line break, too."""
 
-_REMEMBERED = 1000
+_CACHE_SIZE = 1000
 
 
-class _Given(Struct):
+class _PromptToken(Struct):
     logprob: float
     decoded_token: str | None = None
 
@@ -56,7 +56,7 @@ class _Logprobs(Struct):
 class _Choice(Struct):
     text: str = ""
     logprobs: _Logprobs | None = None
-    prompt_logprobs: list[dict[str, _Given] | None] | None = None
+    prompt_logprobs: list[dict[str, _PromptToken] | None] | None = None
 
 
 class _Usage(Struct):
@@ -70,7 +70,7 @@ class _Completion(Struct):
 
 
 class _Unscored(Exception):
-    """Why one text has no likelihood; carries the reply that says so."""
+    """A text has no likelihood; carries the reply with the reason."""
 
     def __init__(self, reply: Reply) -> None:
         super().__init__(reply.error.message if reply.error is not None else "no reply")
@@ -78,15 +78,15 @@ class _Unscored(Exception):
 
 
 class Completions(RemoteModel):
-    """The completions interface of a server, asked for one generated token and those of the text before it."""
+    """The completions API of a server: one generated token, and the tokens of the prompt before it."""
 
     droppable: ClassVar[frozenset[str]] = frozenset()
     form: Form = "echo"
 
     @property
     def was_reached(self) -> bool:
-        """Whether the host has answered anything at all."""
-        return self._gate.was_reached
+        """Whether the host has ever answered."""
+        return self._limiter.was_reached
 
     def _headers(self, key: Secret | None) -> dict[str, str]:
         return {} if key is None else {"Authorization": f"Bearer {key.reveal()}"}
@@ -100,23 +100,24 @@ class Completions(RemoteModel):
         return msgspec.json.encode(request)
 
     def _decode(self, call: Call, body: bytes, seconds: float) -> Reply | None:
-        """The tokens of the text and the one generated behind them; the first has nothing to follow and counts 0."""
-        completion = decode_slowly(body, _Completion)
+        """The tokens of the text and the generated one; the first token has no context and counts as 0."""
+        completion = decode_leniently(body, _Completion)
         if completion is None or not completion.choices:
             return None
         choice = completion.choices[0]
         tokens: list[TokenLogprob] = []
         if self.form == "prompt_logprobs":
-            for given in choice.prompt_logprobs or ():
-                one = next(iter(given.values()), None) if given else None
+            for alternatives in choice.prompt_logprobs or ():
+                token = next(iter(alternatives.values()), None) if alternatives else None
                 tokens.append(
                     TokenLogprob(
-                        (one.decoded_token or "") if one else "", _rounded(one.logprob) if one else 0.0
+                        (token.decoded_token or "") if token else "",
+                        _rounded(token.logprob) if token else 0.0,
                     )
                 )
-        own = choice.logprobs or _Logprobs()
-        pairs = zip(own.tokens or (), own.token_logprobs or (), strict=False)
-        tokens += [TokenLogprob(token, _rounded(logprob)) for token, logprob in pairs]
+        logprobs = choice.logprobs or _Logprobs()
+        pairs = zip(logprobs.tokens or (), logprobs.token_logprobs or (), strict=False)
+        tokens += [TokenLogprob(text, _rounded(logprob)) for text, logprob in pairs]
         n_in = (completion.usage.prompt_tokens or 0) if completion.usage is not None else 0
         return Reply(
             call.key, choice.text, logprobs=tuple(tokens), tokens_in=n_in, cost_usd=self.cost(n_in, 1),
@@ -125,38 +126,38 @@ class Completions(RemoteModel):
 
 
 class Likelihoods:
-    """The likelihoods that one model behind HTTP tells; refused where the probe is not passed."""
+    """The likelihoods of one model behind HTTP; refused where the server fails the probe."""
 
-    def __init__(self, asked: Completions) -> None:
-        self._asked = asked
+    def __init__(self, completions: Completions) -> None:
+        self._completions = completions
         self._probing = asyncio.Lock()
         self._is_real = False
         self._refusal = ""
-        self._lengths: OrderedDict[str, tuple[str, ...]] = OrderedDict()
-        self._alone: OrderedDict[str, float] = OrderedDict()
+        self._prompt_tokens: OrderedDict[str, tuple[str, ...]] = OrderedDict()
+        self._unconditional_means: OrderedDict[str, float] = OrderedDict()
 
     async def ask(self, call: Call, params: Parameters) -> Reply:
-        """The log-probabilities of the call's texts. `ModelError` where the server does not tell any."""
-        asked = passages_of(call)
-        if not all(passage.target.strip() for passage in asked):
+        """The log-probabilities of the call's targets. `ModelError` where the server does not support them."""
+        passages = passages_of(call)
+        if not all(passage.target.strip() for passage in passages):
             return failed(call, "bad_reply", "the text to be scored is empty: it has no likelihood")
         await self._check(params)
-        told: list[tuple[TokenLogprob, ...]] = []
-        alone: list[float | None] = []
+        targets: list[tuple[TokenLogprob, ...]] = []
+        unconditional: list[float | None] = []
         replies: list[Reply] = []
         try:
-            for passage in asked:
+            for passage in passages:
                 tokens, reply = await self._score(call, passage, params)
-                told.append(tokens)
+                targets.append(tokens)
                 replies.append(reply)
-                alone.append(await self._unconditional(call, passage.target, params))
-        except _Unscored as why:
-            return why.reply
+                unconditional.append(await self._unconditional(call, passage.target, params))
+        except _Unscored as unscored:
+            return unscored.reply
         costs = [reply.cost_usd for reply in replies if reply.cost_usd is not None]
         return Reply(
             call.key,
-            text=said_beside(alone, [len(tokens) for tokens in told]),
-            logprobs=tuple(token for tokens in told for token in tokens),
+            text=likelihood_details(unconditional, [len(tokens) for tokens in targets]),
+            logprobs=tuple(token for tokens in targets for token in tokens),
             tokens_in=sum(reply.tokens_in for reply in replies),
             cost_usd=sum(costs) if costs else None,
             seconds=sum(reply.seconds for reply in replies),
@@ -167,12 +168,12 @@ class Likelihoods:
     async def _score(
         self, call: Call, passage: Passage, params: Parameters
     ) -> tuple[tuple[TokenLogprob, ...], Reply]:
-        """The target's tokens: those behind the tokens that the prompt has by itself."""
-        before = self._lengths.get(passage.prompt)
+        """The target's tokens: those after the tokens of the prompt alone."""
+        before = self._prompt_tokens.get(passage.prompt)
         if before is None:
-            alone = await self._echo(call, passage.prompt, params)
-            before = tuple(token.token for token in (alone.logprobs or ())[:-1])
-            _remember(self._lengths, passage.prompt, before)
+            prompt_reply = await self._echo(call, passage.prompt, params)
+            before = tuple(token.token for token in (prompt_reply.logprobs or ())[:-1])
+            _cache(self._prompt_tokens, passage.prompt, before)
         reply = await self._echo(call, passage.prompt + passage.target, params)
         tokens = (reply.logprobs or ())[:-1]
         n_before = len(before)
@@ -186,19 +187,21 @@ class Likelihoods:
         return tokens[n_before:], reply
 
     async def _unconditional(self, call: Call, target: str, params: Parameters) -> float | None:
-        """The mean without the prompt; none where the text cannot be told apart from what stands before it."""
-        if target not in self._alone:
+        """The mean without the prompt; none where a token spans the text and the line break before it."""
+        if target not in self._unconditional_means:
             try:
                 tokens, _ = await self._score(call, Passage(_ALONE, target), params)
             except _Unscored:
                 return None
-            _remember(self._alone, target, _mean(tokens))
-        return self._alone[target]
+            _cache(self._unconditional_means, target, _mean(tokens))
+        return self._unconditional_means[target]
 
     async def _echo(self, call: Call, text: str, params: Parameters) -> Reply:
-        given = Call(call.key, call.item, call.protocol, call.criteria, call.model, (Message("user", text),))
-        asked = Parameters(temperature=0.0, max_tokens=1, timeout_seconds=params.timeout_seconds)
-        reply = await self._asked.ask(given, asked)
+        completion = Call(
+            call.key, call.item, call.protocol, call.criteria, call.model, (Message("user", text),)
+        )
+        greedy = Parameters(temperature=0.0, max_tokens=1, timeout_seconds=params.timeout_seconds)
+        reply = await self._completions.ask(completion, greedy)
         if reply.error is not None:
             raise _Unscored(reply)
         tokens = reply.logprobs or ()
@@ -208,65 +211,63 @@ class Likelihoods:
             raise _Unscored(failed(call, "bad_reply", "the server gave no log-probabilities for the text"))
         return reply
 
-    # -- the probe
+    # The probe
 
     async def _check(self, params: Parameters) -> None:
-        """Once for a model: `ModelError` where its likelihoods are none."""
+        """Probe the model once; `ModelError` where it returns no real likelihoods."""
         async with self._probing:
             if self._is_real:
                 return
             if not self._refusal:
-                why = {}
+                problems = {}
                 for form in FORMS:
-                    self._asked.form = form
+                    self._completions.form = form
                     problem = await self._problem(params)
                     if not problem:
                         self._is_real = True
                         return
-                    why[form] = problem
-                self._refusal = "; ".join(f"{form}: {problem}" for form, problem in why.items())
+                    problems[form] = problem
+                self._refusal = "; ".join(f"{form}: {problem}" for form, problem in problems.items())
         raise ModelError(
-            f"{self._asked.name} does not tell the likelihood of a given text ({self._refusal}). vLLM's server does; "
+            f"{self._completions.name} does not tell the likelihood of a given text ({self._refusal}). vLLM's server does; "
             "llama.cpp's and Ollama's do not. Judge by likelihood on this machine: -m local, or -m local:FILE.gguf "
             "for a model of yours."
         )
 
     async def _problem(self, params: Parameters) -> str:
         """What is wrong with the server's likelihoods of known texts; empty where they are real."""
-        call = Call("probe", "probe", "probe", (), self._asked.name, ())
+        call = Call("probe", "probe", "probe", (), self._completions.name, ())
         try:
             first = (await self._echo(call, KNOWN_TEXT, params)).logprobs or ()
-            wrong = _wrong_tokens(first)
-            if wrong:
-                return wrong
-            new = first[-1]
-            second = (await self._echo(call, KNOWN_TEXT + new.token, params)).logprobs or ()
+            if problem := _token_problem(first):
+                return problem
+            second = (await self._echo(call, KNOWN_TEXT + first[-1].token, params)).logprobs or ()
             scrambled = (await self._echo(call, SCRAMBLED, params)).logprobs or ()
-        except _Unscored as why:
-            return str(why)[:300].rstrip(".")
+        except _Unscored as unscored:
+            return str(unscored)[:300].rstrip(".")
         except ModelError as error:
-            # A server without completions answers; a refused key or a server that is not there is another matter.
-            if type(error) is not ModelError or not self._asked.was_reached:
+            # A server without completions answers; a refused key or an unreachable server is another fault.
+            if type(error) is not ModelError or not self._completions.was_reached:
                 raise
             return str(error)[:300].rstrip(".")
-        return _wrong_values(first, second, scrambled)
+        return _value_problem(first, second, scrambled)
 
 
-def _wrong_tokens(told: tuple[TokenLogprob, ...]) -> str:
-    """Whether the tokens are those of the known text, and one more. A mark may stand at their beginning."""
-    text = "".join(token.token for token in told[:-1])
-    if not text.endswith(KNOWN_TEXT) or len(told) > len(KNOWN_TEXT) + 3:
+def _token_problem(tokens: tuple[TokenLogprob, ...]) -> str:
+    """Empty where the tokens are those of the known text and one more; a start token may come first."""
+    text = "".join(token.token for token in tokens[:-1])
+    if not text.endswith(KNOWN_TEXT) or len(tokens) > len(KNOWN_TEXT) + 3:
         return f"the text does not come back, {text[:60]!r} does"
     return ""
 
 
-def _wrong_values(
+def _value_problem(
     first: tuple[TokenLogprob, ...], second: tuple[TokenLogprob, ...], scrambled: tuple[TokenLogprob, ...]
 ) -> str:
-    """Whether the numbers can be those of a model that has read the text."""
+    """Empty where the log-probabilities can be those of a model that has read the text."""
     n_tokens = len(first) - 1
-    given = [token.logprob for token in first[1:n_tokens]]
-    if not given or max(given) - min(given) < 1e-6:
+    logprobs = [token.logprob for token in first[1:n_tokens]]
+    if not logprobs or max(logprobs) - min(logprobs) < 1e-6:
         return "all tokens are equally likely"
     gaps = [abs(a.logprob - b.logprob) for a, b in zip(first[1:], second[1:], strict=False)]
     if len(second) != n_tokens + 2 or second[n_tokens].token != first[-1].token:
@@ -279,7 +280,7 @@ def _wrong_values(
 
 
 def _rounded(logprob: float | None) -> float:
-    """A certainty that rounding has put above itself is one."""
+    """The log-probability; 0 where it is missing, or slightly above 0 by rounding."""
     return 0.0 if logprob is None or 0.0 < logprob < 1e-3 else logprob
 
 
@@ -287,7 +288,7 @@ def _mean(tokens: tuple[TokenLogprob, ...]) -> float:
     return math.fsum(token.logprob for token in tokens) / max(1, len(tokens))
 
 
-def _remember(known: OrderedDict[str, Any], key: str, value: Any) -> None:
-    known[key] = value
-    while len(known) > _REMEMBERED:
-        known.popitem(last=False)
+def _cache(cache: OrderedDict[str, Any], key: str, value: Any) -> None:
+    cache[key] = value
+    while len(cache) > _CACHE_SIZE:
+        cache.popitem(last=False)
