@@ -163,7 +163,7 @@ def test_a_stated_wait_holds_back_every_call_to_the_host() -> None:
         net = Network(backoff_seconds=0.01)
         models = [parse_model(f"{server.url}/v1#{name}", network=net) for name in ("one", "two")]
         first = asyncio.create_task(models[0].ask(CALL, Parameters()))
-        await soon(lambda: any(gate.n_limited for gate in net.gates))
+        await soon(lambda: any(limiter.n_limited for limiter in net.limiters.values()))
         await asyncio.gather(first, *(model.ask(CALL, Parameters()) for model in models * 5))
         await net.close()
 
