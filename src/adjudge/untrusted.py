@@ -1,4 +1,4 @@
-"""Makes text from files, judges and hosts safe to show: characters that act or hide are written out as `\\u202e`.
+"""Makes text from files, judges and hosts safe to show: characters that act or hide are written out as `\u202e`.
 
 The terminal, Markdown, the pytest plugin and the pages share the one table here; Markdown and HTML add their own escaping.
 Letters of every script stay as they are, as do the two joiners that Persian, Hindi and emoji need.

@@ -16,9 +16,8 @@ from msgspec import structs
 import adjudge
 from adjudge.errors import ModelError
 from adjudge.models import LocalModel, Parameters, parse_model
-from adjudge.models.local.llama_cpp import check_installed, open_library
+from adjudge.models.local.llama_cpp import Scorer, TooLong, Unscored, check_installed, open_library
 from adjudge.models.local.local_model import Server, check_against_server, default_threads, n_shared
-from adjudge.models.local.scorer import Scorer, TooLong, Unscored
 from adjudge.records import Call, Message, Reply
 from local_judge import ask_all, call
 from running import adjudge as command

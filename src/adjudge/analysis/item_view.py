@@ -14,16 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec import Struct, structs
 
 from ..parse import parse
-from ..records import (
-    FieldValue,
-    Item,
-    Judgment,
-    Message,
-    Protocol,
-    Reply,
-    ReplyError,
-    TokenLogprob,
-)
+from ..records import FieldValue, Item, Judgment, Message, Protocol, Reply, ReplyError, TokenLogprob
 from ..store.browsing import CallOutcome
 
 Span = tuple[int, int]

@@ -9,16 +9,7 @@ from typing import TypeVar
 from msgspec import structs
 
 from ..records import Scale
-from ..stats import (
-    Column,
-    clustered_share,
-    joined,
-    matched,
-    n_distinct,
-    pooled,
-    spearman,
-    wilson,
-)
+from ..stats import Column, clustered_share, joined, matched, n_distinct, pooled, spearman, wilson
 from ..stats.arrays import undefined
 from .cautions import cautions
 from .panel import PanelSummary, panel_of
@@ -33,17 +24,7 @@ from .result_types import (
     Summary,
 )
 from .run_view import ModelFacts, Positions, RunFacts, RunView
-from .tally import (
-    STATUSES,
-    Pair,
-    Scores,
-    Tally,
-    best_first,
-    cell,
-    criterion_summary,
-    panel,
-    spread_of,
-)
+from .tally import STATUSES, Pair, Scores, Tally, best_first, cell, criterion_summary, panel, spread_of
 
 Labels = Mapping[tuple[str, str], str]
 """(protocol, criterion) → the name under which a report shows it"""

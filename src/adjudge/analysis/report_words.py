@@ -20,7 +20,6 @@ from .tally import key_text
 if TYPE_CHECKING:
     from rich.console import Console
 
-
 # Numbers and names as a report writes them, the same in a terminal and in Markdown.
 
 

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from ..analysis.trust import CardSettings
     from ..stats import Resample
 
-
 # `adjudge trust` and `adjudge sample`: the judge card, and what people are asked to label for it.
 
 

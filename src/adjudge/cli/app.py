@@ -15,7 +15,7 @@ from .analysis_commands import (
 )
 from .demo import demo_command
 from .model_commands import models_app
-from .parser_messages import use_plain_words
+from .options import use_plain_words
 from .protocol_commands import protocols_app
 from .run_command import run_command
 from .store_commands import doctor_command, export_command, report_command, reread_command, runs_app

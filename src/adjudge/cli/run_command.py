@@ -151,7 +151,7 @@ _PARSERS: dict[str, Callable[[Any], Any]] = {
 
 
 def _print_dry_run(request: Request, as_json: bool) -> None:
-    from ..engine.dry_run import dry_run
+    from ..engine.api import dry_run
 
     estimate = dry_run(request)
     if as_json:

@@ -28,7 +28,6 @@ from ..errors import DataError, listed
 if TYPE_CHECKING:
     import polars
 
-
 # Files as lines of UTF-8. Handles gzip, byte order marks and UTF-16. Memory is bounded by one block
 # and one line, also for a file without line ends or a gzip bomb. The encoding is never guessed: bytes
 # that are not UTF-8 are reported by the reader of the line.

@@ -27,7 +27,6 @@ from .timeouts import SHORTEST_SECONDS
 if TYPE_CHECKING:
     from .http_client import Transport
 
-
 # Rate-limit headers. A stated wait is never shortened; without one the caller uses its own backoff.
 
 _RESETS = {

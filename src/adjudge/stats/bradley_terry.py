@@ -24,7 +24,6 @@ from .two_judges import mcnemar
 if TYPE_CHECKING:
     from .arrays import Codes, Flags, Floats
 
-
 # Games between systems as arrays: who met whom, and which share of the point the first one took.
 #
 # A win is 1, a tie one half, a probability anything between. Games of one cluster (both orders of a pair, all pairs of

@@ -20,7 +20,6 @@ from .resample import N_RESAMPLES, few_units, generator, interval_or_why, resamp
 if TYPE_CHECKING:
     from .arrays import Codes, Floats
 
-
 # Ordinal logistic regression on one score: the chance of each level of a scale, given what the judge said.
 #
 # P(level <= k) = logistic(threshold_k - beta x) (McCullagh 1980). For few labels it is steadier than an

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
     from .arrays import Codes, Flags, Floats
 
-
 # Pearson's r, Spearman's rho and Kendall's tau-b, each for thousands of resamples at once.
 #
 # Two forms: `rows` correlates many short rows, `weighted` one long column under many weightings. Ties

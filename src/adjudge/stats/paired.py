@@ -22,7 +22,6 @@ from .two_judges import Test, sign_flip
 if TYPE_CHECKING:
     from .arrays import Floats
 
-
 # P-values of many tests, adjusted for there being many.
 
 

@@ -24,7 +24,6 @@ from .resample import Resample, generator
 if TYPE_CHECKING:
     from .arrays import Codes, Flags, Floats
 
-
 # Whether a judge orders two outputs as people do, ties included.
 #
 # tau-b cannot compare a judge that gives whole numbers with one that gives fractions: the one ties

@@ -26,7 +26,6 @@ from .means import mean_interval
 if TYPE_CHECKING:
     from .arrays import Codes, Floats
 
-
 # The regression estimator behind PPI++: people's mean, moved by what the judge says of the other items.
 #
 # theta = mean(Y) + slope (mean of the judge over all items - over the labelled ones). Its variance has

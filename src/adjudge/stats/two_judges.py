@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
     from .arrays import Flags, Floats
 
-
 # Two judges on the same items: tests of a difference that take the shared items into account.
 #
 # Each returns its p-value for two sides, or why there is none.

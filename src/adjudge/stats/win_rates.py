@@ -22,7 +22,6 @@ from .proportions import wilson
 if TYPE_CHECKING:
     from .arrays import Floats
 
-
 # How strongly a judge prefers one response of a pair, from the probabilities of its two verdict tokens.
 #
 # A hard verdict throws away how sure the judge was. The share of the probability that the two tokens have between

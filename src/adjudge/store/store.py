@@ -30,7 +30,7 @@ from typing import Any, TypeVar
 
 from ..errors import StoreError
 from ..records import Call, Item, Judgment, Label, Reply
-from . import owners, reading, runs, schema, stored_labels
+from . import owners, reading, runs, schema
 from .calls import Claim
 from .connection import Access, check_pages
 from .runs import NewJudgment, RunRow, RunStatus
@@ -271,16 +271,16 @@ class Store:
     def put_labels(self, labels: Sequence[Label], run: RunRow | None = None) -> None:
         """Store labels; a rater's later label replaces the earlier one."""
         run_id = None if run is None else run.id
-        self._access.do(lambda: stored_labels.put_labels(self._access.connection, labels, run_id))
+        self._access.do(lambda: runs.put_labels(self._access.connection, labels, run_id))
 
     def labels(self, run: RunRow | None = None, rater: str | None = None) -> list[Label]:
         """The labels of a run's items, or all in the store; of one rater where one is named. Oldest first."""
         run_id = None if run is None else run.id
-        return self._access.read(lambda connection: stored_labels.read_labels(connection, run_id, rater))
+        return self._access.read(lambda connection: runs.read_labels(connection, run_id, rater))
 
     def delete_label(self, run: RunRow, label: Label) -> bool:
         """Delete a label, durably; false where it is gone already or has another value now."""
-        return self._access.do(lambda: stored_labels.delete_label(self._access.connection, run.id, label))
+        return self._access.do(lambda: runs.delete_label(self._access.connection, run.id, label))
 
     # Damage
 

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from ..sections import Section
     from .run_parts import RunParts
 
-
 T = TypeVar("T")
 
 REST = 4

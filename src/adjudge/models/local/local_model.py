@@ -29,8 +29,7 @@ from msgspec import Struct
 from ...errors import ModelError
 from ...records import Call, Reply, TokenLogprob, TopToken
 from ..base import Form, Model, Parameters, Passage, Price, failed, likelihood_details, passages_of
-from .llama_cpp import VERSION, check_installed, unexpected_layout
-from .scorer import Scored, Scorer, TooLong, Unscored
+from .llama_cpp import VERSION, Scored, Scorer, TooLong, Unscored, check_installed, unexpected_layout
 from .weights import SMOLLM2, Say, Weights, digest_of, pull
 
 # The wire format of llama.cpp's chat: requests and replies.
