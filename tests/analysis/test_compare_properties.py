@@ -15,6 +15,7 @@ from adjudge.analysis.compare_words import compare_sections
 from adjudge.errors import DataError
 from adjudge.records import Result, Scale
 from judged import choice, numbers_in, score
+from thorough import tries
 
 SCALES = (
     None,
@@ -45,7 +46,7 @@ def results(model: str) -> st.SearchStrategy[list[Result]]:
     return st.dictionaries(keys, values, max_size=18).map(made)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=tries(60))
 @given(first=results("m"), second=results("n"), scale=st.sampled_from(SCALES))
 def test_any_two_runs_give_a_comparison_or_a_reason(
     first: list[Result], second: list[Result], scale: Scale | None
@@ -71,7 +72,7 @@ def test_any_two_runs_give_a_comparison_or_a_reason(
                 assert row.bounds.low <= row.bounds.high
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=tries(40))
 @given(values=st.lists(st.tuples(*[st.none() | st.integers(1, 5).map(float)] * 2), min_size=2, max_size=12))
 def test_the_other_way_round_every_difference_changes_its_sign(
     values: list[tuple[float | None, float | None]],

@@ -16,6 +16,7 @@ from adjudge.records import Call, Item, Judgment, Message, Reply, ReplyError, Sc
 from adjudge.store import CallSpec
 from adjudge.store.browsing import CallOutcome
 from running import EXAMPLES
+from thorough import tries
 
 ABOUT = CallSpec("acme/polite@0123456789", ("polite",), "fake:x", "ab", 0, "generate")
 ITEM = Item("i1", {"question": "Why?", "response": "Because the “Sea” is\n\n deep. Because."})
@@ -71,7 +72,7 @@ def test_a_quotation_is_found_where_it_stands(text: str, quote: str, found: list
 
 
 @given(st.text("abc “”\"'…. \n", max_size=60), st.text("abc “”\"'…. \n", max_size=12))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=tries(300))
 def test_a_quotation_is_found_exactly_where_evidence_counts_as_grounded(text: str, quote: str) -> None:
     assume(set(quote) & set("abc"))
     share = grounded_share((quote,), text)

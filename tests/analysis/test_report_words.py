@@ -19,6 +19,7 @@ from adjudge.analysis.result_types import Summary
 from adjudge.analysis.run_view import ModelFacts, ProtocolFacts
 from adjudge.records import Choice, How, Result, Scale, Status, Subject
 from judged import FIVE, numbers_in, score
+from thorough import tries
 from views import facts, summarise
 
 
@@ -172,7 +173,7 @@ ANY_RESULT = st.builds(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=tries(150))
 @given(st.lists(ANY_RESULT, max_size=15), st.booleans())
 def test_any_results_give_a_summary_of_finite_numbers_that_can_be_printed(
     rows: list[Result], has_scales: bool

@@ -21,6 +21,7 @@ from adjudge.errors import DataError
 from adjudge.records import Estimate, Label, Result, Scale
 from adjudge.stats import caution, reason, wilson
 from judged import FIVE, choice, score
+from thorough import tries
 from views import judge_card
 
 
@@ -375,7 +376,7 @@ _ids = st.sampled_from([f"i{k}" for k in range(6)])
 _values = st.none() | st.floats(-10, 10) | st.sampled_from([1.0, 2.0, 5.0])
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=tries(40))
 @given(
     scores=st.dictionaries(
         _ids, st.tuples(_values, st.sampled_from("AB"), st.sampled_from(["g", "h", None]))

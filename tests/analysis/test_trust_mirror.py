@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from adjudge.analysis.result_types import CriterionCard
 from adjudge.records import Estimate, Label, Result, Scale
 from adjudge.stats import reason
+from thorough import tries
 from views import judge_card
 
 RATERS = ("ann", "ben", "eve")
@@ -51,7 +52,7 @@ def assert_same(one: Estimate, other: Estimate) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=tries(60))
 @given(st.lists(ITEM, min_size=2, max_size=12), st.booleans())
 def test_a_scale_turned_round_gives_the_same_agreement(
     items: list[tuple[float, list[float | None]]], is_known: bool
