@@ -34,8 +34,8 @@ def test_the_interval_of_five_values_is_the_textbook_one() -> None:
 
 def test_the_interval_is_scipys() -> None:
     values = [3.2, 4.1, 2.2, 5.0, 3.3, 1.7, 4.4]
-    expected = oracle.t.interval(0.9, 6, np.mean(values), oracle.sem(values))
-    found = mean_interval(values, confidence=0.9)
+    expected = oracle.t.interval(0.95, 6, np.mean(values), oracle.sem(values))
+    found = mean_interval(values)
     assert (found.low, found.high) == pytest.approx(expected)
 
 

@@ -174,7 +174,7 @@ def _gwet(beside: Sequence[Sequence[tuple[float, float]]], levels: Sequence[floa
         return without(f"the scale has more than {MOST_LEVELS} levels", len(beside))
     couples = [couple for couples in beside for couple in couples]
     of_item = [place for place, couples in enumerate(beside) for _ in couples]
-    return gwet(couples, levels, "quadratic", items=of_item)
+    return gwet(couples, levels, of_item)
 
 
 def pairwise(joined: Joined, seed: int) -> TieCalibration:

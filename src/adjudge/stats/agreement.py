@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Sequence
-from statistics import NormalDist
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct, structs
 
 from ..records import Estimate
 from .arrays import (
+    NORMAL_QUANTILE,
     Numbers,
     Ratings,
     cautioned,
@@ -24,6 +24,7 @@ from .arrays import (
     rated,
     same_length,
     scaled,
+    t_quantile,
     undefined,
     without_interval,
 )
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from .arrays import Codes, Floats
 
 Category = float | str
-Weights = Literal["none", "linear", "quadratic"]
 CHOICES: tuple[Category, ...] = ("a", "b", "tie")
 
 
@@ -52,20 +52,18 @@ def exact_agreement(
     first: Sequence[Category | None],
     second: Sequence[Category | None],
     clusters: Sequence[Hashable] | None = None,
-    confidence: float = 0.95,
     n_failed: int = 0,
 ) -> Estimate:
     """The share of items on which both say the same; items with only one answer are left out and counted."""
     kept = _both(first, second)
     same = [float(first[i] == second[i]) for i in kept]
     of_kept = None if clusters is None else [clusters[i] for i in kept]
-    return share_of_equal(same, of_kept, confidence, n_failed, len(first) - len(kept))
+    return share_of_equal(same, of_kept, n_failed, len(first) - len(kept))
 
 
 def share_of_equal(
     same: Sequence[float],
     clusters: Sequence[Hashable] | None = None,
-    confidence: float = 0.95,
     n_failed: int = 0,
     n_undefined: int = 0,
 ) -> Estimate:
@@ -73,9 +71,9 @@ def share_of_equal(
     if not same:
         return undefined("no item has two answers", n_failed=n_failed, n_undefined=n_undefined, unit="item")
     if clusters is None:
-        found = wilson(sum(same), len(same), confidence, n_failed)
+        found = wilson(sum(same), len(same), n_failed)
     else:
-        found = mean_interval(same, clusters, n_failed, confidence, limits=(0.0, 1.0))
+        found = mean_interval(same, clusters, n_failed, limits=(0.0, 1.0))
     method = found.method.replace("mean", "share of equal answers").replace(
         "share, W", "share of equal answers, W"
     )
@@ -86,19 +84,16 @@ def cohen_kappa(
     first: Sequence[Category | None],
     second: Sequence[Category | None],
     categories: Sequence[Category],
-    weights: Weights = "none",
     clusters: Sequence[Hashable] | None = None,
-    confidence: float = 0.95,
     n_failed: int = 0,
 ) -> Estimate:
-    """Cohen's kappa (1960; weighted 1968) by the declared categories: 1 - observed / expected disagreement.
+    """Cohen's kappa (1960) by the declared categories: 1 - observed / expected disagreement.
 
     Its standard error is the one of Fleiss, Cohen and Everitt (1969), from each item's influence on
     kappa. Answers that are no category are left out and counted.
     """
     import numpy as np
 
-    name = {"none": "Cohen's kappa", "linear": "linear kappa", "quadratic": "quadratic kappa"}[weights]
     places = {category: place for place, category in enumerate(categories)}
     kept = [i for i in _both(first, second) if first[i] in places and second[i] in places]
     n, n_undefined = len(kept), len(first) - len(kept)
@@ -108,9 +103,9 @@ def cohen_kappa(
         )
     a = np.array([places[first[i]] for i in kept])  # type: ignore[index]
     b = np.array([places[second[i]] for i in kept])  # type: ignore[index]
-    value, influence = _kappa(a, b, distances(categories, weights))
+    value, influence = _kappa(a, b, len(categories))
     of_kept = None if clusters is None else [clusters[i] for i in kept]
-    found = _kappa_estimate(value, influence, n, of_kept, confidence, name)
+    found = _kappa_estimate(value, influence, n, of_kept, "Cohen's kappa")
     return structs.replace(found, n_failed=n_failed, n_undefined=n_undefined)
 
 
@@ -118,13 +113,12 @@ def quadratic_kappa(
     first: Numbers,
     second: Numbers,
     clusters: Sequence[Hashable] | None = None,
-    confidence: float = 0.95,
     n_failed: int = 0,
 ) -> Estimate:
     """Quadratic kappa of numbers as they stand, means of raters or samples included.
 
     Squared distances need no categories, so nothing is rounded and the scale may point either way. On answers that are
-    levels it is `cohen_kappa` with quadratic weights; of means it is Lin's concordance correlation (1989).
+    levels it is Cohen's kappa with quadratic weights (1968); of means it is Lin's concordance correlation (1989).
     """
     import numpy as np
 
@@ -136,7 +130,7 @@ def quadratic_kappa(
         return undefined("no item has two answers", n_failed=n_failed, n_undefined=n_undefined, unit="item")
     value, influence = _kappa_of_numbers(x[kept], y[kept])
     of_kept = None if clusters is None else [clusters[i] for i in kept]
-    found = _kappa_estimate(value, influence, len(kept), of_kept, confidence, "quadratic kappa")
+    found = _kappa_estimate(value, influence, len(kept), of_kept, "quadratic kappa")
     return structs.replace(found, n_failed=n_failed, n_undefined=n_undefined)
 
 
@@ -145,13 +139,12 @@ def _kappa_estimate(
     influence: Floats,
     n: int,
     clusters: Sequence[Hashable] | None,
-    confidence: float,
     name: str,
 ) -> Estimate:
     unit = "item" if clusters is None else f"group (n={len(set(clusters))})"
     if value is None:
         return undefined("both always give one and the same answer", n=n, unit=unit)
-    low, high, method = influence_interval(value, influence, clusters, confidence, name)
+    low, high, method = influence_interval(value, influence, clusters, name)
     return Estimate(value, low, high, n, 0, 0, method, unit)
 
 
@@ -166,22 +159,11 @@ def _both(first: Sequence[Category | None], second: Sequence[Category | None]) -
     ]
 
 
-def distances(categories: Sequence[Category], weights: Weights) -> Floats:
-    """How far apart two categories are, by their values on the scale."""
+def _kappa(a: Codes, b: Codes, k: int) -> tuple[float | None, Floats]:
+    """Kappa of answers that are one of `k` categories, and for each item the derivative of kappa by its weight."""
     import numpy as np
 
-    if weights == "none":
-        return 1 - np.eye(len(categories))
-    values = np.array([float(category) for category in categories])
-    apart: Floats = np.abs(values[:, None] - values[None, :])
-    return apart if weights == "linear" else apart**2
-
-
-def _kappa(a: Codes, b: Codes, apart: Floats) -> tuple[float | None, Floats]:
-    """Kappa, and for each item the derivative of kappa by its weight."""
-    import numpy as np
-
-    n, k = len(a), len(apart)
+    n, apart = len(a), 1 - np.eye(k)
     p, q = np.bincount(a, minlength=k) / n, np.bincount(b, minlength=k) / n
     observed, expected = float(apart[a, b].mean()), float(p @ apart @ q)
     if expected <= 0:
@@ -208,22 +190,20 @@ def _kappa_of_numbers(x: Floats, y: Floats) -> tuple[float | None, Floats]:
 
 
 def influence_interval(
-    value: float, influence: Floats, clusters: Sequence[Hashable] | None, confidence: float, name: str
+    value: float, influence: Floats, clusters: Sequence[Hashable] | None, name: str
 ) -> tuple[float | None, float | None, str]:
     """The interval of a coefficient of at most 1 from each item's influence on it."""
-    from scipy.special import stdtrit
-
     if clusters is None:
         se, quantile = (
             math.sqrt(float((influence**2).sum())) / len(influence),
-            NormalDist().inv_cdf((1 + confidence) / 2),
+            NORMAL_QUANTILE,
         )
         method = f"{name}, large-sample interval"
     else:
         precision = standard_error(influence.tolist(), clusters)
         if precision is None:
             return None, None, without_interval(name, "all items belong to one group")
-        se, quantile = precision.se, float(stdtrit(precision.df, (1 + confidence) / 2))
+        se, quantile = precision.se, t_quantile(precision.df)
         method = f"{name}, cluster-robust interval"
     if se <= 1e-12:
         why = "perfect agreement" if value > 1 - 1e-12 else "every item says the same"
@@ -235,7 +215,6 @@ def choice_agreement(
     judge: Sequence[str | None],
     human: Sequence[str | None],
     clusters: Sequence[Hashable] | None = None,
-    confidence: float = 0.95,
     n_failed: int = 0,
 ) -> ChoiceAgreement:
     """Agreement of choices (a, b, tie) between a judge and people."""
@@ -244,11 +223,9 @@ def choice_agreement(
         for one, other in zip(judge, human, strict=True)
     ]
     return ChoiceAgreement(
-        exact_agreement(judge, human, clusters, confidence, n_failed),
-        exact_agreement(
-            [one for one, _ in decided], [other for _, other in decided], clusters, confidence, n_failed
-        ),
-        cohen_kappa(judge, human, CHOICES, "none", clusters, confidence, n_failed),
+        exact_agreement(judge, human, clusters, n_failed),
+        exact_agreement([one for one, _ in decided], [other for _, other in decided], clusters, n_failed),
+        cohen_kappa(judge, human, CHOICES, clusters, n_failed),
     )
 
 
@@ -285,14 +262,13 @@ def halved(values: Sequence[float | None], levels: Sequence[float]) -> list[tupl
     return [both(value) for value in values]
 
 
-# How far several raters agree among themselves: Krippendorff's alpha and Gwet's AC1 and AC2.
+# How far several raters agree among themselves: Krippendorff's alpha and Gwet's AC2.
 #
 # Ratings are items × raters with gaps. An item with one rating can be compared with nothing: alpha
 # leaves it out, Gwet's coefficient takes it for the prevalence of the categories alone.
 
 
-Metric = Literal["nominal", "ordinal", "interval"]
-GwetWeights = Literal["none", "linear", "quadratic", "ordinal"]
+Metric = Literal["nominal", "interval"]
 
 
 def krippendorff_alpha(
@@ -301,13 +277,10 @@ def krippendorff_alpha(
     *,
     n_resamples: int = N_RESAMPLES,
     seed: int = 0,
-    confidence: float = 0.95,
 ) -> Estimate:
     """Krippendorff's alpha (2011, "Computing Krippendorff's alpha-reliability"), items resampled.
 
-    1 - D_o / D_e over the pairs of ratings within items and over all pairs. The ordinal metric is
-    the interval metric on the mean ranks of the categories, since the sum of the counts between two
-    categories, less half of the two, is the distance of their mean ranks.
+    1 - D_o / D_e over the pairs of ratings within items and over all pairs.
     """
     import numpy as np
 
@@ -323,7 +296,7 @@ def krippendorff_alpha(
         return undefined("all ratings are the same", n=n, n_undefined=n_undefined, unit="item")
     name = f"Krippendorff's alpha ({metric})"
     draws = resampled(statistic, n, n_resamples, seed)
-    low, high, why, cautions = interval_or_why(draws, confidence)
+    low, high, why, cautions = interval_or_why(draws)
     method = (
         without_interval(name, why) if why else f"{name}, bootstrap ({n_resamples} resamples, percentiles)"
     )
@@ -333,7 +306,7 @@ def krippendorff_alpha(
 
 def _alpha(table: Floats, metric: Metric) -> Callable[[Floats], Floats]:
     """Alpha of items × raters as a function of how often each item counts: items × resamples."""
-    return _IntervalAlpha(table) if metric == "interval" else _Alpha(_counts(table)[0], metric)
+    return _IntervalAlpha(table) if metric == "interval" else _NominalAlpha(_counts(table)[0])
 
 
 def _counts(table: Floats, levels: Sequence[float] | None = None) -> tuple[Floats, Floats]:
@@ -374,13 +347,12 @@ class _IntervalAlpha:
         return np.where(between <= 1e-12, np.nan, found)
 
 
-class _Alpha:
-    """Alpha by equal values, or by their ranks, of items that count as often as the weights say: items × resamples."""
+class _NominalAlpha:
+    """Alpha by equal values, of items that count as often as the weights say: items × resamples."""
 
-    def __init__(self, counts: Floats, metric: Metric) -> None:
+    def __init__(self, counts: Floats) -> None:
         self.counts = counts
         self.sizes = counts.sum(axis=1)
-        self.metric = metric
 
     def __call__(self, weights: Floats) -> Floats:
         import numpy as np
@@ -388,48 +360,29 @@ class _Alpha:
         totals = np.einsum("uk,ub->kb", self.counts, weights)
         n = totals.sum(axis=0)
         with np.errstate(all="ignore"):
-            if self.metric == "nominal":
-                within = ((self.sizes**2 - (self.counts**2).sum(axis=1)) / (self.sizes - 1)) @ weights / n
-                between = (n**2 - (totals**2).sum(axis=0)) / (n * (n - 1))
-            else:
-                within, between = self._ranked(weights, totals, n)
+            within = ((self.sizes**2 - (self.counts**2).sum(axis=1)) / (self.sizes - 1)) @ weights / n
+            between = (n**2 - (totals**2).sum(axis=0)) / (n * (n - 1))
             found = 1 - within / between
         return np.where(between <= 1e-12, np.nan, found)
-
-    def _ranked(self, weights: Floats, totals: Floats, n: Floats) -> tuple[Floats, Floats]:
-        """The mean squared distance of ranks within items and over all pairs of ratings."""
-        import numpy as np
-
-        values = (np.cumsum(totals, axis=0) - totals / 2) / n
-        values = values - (totals * values).sum(axis=0) / n
-        sums = np.einsum("uk,kb->ub", self.counts, values)
-        squares = np.einsum("uk,kb->ub", self.counts, values**2)
-        sizes = self.sizes[:, None]
-        within = (weights * 2 * (sizes * squares - sums**2) / (sizes - 1)).sum(axis=0) / n
-        between = 2 * (totals * values**2).sum(axis=0) / (n - 1)
-        return within, between
 
 
 def gwet(
     ratings: Ratings,
     levels: Sequence[float],
-    weights: GwetWeights = "none",
-    confidence: float = 0.95,
     items: Sequence[Hashable] | None = None,
 ) -> Estimate:
-    """Gwet's AC1 (2008), or AC2 with weights, by the declared levels; t interval over items (Gwet 2014, 5.3).
+    """Gwet's AC2 with quadratic weights, by the declared levels; t interval over items (Gwet 2014, 5.3).
 
     Unlike kappa it does not collapse where nearly all ratings are one value. `items` says which rows are of one item
     (the judge beside each of its raters, say): together they count as one.
     """
     import numpy as np
-    from scipy.special import stdtrit
 
     table = rated(ratings)
     same_length(table, items)
     counts, values = _counts(table, levels)
     n_off = int((~np.isnan(table)).sum() - counts.sum())
-    name = "Gwet's AC1" if weights == "none" else f"Gwet's AC2 ({weights})"
+    name = "Gwet's AC2 (quadratic)"
     is_rated = counts.sum(axis=1) >= 1
     of_row = np.arange(len(counts)) if items is None else codes(items)[0]
     _, of_row = np.unique(of_row[is_rated], return_inverse=True)
@@ -443,7 +396,7 @@ def gwet(
             else "no item has two ratings on the scale"
         )
         return undefined(why, n=n_pairable, n_undefined=n_off, unit="item")
-    value, each = _gwet(counts, of_row, _closeness(values, weights))
+    value, each = _gwet(counts, of_row, _closeness(values))
     if n < 2:
         return Estimate(value, None, None, n, 0, n_off, without_interval(name, "one item alone"), "item")
     se = math.sqrt(float(((each - value) ** 2).sum()) / (n * (n - 1)))
@@ -451,23 +404,14 @@ def gwet(
         return Estimate(
             value, None, None, n, 0, n_off, without_interval(name, "every item says the same"), "item"
         )
-    half = float(stdtrit(n - 1, (1 + confidence) / 2)) * se
+    half = t_quantile(n - 1) * se
     low, high = max(-1.0, value - half), min(1.0, value + half)
     return Estimate(value, low, high, n, 0, n_off, f"{name}, t interval over items", "item")
 
 
-def _closeness(values: Floats, weights: GwetWeights) -> Floats:
+def _closeness(values: Floats) -> Floats:
     """1 for the same level, less for others, 0 for the ends of the scale."""
-    import numpy as np
-
-    if weights == "none":
-        return np.eye(len(values))
-    places = np.argsort(np.argsort(values)).astype(np.float64) if weights == "ordinal" else values
-    apart = np.abs(places[:, None] - places[None, :])
-    if weights == "ordinal":
-        apart = apart * (apart + 1) / 2
-    elif weights == "quadratic":
-        apart = apart**2
+    apart = (values[:, None] - values[None, :]) ** 2
     closeness: Floats = 1 - apart / apart.max()
     return closeness
 

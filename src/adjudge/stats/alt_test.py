@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct, structs
 
 from ..records import Estimate
-from .arrays import codes, sensible, undefined, without_interval
+from .arrays import codes, sensible, t_quantile, undefined, without_interval
 from .paired import adjusted
 
 if TYPE_CHECKING:
@@ -61,7 +61,6 @@ def alt_test(
     eps: float = 0.2,
     q: float = 0.05,
     min_items: int = 30,
-    confidence: float = 0.95,
     names: Sequence[str] = (),
 ) -> AltTest:
     """The test over items × raters. `near` compares squared distances, `equal` counts equal answers.
@@ -92,7 +91,7 @@ def alt_test(
         "it is a share of the few raters, each won or not",
     )
     rate = Estimate(omega, None, None, n, n_failed, 0, method, unit)
-    rho = _advantage([duels[place] for place in made], n_failed, confidence)
+    rho = _advantage([duels[place] for place in made], n_failed)
     return AltTest(rate, rho, omega >= 0.5, eps, tuple(tests), cautions)
 
 
@@ -184,10 +183,9 @@ def _decided(tests: list[RaterTest], made: list[int], q: float) -> list[RaterTes
     return [structs.replace(test, wins=place in won) for place, test in enumerate(tests)]
 
 
-def _advantage(duels: list[_Duel], n_failed: int, confidence: float) -> Estimate:
+def _advantage(duels: list[_Duel], n_failed: int) -> Estimate:
     """The mean over raters of the judge's share; items are the independent observations."""
     import numpy as np
-    from scipy.special import stdtrit
 
     rho = float(np.mean([duel.judge.mean() for duel in duels]))
     parts = np.zeros(max(int(duel.items.max()) for duel in duels) + 1)
@@ -200,7 +198,7 @@ def _advantage(duels: list[_Duel], n_failed: int, confidence: float) -> Estimate
         return Estimate(
             rho, None, None, n, n_failed, 0, without_interval(name, "every item says the same"), unit
         )
-    half = float(stdtrit(n - 1, (1 + confidence) / 2)) * se
+    half = t_quantile(n - 1) * se
     low, high = max(0.0, rho - half), min(1.0, rho + half)
     return Estimate(rho, low, high, n, n_failed, 0, f"{name}, t interval", unit)
 

@@ -7,9 +7,24 @@ no scale holds: beyond 1e60 a fourth power would overflow, and below 1e-60 a squ
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 from ..records import Estimate
+
+CONFIDENCE = 0.95
+"""The level of every interval."""
+
+NORMAL_QUANTILE = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
+"""By what a standard error is multiplied to half an interval, in large samples."""
+
+
+def t_quantile(df: float) -> float:
+    """By what a standard error is multiplied to half an interval, at so many degrees of freedom."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(df, (1 + CONFIDENCE) / 2))
+
 
 # How a number that cannot be given says so: none, and the reason at the end of `method`.
 #

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from msgspec import Struct, structs
 
 from ..records import Estimate
-from .arrays import cautioned, undefined, without_interval
+from .arrays import CONFIDENCE, cautioned, t_quantile, undefined, without_interval
 from .resample import blocks, draw_cells, generator, interval_or_why
 from .two_judges import mcnemar
 
@@ -358,73 +358,6 @@ def derivatives(
     return slope, curve
 
 
-def log_likelihood(won: Floats, ties: Floats, strength: Floats, nu: float) -> float:
-    """Of all games under Davidson's model; `ties` is the matrix of them."""
-    import numpy as np
-
-    difference = strength[:, None] - strength[None, :]
-    away = np.abs(difference)
-    log_total = away / 2 + np.log(
-        np.exp((difference - away) / 2) + np.exp((-difference - away) / 2) + nu * np.exp(-away / 2)
-    )
-    decided = won - ties / 2
-    found = float((decided * (difference / 2 - log_total)).sum())
-    if nu > 0:
-        found += float((ties * (math.log(nu) - log_total)).sum()) / 2
-    return found
-
-
-# Rao and Kupper's model of ties (1967): a response wins where it is better by more than a threshold.
-#
-#     P(i beats j) = 1 / (1 + theta exp(-d)),    theta >= 1, d = strength of i - strength of j
-#
-# A second opinion on ties beside Davidson's: where both give the same order, the order does not hang on the model.
-
-
-class RaoKupper(NamedTuple):
-    """Strengths with a mean of 0, the threshold, and the negative log-likelihood."""
-
-    strength: Floats
-    theta: float
-    loss: float
-
-
-def rao_kupper(won: Floats, ties: Floats) -> RaoKupper | None:
-    """The fit to a win matrix (a tie half a win) and the matrix of ties; none where it does not exist.
-
-    A tie is as likely as both systems winning by the threshold, times theta² - 1: so a tie counts as a win for
-    either, and the rest of the likelihood is one term in theta.
-    """
-    import numpy as np
-    from scipy.optimize import minimize
-
-    k, n_ties = len(won), float(ties.sum()) / 2
-    counts = won + ties / 2
-    if n_ties == 0 or float(won.sum()) == n_ties:
-        return None
-
-    def loss(point: Floats) -> tuple[float, Floats]:
-        strength, threshold = point[:k], math.exp(point[k])
-        margin = strength[:, None] - strength[None, :] - threshold
-        log_odds = np.logaddexp(0.0, -margin)
-        missed = counts * np.exp(-np.logaddexp(0.0, margin))
-        grown = math.expm1(2 * threshold)
-        value = float((counts * log_odds).sum()) - n_ties * math.log(grown)
-        slope = np.empty(k + 1)
-        slope[:k] = missed.sum(axis=0) - missed.sum(axis=1)
-        by_threshold = float(missed.sum()) - n_ties * 2 * (1 + 1 / grown)
-        slope[k] = by_threshold * threshold
-        return value, slope
-
-    start = np.zeros(k + 1)
-    start[k] = -1.0
-    found = minimize(loss, start, jac=True, method="BFGS", options={"gtol": 1e-8, "maxiter": 500})
-    strength = found.x[:k] - found.x[:k].mean()
-    if not np.isfinite(found.fun) or float(np.abs(strength).max()) > 30:
-        return None
-    return RaoKupper(strength, math.exp(math.exp(float(found.x[k]))), float(found.fun))
-
-
 # Strengths of systems with their uncertainty, and what is left to say where they do not exist.
 #
 # Two intervals for each strength: from the sandwich of the likelihood's curvature and the sums of slopes per cluster (HC0,
@@ -472,7 +405,6 @@ class _Piece(NamedTuple):
     strength: Floats
     covariance: Floats
     """HC0, clustered"""
-    model_covariance: Floats
     nu: float | None
     ties: Ties
     n_clusters: int
@@ -484,7 +416,6 @@ def strengths(
     ties: Ties = "davidson",
     n_resamples: int = N_RESAMPLES,
     seed: int = 0,
-    confidence: float = 0.95,
 ) -> Strengths:
     """Fit all systems; ties by Davidson's model, where it has an estimate, or each as half a win."""
     won = win_matrix(games)
@@ -493,7 +424,7 @@ def strengths(
     known: dict[int, tuple[Estimate, Estimate]] = {}
     standard_errors: dict[tuple[int, int], float] = {}
     for piece in pieces:
-        known.update(_estimates(games, piece, n_resamples, seed, confidence, is_whole=len(whole) == 1))
+        known.update(_estimates(games, piece, n_resamples, seed, is_whole=len(whole) == 1))
         standard_errors.update(_standard_errors(piece))
     taken, given = won.sum(axis=1), won.sum(axis=0)
     reasons = {i: _why(i, taken, given) for i in range(games.n_systems)}
@@ -561,7 +492,7 @@ def _piece(games: Games, systems: list[int], ties: Ties) -> _Piece:
     covariance = (inverse @ meat @ inverse)[:k, :k]
     nu = float(np.exp(log_nu[0])) if by_davidson else None
     kind: Ties = "davidson" if by_davidson else "half"
-    return _Piece(systems, strength, covariance, inverse[:k, :k] - 1 / k, nu, kind, own.n_clusters)
+    return _Piece(systems, strength, covariance, nu, kind, own.n_clusters)
 
 
 def _meat(games: Games, strength: Floats, nu: float, has_nu: bool) -> Floats:
@@ -580,26 +511,13 @@ def _meat(games: Games, strength: Floats, nu: float, has_nu: bool) -> Floats:
     return product
 
 
-def covariance(games: Games, *, ties: Ties = "half") -> tuple[Floats, Floats]:
-    """The covariance of the strengths of systems of one piece: by the model, and by the sandwich (HC0, clustered)."""
-    piece = _piece(games, list(range(games.n_systems)), ties)
-    return piece.model_covariance, piece.covariance
-
-
-def t_quantile(n_clusters: int, confidence: float = 0.95) -> float:
-    """By what a standard error over so many clusters is multiplied to half an interval."""
-    from scipy.special import stdtrit
-
-    return float(stdtrit(max(1, n_clusters - 1), (1 + confidence) / 2))
-
-
-def _factor(n_clusters: int, confidence: float) -> float:
+def _factor(n_clusters: int) -> float:
     """What HC0 is multiplied by: it is too small for few clusters, and t takes them into account."""
-    return t_quantile(n_clusters, confidence) * math.sqrt(n_clusters / (n_clusters - 1))
+    return t_quantile(n_clusters - 1) * math.sqrt(n_clusters / (n_clusters - 1))
 
 
 def _estimates(
-    games: Games, piece: _Piece, n_resamples: int, seed: int, confidence: float, *, is_whole: bool
+    games: Games, piece: _Piece, n_resamples: int, seed: int, *, is_whole: bool
 ) -> dict[int, tuple[Estimate, Estimate]]:
     """Of each system of a piece the strength with either interval."""
     import numpy as np
@@ -621,31 +539,29 @@ def _estimates(
         low = high = None
         method = without_interval(name, "all games belong to one prompt")
         if own.n_clusters > 1:
-            half = _factor(own.n_clusters, confidence) * math.sqrt(
-                max(0.0, float(piece.covariance[place, place]))
-            )
+            half = _factor(own.n_clusters) * math.sqrt(max(0.0, float(piece.covariance[place, place])))
             method = without_interval(name, "the games leave no variance")
             if half > _TINY:
                 low, high = value - half, value + half
                 method = f"{name}, HC0 sandwich t interval"
         by_sandwich = Estimate(value, low, high, n, 0, 0, cautioned(method, cautions), unit)
         values = None if drawn is None else drawn[:, place]
-        found[system] = by_sandwich, _by_bootstrap(value, values, n, name, unit, seed, confidence, cautions)
+        found[system] = by_sandwich, _by_bootstrap(value, values, n, name, unit, seed, cautions)
     return found
 
 
 def _by_bootstrap(
-    value: float, values: Floats | None, n: int, name: str, unit: str, seed: int, confidence: float,
+    value: float, values: Floats | None, n: int, name: str, unit: str, seed: int,
     cautions: list[str],
 ) -> Estimate:  # fmt: skip
     if values is None:
         method = cautioned(without_interval(name, "all games belong to one prompt"), cautions)
         return Estimate(value, None, None, n, 0, 0, method, unit, seed)
-    low, high, why, more = interval_or_why(values, confidence)
+    low, high, why, more = interval_or_why(values)
     n_missing = int((values != values).sum())
     # A resample without an estimate is one in which a strength has no bound. Where there are more of them than lie
     # beyond an end of the interval, that end is not known, and the rest alone would make it too near.
-    if not why and n_missing > len(values) * (1 - confidence) / 2:
+    if not why and n_missing > len(values) * (1 - CONFIDENCE) / 2:
         low, high, more = None, None, []
         why = f"{n_missing} of {len(values)} resamples have no bound"
     method = (
@@ -758,11 +674,10 @@ def next_games(
     n: int,
     *,
     limits: Sequence[Sequence[float]] | None = None,
-    design_effect: float = 1.0,
 ) -> list[tuple[int, int]]:
     """The `n` pairs of systems to ask for, in order; `limits` is how many games of each pair can be had at most.
 
-    `rating` are finite strengths; `design_effect` is by how much games tell less than independent ones would.
+    `rating` are finite strengths.
     """
     import numpy as np
 
@@ -772,7 +687,7 @@ def next_games(
     left = np.full((k, k), np.inf) if limits is None else np.array(limits, dtype=np.float64)
     left = np.triu(np.minimum(left, left.T), 1)
     chance = 1 / (1 + np.exp(-(strength[:, None] - strength[None, :])))
-    weight = chance * (1 - chance) / max(1.0, design_effect)
+    weight = chance * (1 - chance)
     firsts, seconds = (side.astype(np.int64) for side in np.triu_indices(k, 1))
     covariance = _covariance(weight * (won + won.T))
     found: list[tuple[int, int]] = []

@@ -168,7 +168,6 @@ def calibrate(
     *,
     n_folds: int = 5,
     seed: int = 0,
-    confidence: float = 0.95,
 ) -> Calibration:
     """Calibration fitted on all folds but one, and its error on that one. Labels are none where there are none."""
     import numpy as np
@@ -186,7 +185,7 @@ def calibrate(
     held, people = predictions[usable], y[usable]
 
     def error(values: Floats) -> Estimate:
-        return mean_interval(np.abs(values - people).tolist(), confidence=confidence)
+        return mean_interval(np.abs(values - people).tolist())
 
     kept = [float(value) if math.isfinite(value) else None for value in predictions]
     before, after = (calibration_error(values.tolist(), people.tolist()) for values in (f[usable], held))
@@ -271,7 +270,6 @@ def confidence_quality(
     *,
     n_resamples: int = N_RESAMPLES,
     seed: int = 0,
-    confidence: float = 0.95,
 ) -> Confidence:
     """How far stated confidence (0 to 1) can be believed; values off that range are left out and counted."""
     import numpy as np
@@ -296,15 +294,15 @@ def confidence_quality(
         found: Floats = np.abs(np.einsum("ki,ib->kb", gaps, counts)).sum(axis=0) / len(p)
         return found
 
-    low, high, why, cautions = interval_or_why(resampled(statistic, len(p), n_resamples, seed), confidence)
+    low, high, why, cautions = interval_or_why(resampled(statistic, len(p), n_resamples, seed))
     name = "calibration error over ten bins"
     method = (
         without_interval(name, why) if why else f"{name}, bootstrap ({n_resamples} resamples, percentiles)"
     )
     method = cautioned(method, few_units(len(p), None) + cautions)
     error = Estimate(value, low, high, len(p), 0, n_undefined, method, "item", seed)
-    brier = mean_interval(((p - y) ** 2).tolist(), confidence=confidence, limits=(0.0, 1.0))
-    excess = mean_interval((p - y).tolist(), confidence=confidence, limits=(-1.0, 1.0))
+    brier = mean_interval(((p - y) ** 2).tolist(), limits=(0.0, 1.0))
+    excess = mean_interval((p - y).tolist(), limits=(-1.0, 1.0))
     return Confidence(error, brier, excess, _ranking(p, y))
 
 

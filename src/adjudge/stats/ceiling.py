@@ -66,7 +66,6 @@ def noise_ceiling(
     *,
     n_resamples: int = _N_RESAMPLES,
     seed: int = 0,
-    confidence: float = 0.95,
 ) -> Ceiling:
     """The ceiling with intervals over items. With a judge, only items that it scored are used."""
     import numpy as np
@@ -90,7 +89,7 @@ def noise_ceiling(
             return undefined(why, n=n, n_undefined=n_undefined, unit="item")
         values = np.concatenate([_over_raters(getattr(each, part)) for each in draws])
         name = f"{NAMES[kind]}, {what}"
-        return _with_interval(value, values, n, n_undefined, name, seed, confidence)
+        return _with_interval(value, values, n, n_undefined, name, seed)
 
     lower = estimate("lower", "each rater against the mean of the others", _FLAT)
     upper = estimate("upper", "each rater against the mean of all", _FLAT)
@@ -100,7 +99,7 @@ def noise_ceiling(
     corrected = estimate(
         "corrected", "the judge against the mean of all, corrected for their reliability", _GAPS
     )
-    share = _share(lower, by_judge, draws, seed, confidence)
+    share = _share(lower, by_judge, draws, seed)
     each = tuple(float(value) if math.isfinite(value) else None for value in once.lower[:, 0])
     return Ceiling(lower, upper, by_judge, share, corrected, each)
 
@@ -187,10 +186,8 @@ def _over_raters(values: Floats) -> Floats:
     return mean
 
 
-def _with_interval(
-    value: float, values: Floats, n: int, n_undefined: int, name: str, seed: int, confidence: float
-) -> Estimate:
-    low, high, why, cautions = interval_or_why(values, confidence)
+def _with_interval(value: float, values: Floats, n: int, n_undefined: int, name: str, seed: int) -> Estimate:
+    low, high, why, cautions = interval_or_why(values)
     method = (
         without_interval(name, why) if why else f"{name}, bootstrap ({len(values)} resamples, percentiles)"
     )
@@ -198,7 +195,7 @@ def _with_interval(
     return Estimate(value, low, high, n, 0, n_undefined, method, "item", seed)
 
 
-def _share(lower: Estimate, judge: Estimate, draws: list[_Parts], seed: int, confidence: float) -> Estimate:
+def _share(lower: Estimate, judge: Estimate, draws: list[_Parts], seed: int) -> Estimate:
     import numpy as np
 
     if lower.value is None or judge.value is None:
@@ -214,4 +211,4 @@ def _share(lower: Estimate, judge: Estimate, draws: list[_Parts], seed: int, con
         values = np.where(bottoms > 0, tops / bottoms, np.nan)
     name = "the judge as a share of the ceiling"
     value = judge.value / lower.value
-    return _with_interval(value, values, lower.n, lower.n_undefined, name, seed, confidence)
+    return _with_interval(value, values, lower.n, lower.n_undefined, name, seed)

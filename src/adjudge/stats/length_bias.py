@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec import Struct
 
 from ..records import Estimate
-from .arrays import Numbers, cautioned, floats, undefined, without_interval
+from .arrays import Numbers, cautioned, floats, t_quantile, undefined, without_interval
 from .bradley_terry import Games, components, win_matrix
 
 if TYPE_CHECKING:
@@ -49,16 +49,10 @@ class _Fit(NamedTuple):
     gamma: float
     covariance: Floats
     """HC0, clustered; systems, then gamma"""
-    model_covariance: Floats
 
 
-def length_controlled(
-    games: Games, differences: Numbers, *, is_scaled: bool = False, confidence: float = 0.95
-) -> LengthControl:
-    """The win rates at equal length; `differences` are length of the first - length of the second, game by game.
-
-    `is_scaled` leaves the differences as they are.
-    """
+def length_controlled(games: Games, differences: Numbers) -> LengthControl:
+    """The win rates at equal length; `differences` are length of the first - length of the second, game by game."""
     import numpy as np
 
     given = floats(differences)
@@ -74,13 +68,13 @@ def length_controlled(
     means = _mean_differences(known, x)
     own = _own_share(known, x)
     why = _unfit(known, typical, own)
-    found = None if why else _fit(known, x if is_scaled else x / typical)
+    found = None if why else _fit(known, x / typical)
     if found is None:
         missing = undefined(
             why or "length decides the games: no estimate exists", n=known.n, n_undefined=games.n - known.n
         )
         return LengthControl(missing, typical or None, (missing,) * games.n_systems, means)
-    z = _quantile(known.n_clusters, confidence)
+    z = t_quantile(known.n_clusters - 1) * math.sqrt(known.n_clusters / (known.n_clusters - 1))
     se = math.sqrt(max(0.0, float(found.covariance[-1, -1])))
     unit = "game" if known.n_clusters == known.n else f"group (n={known.n_clusters})"
     n_left_out = games.n - known.n
@@ -91,7 +85,7 @@ def length_controlled(
             f"{1 - own:.0%} of the lengths goes with the systems: equal length is far from what was seen"
         )
     rates = tuple(_rate(known, found, i, z, unit, n_left_out, cautions) for i in range(games.n_systems))
-    return LengthControl(coefficient, None if is_scaled else typical, rates, means)
+    return LengthControl(coefficient, typical, rates, means)
 
 
 def _coefficient(gamma: float, half: float, n: int, n_left_out: int, unit: str) -> Estimate:
@@ -100,12 +94,6 @@ def _coefficient(gamma: float, half: float, n: int, n_left_out: int, unit: str) 
         return Estimate(gamma, None, None, n, 0, n_left_out, without_interval(name, _NO_VARIANCE), unit)
     method = f"{name}, HC0 sandwich t interval"
     return Estimate(gamma, gamma - half, gamma + half, n, 0, n_left_out, method, unit)
-
-
-def _quantile(n_clusters: int, confidence: float) -> float:
-    from scipy.special import stdtrit
-
-    return float(stdtrit(n_clusters - 1, (1 + confidence) / 2)) * math.sqrt(n_clusters / (n_clusters - 1))
 
 
 def _own_share(games: Games, x: Floats) -> float:
@@ -172,9 +160,7 @@ def _fit(games: Games, x: Floats) -> _Fit | None:
     clusters = coo_array((np.ones(n), (games.cluster, np.arange(n))), shape=(games.n_clusters, n)).tocsr()
     slopes = clusters @ (design * missed[:, None])
     meat = (slopes.T @ slopes).toarray()
-    model = inverse.copy()
-    model[:k, :k] -= 1 / k
-    return _Fit(point[:k], float(point[k]), inverse @ meat @ inverse, model)
+    return _Fit(point[:k], float(point[k]), inverse @ meat @ inverse)
 
 
 def _rate(
@@ -213,15 +199,3 @@ def _mean_differences(games: Games, x: Floats) -> tuple[float | None, ...]:
     )
     n = np.bincount(games.first, minlength=k) + np.bincount(games.second, minlength=k)
     return tuple(float(total[i] / n[i]) if n[i] else None for i in range(k))
-
-
-def length_fit(games: Games, x: Numbers) -> tuple[Floats, float, Floats] | None:
-    """Strengths, gamma and the model's own standard errors (of each strength's difference from the last, then gamma)."""
-    import numpy as np
-
-    found = _fit(games, floats(x))
-    if found is None:
-        return None
-    v, last = found.model_covariance, games.n_systems - 1
-    spreads = [v[i, i] + v[last, last] - 2 * v[i, last] for i in range(last)]
-    return found.strength, found.gamma, np.sqrt(np.array([*spreads, v[-1, -1]]))

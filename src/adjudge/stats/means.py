@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from ..records import Estimate
-from .arrays import undefined, without_interval
+from .arrays import CONFIDENCE, t_quantile, undefined, without_interval
 
 # How much information a set of scores carries: a judge that says 4 to everything carries none.
 
@@ -81,7 +81,6 @@ def mean_interval(
     values: Sequence[float],
     clusters: Sequence[Hashable] | None = None,
     n_failed: int = 0,
-    confidence: float = 0.95,
     limits: tuple[float, float] | None = None,
 ) -> Estimate:
     """The mean with a t interval, cluster-robust where `clusters` says which values belong together.
@@ -101,7 +100,7 @@ def mean_interval(
         return undefined(why, n=n, n_failed=n_failed, n_undefined=n_undefined, unit=unit)
     if limits is not None:
         limits = min(*limits, float(scores.min())), max(*limits, float(scores.max()))
-    low, high, method = _interval(scores, codes, mean, confidence, limits)
+    low, high, method = _interval(scores, codes, mean, limits)
     return Estimate(mean, low, high, n, n_failed, n_undefined, method, unit)
 
 
@@ -162,19 +161,17 @@ def _numbered(labels: Sequence[Hashable]) -> list[int]:
 
 
 def _interval(
-    scores: Floats, codes: Codes | None, mean: float, confidence: float, limits: tuple[float, float] | None
+    scores: Floats, codes: Codes | None, mean: float, limits: tuple[float, float] | None
 ) -> tuple[float | None, float | None, str]:
-    from scipy.special import stdtrit
-
     precision = _precision(scores, codes)
     if precision is None:
         why = "one value alone" if codes is None or len(scores) == 1 else "all items belong to one group"
         return None, None, without_interval("mean", why)
     if scores.min() == scores.max():
-        return _interval_of_equal_values(float(scores[0]), precision.n_units, confidence, limits)
+        return _interval_of_equal_values(float(scores[0]), precision.n_units, limits)
     if precision.se <= _TINY * max(1.0, abs(mean)):
         return None, None, without_interval("mean", "every group has the same mean")
-    half = float(stdtrit(precision.df, (1 + confidence) / 2)) * precision.se
+    half = t_quantile(precision.df) * precision.se
     low, high = mean - half, mean + half
     if not (math.isfinite(low) and math.isfinite(high)):
         return None, None, without_interval("mean", "the values are too large")
@@ -189,7 +186,7 @@ def _interval(
 
 
 def _interval_of_equal_values(
-    value: float, n_units: int, confidence: float, limits: tuple[float, float] | None
+    value: float, n_units: int, limits: tuple[float, float] | None
 ) -> tuple[float | None, float | None, str]:
     """All values are one: a t interval would have no width, and claim a certainty that is not there.
 
@@ -198,7 +195,7 @@ def _interval_of_equal_values(
     """
     if limits is None:
         return None, None, without_interval("mean", ALL_SAME)
-    others = -math.expm1(math.log1p(-confidence) / n_units)
+    others = -math.expm1(math.log1p(-CONFIDENCE) / n_units)
     low = min(value, value - others * (value - limits[0]))
     high = max(value, value + others * (limits[1] - value))
     return low, high, "mean; all values are the same, so the interval bounds the share of others"

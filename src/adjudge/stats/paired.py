@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct, structs
 
 from ..records import Estimate
-from .arrays import Numbers, floats, same_length, undefined
+from .arrays import CONFIDENCE, Numbers, floats, same_length, t_quantile, undefined
 from .bradley_terry import Games
 from .means import Bounds, mean_interval, minimum_detectable, standard_error
 from .two_judges import Test, sign_flip
@@ -26,26 +26,25 @@ if TYPE_CHECKING:
 # P-values of many tests, adjusted for there being many.
 
 
-Adjustment = Literal["holm", "bh", "by"]
+Adjustment = Literal["holm", "by"]
 
 
 def adjusted(p_values: Sequence[float | None], method: Adjustment = "holm") -> list[float | None]:
     """Adjusted p-values in the given order; a test without a p-value stays without and does not count.
 
-    `holm` (1979) bounds the chance of any false finding; `bh` (Benjamini and Hochberg 1995) the
-    expected share of false ones; `by` (Benjamini and Yekutieli 2001) that share whatever the
-    dependence of the tests.
+    `holm` (1979) bounds the chance of any false finding; `by` (Benjamini and Yekutieli 2001) the
+    expected share of false ones, whatever the dependence of the tests.
     """
     known = [(p, i) for i, p in enumerate(p_values) if p is not None and not math.isnan(p)]
     found: list[float | None] = [None] * len(p_values)
     m = len(known)
-    factor = math.fsum(1 / k for k in range(1, m + 1)) if method == "by" else 1.0
-    highest, lowest = 0.0, 1.0
     if method == "holm":
+        highest = 0.0
         for place, (p, i) in enumerate(sorted(known)):
             highest = max(highest, min(1.0, (m - place) * p))
             found[i] = highest
         return found
+    factor, lowest = math.fsum(1 / k for k in range(1, m + 1)), 1.0
     for place, (p, i) in reversed(list(enumerate(sorted(known), start=1))):
         lowest = min(lowest, factor * m * p / place)
         found[i] = lowest
@@ -82,7 +81,6 @@ def paired_difference(
     *,
     limits: tuple[float, float] | None = None,
     seed: int = 0,
-    confidence: float = 0.95,
 ) -> Paired:
     """The mean of second - first, item by item; `limits` are the ends of the scale that both share."""
     import numpy as np
@@ -95,11 +93,9 @@ def paired_difference(
     values = apart[kept].tolist()
     groups = None if clusters is None else [clusters[i] for i in kept]
     width = None if limits is None else limits[1] - limits[0]
-    found = mean_interval(values, groups, n_failed, confidence, None if width is None else (-width, width))
+    found = mean_interval(values, groups, n_failed, None if width is None else (-width, width))
     found = structs.replace(found, method=found.method.replace("mean", "mean of paired differences", 1))
-    return Paired(
-        found, flipped(values, groups, seed), _bounds(a, b, limits), detectable(values, groups, confidence)
-    )
+    return Paired(found, flipped(values, groups, seed), _bounds(a, b, limits), detectable(values, groups))
 
 
 def flipped(values: Sequence[float], clusters: Sequence[Hashable] | None, seed: int = 0) -> Test:
@@ -118,15 +114,13 @@ def flipped(values: Sequence[float], clusters: Sequence[Hashable] | None, seed: 
     return structs.replace(test, statistic=mean, n=len(values), method=f"{test.method}, by group")
 
 
-def detectable(
-    values: Sequence[float], clusters: Sequence[Hashable] | None = None, confidence: float = 0.95
-) -> float | None:
+def detectable(values: Sequence[float], clusters: Sequence[Hashable] | None = None) -> float | None:
     """The distance of a true mean from a fixed number that as many values would show four times in five."""
     precision = standard_error(values, clusters)
     if precision is None or precision.se <= 0:
         return None
     sd = precision.se * math.sqrt(precision.n_units)
-    return minimum_detectable(precision.n_units, sd, is_paired=True, alpha=1 - confidence)
+    return minimum_detectable(precision.n_units, sd, is_paired=True, alpha=1 - CONFIDENCE)
 
 
 def units_needed(distance: float, sd: float, power: float = 0.8, alpha: float = 0.05) -> int | None:
@@ -177,29 +171,27 @@ class ScoreDifference(Struct, frozen=True):
     test: str
 
 
-def score_differences(scores: Sequence[Numbers], confidence: float = 0.95) -> list[ScoreDifference]:
+def score_differences(scores: Sequence[Numbers]) -> list[ScoreDifference]:
     """All pairs of systems; `scores` has a row for each system with a place for each input."""
     rows = [floats(row) for row in scores]
     found = []
     for i in range(len(rows)):
         for j in range(i + 1, len(rows)):
-            difference, p, test = _compared(rows[i], rows[j], confidence)
+            difference, p, test = _compared(rows[i], rows[j])
             found.append(ScoreDifference(i, j, difference, p, None, test))
     corrected = adjusted([one.p for one in found])
     return [structs.replace(one, p_adjusted=p) for one, p in zip(found, corrected, strict=True)]
 
 
-def _compared(one: Floats, other: Floats, confidence: float) -> tuple[Estimate, float | None, str]:
+def _compared(one: Floats, other: Floats) -> tuple[Estimate, float | None, str]:
     import numpy as np
 
     apart = one - other
     apart = apart[~np.isnan(apart)]
     if len(apart) < 2:
-        return _unpaired(one[~np.isnan(one)], other[~np.isnan(other)], confidence)
+        return _unpaired(one[~np.isnan(one)], other[~np.isnan(other)])
     n_missing = int((~(np.isnan(one) & np.isnan(other))).sum()) - len(apart)
-    estimate = structs.replace(
-        mean_interval(apart.tolist(), confidence=confidence), n_undefined=n_missing, unit="input"
-    )
+    estimate = structs.replace(mean_interval(apart.tolist()), n_undefined=n_missing, unit="input")
     if len(apart) <= _EXACT:
         tested = sign_flip(apart.tolist())
         return estimate, tested.p, tested.method
@@ -211,10 +203,8 @@ def _compared(one: Floats, other: Floats, confidence: float) -> tuple[Estimate, 
     return estimate, _two_sided(mean / precision.se, precision.df), "paired t test"
 
 
-def _unpaired(one: Floats, other: Floats, confidence: float) -> tuple[Estimate, float | None, str]:
+def _unpaired(one: Floats, other: Floats) -> tuple[Estimate, float | None, str]:
     """Welch's test of two means."""
-    from scipy.special import stdtrit
-
     first, second = standard_error(one.tolist()), standard_error(other.tolist())
     if first is None or second is None:
         return undefined("fewer than two inputs in common, and too few to compare means"), None, "none"
@@ -224,7 +214,7 @@ def _unpaired(one: Floats, other: Floats, confidence: float) -> tuple[Estimate, 
     if variance <= 1e-24:
         return undefined("all scores of either system are the same", n=n), None, "none"
     df = variance**2 / (first.se**4 / first.df + second.se**4 / second.df)
-    half = float(stdtrit(df, (1 + confidence) / 2)) * math.sqrt(variance)
+    half = t_quantile(df) * math.sqrt(variance)
     estimate = Estimate(difference, difference - half, difference + half, n, method=name, unit="item")
     return estimate, _two_sided(difference / math.sqrt(variance), df), "Welch t test"
 

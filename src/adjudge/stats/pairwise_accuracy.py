@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec import Struct
 
 from ..records import Estimate
-from .arrays import Numbers, cautioned, undefined, without_interval
+from .arrays import Numbers, cautioned, t_quantile, undefined, without_interval
 from .correlation import Pairs, cannot_resample, cautions_of, pairs, tables, unit_of
 from .means import mean_interval
 from .resample import Resample, generator
@@ -73,7 +73,6 @@ def tie_calibration(
     *,
     n_folds: int = 5,
     seed: int = 0,
-    confidence: float = 0.95,
 ) -> TieCalibration:
     """acc23 and acc*eq over pairs within groups, averaged over groups; without groups over all pairs."""
     import numpy as np
@@ -88,7 +87,7 @@ def tie_calibration(
         return TieCalibration(none, none, none, None)
 
     def estimate(right: Floats, used: Flags, what: str) -> Estimate:
-        return _estimate(couples, right, used, data, f"pairwise accuracy, {what}{note}", confidence, seed)
+        return _estimate(couples, right, used, data, f"pairwise accuracy, {what}{note}", seed)
 
     everything = np.ones(len(couples.apart), dtype=bool)
     eps = _best_eps(couples, everything)
@@ -187,16 +186,14 @@ def _held_out(couples: _Couples, data: Pairs, n_folds: int, seed: int) -> tuple[
     return right, used
 
 
-def _estimate(
-    couples: _Couples, right: Floats, used: Flags, data: Pairs, name: str, confidence: float, seed: int
-) -> Estimate:
+def _estimate(couples: _Couples, right: Floats, used: Flags, data: Pairs, name: str, seed: int) -> Estimate:
     import numpy as np
 
     if data.has_groups:
         sizes = np.bincount(couples.group[used])
         sums = np.bincount(couples.group[used], weights=right[used])
         each = sums[sizes > 0] / sizes[sizes > 0]
-        found = mean_interval(each.tolist(), None, 0, confidence, limits=(0.0, 1.0))
+        found = mean_interval(each.tolist(), None, 0, limits=(0.0, 1.0))
         method = found.method.replace("mean", name + ", mean over groups", 1)
         n_without = data.n_inputs - len(each)
         return Estimate(
@@ -210,17 +207,16 @@ def _estimate(
             f"group (n={len(each)})",
             seed,
         )
-    value, low, high, why = _over_all_pairs(couples, right, used, len(data.x), confidence)
+    value, low, high, why = _over_all_pairs(couples, right, used, len(data.x))
     method = without_interval(name, why) if why else f"{name}, interval over items"
     return Estimate(value, low, high, len(data.x), 0, data.n_missing, method, "item", seed)
 
 
 def _over_all_pairs(
-    couples: _Couples, right: Floats, used: Flags, n: int, confidence: float
+    couples: _Couples, right: Floats, used: Flags, n: int
 ) -> tuple[float, float | None, float | None, str]:
     """The share of right pairs; its variance from each item's own share (Hoeffding 1948: 4 Var / n)."""
     import numpy as np
-    from scipy.special import stdtrit
 
     value = float(right[used].mean())
     ends = np.concatenate([couples.first[used], couples.second[used]])
@@ -231,7 +227,7 @@ def _over_all_pairs(
     se = 2 * math.sqrt(float(own.var(ddof=1)) / len(own))
     if se <= 1e-12:
         return value, None, None, "every item says the same"
-    half = float(stdtrit(len(own) - 1, (1 + confidence) / 2)) * se
+    half = t_quantile(len(own) - 1) * se
     return value, max(0.0, value - half), min(1.0, value + half), ""
 
 
@@ -247,7 +243,6 @@ def soft_pairwise_accuracy(
     systems: Sequence[Hashable],
     *,
     resample: Resample = "inputs",
-    confidence: float = 0.95,
 ) -> Estimate:
     """1 - PCE over the pairs of systems that share two inputs, with a jackknife interval over `resample`.
 
@@ -279,7 +274,7 @@ def soft_pairwise_accuracy(
             parts.append(without_one.mean(axis=1))
         if resample != "inputs":
             parts.append(_without_systems(whole, first[used], second[used], n))
-        low, high, why = _interval(value, parts, confidence)
+        low, high, why = _interval(value, parts)
     method = without_interval(_NAME, why) if why else f"{_NAME}, jackknife t interval"
     return Estimate(value, low, high, n, 0, n_undefined, cautioned(method, cautions), unit)
 
@@ -331,15 +326,14 @@ def _without_systems(alike: Floats, first: Floats, second: Floats, n: int) -> Fl
     return np.array([one.mean() if len(one) else np.nan for one in found])
 
 
-def _interval(value: float, parts: list[Floats], confidence: float) -> tuple[float | None, float | None, str]:
+def _interval(value: float, parts: list[Floats]) -> tuple[float | None, float | None, str]:
     """The jackknife's t interval within 0 to 1; two ways of leaving out add their variances."""
     import numpy as np
-    from scipy.special import stdtrit
 
     if any(np.isnan(part).any() or len(part) < 3 for part in parts):
         return None, None, "there are too few units to leave one out"
     variance = sum(float(((part - part.mean()) ** 2).sum()) * (len(part) - 1) / len(part) for part in parts)
     if variance <= 1e-20:
         return None, None, "leaving one out changes nothing"
-    half = float(stdtrit(min(len(part) for part in parts) - 1, (1 + confidence) / 2)) * math.sqrt(variance)
+    half = t_quantile(min(len(part) for part in parts) - 1) * math.sqrt(variance)
     return max(0.0, value - half), min(1.0, value + half), ""

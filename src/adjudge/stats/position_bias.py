@@ -47,7 +47,7 @@ def position_bias(
         raise ValueError(f"{len(shown)} choices in one order, {len(swapped)} in the other")
     both = [(one, other) for one, other in zip(shown, swapped, strict=True) if one and other]
     n_one = sum((one is None) != (other is None) for one, other in zip(shown, swapped, strict=True))
-    same = sum(_settled(one, other) is not None for one, other in both)
+    same = sum(_winner(one, other) is not None for one, other in both)
     first_both = sum(one == other == "first" for one, other in both)
     second_both = sum(one == other == "second" for one, other in both)
     places: list[float] = []
@@ -86,12 +86,7 @@ def position_bias(
     )
 
 
-def settled(shown: Place, swapped: Place) -> Choice:
-    """The winner in the frame of the first order where both agree, otherwise a tie (the rule of MT-Bench)."""
-    return _settled(shown, swapped) or "tie"
-
-
-def _settled(shown: Place, swapped: Place) -> Choice | None:
+def _winner(shown: Place, swapped: Place) -> Choice | None:
     if shown == "tie" or swapped == "tie":
         return "tie" if shown == swapped else None
     if shown == swapped:

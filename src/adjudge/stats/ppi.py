@@ -14,13 +14,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, structs
 
 from ..records import Estimate
-from .arrays import Numbers, cautioned, codes, floats, is_constant, same_length, undefined, without_interval
+from .arrays import (
+    Numbers,
+    cautioned,
+    codes,
+    floats,
+    is_constant,
+    same_length,
+    t_quantile,
+    undefined,
+    without_interval,
+)
 from .means import mean_interval
 
 if TYPE_CHECKING:
@@ -186,12 +195,10 @@ def _is_sound(found: Fit) -> bool:
 
 
 def as_estimate(
-    found: Fit, name: str, unit: str, n_failed: int, limits: tuple[float, float] | None, confidence: float
+    found: Fit, name: str, unit: str, n_failed: int, limits: tuple[float, float] | None
 ) -> Estimate:
     """The fit in words, its interval corrected for skewness and cut to the scale."""
-    from scipy.special import stdtrit
-
-    se, t = math.sqrt(found.variance), float(stdtrit(found.df, (1 + confidence) / 2))
+    se, t = math.sqrt(found.variance), t_quantile(found.df)
     low = found.value - se * unskewed(t, found.skewness)
     high = found.value - se * unskewed(-t, found.skewness)
     method = f"{name}, t interval corrected for skewness ({found.df:.3g} degrees of freedom)"
@@ -265,7 +272,6 @@ def ppi_mean(
     clusters: Sequence[Hashable] | None = None,
     probabilities: Numbers | None = None,
     limits: tuple[float, float] | None = None,
-    confidence: float = 0.95,
 ) -> Corrected:
     """The mean of people's scores over all items; `labels` is none where an item has no label.
 
@@ -277,9 +283,9 @@ def ppi_mean(
     same_length(labels, scores, clusters, probabilities)
     y, f = floats(labels), floats(scores)
     n_failed = _n_missing(f)
-    judge_only = mean_of(f, clusters, confidence, limits)
-    labels_only = structs.replace(mean_of(y, clusters, confidence, limits), n_failed=0)
-    bias = structs.replace(mean_of(f - y, clusters, confidence, None), n_failed=0)
+    judge_only = mean_of(f, clusters, limits)
+    labels_only = structs.replace(mean_of(y, clusters, limits), n_failed=0)
+    bias = structs.replace(mean_of(f - y, clusters, None), n_failed=0)
 
     def alone(corrected: Estimate) -> Corrected:
         return Corrected(corrected, judge_only, labels_only, bias, None, None)
@@ -302,8 +308,8 @@ def ppi_mean(
         return alone(undefined(why, n=n, n_failed=n_failed, unit="label"))
     unit = "label" if groups is None else f"group (n={n_groups})"
     name = f"PPI++ mean, lambda = {found.power:.3g}"
-    corrected = as_estimate(found, name, unit, n_failed, limits, confidence)
-    labels_only = as_estimate(plain, "mean of the labels", unit, 0, limits, confidence)
+    corrected = as_estimate(found, name, unit, n_failed, limits)
+    labels_only = as_estimate(plain, "mean of the labels", unit, 0, limits)
     effective = worth(corrected, labels_only, len(y))
     return Corrected(corrected, judge_only, labels_only, bias, found.power, effective)
 
@@ -330,7 +336,6 @@ def ppi_stratified(
     *,
     clusters: Sequence[Hashable] | None = None,
     limits: tuple[float, float] | None = None,
-    confidence: float = 0.95,
 ) -> Corrected:
     """The corrected mean over all items where labels were drawn stratum by stratum, in any proportion.
 
@@ -343,12 +348,12 @@ def ppi_stratified(
     y, f = floats(labels), floats(scores)
     n_failed = _n_missing(f)
     flat = np.zeros(len(y))
-    settings = strata, clusters, confidence
+    settings = strata, clusters
     heard = f if np.isnan(y).any() else flat
     corrected, fitted = _by_strata(y, heard, "PPI++ mean over {} strata", n_failed, limits, *settings)
     labels_only, _ = _by_strata(y, flat, "mean of the labels over {} strata", 0, limits, *settings)
     bias, _ = _by_strata(f - y, flat, "mean over {} strata", 0, None, *settings)
-    judge_only = mean_of(f, clusters, confidence, limits)
+    judge_only = mean_of(f, clusters, limits)
     if fitted is None:
         return Corrected(corrected, judge_only, labels_only, bias, None, None)
     effective = worth(corrected, labels_only, len(y))
@@ -363,7 +368,6 @@ def _by_strata(
     limits: tuple[float, float] | None,
     strata: Sequence[Hashable],
     clusters: Sequence[Hashable] | None,
-    confidence: float,
 ) -> tuple[Estimate, Fit | None]:
     """One mean over strata, and the fit behind it."""
     import numpy as np
@@ -385,37 +389,7 @@ def _by_strata(
         return undefined(why, n=n, n_failed=n_failed, unit="label"), None
     unit = "label" if groups is None else f"group (n={n_groups})"
     told = name.format(n_strata) + (f", lambda = {found.power:.3g}" if name.startswith("PPI") else "")
-    return as_estimate(found, told, unit, n_failed, limits, confidence), found
-
-
-def ppi_published(
-    labels: Numbers, scores: Numbers, power: float | None = None, confidence: float = 0.95
-) -> Estimate:
-    """The mean and the large-sample interval as published, for comparison with other tools.
-
-    `power` is lambda: 1 is PPI, 0 the labels alone, none tunes it. Too narrow for few or skewed labels.
-    """
-    import numpy as np
-
-    same_length(labels, scores)
-    y, f = floats(labels), filled(floats(scores))
-    own = ~np.isnan(y)
-    y, mine, rest = y[own], f[own], f[~own]
-    n, n_rest = len(y), len(rest)
-    if n < 2 or n_rest < 1:
-        return undefined("it needs two labels and an item without", n=n, unit="label")
-    with np.errstate(all="ignore"):
-        if power is None:
-            covariance = ((y - y.mean()) * (mine - mine.mean())).mean()
-            spread = (1 + n / n_rest) * f.var(ddof=1)
-            power = min(1.0, max(0.0, float(covariance / spread))) if spread > 0 else 0.0
-        value = float(y.mean() + power * (rest.mean() - mine.mean()))
-        se = math.sqrt(power**2 * float(rest.var()) / n_rest + float((y - power * mine).var()) / n)
-    if not (math.isfinite(value) and math.isfinite(se)):
-        return undefined("the values are too large", n=n, unit="label")
-    half = NormalDist().inv_cdf((1 + confidence) / 2) * se
-    method = f"PPI++ mean as published, lambda = {power:.3g}, large-sample interval"
-    return Estimate(value, value - half, value + half, n, _n_missing(floats(scores)), 0, method, "label")
+    return as_estimate(found, told, unit, n_failed, limits), found
 
 
 def _n_missing(values: Floats) -> int:
@@ -425,14 +399,14 @@ def _n_missing(values: Floats) -> int:
 
 
 def mean_of(
-    values: Floats, clusters: Sequence[Hashable] | None, confidence: float, limits: tuple[float, float] | None
+    values: Floats, clusters: Sequence[Hashable] | None, limits: tuple[float, float] | None
 ) -> Estimate:
     """The mean of what is there; what is not counts as failed."""
     import numpy as np
 
     kept = np.flatnonzero(~np.isnan(values)).tolist()
     of_kept = None if clusters is None else [clusters[i] for i in kept]
-    return mean_interval(values[kept].tolist(), of_kept, len(values) - len(kept), confidence, limits)
+    return mean_interval(values[kept].tolist(), of_kept, len(values) - len(kept), limits)
 
 
 # How many labels it takes to know a mean to a given width, with the judge and without.
@@ -450,7 +424,7 @@ class Plan(Struct, frozen=True):
     """why a number is missing"""
 
 
-def labels_needed(labels: Numbers, scores: Numbers, width: float, confidence: float = 0.95) -> Plan:
+def labels_needed(labels: Numbers, scores: Numbers, width: float) -> Plan:
     """The labels at which the whole interval of the PPI++ mean is as wide as `width`.
 
     From the variances that the labels so far show: width = 2 t(n - 2) sqrt(residual variance / n +
@@ -466,32 +440,28 @@ def labels_needed(labels: Numbers, scores: Numbers, width: float, confidence: fl
     fitted = fit(y, f) if n >= 3 else None
     if fitted is None:
         return Plan(width, n, None, None, "it takes at least three labels that differ to plan from")
-    with_judge = _smallest(width, fitted.residual_variance, fitted.floor, 2, n_items, confidence)
-    without = _smallest(width, fitted.label_variance, 0.0, 1, None, confidence)
+    with_judge = _smallest(width, fitted.residual_variance, fitted.floor, 2, n_items)
+    without = _smallest(width, fitted.label_variance, 0.0, 1, None)
     why = ""
     if with_judge is None:
-        is_floor = _half(n_items, fitted.residual_variance, fitted.floor, 2, confidence) * 2 > width
+        is_floor = _half(n_items, fitted.residual_variance, fitted.floor, 2) * 2 > width
         why = f"{n_items} items are too few for this width" if is_floor else "the width is out of reach"
     return Plan(width, n, with_judge, without, why)
 
 
-def _half(n: int, variance: float, floor: float, n_fitted: int, confidence: float) -> float:
-    from scipy.special import stdtrit
-
-    return float(stdtrit(n - n_fitted, (1 + confidence) / 2)) * math.sqrt(variance / n + floor)
+def _half(n: int, variance: float, floor: float, n_fitted: int) -> float:
+    return t_quantile(n - n_fitted) * math.sqrt(variance / n + floor)
 
 
-def _smallest(
-    width: float, variance: float, floor: float, n_fitted: int, limit: int | None, confidence: float
-) -> int | None:
+def _smallest(width: float, variance: float, floor: float, n_fitted: int, limit: int | None) -> int | None:
     """The smallest n whose interval is narrow enough, by halving: the width falls with n."""
     low = n_fitted + 1
     high = limit if limit is not None else 10**9
-    if high < low or 2 * _half(high, variance, floor, n_fitted, confidence) > width:
+    if high < low or 2 * _half(high, variance, floor, n_fitted) > width:
         return None
     while low < high:
         middle = (low + high) // 2
-        if 2 * _half(middle, variance, floor, n_fitted, confidence) <= width:
+        if 2 * _half(middle, variance, floor, n_fitted) <= width:
             high = middle
         else:
             low = middle + 1
@@ -518,7 +488,6 @@ def ppi_difference(
     *,
     clusters: Sequence[Hashable] | None = None,
     limits: tuple[float, float] | None = None,
-    confidence: float = 0.95,
 ) -> Corrected:
     """The mean of first - second over inputs; none where an input lacks a label or a score.
 
@@ -531,9 +500,7 @@ def ppi_difference(
     f, h = floats(scores_first), floats(scores_second)
     ends = None if limits is None else (limits[0] - limits[1], limits[1] - limits[0])
     if bool((np.isnan(y) == np.isnan(g)).all()):
-        found = ppi_mean(
-            (y - g).tolist(), (f - h).tolist(), clusters=clusters, limits=ends, confidence=confidence
-        )
+        found = ppi_mean((y - g).tolist(), (f - h).tolist(), clusters=clusters, limits=ends)
         method = found.corrected.method.replace("PPI++ mean", "PPI++ difference, paired", 1)
         corrected = structs.replace(found.corrected, method=method, unit=_unit(found.corrected))
         alone = structs.replace(found.labels_only, unit=_unit(found.labels_only))
@@ -546,13 +513,13 @@ def ppi_difference(
     fitted = _fit(y, f, g, h, groups)
     plain = _fit(y, flat, g, flat, groups)
     bias = _fit(f - y, flat, h - g, flat, groups)
-    corrected = _estimate(fitted, name, n_failed, ends, confidence)
-    labels_only = _estimate(plain, "difference of the labels' means", 0, ends, confidence)
+    corrected = _estimate(fitted, name, n_failed, ends)
+    labels_only = _estimate(plain, "difference of the labels' means", 0, ends)
     return Corrected(
         corrected,
-        mean_of(f - h, clusters, confidence, ends),
+        mean_of(f - h, clusters, ends),
         labels_only,
-        _estimate(bias, "difference of biases", 0, None, confidence),
+        _estimate(bias, "difference of biases", 0, None),
         None,
         worth(corrected, labels_only, len(y)),
     )
@@ -630,15 +597,11 @@ def _fit(y: Floats, f: Floats, g: Floats, h: Floats, groups: Codes | None) -> _F
     return _Fit(value, variance, df, skewness, int(labelled.sum())) if is_sound else None
 
 
-def _estimate(
-    found: _Fit | None, name: str, n_failed: int, limits: tuple[float, float] | None, confidence: float
-) -> Estimate:
-    from scipy.special import stdtrit
-
+def _estimate(found: _Fit | None, name: str, n_failed: int, limits: tuple[float, float] | None) -> Estimate:
     if found is None:
         why = "one system has fewer than three labels, or the labels do not vary"
         return undefined(why, n_failed=n_failed, unit=LABELLED)
-    se, t = math.sqrt(found.variance), float(stdtrit(found.df, (1 + confidence) / 2))
+    se, t = math.sqrt(found.variance), t_quantile(found.df)
     low = found.value - se * unskewed(t, found.skewness)
     high = found.value - se * unskewed(-t, found.skewness)
     method = f"{name}, t interval corrected for skewness ({found.df:.3g} degrees of freedom)"

@@ -6,22 +6,25 @@ import math
 from statistics import NormalDist
 
 from ..records import Estimate
-from .arrays import Numbers, floats, same_length, undefined
+from .arrays import CONFIDENCE, NORMAL_QUANTILE, Numbers, floats, same_length, undefined
 
 
-def wilson(successes: float, n: int, confidence: float = 0.95, n_failed: int = 0) -> Estimate:
+def wilson(successes: float, n: int, n_failed: int = 0) -> Estimate:
     """The share of successes with Wilson's interval; half successes (ties) are allowed."""
     if n <= 0:
         return undefined("there is nothing to count", n_failed=n_failed, unit="item")
     share = successes / n
-    low, high = _score_interval(share, n, confidence)
+    low, high = _score_interval(share, n)
     return Estimate(share, low, high, n, n_failed, method="share, Wilson interval", unit="item")
 
 
 def difference_of_shares(
-    first: float, n_first: int, second: float, n_second: int, confidence: float = 0.95
+    first: float, n_first: int, second: float, n_second: int, confidence: float = CONFIDENCE
 ) -> Estimate:
-    """first/n_first - second/n_second with Newcombe's interval (1998, method 10)."""
+    """first/n_first - second/n_second with Newcombe's interval (1998, method 10).
+
+    Whoever looks at many differences asks for a higher `confidence`, here alone.
+    """
     if n_first <= 0 or n_second <= 0:
         return undefined("one side has nothing to count", n=max(n_first, 0) + max(n_second, 0), unit="item")
     p, q = first / n_first, second / n_second
@@ -34,7 +37,7 @@ def difference_of_shares(
     )
 
 
-def _score_interval(share: float, n: int, confidence: float) -> tuple[float, float]:
+def _score_interval(share: float, n: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
     z = NormalDist().inv_cdf((1 + confidence) / 2)
     middle = (share + z * z / (2 * n)) / (1 + z * z / n)
     half = z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n)) / (1 + z * z / n)
@@ -55,7 +58,6 @@ def rogan_gladen(
     n_negative: float,
     judge_positive: float,
     n: int,
-    confidence: float = 0.95,
 ) -> Estimate:
     """The corrected share from counts: of the labelled positives and negatives those that the judge got
     right, and of `n` other items those that it passed. Delta-method interval.
@@ -71,7 +73,7 @@ def rogan_gladen(
     sensitivity, of_s = _rate(true_positive, n_positive)
     specificity, of_t = _rate(true_negative, n_negative)
     youden = sensitivity + specificity - 1
-    z = NormalDist().inv_cdf((1 + confidence) / 2)
+    z = NORMAL_QUANTILE
     noise = math.sqrt(sensitivity * (1 - sensitivity) / of_s + specificity * (1 - specificity) / of_t)
     if youden - z * noise <= 0:
         rates = f"sensitivity {sensitivity:.2f} and specificity {specificity:.2f} on {n_labelled:g} labels"
@@ -94,7 +96,7 @@ def _rate(right: float, n: float) -> tuple[float, float]:
     return ((right + 0.5) / (n + 1), n + 1.0) if right in (0, n) else (right / n, float(n))
 
 
-def corrected_share(labels: Numbers, judged: Numbers, confidence: float = 0.95) -> Estimate:
+def corrected_share(labels: Numbers, judged: Numbers) -> Estimate:
     """The same item by item: 1 is a pass, 0 a fail, none is no label or no answer of the judge.
 
     The labelled items tell how the judge errs, the others how often it passes. What lies in between, raters who differ
@@ -115,7 +117,6 @@ def corrected_share(labels: Numbers, judged: Numbers, confidence: float = 0.95) 
         float((1 - y).sum()),
         float(f[rest].sum()),
         int(rest.sum()),
-        confidence,
     )
     return Estimate(
         found.value, found.low, found.high, found.n, n_failed, found.n_undefined, found.method, found.unit

@@ -11,6 +11,8 @@ import math
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Literal
 
+from .arrays import CONFIDENCE
+
 if TYPE_CHECKING:
     from numpy.random import Generator
 
@@ -72,7 +74,7 @@ def resampled(statistic: Callable[[Floats], Floats], n_units: int, n_resamples: 
     return np.concatenate(parts) if parts else np.empty(0)
 
 
-def percentiles(values: Floats, confidence: float = 0.95) -> tuple[float | None, float | None, int]:
+def percentiles(values: Floats) -> tuple[float | None, float | None, int]:
     """The percentile interval, and how many resamples had no value."""
     import numpy as np
 
@@ -80,20 +82,18 @@ def percentiles(values: Floats, confidence: float = 0.95) -> tuple[float | None,
     n_undefined = len(values) - len(kept)
     if len(kept) == 0:
         return None, None, n_undefined
-    low, high = np.quantile(kept, [(1 - confidence) / 2, (1 + confidence) / 2])
+    low, high = np.quantile(kept, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
     return float(low), float(high), n_undefined
 
 
-def interval_or_why(
-    values: Floats | None, confidence: float
-) -> tuple[float | None, float | None, str, list[str]]:
+def interval_or_why(values: Floats | None) -> tuple[float | None, float | None, str, list[str]]:
     """The interval, or why there is none, and what to say about resamples without a value.
 
     `values` is none where resampling would take more memory than it is worth.
     """
     if values is None:
         return None, None, "too many distinct values to resample", []
-    low, high, n_undefined = percentiles(values, confidence)
+    low, high, n_undefined = percentiles(values)
     if low is None or high is None:
         return None, None, "no resample has a value", []
     if math.isclose(low, high, rel_tol=1e-12, abs_tol=1e-12):

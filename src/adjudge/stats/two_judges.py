@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -83,43 +82,12 @@ def williams(r_first: float, r_second: float, r_between: float, n: int) -> Test:
     return Test(t, 2 * float(stdtr(n - 3, -abs(t))), n, name)
 
 
-def steiger(r_first: float, r_second: float, r_between: float, n: int) -> Test:
-    """Steiger's Z (1980, equation 14, with the mean correlation)."""
-    name = "Steiger test"
-    why = _unfit(r_first, r_second, r_between, n)
-    if why:
-        return Test(None, None, n, name, why)
-    square = ((r_first + r_second) / 2) ** 2
-    shared = r_between * (1 - 2 * square) - square * (1 - 2 * square - r_between**2) / 2
-    spread = 2 - 2 * shared / (1 - square) ** 2
-    return _z_test(math.atanh(r_first) - math.atanh(r_second), spread / (n - 3), n, name)
-
-
-def meng(r_first: float, r_second: float, r_between: float, n: int) -> Test:
-    """Meng, Rosenthal and Rubin's Z (1992)."""
-    name = "Meng test"
-    why = _unfit(r_first, r_second, r_between, n)
-    if why:
-        return Test(None, None, n, name, why)
-    square = (r_first**2 + r_second**2) / 2
-    f = min(1.0, (1 - r_between) / (2 * (1 - square)))
-    h = (1 - f * square) / (1 - square)
-    return _z_test(math.atanh(r_first) - math.atanh(r_second), 2 * (1 - r_between) * h / (n - 3), n, name)
-
-
 def _unfit(r_first: float, r_second: float, r_between: float, n: int) -> str:
     if n < 4:
         return "fewer than four items"
     if not all(math.isfinite(r) and abs(r) < 1 for r in (r_first, r_second, r_between)):
         return "a correlation is perfect or undefined"
     return ""
-
-
-def _z_test(difference: float, variance: float, n: int, name: str) -> Test:
-    if variance <= 0:
-        return Test(None, None, n, name, "the correlations leave no variance")
-    z = difference / math.sqrt(variance)
-    return Test(z, 2 * NormalDist().cdf(-abs(z)), n, name)
 
 
 def mcnemar(only_first: int, only_second: int) -> Test:
@@ -203,7 +171,6 @@ def compare_judges(
     n_resamples: int = N_RESAMPLES,
     n_permutations: int = 1000,
     seed: int = 0,
-    confidence: float = 0.95,
 ) -> Versus:
     """The correlations of two judges with people, their difference, and two tests of it."""
     import numpy as np
@@ -216,11 +183,11 @@ def compare_judges(
     each = [
         correlate(
             side.tolist(), people.tolist(), kind, level, groups=groups, systems=systems,
-            resample=resample, n_resamples=n_resamples, seed=seed, confidence=confidence,
+            resample=resample, n_resamples=n_resamples, seed=seed,
         )
         for side in (a, b)
     ]  # fmt: skip
-    difference = _difference(sides[0], sides[1], kind, level, resample, n_resamples, seed, confidence)
+    difference = _difference(sides[0], sides[1], kind, level, resample, n_resamples, seed)
     permutation = _permuted(sides[0], sides[1], kind, level, resample, n_permutations, seed)
     return Versus(each[0], each[1], difference, permutation, _williams(sides[0], sides[1], kind, level))
 
@@ -233,7 +200,6 @@ def _difference(
     resample: Resample,
     n_resamples: int,
     seed: int,
-    confidence: float,
 ) -> Estimate:
     first, n, n_undefined = value(one, kind, level)
     second, n_other, _ = value(other, kind, level)
@@ -250,7 +216,7 @@ def _difference(
             for side in (one, other)
         ]
         apart = None if draws[0] is None or draws[1] is None else draws[0] - draws[1]
-        low, high, why, more = interval_or_why(apart, confidence)
+        low, high, why, more = interval_or_why(apart)
         cautions += more
     method = (
         without_interval(name, why)
