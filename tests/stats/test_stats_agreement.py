@@ -23,7 +23,6 @@ from adjudge.stats import (
     nearest,
     noise_ceiling,
     quadratic_kappa,
-    reason,
     retest,
     tie_calibration,
 )
@@ -64,7 +63,7 @@ def test_kappa_weighs_by_the_declared_scale_and_not_by_the_values_that_occur(vec
 def test_kappa_of_one_answer_is_undefined_while_the_agreement_is_not(vectors: dict[str, Any]) -> None:
     inputs = vectors["cohen_kappa_degenerate"]["inputs"]
     found = cohen_kappa(inputs["a"], inputs["b"], FIVE)
-    assert (found.value, reason(found)) == (None, "both always give one and the same answer")
+    assert (found.value, found.reason) == (None, "both always give one and the same answer")
     assert exact_agreement(inputs["a"], inputs["b"]).value == 1
 
 
@@ -205,7 +204,7 @@ def test_the_noise_ceiling_of_the_shared_vector(vectors: dict[str, Any]) -> None
     assert found.lower.value == pytest.approx(vector["expected"]["lower_loo_mean_spearman"], abs=1e-9)
     assert found.upper.value == pytest.approx(vector["expected"]["upper_mean_spearman"], abs=1e-9)
     assert list(found.by_rater) == pytest.approx(vector["expected"]["loo"], abs=1e-9)
-    assert (found.judge.value, reason(found.judge)) == (None, "no judge was given")
+    assert (found.judge.value, found.judge.reason) == (None, "no judge was given")
 
 
 def test_a_judge_that_is_one_more_rater_reaches_the_whole_ceiling() -> None:
@@ -325,7 +324,7 @@ def test_an_alternative_annotator_test_that_cannot_be_made_says_why(
 ) -> None:
     found = alt_test(judge, ratings)
     assert (found.winning_rate.value, found.passes) == (None, None)
-    assert reason(found.winning_rate).startswith(why)
+    assert found.winning_rate.reason.startswith(why)
 
 
 def test_the_alternative_annotator_test_takes_choices() -> None:

@@ -30,7 +30,6 @@ from adjudge.stats import (
     ppi_mean,
     ppi_stratified,
     quadratic_kappa,
-    reason,
     retest,
     rogan_gladen,
     sign_flip,
@@ -71,7 +70,7 @@ def check(found: Any) -> None:
             assert part.value is not None
             assert part.low <= part.high, part
         else:
-            assert reason(part), part
+            assert part.reason, part
         assert part.n >= 0
     # Text that JSON cannot hold would be an error here.
     assert b"NaN" not in msgspec.json.encode(found)
@@ -190,7 +189,7 @@ def test_corrected_shares(
 
 def test_one_rater_is_explained() -> None:
     found = krippendorff_alpha([[1.0], [2.0], [3.0]])
-    assert (found.value, reason(found)) == (None, "no item has two ratings")
+    assert (found.value, found.reason) == (None, "no item has two ratings")
 
 
 def test_columns_of_different_lengths_are_a_mistake_of_the_caller() -> None:

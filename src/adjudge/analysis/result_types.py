@@ -64,8 +64,6 @@ class Cell(Estimate, frozen=True):
     """scores of items with `injection_suspected`"""
     without_flagged: Estimate | None = None
     """the mean without those"""
-    reason: str = ""
-    """why the value or the interval is missing"""
 
 
 class CriterionSummary(Struct, frozen=True):

@@ -49,7 +49,6 @@ from .agreement import (
     share_of_equal,
 )
 from .alt_test import AltTest, RaterTest, alt_test
-from .arrays import caution, reason
 from .bradley_terry import (
     Games,
     Strengths,
@@ -151,7 +150,6 @@ __all__ = [
     "bounds",
     "calibrate",
     "calibration_error",
-    "caution",
     "choice_agreement",
     "clustered_share",
     "cohen_kappa",
@@ -192,7 +190,6 @@ __all__ = [
     "ppi_mean",
     "ppi_stratified",
     "quadratic_kappa",
-    "reason",
     "retest",
     "rogan_gladen",
     "score_differences",

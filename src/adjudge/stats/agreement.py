@@ -16,21 +16,22 @@ from msgspec import Struct, structs
 from ..records import Estimate
 from .arrays import (
     NORMAL_QUANTILE,
+    Interval,
     Numbers,
     Ratings,
-    cautioned,
     codes,
     floats,
+    make_estimate,
+    no_interval,
     rated,
     same_length,
     scaled,
     t_quantile,
     undefined,
-    without_interval,
 )
 from .means import mean_interval, standard_error
 from .proportions import wilson
-from .resample import N_RESAMPLES, few_units, interval_or_why, resampled
+from .resample import N_RESAMPLES, few_units, percentile_interval, resampled
 
 if TYPE_CHECKING:
     from .arrays import Codes, Floats
@@ -70,14 +71,12 @@ def share_of_equal(
     """The mean of what is known of each item: 1 where the answers are equal, 0 where not, in between where some are."""
     if not same:
         return undefined("no item has two answers", n_failed=n_failed, n_undefined=n_undefined, unit="item")
+    name = "share of equal answers"
     if clusters is None:
-        found = wilson(sum(same), len(same), n_failed)
+        estimate = wilson(sum(same), len(same), n_failed, name)
     else:
-        found = mean_interval(same, clusters, n_failed, limits=(0.0, 1.0))
-    method = found.method.replace("mean", "share of equal answers").replace(
-        "share, W", "share of equal answers, W"
-    )
-    return Estimate(found.value, found.low, found.high, found.n, n_failed, n_undefined, method, found.unit)
+        estimate = mean_interval(same, clusters, n_failed, limits=(0.0, 1.0), name=name)
+    return structs.replace(estimate, n_undefined=n_undefined)
 
 
 def cohen_kappa(
@@ -144,8 +143,7 @@ def _kappa_estimate(
     unit = "item" if clusters is None else f"group (n={len(set(clusters))})"
     if value is None:
         return undefined("both always give one and the same answer", n=n, unit=unit)
-    low, high, method = influence_interval(value, influence, clusters, name)
-    return Estimate(value, low, high, n, 0, 0, method, unit)
+    return make_estimate(value, _influence_interval(value, influence, clusters), name, n=n, unit=unit)
 
 
 def _both(first: Sequence[Category | None], second: Sequence[Category | None]) -> list[int]:
@@ -189,26 +187,20 @@ def _kappa_of_numbers(x: Floats, y: Floats) -> tuple[float | None, Floats]:
     return 1 - observed / expected, influence
 
 
-def influence_interval(
-    value: float, influence: Floats, clusters: Sequence[Hashable] | None, name: str
-) -> tuple[float | None, float | None, str]:
+def _influence_interval(value: float, influence: Floats, clusters: Sequence[Hashable] | None) -> Interval:
     """The interval of a coefficient of at most 1 from each item's influence on it."""
     if clusters is None:
-        se, quantile = (
-            math.sqrt(float((influence**2).sum())) / len(influence),
-            NORMAL_QUANTILE,
-        )
-        method = f"{name}, large-sample interval"
+        se, quantile = math.sqrt(float((influence**2).sum())) / len(influence), NORMAL_QUANTILE
+        how = ", large-sample interval"
     else:
         precision = standard_error(influence.tolist(), clusters)
         if precision is None:
-            return None, None, without_interval(name, "all items belong to one group")
+            return no_interval("all items belong to one group")
         se, quantile = precision.se, t_quantile(precision.df)
-        method = f"{name}, cluster-robust interval"
+        how = ", cluster-robust interval"
     if se <= 1e-12:
-        why = "perfect agreement" if value > 1 - 1e-12 else "every item says the same"
-        return None, None, without_interval(name, why)
-    return max(-1.0, value - quantile * se), min(1.0, value + quantile * se), method
+        return no_interval("perfect agreement" if value > 1 - 1e-12 else "every item says the same")
+    return Interval(max(-1.0, value - quantile * se), min(1.0, value + quantile * se), how)
 
 
 def choice_agreement(
@@ -296,12 +288,10 @@ def krippendorff_alpha(
         return undefined("all ratings are the same", n=n, n_undefined=n_undefined, unit="item")
     name = f"Krippendorff's alpha ({metric})"
     draws = resampled(statistic, n, n_resamples, seed)
-    low, high, why, cautions = interval_or_why(draws)
-    method = (
-        without_interval(name, why) if why else f"{name}, bootstrap ({n_resamples} resamples, percentiles)"
-    )
-    method = cautioned(method, few_units(n, None) + cautions)
-    return Estimate(found, low, high, n, 0, n_undefined, method, "item", seed)
+    return make_estimate(
+        found, percentile_interval(draws), name, n=n, n_undefined=n_undefined, seed=seed,
+        cautions=few_units(n, None),
+    )  # fmt: skip
 
 
 def _alpha(table: Floats, metric: Metric) -> Callable[[Floats], Floats]:
@@ -397,16 +387,14 @@ def gwet(
         )
         return undefined(why, n=n_pairable, n_undefined=n_off, unit="item")
     value, each = _gwet(counts, of_row, _closeness(values))
-    if n < 2:
-        return Estimate(value, None, None, n, 0, n_off, without_interval(name, "one item alone"), "item")
-    se = math.sqrt(float(((each - value) ** 2).sum()) / (n * (n - 1)))
-    if se <= 1e-12:
-        return Estimate(
-            value, None, None, n, 0, n_off, without_interval(name, "every item says the same"), "item"
-        )
-    half = t_quantile(n - 1) * se
-    low, high = max(-1.0, value - half), min(1.0, value + half)
-    return Estimate(value, low, high, n, 0, n_off, f"{name}, t interval over items", "item")
+    interval = no_interval("one item alone")
+    if n > 1:
+        se = math.sqrt(float(((each - value) ** 2).sum()) / (n * (n - 1)))
+        interval = no_interval("every item says the same")
+        if se > 1e-12:
+            half = t_quantile(n - 1) * se
+            interval = Interval(max(-1.0, value - half), min(1.0, value + half), ", t interval over items")
+    return make_estimate(value, interval, name, n=n, n_undefined=n_off)
 
 
 def _closeness(values: Floats) -> Floats:

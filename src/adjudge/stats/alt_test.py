@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct, structs
 
 from ..records import Estimate
-from .arrays import codes, sensible, t_quantile, undefined, without_interval
+from .arrays import Interval, codes, make_estimate, no_interval, sensible, t_quantile, undefined
 from .paired import adjusted
 
 if TYPE_CHECKING:
@@ -86,11 +86,9 @@ def alt_test(
         none = undefined(_why(table, n, min_items), n=n, n_failed=n_failed, unit=unit)
         return AltTest(none, none, None, eps, tuple(tests), cautions)
     omega = sum(tests[place].wins for place in made) / len(made)
-    method = without_interval(
-        f"winning rate at eps = {eps:g}, Benjamini-Yekutieli at {q:g}",
-        "it is a share of the few raters, each won or not",
-    )
-    rate = Estimate(omega, None, None, n, n_failed, 0, method, unit)
+    few = no_interval("it is a share of the few raters, each won or not")
+    name = f"winning rate at eps = {eps:g}, Benjamini-Yekutieli at {q:g}"
+    rate = make_estimate(omega, few, name, n=n, n_failed=n_failed, unit=unit)
     rho = _advantage([duels[place] for place in made], n_failed)
     return AltTest(rate, rho, omega >= 0.5, eps, tuple(tests), cautions)
 
@@ -193,14 +191,12 @@ def _advantage(duels: list[_Duel], n_failed: int) -> Estimate:
         parts[duel.items] += (duel.judge - duel.judge.mean()) / (len(duel.items) * len(duels))
     n = len({int(item) for duel in duels for item in duel.items})
     se = math.sqrt(float((parts**2).sum()) * n / (n - 1))
-    name, unit = "advantage: how often the judge is at least as close", "item"
-    if se <= 1e-12:
-        return Estimate(
-            rho, None, None, n, n_failed, 0, without_interval(name, "every item says the same"), unit
-        )
-    half = t_quantile(n - 1) * se
-    low, high = max(0.0, rho - half), min(1.0, rho + half)
-    return Estimate(rho, low, high, n, n_failed, 0, f"{name}, t interval", unit)
+    interval = no_interval("every item says the same")
+    if se > 1e-12:
+        half = t_quantile(n - 1) * se
+        interval = Interval(max(0.0, rho - half), min(1.0, rho + half), ", t interval")
+    name = "advantage: how often the judge is at least as close"
+    return make_estimate(rho, interval, name, n=n, n_failed=n_failed)
 
 
 def _why(table: Floats, n: int, min_items: int) -> str:

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from msgspec import Struct, structs
 
 from ..records import Estimate
-from .arrays import CONFIDENCE, cautioned, t_quantile, undefined, without_interval
-from .resample import blocks, draw_cells, generator, interval_or_why
+from .arrays import CONFIDENCE, Interval, make_estimate, no_interval, t_quantile, undefined
+from .resample import blocks, draw_cells, generator, percentile_interval
 from .two_judges import mcnemar
 
 if TYPE_CHECKING:
@@ -536,40 +536,33 @@ def _estimates(
     found = {}
     for place, system in enumerate(piece.systems):
         value, n = float(piece.strength[place]), int(n_games[place])
-        low = high = None
-        method = without_interval(name, "all games belong to one prompt")
+        interval = no_interval("all games belong to one prompt")
         if own.n_clusters > 1:
             half = _factor(own.n_clusters) * math.sqrt(max(0.0, float(piece.covariance[place, place])))
-            method = without_interval(name, "the games leave no variance")
+            interval = no_interval("the games leave no variance")
             if half > _TINY:
-                low, high = value - half, value + half
-                method = f"{name}, HC0 sandwich t interval"
-        by_sandwich = Estimate(value, low, high, n, 0, 0, cautioned(method, cautions), unit)
+                interval = Interval(value - half, value + half, ", HC0 sandwich t interval")
+        by_sandwich = make_estimate(value, interval, name, n=n, unit=unit, cautions=cautions)
         values = None if drawn is None else drawn[:, place]
-        found[system] = by_sandwich, _by_bootstrap(value, values, n, name, unit, seed, cautions)
+        by_draws = make_estimate(
+            value, _bootstrap_interval(values), name, n=n, unit=unit, seed=seed, cautions=cautions,
+            n_undefined=0 if values is None else int(np.isnan(values).sum()),
+        )  # fmt: skip
+        found[system] = by_sandwich, by_draws
     return found
 
 
-def _by_bootstrap(
-    value: float, values: Floats | None, n: int, name: str, unit: str, seed: int,
-    cautions: list[str],
-) -> Estimate:  # fmt: skip
+def _bootstrap_interval(values: Floats | None) -> Interval:
+    """The percentile interval of a strength; `values` is none where there is one cluster alone."""
     if values is None:
-        method = cautioned(without_interval(name, "all games belong to one prompt"), cautions)
-        return Estimate(value, None, None, n, 0, 0, method, unit, seed)
-    low, high, why, more = interval_or_why(values)
+        return no_interval("all games belong to one prompt")
+    interval = percentile_interval(values)
     n_missing = int((values != values).sum())
     # A resample without an estimate is one in which a strength has no bound. Where there are more of them than lie
     # beyond an end of the interval, that end is not known, and the rest alone would make it too near.
-    if not why and n_missing > len(values) * (1 - CONFIDENCE) / 2:
-        low, high, more = None, None, []
-        why = f"{n_missing} of {len(values)} resamples have no bound"
-    method = (
-        f"{name}, bootstrap ({len(values)} resamples, percentiles)"
-        if not why
-        else without_interval(name, why)
-    )
-    return Estimate(value, low, high, n, 0, n_missing, cautioned(method, [*cautions, *more]), unit, seed)
+    if not interval.reason and n_missing > len(values) * (1 - CONFIDENCE) / 2:
+        return no_interval(f"{n_missing} of {len(values)} resamples have no bound")
+    return interval
 
 
 def _resampled(games: Games, piece: _Piece, n_resamples: int, seed: int) -> Floats:

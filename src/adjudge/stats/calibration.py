@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct
 
 from ..records import Estimate
-from .arrays import Numbers, cautioned, floats, is_constant, same_length, undefined, without_interval
+from .arrays import Numbers, floats, is_constant, make_estimate, same_length, undefined
 from .means import mean_interval
-from .resample import N_RESAMPLES, few_units, generator, interval_or_why, resampled
+from .resample import N_RESAMPLES, few_units, generator, percentile_interval, resampled
 
 if TYPE_CHECKING:
     from .arrays import Codes, Floats
@@ -294,13 +294,12 @@ def confidence_quality(
         found: Floats = np.abs(np.einsum("ki,ib->kb", gaps, counts)).sum(axis=0) / len(p)
         return found
 
-    low, high, why, cautions = interval_or_why(resampled(statistic, len(p), n_resamples, seed))
-    name = "calibration error over ten bins"
-    method = (
-        without_interval(name, why) if why else f"{name}, bootstrap ({n_resamples} resamples, percentiles)"
-    )
-    method = cautioned(method, few_units(len(p), None) + cautions)
-    error = Estimate(value, low, high, len(p), 0, n_undefined, method, "item", seed)
+    assert value is not None, "there is an item"
+    interval = percentile_interval(resampled(statistic, len(p), n_resamples, seed))
+    error = make_estimate(
+        value, interval, "calibration error over ten bins", n=len(p), n_undefined=n_undefined, seed=seed,
+        cautions=few_units(len(p), None),
+    )  # fmt: skip
     brier = mean_interval(((p - y) ** 2).tolist(), limits=(0.0, 1.0))
     excess = mean_interval((p - y).tolist(), limits=(-1.0, 1.0))
     return Confidence(error, brier, excess, _ranking(p, y))

@@ -16,16 +16,15 @@ from ..records import Estimate
 from .arrays import (
     Numbers,
     Ratings,
-    cautioned,
     floats,
+    make_estimate,
     rated,
     same_length,
     scaled,
     undefined,
-    without_interval,
 )
 from .correlation import NAMES, Kind, weighted
-from .resample import blocks, draw, few_units, generator, interval_or_why
+from .resample import blocks, draw, few_units, generator, percentile_interval
 
 if TYPE_CHECKING:
     from .arrays import Floats
@@ -187,12 +186,10 @@ def _over_raters(values: Floats) -> Floats:
 
 
 def _with_interval(value: float, values: Floats, n: int, n_undefined: int, name: str, seed: int) -> Estimate:
-    low, high, why, cautions = interval_or_why(values)
-    method = (
-        without_interval(name, why) if why else f"{name}, bootstrap ({len(values)} resamples, percentiles)"
-    )
-    method = cautioned(method, few_units(n, None) + cautions)
-    return Estimate(value, low, high, n, 0, n_undefined, method, "item", seed)
+    return make_estimate(
+        value, percentile_interval(values), name, n=n, n_undefined=n_undefined, seed=seed,
+        cautions=few_units(n, None),
+    )  # fmt: skip
 
 
 def _share(lower: Estimate, judge: Estimate, draws: list[_Parts], seed: int) -> Estimate:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec import Struct
 
 from ..records import Estimate
-from .arrays import Numbers, cautioned, floats, t_quantile, undefined, without_interval
+from .arrays import Interval, Numbers, floats, make_estimate, no_interval, t_quantile, undefined
 from .bradley_terry import Games, components, win_matrix
 
 if TYPE_CHECKING:
@@ -90,10 +90,10 @@ def length_controlled(games: Games, differences: Numbers) -> LengthControl:
 
 def _coefficient(gamma: float, half: float, n: int, n_left_out: int, unit: str) -> Estimate:
     name = "logistic regression"
+    interval = Interval(gamma - half, gamma + half, ", HC0 sandwich t interval")
     if half < _TINY:
-        return Estimate(gamma, None, None, n, 0, n_left_out, without_interval(name, _NO_VARIANCE), unit)
-    method = f"{name}, HC0 sandwich t interval"
-    return Estimate(gamma, gamma - half, gamma + half, n, 0, n_left_out, method, unit)
+        interval = no_interval(_NO_VARIANCE)
+    return make_estimate(gamma, interval, name, n=n, n_undefined=n_left_out, unit=unit)
 
 
 def _own_share(games: Games, x: Floats) -> float:
@@ -181,13 +181,14 @@ def _rate(
     on_odds = slope / (rate * (1 - rate))
     half = z * math.sqrt(max(0.0, float(on_odds @ found.covariance @ on_odds)))
     name = "win rate at equal length, logistic regression"
-    if half < _TINY:
-        method = cautioned(without_interval(name, _NO_VARIANCE), cautions)
-        return Estimate(rate, None, None, len(others), 0, n_left_out, method, unit)
-    middle = math.log(rate / (1 - rate))
-    low, high = (1 / (1 + math.exp(-(middle + side * half))) for side in (-1, 1))
-    method = f"{name}, HC0 sandwich t interval on log odds"
-    return Estimate(rate, low, high, len(others), 0, n_left_out, cautioned(method, cautions), unit)
+    interval = no_interval(_NO_VARIANCE)
+    if half >= _TINY:
+        middle = math.log(rate / (1 - rate))
+        low, high = (1 / (1 + math.exp(-(middle + side * half))) for side in (-1, 1))
+        interval = Interval(low, high, ", HC0 sandwich t interval on log odds")
+    return make_estimate(
+        rate, interval, name, n=len(others), n_undefined=n_left_out, unit=unit, cautions=cautions
+    )
 
 
 def _mean_differences(games: Games, x: Floats) -> tuple[float | None, ...]:

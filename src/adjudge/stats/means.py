@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from ..records import Estimate
-from .arrays import CONFIDENCE, t_quantile, undefined, without_interval
+from .arrays import CONFIDENCE, Interval, make_estimate, no_interval, t_quantile, undefined
 
 # How much information a set of scores carries: a judge that says 4 to everything carries none.
 
@@ -82,11 +82,13 @@ def mean_interval(
     clusters: Sequence[Hashable] | None = None,
     n_failed: int = 0,
     limits: tuple[float, float] | None = None,
+    name: str = "mean",
 ) -> Estimate:
     """The mean with a t interval, cluster-robust where `clusters` says which values belong together.
 
     `limits` are the ends of the scale: no interval reaches beyond them, and they make an interval
-    possible where all values are the same. Values beyond them widen them.
+    possible where all values are the same. Values beyond them widen them. `name` is how the method
+    calls this mean.
     """
     scores, codes, n_undefined = _finite(values, clusters)
     n = len(scores)
@@ -98,10 +100,8 @@ def mean_interval(
     if not math.isfinite(mean):
         why = "the values are too large to add"
         return undefined(why, n=n, n_failed=n_failed, n_undefined=n_undefined, unit=unit)
-    if limits is not None:
-        limits = min(*limits, float(scores.min())), max(*limits, float(scores.max()))
-    low, high, method = _interval(scores, codes, mean, limits)
-    return Estimate(mean, low, high, n, n_failed, n_undefined, method, unit)
+    interval = t_interval(scores, codes, limits)
+    return make_estimate(mean, interval, name, n=n, n_failed=n_failed, n_undefined=n_undefined, unit=unit)
 
 
 def standard_error(
@@ -160,45 +160,47 @@ def _numbered(labels: Sequence[Hashable]) -> list[int]:
     return [numbers.setdefault(label, len(numbers)) for label in labels]
 
 
-def _interval(
-    scores: Floats, codes: Codes | None, mean: float, limits: tuple[float, float] | None
-) -> tuple[float | None, float | None, str]:
+def t_interval(
+    scores: Floats, codes: Codes | None = None, limits: tuple[float, float] | None = None
+) -> Interval:
+    """The interval of the mean of finite scores; `codes` are their clusters as 0, 1, 2, …"""
+    if limits is not None:
+        limits = min(*limits, float(scores.min())), max(*limits, float(scores.max()))
+    mean = _total(scores) / len(scores)
     precision = _precision(scores, codes)
     if precision is None:
         why = "one value alone" if codes is None or len(scores) == 1 else "all items belong to one group"
-        return None, None, without_interval("mean", why)
+        return no_interval(why)
     if scores.min() == scores.max():
         return _interval_of_equal_values(float(scores[0]), precision.n_units, limits)
     if precision.se <= _TINY * max(1.0, abs(mean)):
-        return None, None, without_interval("mean", "every group has the same mean")
+        return no_interval("every group has the same mean")
     half = t_quantile(precision.df) * precision.se
     low, high = mean - half, mean + half
     if not (math.isfinite(low) and math.isfinite(high)):
-        return None, None, without_interval("mean", "the values are too large")
-    method = "mean, t interval"
+        return no_interval("the values are too large")
+    how = ", t interval"
     if codes is not None:
-        method = f"mean, cluster-robust t interval (CR2, {precision.df:.3g} degrees of freedom)"
+        how = f", cluster-robust t interval (CR2, {precision.df:.3g} degrees of freedom)"
     if limits is not None and (low < limits[0] or high > limits[1]):
         # The mean cannot lie beyond the scale, so cutting costs no coverage.
         low, high = max(low, limits[0]), min(high, limits[1])
-        method += ", cut to the scale"
-    return low, high, method
+        how += ", cut to the scale"
+    return Interval(low, high, how)
 
 
-def _interval_of_equal_values(
-    value: float, n_units: int, limits: tuple[float, float] | None
-) -> tuple[float | None, float | None, str]:
+def _interval_of_equal_values(value: float, n_units: int, limits: tuple[float, float] | None) -> Interval:
     """All values are one: a t interval would have no width, and claim a certainty that is not there.
 
     After n equal values, at most 1 - (1 - confidence)^(1/n) of all items have another (the exact
     binomial bound; 3/n in short). Were those at the ends of the scale, the mean would move so far.
     """
     if limits is None:
-        return None, None, without_interval("mean", ALL_SAME)
+        return no_interval(ALL_SAME)
     others = -math.expm1(math.log1p(-CONFIDENCE) / n_units)
     low = min(value, value - others * (value - limits[0]))
     high = max(value, value + others * (limits[1] - value))
-    return low, high, "mean; all values are the same, so the interval bounds the share of others"
+    return Interval(low, high, "; all values are the same, so the interval bounds the share of others")
 
 
 def _precision(scores: Floats, codes: Codes | None, is_corrected: bool = True) -> Precision | None:

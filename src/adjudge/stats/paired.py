@@ -93,8 +93,8 @@ def paired_difference(
     values = apart[kept].tolist()
     groups = None if clusters is None else [clusters[i] for i in kept]
     width = None if limits is None else limits[1] - limits[0]
-    found = mean_interval(values, groups, n_failed, None if width is None else (-width, width))
-    found = structs.replace(found, method=found.method.replace("mean", "mean of paired differences", 1))
+    ends = None if width is None else (-width, width)
+    found = mean_interval(values, groups, n_failed, ends, "mean of paired differences")
     return Paired(found, flipped(values, groups, seed), _bounds(a, b, limits), detectable(values, groups))
 
 

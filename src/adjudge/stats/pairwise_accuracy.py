@@ -13,10 +13,10 @@ import math
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from ..records import Estimate
-from .arrays import Numbers, cautioned, t_quantile, undefined, without_interval
+from .arrays import Interval, Numbers, make_estimate, no_interval, t_quantile, undefined
 from .correlation import Pairs, cannot_resample, cautions_of, pairs, tables, unit_of
 from .means import mean_interval
 from .resample import Resample, generator
@@ -193,28 +193,14 @@ def _estimate(couples: _Couples, right: Floats, used: Flags, data: Pairs, name: 
         sizes = np.bincount(couples.group[used])
         sums = np.bincount(couples.group[used], weights=right[used])
         each = sums[sizes > 0] / sizes[sizes > 0]
-        found = mean_interval(each.tolist(), None, 0, limits=(0.0, 1.0))
-        method = found.method.replace("mean", name + ", mean over groups", 1)
+        found = mean_interval(each.tolist(), limits=(0.0, 1.0), name=f"{name}, mean over groups")
         n_without = data.n_inputs - len(each)
-        return Estimate(
-            found.value,
-            found.low,
-            found.high,
-            len(each),
-            0,
-            n_without,
-            method,
-            f"group (n={len(each)})",
-            seed,
-        )
-    value, low, high, why = _over_all_pairs(couples, right, used, len(data.x))
-    method = without_interval(name, why) if why else f"{name}, interval over items"
-    return Estimate(value, low, high, len(data.x), 0, data.n_missing, method, "item", seed)
+        return structs.replace(found, n_undefined=n_without, unit=f"group (n={len(each)})", seed=seed)
+    value, interval = _over_all_pairs(couples, right, used, len(data.x))
+    return make_estimate(value, interval, name, n=len(data.x), n_undefined=data.n_missing, seed=seed)
 
 
-def _over_all_pairs(
-    couples: _Couples, right: Floats, used: Flags, n: int
-) -> tuple[float, float | None, float | None, str]:
+def _over_all_pairs(couples: _Couples, right: Floats, used: Flags, n: int) -> tuple[float, Interval]:
     """The share of right pairs; its variance from each item's own share (Hoeffding 1948: 4 Var / n)."""
     import numpy as np
 
@@ -223,12 +209,12 @@ def _over_all_pairs(
     sizes = np.bincount(ends, minlength=n)
     own = np.bincount(ends, weights=np.tile(right[used], 2), minlength=n)[sizes > 0] / sizes[sizes > 0]
     if len(own) < 3:
-        return value, None, None, "fewer than three items"
+        return value, no_interval("fewer than three items")
     se = 2 * math.sqrt(float(own.var(ddof=1)) / len(own))
     if se <= 1e-12:
-        return value, None, None, "every item says the same"
+        return value, no_interval("every item says the same")
     half = t_quantile(len(own) - 1) * se
-    return value, max(0.0, value - half), min(1.0, value + half), ""
+    return value, Interval(max(0.0, value - half), min(1.0, value + half), ", interval over items")
 
 
 _NAME = "soft pairwise accuracy, system level"
@@ -265,8 +251,8 @@ def soft_pairwise_accuracy(
     whole = _alike(*(_sums(side[:, used]) for side in (of_judge, of_people)))
     value = float(whole.mean())
     n_undefined = int((~used).sum())
-    why, cautions = cannot_resample(data, resample), cautions_of(data, resample)
-    low, high = None, None
+    why = cannot_resample(data, resample)
+    interval = no_interval(why)
     if not why:
         parts = []
         if resample != "systems":
@@ -274,9 +260,10 @@ def soft_pairwise_accuracy(
             parts.append(without_one.mean(axis=1))
         if resample != "inputs":
             parts.append(_without_systems(whole, first[used], second[used], n))
-        low, high, why = _interval(value, parts)
-    method = without_interval(_NAME, why) if why else f"{_NAME}, jackknife t interval"
-    return Estimate(value, low, high, n, 0, n_undefined, cautioned(method, cautions), unit)
+        interval = _jackknife_interval(value, parts)
+    return make_estimate(
+        value, interval, _NAME, n=n, n_undefined=n_undefined, unit=unit, cautions=cautions_of(data, resample)
+    )
 
 
 def _cannot(data: Pairs) -> str:
@@ -326,14 +313,14 @@ def _without_systems(alike: Floats, first: Floats, second: Floats, n: int) -> Fl
     return np.array([one.mean() if len(one) else np.nan for one in found])
 
 
-def _interval(value: float, parts: list[Floats]) -> tuple[float | None, float | None, str]:
+def _jackknife_interval(value: float, parts: list[Floats]) -> Interval:
     """The jackknife's t interval within 0 to 1; two ways of leaving out add their variances."""
     import numpy as np
 
     if any(np.isnan(part).any() or len(part) < 3 for part in parts):
-        return None, None, "there are too few units to leave one out"
+        return no_interval("there are too few units to leave one out")
     variance = sum(float(((part - part.mean()) ** 2).sum()) * (len(part) - 1) / len(part) for part in parts)
     if variance <= 1e-20:
-        return None, None, "leaving one out changes nothing"
+        return no_interval("leaving one out changes nothing")
     half = t_quantile(min(len(part) for part in parts) - 1) * math.sqrt(variance)
-    return max(0.0, value - half), min(1.0, value + half), ""
+    return Interval(max(0.0, value - half), min(1.0, value + half), ", jackknife t interval")

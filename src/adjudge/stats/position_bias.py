@@ -59,10 +59,8 @@ def position_bias(
                 clusters.append(number if pairs is None else pairs[number])
     agreement = undefined("no pair was read in both orders", unit="pair")
     if both:
-        agreement = structs.replace(
-            wilson(same, len(both)), method="share of pairs with the same winner in both orders, Wilson interval",
-            unit="pair",
-        )  # fmt: skip
+        name = "share of pairs with the same winner in both orders"
+        agreement = wilson(same, len(both), name=name, unit="pair")
     if both:
         p = _binomial(first_both, second_both)
     else:

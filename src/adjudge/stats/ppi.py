@@ -20,15 +20,16 @@ from msgspec import Struct, structs
 
 from ..records import Estimate
 from .arrays import (
+    Interval,
     Numbers,
-    cautioned,
     codes,
     floats,
     is_constant,
+    make_estimate,
+    no_interval,
     same_length,
     t_quantile,
     undefined,
-    without_interval,
 )
 from .means import mean_interval
 
@@ -198,19 +199,32 @@ def as_estimate(
     found: Fit, name: str, unit: str, n_failed: int, limits: tuple[float, float] | None
 ) -> Estimate:
     """The fit in words, its interval corrected for skewness and cut to the scale."""
-    se, t = math.sqrt(found.variance), t_quantile(found.df)
-    low = found.value - se * unskewed(t, found.skewness)
-    high = found.value - se * unskewed(-t, found.skewness)
-    method = f"{name}, t interval corrected for skewness ({found.df:.3g} degrees of freedom)"
-    if limits is not None and (low < limits[0] or high > limits[1]):
-        low, high = max(low, min(limits[0], found.value)), min(high, max(limits[1], found.value))
-        method += ", cut to the scale"
     cautions = []
     if found.is_exact and found.slope > 0:
         cautions.append(
             f"the judge predicts all {found.n} labels exactly, which the interval takes for granted"
         )
-    return Estimate(found.value, low, high, found.n, n_failed, 0, cautioned(method, cautions), unit)
+    return make_estimate(
+        found.value,
+        _interval(found, limits),
+        name,
+        n=found.n,
+        n_failed=n_failed,
+        unit=unit,
+        cautions=cautions,
+    )
+
+
+def _interval(found: Fit | _Fit, limits: tuple[float, float] | None) -> Interval:
+    """The t interval, corrected for skewness and cut to the scale."""
+    se, t = math.sqrt(found.variance), t_quantile(found.df)
+    low = found.value - se * unskewed(t, found.skewness)
+    high = found.value - se * unskewed(-t, found.skewness)
+    how = f", t interval corrected for skewness ({found.df:.3g} degrees of freedom)"
+    if limits is not None and (low < limits[0] or high > limits[1]):
+        low, high = max(low, min(limits[0], found.value)), min(high, max(limits[1], found.value))
+        how += ", cut to the scale"
+    return Interval(low, high, how)
 
 
 def unskewed(t: float, skewness: float) -> float:
@@ -272,11 +286,13 @@ def ppi_mean(
     clusters: Sequence[Hashable] | None = None,
     probabilities: Numbers | None = None,
     limits: tuple[float, float] | None = None,
+    name: str = "PPI++ mean",
 ) -> Corrected:
     """The mean of people's scores over all items; `labels` is none where an item has no label.
 
     `clusters` says which items share a group; `probabilities` with which chance an item was drawn to
-    be labelled, where that differs between items. `limits` are the ends of the scale.
+    be labelled, where that differs between items. `limits` are the ends of the scale, and `name` is how the
+    method calls the corrected mean.
     """
     import numpy as np
 
@@ -295,8 +311,8 @@ def ppi_mean(
     if why:
         return alone(undefined(why, n=n, n_failed=n_failed, unit="label"))
     if is_constant(y[y == y]):
-        method = labels_only.method.replace("mean", "mean of the labels, which do not vary", 1)
-        return alone(structs.replace(labels_only, n_failed=n_failed, method=method, unit="label"))
+        constant = mean_of(y, clusters, limits, "mean of the labels, which do not vary")
+        return alone(structs.replace(constant, n_failed=n_failed, unit="label"))
     groups, n_groups = (None, 0) if clusters is None else codes(clusters)
     drawn = None if probabilities is None else floats(probabilities)
     # The labels alone are a judge who says nothing: one arithmetic for both, or the two could not be compared.
@@ -307,8 +323,7 @@ def ppi_mean(
         why = "the values are too large, or the labels lie in too few groups"
         return alone(undefined(why, n=n, n_failed=n_failed, unit="label"))
     unit = "label" if groups is None else f"group (n={n_groups})"
-    name = f"PPI++ mean, lambda = {found.power:.3g}"
-    corrected = as_estimate(found, name, unit, n_failed, limits)
+    corrected = as_estimate(found, f"{name}, lambda = {found.power:.3g}", unit, n_failed, limits)
     labels_only = as_estimate(plain, "mean of the labels", unit, 0, limits)
     effective = worth(corrected, labels_only, len(y))
     return Corrected(corrected, judge_only, labels_only, bias, found.power, effective)
@@ -350,9 +365,9 @@ def ppi_stratified(
     flat = np.zeros(len(y))
     settings = strata, clusters
     heard = f if np.isnan(y).any() else flat
-    corrected, fitted = _by_strata(y, heard, "PPI++ mean over {} strata", n_failed, limits, *settings)
-    labels_only, _ = _by_strata(y, flat, "mean of the labels over {} strata", 0, limits, *settings)
-    bias, _ = _by_strata(f - y, flat, "mean over {} strata", 0, None, *settings)
+    corrected, fitted = _by_strata(y, heard, "PPI++ mean", n_failed, limits, *settings, is_corrected=True)
+    labels_only, _ = _by_strata(y, flat, "mean of the labels", 0, limits, *settings)
+    bias, _ = _by_strata(f - y, flat, "mean", 0, None, *settings)
     judge_only = mean_of(f, clusters, limits)
     if fitted is None:
         return Corrected(corrected, judge_only, labels_only, bias, None, None)
@@ -368,6 +383,8 @@ def _by_strata(
     limits: tuple[float, float] | None,
     strata: Sequence[Hashable],
     clusters: Sequence[Hashable] | None,
+    *,
+    is_corrected: bool = False,
 ) -> tuple[Estimate, Fit | None]:
     """One mean over strata, and the fit behind it."""
     import numpy as np
@@ -388,8 +405,10 @@ def _by_strata(
         why = "the labels do not vary, are too large, or lie in too few groups"
         return undefined(why, n=n, n_failed=n_failed, unit="label"), None
     unit = "label" if groups is None else f"group (n={n_groups})"
-    told = name.format(n_strata) + (f", lambda = {found.power:.3g}" if name.startswith("PPI") else "")
-    return as_estimate(found, told, unit, n_failed, limits), found
+    name = f"{name} over {n_strata} strata"
+    if is_corrected:
+        name += f", lambda = {found.power:.3g}"
+    return as_estimate(found, name, unit, n_failed, limits), found
 
 
 def _n_missing(values: Floats) -> int:
@@ -399,14 +418,17 @@ def _n_missing(values: Floats) -> int:
 
 
 def mean_of(
-    values: Floats, clusters: Sequence[Hashable] | None, limits: tuple[float, float] | None
+    values: Floats,
+    clusters: Sequence[Hashable] | None,
+    limits: tuple[float, float] | None,
+    name: str = "mean",
 ) -> Estimate:
     """The mean of what is there; what is not counts as failed."""
     import numpy as np
 
     kept = np.flatnonzero(~np.isnan(values)).tolist()
     of_kept = None if clusters is None else [clusters[i] for i in kept]
-    return mean_interval(values[kept].tolist(), of_kept, len(values) - len(kept), limits)
+    return mean_interval(values[kept].tolist(), of_kept, len(values) - len(kept), limits, name)
 
 
 # How many labels it takes to know a mean to a given width, with the judge and without.
@@ -500,9 +522,14 @@ def ppi_difference(
     f, h = floats(scores_first), floats(scores_second)
     ends = None if limits is None else (limits[0] - limits[1], limits[1] - limits[0])
     if bool((np.isnan(y) == np.isnan(g)).all()):
-        found = ppi_mean((y - g).tolist(), (f - h).tolist(), clusters=clusters, limits=ends)
-        method = found.corrected.method.replace("PPI++ mean", "PPI++ difference, paired", 1)
-        corrected = structs.replace(found.corrected, method=method, unit=_unit(found.corrected))
+        found = ppi_mean(
+            (y - g).tolist(),
+            (f - h).tolist(),
+            clusters=clusters,
+            limits=ends,
+            name="PPI++ difference, paired",
+        )
+        corrected = structs.replace(found.corrected, unit=_unit(found.corrected))
         alone = structs.replace(found.labels_only, unit=_unit(found.labels_only))
         return structs.replace(found, corrected=corrected, labels_only=alone)
     groups = None if clusters is None else codes(clusters)[0]
@@ -601,14 +628,8 @@ def _estimate(found: _Fit | None, name: str, n_failed: int, limits: tuple[float,
     if found is None:
         why = "one system has fewer than three labels, or the labels do not vary"
         return undefined(why, n_failed=n_failed, unit=LABELLED)
-    se, t = math.sqrt(found.variance), t_quantile(found.df)
-    low = found.value - se * unskewed(t, found.skewness)
-    high = found.value - se * unskewed(-t, found.skewness)
-    method = f"{name}, t interval corrected for skewness ({found.df:.3g} degrees of freedom)"
-    if limits is not None and (low < limits[0] or high > limits[1]):
-        low, high = max(low, min(limits[0], found.value)), min(high, max(limits[1], found.value))
-        method += ", cut to the scale"
-    return Estimate(found.value, low, high, found.n, n_failed, 0, method, LABELLED)
+    interval = _interval(found, limits)
+    return make_estimate(found.value, interval, name, n=found.n, n_failed=n_failed, unit=LABELLED)
 
 
 def difference_of(first: Estimate, second: Estimate, name: str) -> Estimate:
@@ -618,8 +639,9 @@ def difference_of(first: Estimate, second: Estimate, name: str) -> Estimate:
         return undefined("one side is undefined", n=n, n_failed=n_failed, unit="label")
     value = first.value - second.value
     if first.low is None or first.high is None or second.low is None or second.high is None:
-        method = without_interval(name, "one side has none")
-        return Estimate(value, None, None, n, n_failed, 0, method, "label")
+        return make_estimate(
+            value, no_interval("one side has none"), name, n=n, n_failed=n_failed, unit="label"
+        )
     low = value - math.hypot(first.value - first.low, second.high - second.value)
     high = value + math.hypot(first.high - first.value, second.value - second.low)
     return Estimate(value, low, high, n, n_failed, 0, name, "label")

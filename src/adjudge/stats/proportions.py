@@ -5,17 +5,19 @@ from __future__ import annotations
 import math
 from statistics import NormalDist
 
+from msgspec import structs
+
 from ..records import Estimate
 from .arrays import CONFIDENCE, NORMAL_QUANTILE, Numbers, floats, same_length, undefined
 
 
-def wilson(successes: float, n: int, n_failed: int = 0) -> Estimate:
+def wilson(successes: float, n: int, n_failed: int = 0, name: str = "share", unit: str = "item") -> Estimate:
     """The share of successes with Wilson's interval; half successes (ties) are allowed."""
     if n <= 0:
-        return undefined("there is nothing to count", n_failed=n_failed, unit="item")
+        return undefined("there is nothing to count", n_failed=n_failed, unit=unit)
     share = successes / n
     low, high = _score_interval(share, n)
-    return Estimate(share, low, high, n, n_failed, method="share, Wilson interval", unit="item")
+    return Estimate(share, low, high, n, n_failed, method=f"{name}, Wilson interval", unit=unit)
 
 
 def difference_of_shares(
@@ -118,6 +120,4 @@ def corrected_share(labels: Numbers, judged: Numbers) -> Estimate:
         float(f[rest].sum()),
         int(rest.sum()),
     )
-    return Estimate(
-        found.value, found.low, found.high, found.n, n_failed, found.n_undefined, found.method, found.unit
-    )
+    return structs.replace(found, n_failed=n_failed)

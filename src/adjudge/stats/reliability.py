@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from ..records import Estimate
-from .arrays import CONFIDENCE, Ratings, rated, undefined, without_interval
+from .arrays import CONFIDENCE, Ratings, make_estimate, no_interval, rated, undefined
 
 
 class Retest(Struct, frozen=True):
@@ -47,8 +47,7 @@ def retest(samples: Ratings) -> Retest:
         none = undefined("all samples are the same", n=n, unit="item")
         return Retest(n, within, between, none, none)
     if within <= 1e-14 * items:
-        method = without_interval("ICC(1,1)", "every item got the same score each time")
-        one = Estimate(1.0, None, None, n, 0, 0, method, "item")
+        one = make_estimate(1.0, no_interval("every item got the same score each time"), "ICC(1,1)", n=n)
         return Retest(n, within, between, one, one)
     return Retest(n, within, between, *_one_way(items / within, n, total, k))
 

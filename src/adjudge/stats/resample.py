@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Literal
 
-from .arrays import CONFIDENCE
+from .arrays import CONFIDENCE, Interval, no_interval
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -86,21 +86,21 @@ def percentiles(values: Floats) -> tuple[float | None, float | None, int]:
     return float(low), float(high), n_undefined
 
 
-def interval_or_why(values: Floats | None) -> tuple[float | None, float | None, str, list[str]]:
-    """The interval, or why there is none, and what to say about resamples without a value.
+def percentile_interval(values: Floats | None, kind: str = "bootstrap") -> Interval:
+    """The interval from the resampled values, with a caution where many resamples had none.
 
     `values` is none where resampling would take more memory than it is worth.
     """
     if values is None:
-        return None, None, "too many distinct values to resample", []
+        return no_interval("too many distinct values to resample")
     low, high, n_undefined = percentiles(values)
     if low is None or high is None:
-        return None, None, "no resample has a value", []
+        return no_interval("no resample has a value")
     if math.isclose(low, high, rel_tol=1e-12, abs_tol=1e-12):
-        return None, None, SAME, []
+        return no_interval(SAME)
     is_much = n_undefined > len(values) / 20
-    cautions = [f"{n_undefined} of {len(values)} resamples had no value"] if is_much else []
-    return low, high, "", cautions
+    cautions = (f"{n_undefined} of {len(values)} resamples had no value",) if is_much else ()
+    return Interval(low, high, f", {kind} ({len(values)} resamples, percentiles)", "", cautions)
 
 
 def few_units(n_inputs: int | None, n_systems: int | None) -> list[str]:

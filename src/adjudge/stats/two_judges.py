@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from ..records import Estimate
-from .arrays import Numbers, cautioned, floats, same_length, undefined, without_interval
+from .arrays import Numbers, floats, make_estimate, no_interval, same_length, undefined
 from .correlation import (
     NAMES,
     Kind,
@@ -31,7 +31,7 @@ from .correlation import (
     value,
     why_undefined,
 )
-from .resample import N_RESAMPLES, Resample, blocks, generator, interval_or_why
+from .resample import N_RESAMPLES, Resample, blocks, generator, percentile_interval
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -208,22 +208,19 @@ def _difference(
         why = why_undefined(one if first is None else other, level)
         return undefined(why, n=n, n_undefined=n_undefined, unit=unit)
     name = f"difference of {NAMES[kind]}, {level} level"
-    why, cautions = cannot_resample(one, resample), cautions_of(one, resample)
-    low, high = None, None
+    why = cannot_resample(one, resample)
+    interval = no_interval(why)
     if not why:
         draws = [
             replicates(side, kind, level, resample, n_resamples, seed, is_alone=False)
             for side in (one, other)
         ]
         apart = None if draws[0] is None or draws[1] is None else draws[0] - draws[1]
-        low, high, why, more = interval_or_why(apart)
-        cautions += more
-    method = (
-        without_interval(name, why)
-        if why
-        else f"{name}, paired bootstrap ({n_resamples} resamples, percentiles)"
-    )
-    return Estimate(first - second, low, high, n, 0, n_undefined, cautioned(method, cautions), unit, seed)
+        interval = percentile_interval(apart, "paired bootstrap")
+    return make_estimate(
+        first - second, interval, name, n=n, n_undefined=n_undefined, unit=unit, seed=seed,
+        cautions=cautions_of(one, resample),
+    )  # fmt: skip
 
 
 def _permuted(
