@@ -73,7 +73,7 @@ from .calibration import (
 )
 from .ceiling import Ceiling, noise_ceiling
 from .columns import Column, joined, matched, missing_from, n_distinct, pooled
-from .correlation import Kind, Level, correlate, pearson, spearman
+from .correlation import Kind, Level, correlate, spearman
 from .length_bias import LengthControl, length_controlled
 from .means import (
     Bounds,
@@ -183,7 +183,6 @@ __all__ = [
     "noise_ceiling",
     "ordinal_fit",
     "paired_difference",
-    "pearson",
     "pooled",
     "position_bias",
     "ppi_difference",
