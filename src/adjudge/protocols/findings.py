@@ -101,7 +101,7 @@ def toml_mistake(file: str, toml: str, error: Exception, lists: Iterable[str]) -
     line = int(found[1]) if found else line_of(toml.rstrip(), len(toml))
     names = "|".join(map(re.escape, lists))
     single = re.search(rf"^[ \t]*\[[ \t]*({names})[ \t]*\][ \t]*(?:#.*)?$", toml, re.MULTILINE)
-    if single and str(error).startswith("Cannot"):
+    if single and re.match(rf"[ \t]*\[+[ \t]*{single[1]}[ \t]*\]", toml.split("\n")[line - 1]):
         # The parser complains of the second heading, which may be the right one.
         message = f"[{single[1]}] is a single table, and the file has more of them."
         return Mistake(line_of(toml, single.start(1)), message, _double(single[1]), "not-toml")
