@@ -1,8 +1,8 @@
-"""Whether two raters, a judge and a person for instance, say the same of the same items.
+"""Agreement of raters: equal answers, Cohen's kappa, quadratic kappa, Krippendorff's alpha, Gwet's AC2.
 
-Categories are the declared scale, never the values that happened to occur: a category that nobody
-used still has its distance. Shares come with Wilson's interval, kappa and Gwet's coefficient with
-their large-sample ones; where items share a group, the groups are the independent observations.
+Categories are the declared scale, never the values that happened to occur: an unused category still has
+its distance. Shares come with Wilson's interval, kappa and Gwet's coefficient with their large-sample
+intervals. Where items share a group, the groups are the independent observations.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from .arrays import (
     Interval,
     Numbers,
     Ratings,
-    codes,
     floats,
+    label_codes,
     make_estimate,
     no_interval,
     rated,
@@ -104,8 +104,8 @@ def cohen_kappa(
     b = np.array([places[second[i]] for i in kept])  # type: ignore[index]
     value, influence = _kappa(a, b, len(categories))
     of_kept = None if clusters is None else [clusters[i] for i in kept]
-    found = _kappa_estimate(value, influence, n, of_kept, "Cohen's kappa")
-    return structs.replace(found, n_failed=n_failed, n_undefined=n_undefined)
+    estimate = _kappa_estimate(value, influence, n, of_kept, "Cohen's kappa")
+    return structs.replace(estimate, n_failed=n_failed, n_undefined=n_undefined)
 
 
 def quadratic_kappa(
@@ -129,8 +129,8 @@ def quadratic_kappa(
         return undefined("no item has two answers", n_failed=n_failed, n_undefined=n_undefined, unit="item")
     value, influence = _kappa_of_numbers(x[kept], y[kept])
     of_kept = None if clusters is None else [clusters[i] for i in kept]
-    found = _kappa_estimate(value, influence, len(kept), of_kept, "quadratic kappa")
-    return structs.replace(found, n_failed=n_failed, n_undefined=n_undefined)
+    estimate = _kappa_estimate(value, influence, len(kept), of_kept, "quadratic kappa")
+    return structs.replace(estimate, n_failed=n_failed, n_undefined=n_undefined)
 
 
 def _kappa_estimate(
@@ -152,8 +152,8 @@ def _both(first: Sequence[Category | None], second: Sequence[Category | None]) -
     # NaN is the one value that is not itself.
     return [
         i
-        for i, (one, other) in enumerate(zip(first, second, strict=True))
-        if one is not None and other is not None and one == one and other == other
+        for i, (a, b) in enumerate(zip(first, second, strict=True))
+        if a is not None and b is not None and a == a and b == b
     ]
 
 
@@ -161,13 +161,13 @@ def _kappa(a: Codes, b: Codes, k: int) -> tuple[float | None, Floats]:
     """Kappa of answers that are one of `k` categories, and for each item the derivative of kappa by its weight."""
     import numpy as np
 
-    n, apart = len(a), 1 - np.eye(k)
+    n, distance = len(a), 1 - np.eye(k)
     p, q = np.bincount(a, minlength=k) / n, np.bincount(b, minlength=k) / n
-    observed, expected = float(apart[a, b].mean()), float(p @ apart @ q)
+    observed, expected = float(distance[a, b].mean()), float(p @ distance @ q)
     if expected <= 0:
         return None, np.empty(0)
-    by_chance = (apart @ q)[a] + (apart.T @ p)[b] - 2 * expected
-    influence = -(apart[a, b] - observed) / expected + observed / expected**2 * by_chance
+    by_chance = (distance @ q)[a] + (distance.T @ p)[b] - 2 * expected
+    influence = -(distance[a, b] - observed) / expected + observed / expected**2 * by_chance
     return 1 - observed / expected, influence
 
 
@@ -175,15 +175,15 @@ def _kappa_of_numbers(x: Floats, y: Floats) -> tuple[float | None, Floats]:
     """The same with squared distances, from moments: there may be as many different values as items."""
     import numpy as np
 
-    whole = scaled(np.concatenate([x, y]))
-    x, y = whole[: len(x)], whole[len(x) :]
+    numbers = scaled(np.concatenate([x, y]))
+    x, y = numbers[: len(x)], numbers[len(x) :]
     spread = float(x.var() + y.var())
-    apart, expected = (x - y) ** 2, spread + float((x.mean() - y.mean()) ** 2)
-    observed = float(apart.mean())
+    squares, expected = (x - y) ** 2, spread + float((x.mean() - y.mean()) ** 2)
+    observed = float(squares.mean())
     if not expected > 0:
         return None, np.empty(0)
     by_chance = (x - y.mean()) ** 2 + (y - x.mean()) ** 2 + spread - 2 * expected
-    influence = -(apart - observed) / expected + observed / expected**2 * by_chance
+    influence = -(squares - observed) / expected + observed / expected**2 * by_chance
     return 1 - observed / expected, influence
 
 
@@ -211,39 +211,32 @@ def choice_agreement(
 ) -> ChoiceAgreement:
     """Agreement of choices (a, b, tie) between a judge and people."""
     decided = [
-        (one, other) if one in ("a", "b") and other in ("a", "b") else (None, None)
-        for one, other in zip(judge, human, strict=True)
+        (first, second) if first in ("a", "b") and second in ("a", "b") else (None, None)
+        for first, second in zip(judge, human, strict=True)
     ]
     return ChoiceAgreement(
         exact_agreement(judge, human, clusters, n_failed),
-        exact_agreement([one for one, _ in decided], [other for _, other in decided], clusters, n_failed),
+        exact_agreement(
+            [first for first, _ in decided], [second for _, second in decided], clusters, n_failed
+        ),
         cohen_kappa(judge, human, CHOICES, clusters, n_failed),
     )
 
 
 def nearest(values: Sequence[float | None], levels: Sequence[float]) -> list[float | None]:
-    """Each value as the nearest level, halves upward: kappa needs categories, a mean of samples is none."""
-    ordered = sorted(levels)
-    if not ordered:
-        return [None] * len(values)
-
-    def level(value: float | None) -> float | None:
-        if value is None or not math.isfinite(value):
-            return None
-        return min(ordered, key=lambda candidate: (abs(candidate - value), -candidate))
-
-    return [level(value) for value in values]
+    """Each value as the nearest level, halves upward: kappa needs categories, and a mean of samples is none."""
+    return [None if both is None else both[1] for both in halved(values, levels)]
 
 
 def halved(values: Sequence[float | None], levels: Sequence[float]) -> list[tuple[float, float] | None]:
-    """Each value as the nearest level, twice: where it lies midway between two, once as the lower, once as the upper.
+    """Each value as the nearest level, twice: midway between two levels it is the lower and the upper one.
 
-    Whoever gives both the same weight gets the same figures when the scale is turned round, which rounding halves one
+    Giving both the same weight gives the same figures when the scale is reversed, which rounding halves one
     way does not.
     """
     ordered = sorted(levels)
 
-    def both(value: float | None) -> tuple[float, float] | None:
+    def nearest_two(value: float | None) -> tuple[float, float] | None:
         if value is None or not math.isfinite(value) or not ordered:
             return None
         least = min(abs(level - value) for level in ordered)
@@ -251,13 +244,13 @@ def halved(values: Sequence[float | None], levels: Sequence[float]) -> list[tupl
         near = [level for level in ordered if abs(level - value) - least <= 1e-9 * max(1.0, abs(value))]
         return near[0], near[-1]
 
-    return [both(value) for value in values]
+    return [nearest_two(value) for value in values]
 
 
-# How far several raters agree among themselves: Krippendorff's alpha and Gwet's AC2.
-#
-# Ratings are items × raters with gaps. An item with one rating can be compared with nothing: alpha
-# leaves it out, Gwet's coefficient takes it for the prevalence of the categories alone.
+# -- several raters: items × raters with gaps
+
+# An item with one rating cannot be compared: alpha leaves it out, Gwet's coefficient uses it for the prevalence of
+# the categories only.
 
 
 Metric = Literal["nominal", "interval"]
@@ -283,13 +276,13 @@ def krippendorff_alpha(
     if n == 0:
         return undefined("no item has two ratings", n_undefined=n_undefined, unit="item")
     statistic = _alpha(table[kept], metric)
-    found = float(statistic(np.ones((n, 1)))[0])
-    if not math.isfinite(found):
+    alpha = float(statistic(np.ones((n, 1)))[0])
+    if not math.isfinite(alpha):
         return undefined("all ratings are the same", n=n, n_undefined=n_undefined, unit="item")
     name = f"Krippendorff's alpha ({metric})"
     draws = resampled(statistic, n, n_resamples, seed)
     return make_estimate(
-        found, percentile_interval(draws), name, n=n, n_undefined=n_undefined, seed=seed,
+        alpha, percentile_interval(draws), name, n=n, n_undefined=n_undefined, seed=seed,
         cautions=few_units(n, None),
     )  # fmt: skip
 
@@ -333,8 +326,8 @@ class _IntervalAlpha:
         )
         with np.errstate(all="ignore"):
             between = 2 * (squares - sums**2 / n) / (n - 1)
-            found = 1 - within / n / between
-        return np.where(between <= 1e-12, np.nan, found)
+            alpha = 1 - within / n / between
+        return np.where(between <= 1e-12, np.nan, alpha)
 
 
 class _NominalAlpha:
@@ -352,8 +345,8 @@ class _NominalAlpha:
         with np.errstate(all="ignore"):
             within = ((self.sizes**2 - (self.counts**2).sum(axis=1)) / (self.sizes - 1)) @ weights / n
             between = (n**2 - (totals**2).sum(axis=0)) / (n * (n - 1))
-            found = 1 - within / between
-        return np.where(between <= 1e-12, np.nan, found)
+            alpha = 1 - within / between
+        return np.where(between <= 1e-12, np.nan, alpha)
 
 
 def gwet(
@@ -374,7 +367,7 @@ def gwet(
     n_off = int((~np.isnan(table)).sum() - counts.sum())
     name = "Gwet's AC2 (quadratic)"
     is_rated = counts.sum(axis=1) >= 1
-    of_row = np.arange(len(counts)) if items is None else codes(items)[0]
+    of_row = np.arange(len(counts)) if items is None else label_codes(items)[0]
     _, of_row = np.unique(of_row[is_rated], return_inverse=True)
     counts = counts[is_rated]
     n = int(of_row.max(initial=-1)) + 1
@@ -399,8 +392,8 @@ def gwet(
 
 def _closeness(values: Floats) -> Floats:
     """1 for the same level, less for others, 0 for the ends of the scale."""
-    apart = (values[:, None] - values[None, :]) ** 2
-    closeness: Floats = 1 - apart / apart.max()
+    squares = (values[:, None] - values[None, :]) ** 2
+    closeness: Floats = 1 - squares / squares.max()
     return closeness
 
 

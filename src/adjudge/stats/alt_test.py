@@ -1,8 +1,8 @@
-"""May the judge take a person's place? The alternative annotator test (Calderon, Reichart and Dror 2025).
+"""Can the judge replace a human rater? The alternative annotator test (Calderon, Reichart and Dror 2025).
 
-Each rater in turn is left out, and the judge and the rater are held against the others: who is
-closer to them, item by item? The judge wins against a rater if the rater's advantage is below eps,
-the price of a person. omega is the share of raters it wins against, rho how often it is at least as close.
+Each rater in turn is left out, and the judge and that rater are compared with the others: which of the two is
+closer to them, item by item? The judge wins against a rater if the rater's advantage is below eps, the cost of a
+human rating. omega is the share of raters it wins against, rho how often it is at least as close.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct, structs
 
 from ..records import Estimate
-from .arrays import Interval, codes, make_estimate, no_interval, sensible, t_quantile, undefined
+from .arrays import Interval, label_codes, make_estimate, no_interval, sensible, t_quantile, undefined
 from .paired import adjusted
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def _as_numbers(judge: Sequence[Answer], ratings: Sequence[Sequence[Answer]]) ->
         raise ValueError("rows of different lengths: give every item a place for every rater")
     flat = [*judge, *(answer for row in ratings for answer in row)]
     if any(isinstance(answer, str) for answer in flat):
-        numbers, _ = codes(flat)
+        numbers, _ = label_codes(flat)
         flat = [
             None if answer is None else float(number) for answer, number in zip(flat, numbers, strict=True)
         ]
@@ -128,12 +128,12 @@ def _duel(table: Floats, scores: Floats, rater: int, closeness: Closeness) -> _D
 
     def distance(answers: Floats) -> Floats:
         with np.errstate(all="ignore"):
-            apart = (
+            distances = (
                 (others - answers[:, None]) ** 2
                 if closeness == "near"
                 else (others != answers[:, None]) * 1.0
             )
-        total: Floats = np.round(np.where(np.isnan(others), 0, apart).sum(axis=1), 9)
+        total: Floats = np.round(np.where(np.isnan(others), 0, distances).sum(axis=1), 9)
         return total
 
     of_judge, of_rater = distance(scores[items]), distance(table[items, rater])
@@ -176,8 +176,8 @@ def _of_equal_items(rater: int, n: int, mean: float, advantage: float, eps: floa
 def _decided(tests: list[RaterTest], made: list[int], q: float) -> list[RaterTest]:
     """The tests with their winners, by Benjamini and Yekutieli over the raters."""
     # A test that was made and has no p-value counts as one that found nothing.
-    found = adjusted([1.0 if (p := tests[place].p) is None else p for place in made], "by")
-    won = {place for place, p in zip(made, found, strict=True) if p is not None and p <= q}
+    corrected = adjusted([1.0 if (p := tests[place].p) is None else p for place in made], "by")
+    won = {place for place, p in zip(made, corrected, strict=True) if p is not None and p <= q}
     return [structs.replace(test, wins=place in won) for place, test in enumerate(tests)]
 
 
@@ -212,9 +212,9 @@ def _cautions(
 ) -> tuple[str, ...]:
     called = {test.rater: f"rater {test.rater + 1}" for test in tests}
     called.update((place, f"rater '{name}'") for place, name in enumerate(names))
-    found = [f"{called[test.rater]} is left out: {test.why}" for test in tests if test.advantage is None]
+    cautions = [f"{called[test.rater]} is left out: {test.why}" for test in tests if test.advantage is None]
     if made and len(made) < 3:
-        found.append(f"{len(made)} raters are few: the test asks for three")
+        cautions.append(f"{len(made)} raters are few: the test asks for three")
     if n_failed:
-        found.append(f"{n_failed} of {n + n_failed} items are left out because the judge gave no answer")
-    return tuple(found)
+        cautions.append(f"{n_failed} of {n + n_failed} items are left out because the judge gave no answer")
+    return tuple(cautions)

@@ -1,7 +1,7 @@
-"""What callers give, as arrays of numbers: a missing value (none, NaN, an infinity) is NaN in here.
+"""What all statistics share: inputs as arrays, intervals, and how an estimate is made.
 
-It never leaves: what is missing is dropped and counted by the function that was asked. So is what
-no scale holds: beyond 1e60 a fourth power would overflow, and below 1e-60 a square is 0.
+A missing value (none, NaN, an infinity) is NaN inside this package and never leaves it: the function that was called
+drops and counts it. Values beyond 1e60, whose fourth power would overflow, count as missing; below 1e-60 they are 0.
 """
 
 from __future__ import annotations
@@ -91,10 +91,10 @@ def with_remark(estimate: AnyEstimate, remark: str) -> AnyEstimate:
 def with_caution(estimate: AnyEstimate, caution: str) -> AnyEstimate:
     """The estimate with one caution more."""
     if estimate.caution:
-        whole, method = f"{estimate.caution}; {caution}", f"{estimate.method}; {caution}"
+        cautions, method = f"{estimate.caution}; {caution}", f"{estimate.method}; {caution}"
     else:
-        whole, method = caution, f"{estimate.method}; caution: {caution}"
-    return structs.replace(estimate, caution=whole, method=method)
+        cautions, method = caution, f"{estimate.method}; caution: {caution}"
+    return structs.replace(estimate, caution=cautions, method=method)
 
 
 if TYPE_CHECKING:
@@ -152,13 +152,13 @@ def same_length(*columns: Sequence[Any] | Floats | None) -> None:
         raise ValueError(f"columns of different lengths: {lengths}")
 
 
-def codes(labels: Sequence[Hashable]) -> tuple[Codes, int]:
+def label_codes(labels: Sequence[Hashable]) -> tuple[Codes, int]:
     """0, 1, 2, … for each label in order of appearance, and how many there are."""
     import numpy as np
 
     numbers: dict[Hashable, int] = {}
-    found = [numbers.setdefault(label, len(numbers)) for label in labels]
-    return np.array(found, dtype=np.int64), len(numbers)
+    numbered = [numbers.setdefault(label, len(numbers)) for label in labels]
+    return np.array(numbered, dtype=np.int64), len(numbers)
 
 
 def scaled(values: Floats) -> Floats:
@@ -180,11 +180,8 @@ def is_constant(values: Floats) -> bool:
     return len(values) == 0 or bool(values.min() == values.max())
 
 
-# Log-probabilities out of a row of logits. Knows nothing of models: a row is a buffer of 32-bit floats.
-
-
 def logprobs_at(row: Any, places: Sequence[int]) -> list[float]:
-    """The natural logarithm of the softmax of a row, at these places.
+    """The natural logarithm of the softmax of a row of logits (a buffer of 32-bit floats), at these places.
 
     Summed in 64 bits: a sum over tens of thousands of small terms in 32 bits loses digits that a
     comparison of two near texts needs.

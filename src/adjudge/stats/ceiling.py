@@ -1,8 +1,8 @@
-"""How well people agree among themselves, which no judge can fairly be asked to beat.
+"""Inter-rater agreement as a ceiling for the judge.
 
-The ceiling is the correlation of one rater with the mean of the others (lower bound) and with the
-mean of all, the rater included (upper bound), averaged over raters (Nili et al. 2014). The judge is
-held against the same means of the others, so that judge and rater sit the same examination.
+The ceiling is the correlation of one rater with the mean of the others (lower bound) and with the mean of all, the
+rater included (upper bound), averaged over raters (Nili et al. 2014). The judge is compared with the same means of the
+others, so that judge and rater are measured in the same way.
 """
 
 from __future__ import annotations
@@ -132,12 +132,16 @@ class _Examination:
         # Equal means must be equal whatever the order of the sum, or ranks would tell them apart.
         everyone = np.round(total / sizes, 12)
         for rater in range(table.shape[1]):
-            own = np.flatnonzero(present[:, rater])
-            mine = table[own, rater]
-            rest = np.round((total[own] - mine) / (sizes[own] - 1), 12)
-            judge = None if scores is None else weighted(scores[own], rest, kind)
-            sides = weighted(mine, rest, kind), weighted(mine, everyone[own], kind), judge
-            self.parts.append((own, sides))
+            rated_items = np.flatnonzero(present[:, rater])
+            scores_of_rater = table[rated_items, rater]
+            rest = np.round((total[rated_items] - scores_of_rater) / (sizes[rated_items] - 1), 12)
+            judge = None if scores is None else weighted(scores[rated_items], rest, kind)
+            sides = (
+                weighted(scores_of_rater, rest, kind),
+                weighted(scores_of_rater, everyone[rated_items], kind),
+                judge,
+            )
+            self.parts.append((rated_items, sides))
         is_whole = bool(present.all()) and scores is not None
         self.table = scaled(table) if is_whole else None
         self.judge_all = weighted(scores, everyone, kind) if is_whole and scores is not None else None
@@ -146,12 +150,12 @@ class _Examination:
         import numpy as np
 
         none = np.full(counts.shape[1], np.nan)
-        found: list[list[Floats]] = [[], [], []]
-        for own, sides in self.parts:
-            drawn = counts[own]
+        coefficients: list[list[Floats]] = [[], [], []]
+        for rated_items, sides in self.parts:
+            drawn = counts[rated_items]
             for place, side in enumerate(sides):
-                found[place].append(none if side is None or len(own) < 2 else side(drawn))
-        lower, upper, judge = (np.stack(part) for part in found)
+                coefficients[place].append(none if side is None or len(rated_items) < 2 else side(drawn))
+        lower, upper, judge = (np.stack(part) for part in coefficients)
         corrected = none
         if self.table is not None and self.judge_all is not None:
             with np.errstate(all="ignore"):
@@ -171,8 +175,8 @@ def _reliability(table: Floats, counts: Floats) -> Floats:
     by_rater = np.einsum("ib,ij->jb", counts, table) / n
     raters = n * ((by_rater - middle) ** 2).sum(axis=0)
     with np.errstate(all="ignore"):
-        found = 1 - (total - items - raters) / ((n - 1) * (k - 1)) / (items / (n - 1))
-    return np.where(found > 0, found, np.nan)
+        reliability = 1 - (total - items - raters) / ((n - 1) * (k - 1)) / (items / (n - 1))
+    return np.where(reliability > 0, reliability, np.nan)
 
 
 def _over_raters(values: Floats) -> Floats:

@@ -1,7 +1,9 @@
-"""Correlation of two scores over the same items. The level (items, groups, systems) is the caller's.
+"""How a judge's scores correlate with people's, over items, within groups, or over systems.
 
-The interval is Fisher's, with Bonett and Wright's variance (2000) for ranks. Where items share a
-group, the number of groups stands in for n in it, which is cautious.
+The three levels answer different questions and differ by a lot on the same data (Deutsch, Dror and Roth 2021), so each
+estimate names its level, and in its unit what was resampled for its interval: inputs (groups, or items where there are
+none), systems, or both. A group in which one side is constant has no correlation: it is left out and counted, never
+taken as 0.
 """
 
 from __future__ import annotations
@@ -15,9 +17,9 @@ from .arrays import (
     NORMAL_QUANTILE,
     Interval,
     Numbers,
-    codes,
     floats,
     is_constant,
+    label_codes,
     make_estimate,
     no_interval,
     same_length,
@@ -44,11 +46,11 @@ if TYPE_CHECKING:
     from .arrays import Codes, Flags, Floats
 
 
-# Pearson's r, Spearman's rho and Kendall's tau-b, each for thousands of resamples at once.
-#
-# Two forms: `rows` correlates many short rows, `weighted` one long column under many weightings. Ties
-# are exact in both: Spearman is Pearson's r of mean ranks, tau-b = (C - D) / sqrt(pairs that differ in x
-# · pairs that differ in y) (Kendall 1945). Undefined is NaN in here; the callers turn it into none.
+# -- coefficients, each for thousands of resamples at once
+
+# `rows` correlates many short rows, `weighted` one long column under many weightings. Ties are exact in both: Spearman
+# is Pearson's r of mean ranks, tau-b = (C - D) / sqrt(pairs that differ in x · pairs that differ in y) (Kendall 1945).
+# An undefined value is NaN here and none in an estimate.
 
 
 Kind = Literal["pearson", "spearman", "kendall"]
@@ -71,10 +73,10 @@ def single(x: Floats, y: Floats, kind: Kind) -> float | None:
     if kind == "kendall" and len(x) > _SHORT and not (is_constant(x) or is_constant(y)):
         from scipy.stats import kendalltau
 
-        found = float(kendalltau(x, y, method="asymptotic").statistic)
+        coefficient = float(kendalltau(x, y, method="asymptotic").statistic)
     else:
-        found = float(rows(x, y, kind))
-    return None if found != found else found
+        coefficient = float(rows(x, y, kind))
+    return None if coefficient != coefficient else coefficient
 
 
 def rows(x: Floats, y: Floats, kind: Kind) -> Floats:
@@ -119,8 +121,8 @@ def _pearson_rows(x: Floats, y: Floats) -> Floats:
         b = b / np.abs(b).max(axis=-1, keepdims=True, initial=0)
         # A side without two different values must not get a correlation from rounding.
         is_flat = _is_flat(x, present) | _is_flat(y, present)
-        found = (a * b).sum(axis=-1) / np.sqrt((a * a).sum(axis=-1) * (b * b).sum(axis=-1))
-    return np.where(is_flat, np.nan, np.clip(found, -1, 1))
+        coefficients = (a * b).sum(axis=-1) / np.sqrt((a * a).sum(axis=-1) * (b * b).sum(axis=-1))
+    return np.where(is_flat, np.nan, np.clip(coefficients, -1, 1))
 
 
 def _is_flat(x: Floats, present: Flags) -> Flags:
@@ -145,8 +147,8 @@ def _kendall_rows(x: Floats, y: Floats) -> Floats:
         in_x += np.abs(a).sum(axis=-1)
         in_y += np.abs(b).sum(axis=-1)
     with np.errstate(all="ignore"):
-        found = agree / np.sqrt(in_x * in_y)
-    return np.clip(found, -1, 1)
+        coefficients = agree / np.sqrt(in_x * in_y)
+    return np.clip(coefficients, -1, 1)
 
 
 def weighted(x: Floats, y: Floats, kind: Kind) -> Weighting | None:
@@ -310,11 +312,10 @@ def _fisher_interval(value: float, n: int) -> Interval:
     )
 
 
-# Scores of items that belong to inputs and to systems: a coefficient at three levels, and its resamples.
-#
-# Inputs are groups (documents, prompts), or single items where there are no groups. What is undefined
-# is NaN in here. Two judges with the same items and seed get the same resamples, so that their
-# difference is a paired one.
+# -- three levels and their resamples
+
+# Inputs are groups (documents, prompts), or single items where there are no groups. Two judges with the same items and
+# seed get the same resamples, so that their difference is a paired one.
 
 
 Level = Literal["item", "group", "system"]
@@ -350,9 +351,11 @@ def pairs(
     x, y = floats(judge), floats(human)
     kept = np.flatnonzero(~np.isnan(x) & ~np.isnan(y))
     known = kept.tolist()
-    rows_, n_rows = (np.arange(len(kept)), len(kept)) if groups is None else codes([groups[i] for i in known])
+    rows_, n_rows = (
+        (np.arange(len(kept)), len(kept)) if groups is None else label_codes([groups[i] for i in known])
+    )
     labels: Sequence[Hashable] = ["all"] * len(kept) if systems is None else [systems[i] for i in known]
-    columns, n_columns = codes(labels)
+    columns, n_columns = label_codes(labels)
     missing = len(x) - len(kept)
     has = groups is not None, systems is not None
     return Pairs(x[kept], y[kept], rows_, columns, n_rows, n_columns, missing, *has)
@@ -374,8 +377,8 @@ def value(data: Pairs, kind: Kind, level: Level) -> tuple[float | None, int, int
     return single(data.x, data.y, kind), len(data.x), data.n_missing
 
 
-def _number(found: Any) -> float | None:
-    number = float(found)
+def _number(value: Any) -> float | None:
+    number = float(value)
     return None if number != number else number
 
 
@@ -414,13 +417,13 @@ def stacked(data: Pairs, columns: Floats, kind: Kind, level: Level) -> Floats:
 
     if level == "item":
         if kind == "kendall":
-            found = [single(column, data.y, kind) for column in columns]
-            return np.array([np.nan if one is None else one for one in found])
+            coefficients = [single(column, data.y, kind) for column in columns]
+            return np.array([np.nan if coefficient is None else coefficient for coefficient in coefficients])
         return rows(columns, np.broadcast_to(data.y, columns.shape), kind)
     if level == "system":
         of_system = [data.systems == system for system in range(data.n_systems)]
-        x = np.stack([np.round(columns[:, own].mean(axis=1), 12) for own in of_system], axis=1)
-        y = np.array([np.round(data.y[own].mean(), 12) for own in of_system])
+        x = np.stack([np.round(columns[:, members].mean(axis=1), 12) for members in of_system], axis=1)
+        y = np.array([np.round(data.y[members].mean(), 12) for members in of_system])
         return rows(x, np.broadcast_to(y, x.shape), kind)
     both = [tables(data._replace(x=column)) for column in columns]
     each = rows(np.stack([x for x, _ in both]), np.stack([y for _, y in both]), kind)
@@ -534,13 +537,13 @@ def _item_replicates(
         x, y = x[order], y[order]
         if len(cells) * _FEW_CELLS <= len(x):
             x, y, sizes = cells[:, 0], cells[:, 1], counted.astype(np.float64)
-    found = weighted(x, y, kind)
-    if found is None:
+    coefficient_of = weighted(x, y, kind)
+    if coefficient_of is None:
         return None
     parts = []
     for size in blocks(n_resamples, len(x)):
         if sizes is not None:
-            parts.append(found(draw_cells(rng, sizes, size)))
+            parts.append(coefficient_of(draw_cells(rng, sizes, size)))
             continue
         counts = draw(rng, data.n_inputs, size) if resample != "systems" else None
         if counts is not None and data.has_groups:
@@ -549,16 +552,8 @@ def _item_replicates(
             by_system = draw(rng, data.n_systems, size)[data.systems]
             counts = by_system if counts is None else counts * by_system
         assert counts is not None
-        parts.append(found(counts))
+        parts.append(coefficient_of(counts))
     return np.concatenate(parts)
-
-
-# How a judge's scores go with people's, over items, within groups, or over systems.
-#
-# The three levels answer different questions and differ by a lot on the same data (Deutsch, Dror and
-# Roth 2021), so each estimate names its level, and in its unit what was resampled for its interval:
-# inputs (groups, or items where there are none), systems, or both. A group in which one side is
-# constant has no correlation: it is left out and counted, never taken as 0.
 
 
 def correlate(
@@ -581,9 +576,9 @@ def correlate(
     items of one system, their mean counts.
     """
     data = pairs(judge, human, groups, systems)
-    found, n, n_undefined = value(data, kind, level)
+    coefficient, n, n_undefined = value(data, kind, level)
     unit = unit_of(data, resample)
-    if found is None:
+    if coefficient is None:
         why = why_undefined(data, level)
         return undefined(why, n=n, n_failed=n_failed, n_undefined=n_undefined, unit=unit)
     name = f"{NAMES[kind]}, {level} level"
@@ -600,7 +595,7 @@ def correlate(
     else:
         interval = percentile_interval(replicates(data, kind, level, resample, n_resamples, seed))
     return make_estimate(
-        found, interval, name, n=n, n_failed=n_failed, n_undefined=n_undefined, unit=unit, seed=seed,
+        coefficient, interval, name, n=n, n_failed=n_failed, n_undefined=n_undefined, unit=unit, seed=seed,
         cautions=cautions,
     )  # fmt: skip
 

@@ -1,9 +1,9 @@
-"""Win rates at equal length: what is left of a lead when longer responses no longer win for being long.
+"""Length bias: win rates at equal length.
 
     logit P(i beats j) = strength of i - strength of j + gamma x (length difference)
 
-The idea is that of length-controlled AlpacaEval (Dubois et al. 2024): fit the difference of lengths as a feature, then
-predict with the difference set to 0. A tie is half a win. Lengths are divided by the root mean square of their
+As in length-controlled AlpacaEval (Dubois et al. 2024), the difference of lengths is fitted as a feature, and win rates
+are predicted with the difference set to 0. A tie is half a win. Lengths are divided by the root mean square of their
 differences, so gamma is per typical difference; they are not centred, because 0 must stay "equally long".
 """
 
@@ -55,36 +55,36 @@ def length_controlled(games: Games, differences: Numbers) -> LengthControl:
     """The win rates at equal length; `differences` are length of the first - length of the second, game by game."""
     import numpy as np
 
-    given = floats(differences)
-    if len(given) != games.n:
-        raise ValueError(f"{len(given)} differences for {games.n} games")
-    kept = ~np.isnan(given)
+    lengths = floats(differences)
+    if len(lengths) != games.n:
+        raise ValueError(f"{len(lengths)} differences for {games.n} games")
+    kept = ~np.isnan(lengths)
     known = Games(
         games.first[kept], games.second[kept], games.share[kept],
         np.unique(games.cluster[kept], return_inverse=True)[1], games.n_systems,
     )  # fmt: skip
-    x = given[kept]
+    x = lengths[kept]
     typical = float(np.sqrt(np.mean(x**2))) if len(x) else 0.0
     means = _mean_differences(known, x)
-    own = _own_share(known, x)
-    why = _unfit(known, typical, own)
-    found = None if why else _fit(known, x / typical)
-    if found is None:
+    unexplained = _own_share(known, x)
+    why = _unfit(known, typical, unexplained)
+    fitted = None if why else _fit(known, x / typical)
+    if fitted is None:
         missing = undefined(
             why or "length decides the games: no estimate exists", n=known.n, n_undefined=games.n - known.n
         )
         return LengthControl(missing, typical or None, (missing,) * games.n_systems, means)
     z = t_quantile(known.n_clusters - 1) * math.sqrt(known.n_clusters / (known.n_clusters - 1))
-    se = math.sqrt(max(0.0, float(found.covariance[-1, -1])))
+    se = math.sqrt(max(0.0, float(fitted.covariance[-1, -1])))
     unit = "game" if known.n_clusters == known.n else f"group (n={known.n_clusters})"
     n_left_out = games.n - known.n
-    coefficient = _coefficient(found.gamma, z * se, known.n, n_left_out, unit)
+    coefficient = _coefficient(fitted.gamma, z * se, known.n, n_left_out, unit)
     cautions = []
-    if own < _LITTLE_OWN:
+    if unexplained < _LITTLE_OWN:
         cautions.append(
-            f"{1 - own:.0%} of the lengths goes with the systems: equal length is far from what was seen"
+            f"{1 - unexplained:.0%} of the lengths goes with the systems: equal length is far from what was seen"
         )
-    rates = tuple(_rate(known, found, i, z, unit, n_left_out, cautions) for i in range(games.n_systems))
+    rates = tuple(_rate(known, fitted, i, z, unit, n_left_out, cautions) for i in range(games.n_systems))
     return LengthControl(coefficient, typical, rates, means)
 
 
@@ -114,14 +114,14 @@ def _own_share(games: Games, x: Floats) -> float:
     return max(0.0, 1 - explained / total)
 
 
-def _unfit(games: Games, typical: float, own: float) -> str:
+def _unfit(games: Games, typical: float, unexplained: float) -> str:
     if games.n == 0:
         return "no lengths are known"
     if typical == 0:
         return "all responses that met are equally long"
     if games.n_clusters < 3:
         return "too few games"
-    if own < _LEAST_OWN:
+    if unexplained < _LEAST_OWN:
         return "the systems differ in length so regularly that length and system cannot be told apart"
     if len(components(win_matrix(games))) > 1:
         return "not all strengths exist, because a system never won or never lost, or because no chain of wins joins them"
@@ -164,7 +164,7 @@ def _fit(games: Games, x: Floats) -> _Fit | None:
 
 
 def _rate(
-    games: Games, found: _Fit, system: int, z: float, unit: str, n_left_out: int, cautions: list[str]
+    games: Games, fitted: _Fit, system: int, z: float, unit: str, n_left_out: int, cautions: list[str]
 ) -> Estimate:
     """The mean chance of one system against the opponents that it had; the interval by the delta method on log odds."""
     import numpy as np
@@ -173,13 +173,13 @@ def _rate(
     if not len(others):
         return undefined("it has no games of known lengths", n_undefined=n_left_out)
     met = np.bincount(others, minlength=games.n_systems) / len(others)
-    chance = 1 / (1 + np.exp(-(found.strength[system] - found.strength)))
+    chance = 1 / (1 + np.exp(-(fitted.strength[system] - fitted.strength)))
     rate = float(met @ chance)
     slope = np.zeros(games.n_systems + 1)
     slope[:-1] = -met * chance * (1 - chance)
     slope[system] += float(met @ (chance * (1 - chance)))
     on_odds = slope / (rate * (1 - rate))
-    half = z * math.sqrt(max(0.0, float(on_odds @ found.covariance @ on_odds)))
+    half = z * math.sqrt(max(0.0, float(on_odds @ fitted.covariance @ on_odds)))
     name = "win rate at equal length, logistic regression"
     interval = no_interval(_NO_VARIANCE)
     if half >= _TINY:

@@ -1,4 +1,4 @@
-"""Means with their intervals, and what failures could have made of them.
+"""Means with their intervals, bounds under failures, spread, and the minimum detectable difference.
 
 One formula serves single items and groups of items: the variance of the mean from the sums of
 residuals per cluster, each divided by 1 - its share of the items (CR2), with Satterthwaite's
@@ -18,13 +18,11 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from ..records import Estimate
-from .arrays import CONFIDENCE, Interval, make_estimate, no_interval, t_quantile, undefined
-
-# How much information a set of scores carries: a judge that says 4 to everything carries none.
+from .arrays import CONFIDENCE, Interval, label_codes, make_estimate, no_interval, t_quantile, undefined
 
 
 class Spread(Struct, frozen=True):
-    """The most frequent value, its share, and the entropy in bits."""
+    """The most frequent value, its share, and the entropy in bits: a judge that always says 4 carries no information."""
 
     n: int
     mode: float | None
@@ -48,11 +46,7 @@ def spread(counts: Mapping[float, int], n_levels: int | None = None) -> Spread:
 
 
 if TYPE_CHECKING:
-    from numpy import float64, int64
-    from numpy.typing import NDArray
-
-    Floats = NDArray[float64]
-    Codes = NDArray[int64]
+    from .arrays import Codes, Floats
 
 ALL_SAME = "all values are the same"
 """Why a mean without a scale has no interval where nothing varies."""
@@ -149,15 +143,9 @@ def _finite(values: Sequence[float], clusters: Sequence[Hashable] | None) -> tup
     if clusters is not None:
         if len(clusters) != len(scores):
             raise ValueError(f"{len(clusters)} clusters for {len(scores)} values")
-        labels: Any = clusters if hasattr(clusters, "typecode") else _numbered(clusters)
+        labels: Any = clusters if hasattr(clusters, "typecode") else label_codes(clusters)[0]
         _, codes = np.unique(np.asarray(labels)[kept], return_inverse=True)
     return scores[kept], codes, n_dropped
-
-
-def _numbered(labels: Sequence[Hashable]) -> list[int]:
-    """A number for each label, in order of appearance; numpy cannot sort labels of mixed types."""
-    numbers: dict[Hashable, int] = {}
-    return [numbers.setdefault(label, len(numbers)) for label in labels]
 
 
 def t_interval(
@@ -223,10 +211,7 @@ def _precision(scores: Floats, codes: Codes | None, is_corrected: bool = True) -
         return Precision(float(np.sqrt(variance)), float(1 / spread), n_units)
 
 
-# The smallest difference between two means that a given number of items can show.
-#
-# By the t test's own power (noncentral t), two-sided. Knows nothing of scales: it answers in the
-# unit of `sd`.
+# -- power of the two-sided t test (noncentral t)
 
 
 _LARGE = 5000
@@ -251,8 +236,8 @@ def minimum_detectable(
         shift = normal.inv_cdf(1 - alpha / 2) + normal.inv_cdf(power)
     else:
         shift = _noncentrality(df, power, alpha)
-    found = sd * shift / root
-    return found if math.isfinite(found) else None
+    difference = sd * shift / root
+    return difference if math.isfinite(difference) else None
 
 
 def _noncentrality(df: int, power: float, alpha: float) -> float:
@@ -263,6 +248,6 @@ def _noncentrality(df: int, power: float, alpha: float) -> float:
     low, high = 0.0, 2 * critical + 40.0
     for _ in range(60):
         middle = (low + high) / 2
-        found = 1 - float(nctdtr(df, middle, critical)) + float(nctdtr(df, middle, -critical))
-        low, high = (middle, high) if found < power else (low, middle)
+        reached = 1 - float(nctdtr(df, middle, critical)) + float(nctdtr(df, middle, -critical))
+        low, high = (middle, high) if reached < power else (low, middle)
     return (low + high) / 2

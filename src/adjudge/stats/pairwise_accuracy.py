@@ -1,10 +1,14 @@
-"""Whether a judge is as sure as people are that one system beats another: soft pairwise accuracy.
+"""Whether a judge orders pairs of outputs, and pairs of systems, as people do.
 
-Counting pairs of systems that are ordered alike punishes a judge for pairs that people cannot tell apart
-either. Soft pairwise accuracy (Thompson et al. 2024; 1 - PCE, the pairwise confidence error) compares how sure each side
-is: p is the one-sided p-value of a paired test, and the accuracy is 1 - |p of people - p of the judge|, averaged over
-pairs of systems. The test flips signs of differences on the same inputs; its p-value is taken from the normal
-distribution that it tends to, so that no chance enters. Both sides see the same inputs.
+Pairwise accuracy with ties: tau-b cannot compare a judge that gives whole numbers with one that gives fractions, since
+the one ties often and the other never. Pairwise accuracy counts a tie of both sides as correct, and tie calibration
+takes a small difference of the judge's scores as a tie, too (Deutsch, Foster and Freitag 2023, "Ties Matter"). The
+threshold that fits best on the same data is optimistic; the one from other data is not.
+
+Soft pairwise accuracy (Thompson et al. 2024; 1 - PCE, the pairwise confidence error): counting pairs of systems in the
+same order punishes a judge for pairs that people cannot separate either. So it compares p-values: the accuracy is
+1 - |p of people - p of the judge|, averaged over pairs of systems, with p the one-sided p-value of a paired test that
+flips signs of differences on the same inputs, taken from its normal limit so that nothing is random.
 """
 
 from __future__ import annotations
@@ -23,14 +27,6 @@ from .resample import Resample, generator
 
 if TYPE_CHECKING:
     from .arrays import Codes, Flags, Floats
-
-
-# Whether a judge orders two outputs as people do, ties included.
-#
-# tau-b cannot compare a judge that gives whole numbers with one that gives fractions: the one ties
-# often, the other never. Pairwise accuracy counts a tie of both as right, and calibration calls a
-# small difference of the judge's scores a tie, too (Deutsch, Foster and Freitag 2023, "Ties Matter").
-# The threshold that fits best on the same data flatters; the one from other data does not.
 
 
 _MOST_ITEMS = 2000
@@ -149,9 +145,9 @@ def _best_eps(couples: _Couples, used: Flags) -> float:
     """The smallest threshold of the highest accuracy: sort by distance, then add up what each tie changes."""
     import numpy as np
 
-    apart, weight = couples.apart[used], couples.weight[used]
+    gaps, weight = couples.apart[used], couples.weight[used]
     gain = weight * (couples.is_tied[used].astype(np.float64) - (couples.is_alike & ~couples.is_tied)[used])
-    distances, places = np.unique(apart, return_inverse=True)
+    distances, places = np.unique(gaps, return_inverse=True)
     gains = np.cumsum(np.bincount(places.reshape(-1), weights=gain, minlength=len(distances)))
     if len(distances) == 0:
         return 0.0
@@ -193,9 +189,9 @@ def _estimate(couples: _Couples, right: Floats, used: Flags, data: Pairs, name: 
         sizes = np.bincount(couples.group[used])
         sums = np.bincount(couples.group[used], weights=right[used])
         each = sums[sizes > 0] / sizes[sizes > 0]
-        found = mean_interval(each.tolist(), limits=(0.0, 1.0), name=f"{name}, mean over groups")
+        estimate = mean_interval(each.tolist(), limits=(0.0, 1.0), name=f"{name}, mean over groups")
         n_without = data.n_inputs - len(each)
-        return structs.replace(found, n_undefined=n_without, unit=f"group (n={len(each)})", seed=seed)
+        return structs.replace(estimate, n_undefined=n_without, unit=f"group (n={len(each)})", seed=seed)
     value, interval = _over_all_pairs(couples, right, used, len(data.x))
     return make_estimate(value, interval, name, n=len(data.x), n_undefined=data.n_missing, seed=seed)
 
@@ -207,15 +203,17 @@ def _over_all_pairs(couples: _Couples, right: Floats, used: Flags, n: int) -> tu
     value = float(right[used].mean())
     ends = np.concatenate([couples.first[used], couples.second[used]])
     sizes = np.bincount(ends, minlength=n)
-    own = np.bincount(ends, weights=np.tile(right[used], 2), minlength=n)[sizes > 0] / sizes[sizes > 0]
-    if len(own) < 3:
+    of_items = np.bincount(ends, weights=np.tile(right[used], 2), minlength=n)[sizes > 0] / sizes[sizes > 0]
+    if len(of_items) < 3:
         return value, no_interval("fewer than three items")
-    se = 2 * math.sqrt(float(own.var(ddof=1)) / len(own))
+    se = 2 * math.sqrt(float(of_items.var(ddof=1)) / len(of_items))
     if se <= 1e-12:
         return value, no_interval("every item says the same")
-    half = t_quantile(len(own) - 1) * se
+    half = t_quantile(len(of_items) - 1) * se
     return value, Interval(max(0.0, value - half), min(1.0, value + half), ", interval over items")
 
+
+# -- soft pairwise accuracy of systems
 
 _NAME = "soft pairwise accuracy, system level"
 _MOST_NUMBERS = 50_000_000
@@ -248,8 +246,8 @@ def soft_pairwise_accuracy(
     used = shared >= 2
     if not used.any():
         return undefined("no two systems answered the same two inputs", n=n, unit=unit)
-    whole = _alike(*(_sums(side[:, used]) for side in (of_judge, of_people)))
-    value = float(whole.mean())
+    accuracies = _alike(*(_sums(side[:, used]) for side in (of_judge, of_people)))
+    value = float(accuracies.mean())
     n_undefined = int((~used).sum())
     why = cannot_resample(data, resample)
     interval = no_interval(why)
@@ -259,7 +257,7 @@ def soft_pairwise_accuracy(
             without_one = _alike(*(_sums_without(side[:, used]) for side in (of_judge, of_people)))
             parts.append(without_one.mean(axis=1))
         if resample != "inputs":
-            parts.append(_without_systems(whole, first[used], second[used], n))
+            parts.append(_without_systems(accuracies, first[used], second[used], n))
         interval = _jackknife_interval(value, parts)
     return make_estimate(
         value, interval, _NAME, n=n, n_undefined=n_undefined, unit=unit, cautions=cautions_of(data, resample)
@@ -290,8 +288,8 @@ def _alike(judge: tuple[Floats, Floats], people: tuple[Floats, Floats]) -> Float
     """1 - |p - p| of each pair of systems."""
     import numpy as np
 
-    found: Floats = 1 - np.abs(_p(*judge) - _p(*people))
-    return found
+    accuracies: Floats = 1 - np.abs(_p(*judge) - _p(*people))
+    return accuracies
 
 
 def _p(total: Floats, squares: Floats) -> Floats:
@@ -301,16 +299,16 @@ def _p(total: Floats, squares: Floats) -> Floats:
 
     with np.errstate(all="ignore"):
         z = np.where(squares > 1e-12, total / np.sqrt(squares), 0.0)
-    found: Floats = ndtr(-z)
-    return found
+    p_values: Floats = ndtr(-z)
+    return p_values
 
 
 def _without_systems(alike: Floats, first: Floats, second: Floats, n: int) -> Floats:
     """The accuracy with each system left out in turn; NaN where no pair is left."""
     import numpy as np
 
-    found = [alike[(first != system) & (second != system)] for system in range(n)]
-    return np.array([one.mean() if len(one) else np.nan for one in found])
+    left = [alike[(first != system) & (second != system)] for system in range(n)]
+    return np.array([rest.mean() if len(rest) else np.nan for rest in left])
 
 
 def _jackknife_interval(value: float, parts: list[Floats]) -> Interval:

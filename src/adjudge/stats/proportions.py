@@ -1,4 +1,7 @@
-"""Shares with their intervals, by Wilson's score: right for 0 of 20, where the textbook one is not."""
+"""Shares with their intervals: Wilson's, Newcombe's for a difference, and Rogan and Gladen's corrected share.
+
+Wilson's interval is right for 0 of 20, where the textbook one has no width.
+"""
 
 from __future__ import annotations
 
@@ -47,12 +50,6 @@ def _score_interval(share: float, n: int, confidence: float = CONFIDENCE) -> tup
     return max(0.0, min(share, middle - half)), min(1.0, max(share, middle + half))
 
 
-# The share of items that people would pass, from a judge that passes some wrongly and fails some wrongly.
-#
-# Rogan and Gladen (1978): share = (judge's share + specificity - 1) / (sensitivity + specificity - 1).
-# It is refused where the judge is not shown to be better than a coin: then the denominator may be 0.
-
-
 def rogan_gladen(
     true_positive: float,
     n_positive: float,
@@ -61,8 +58,11 @@ def rogan_gladen(
     judge_positive: float,
     n: int,
 ) -> Estimate:
-    """The corrected share from counts: of the labelled positives and negatives those that the judge got
-    right, and of `n` other items those that it passed. Delta-method interval.
+    """The share of items that people would pass (Rogan and Gladen 1978), from counts: of the labelled positives and
+    negatives those that the judge got right, and of `n` other items those that it passed. Delta-method interval.
+
+    share = (judge's share + specificity - 1) / (sensitivity + specificity - 1). It is undefined where the judge is not
+    shown to be better than chance: then the denominator may be 0.
 
     Where the judge was always right or always wrong on one side, half an item is added to each of the
     two counts (Haldane 1956), since a variance of 0 would claim to know the rate exactly.
@@ -111,13 +111,13 @@ def corrected_share(labels: Numbers, judged: Numbers) -> Estimate:
     n_failed = int(np.isnan(f).sum())
     is_judged, is_labelled = (f >= 0) & (f <= 1), (y >= 0) & (y <= 1)
     rest, known = is_judged & np.isnan(y), is_judged & is_labelled
-    y, mine = y[known], f[known]
-    found = rogan_gladen(
-        float((y * mine).sum()),
+    y, judged_labelled = y[known], f[known]
+    estimate = rogan_gladen(
+        float((y * judged_labelled).sum()),
         float(y.sum()),
-        float(((1 - y) * (1 - mine)).sum()),
+        float(((1 - y) * (1 - judged_labelled)).sum()),
         float((1 - y).sum()),
         float(f[rest].sum()),
         int(rest.sum()),
     )
-    return structs.replace(found, n_failed=n_failed)
+    return structs.replace(estimate, n_failed=n_failed)

@@ -47,8 +47,8 @@ def retest(samples: Ratings) -> Retest:
         none = undefined("all samples are the same", n=n, unit="item")
         return Retest(n, within, between, none, none)
     if within <= 1e-14 * items:
-        one = make_estimate(1.0, no_interval("every item got the same score each time"), "ICC(1,1)", n=n)
-        return Retest(n, within, between, one, one)
+        perfect = make_estimate(1.0, no_interval("every item got the same score each time"), "ICC(1,1)", n=n)
+        return Retest(n, within, between, perfect, perfect)
     return Retest(n, within, between, *_one_way(items / within, n, total, k))
 
 
@@ -59,9 +59,9 @@ def _one_way(ratio: float, n: int, total: int, k: float) -> tuple[Estimate, Esti
     upper = (1 + CONFIDENCE) / 2
     low, high = ratio / float(fdtri(n - 1, total - n, upper)), ratio * float(fdtri(total - n, n - 1, upper))
     single = [(end - 1) / (end + k - 1) for end in (ratio, low, high)]
-    one = Estimate(single[0], single[1], single[2], n, 0, 0, "ICC(1,1), F interval", "item")
+    of_sample = Estimate(single[0], single[1], single[2], n, 0, 0, "ICC(1,1), F interval", "item")
     if low <= 0:
-        return one, undefined("all items have the same mean", n=n, unit="item")
+        return of_sample, undefined("all items have the same mean", n=n, unit="item")
     mean = [1 - 1 / end for end in (ratio, low, high)]
     method = f"ICC(1,k), k = {k:.3g}, F interval"
-    return one, Estimate(mean[0], mean[1], mean[2], n, 0, 0, method, "item")
+    return of_sample, Estimate(mean[0], mean[1], mean[2], n, 0, 0, method, "item")

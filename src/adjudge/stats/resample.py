@@ -105,9 +105,9 @@ def percentile_interval(values: Floats | None, kind: str = "bootstrap") -> Inter
 
 def few_units(n_inputs: int | None, n_systems: int | None) -> list[str]:
     """A caution where what was resampled is too little to stand for what was not seen."""
-    found = []
+    cautions = []
     if n_inputs is not None and n_inputs < FEW_INPUTS:
-        found.append(f"{n_inputs} inputs are too few to speak for others")
+        cautions.append(f"{n_inputs} inputs are too few to speak for others")
     if n_systems is not None and n_systems < FEW_SYSTEMS:
-        found.append(f"{n_systems} systems are too few to speak for others")
-    return found
+        cautions.append(f"{n_systems} systems are too few to speak for others")
+    return cautions

@@ -1,9 +1,7 @@
-"""An interval that holds at every look: for whoever asks until an answer is clear, and then stops.
+"""Win rates: preferences from log-probabilities, shares of clustered games, and anytime-valid intervals.
 
-Usual intervals are right at one size that was fixed before. Looked at after every batch, a false difference shows up far more
-often than in 5 % of cases. A confidence sequence is right at all sizes together: each possible mean is a fair game on which one
-bets, and a mean at which the bets have won 1 / 0.05 times the stake is no longer believed (Waudby-Smith and Ramdas 2024, hedged
-capital with bets from the variance seen before).
+A hard verdict throws away how sure the judge was. The share of the probability that the two verdict tokens have between
+them keeps it (AlpacaEval 2, Dubois et al. 2024): 0.5 is undecided, and a win rate is the mean of these shares.
 """
 
 from __future__ import annotations
@@ -21,13 +19,6 @@ from .proportions import wilson
 
 if TYPE_CHECKING:
     from .arrays import Floats
-
-
-# How strongly a judge prefers one response of a pair, from the probabilities of its two verdict tokens.
-#
-# A hard verdict throws away how sure the judge was. The share of the probability that the two tokens have between
-# them keeps it (AlpacaEval 2, Dubois et al. 2024): 0.5 is undecided. A win rate is the mean of these shares.
-# Nothing here knows which response stood first: who asks names the token of each.
 
 
 class Preference(Struct, frozen=True):
@@ -49,9 +40,6 @@ def token_preference(top: Iterable[tuple[str, float]], first: str, second: str) 
             mass[bare] += math.exp(min(0.0, logprob))
     caught = mass[first] + mass[second]
     return Preference(mass[first] / caught, min(1.0, caught)) if caught > 0 else None
-
-
-# A share of games won, where games of one prompt are not independent and a tie is half a win.
 
 
 def clustered_share(
@@ -77,13 +65,22 @@ def clustered_share(
             effective = min(effective, rate * (1 - rate) / precision.se**2)
         else:
             effective = float(n_units)
-    whole = max(1, math.floor(effective + 1e-9))
+    n_effective = max(1, math.floor(effective + 1e-9))
     method = "share, a tie is half a win, Wilson interval"
-    if whole < n:
-        method += f" for {whole} independent games of {n}"
+    if n_effective < n:
+        method += f" for {n_effective} independent games of {n}"
     what = unit if n_units == n else f"group (n={n_units})"
-    return structs.replace(wilson(rate * whole, whole, n_failed), value=rate, n=n, method=method, unit=what)
+    return structs.replace(
+        wilson(rate * n_effective, n_effective, n_failed), value=rate, n=n, method=method, unit=what
+    )
 
+
+# -- anytime-valid intervals
+
+# A usual interval is right at one size that was fixed before. Looked at after every batch, a false difference shows up far
+# more often than in 5 % of cases. A confidence sequence is right at all sizes together: each possible mean is a fair game on
+# which one bets, and a mean at which the bets have won 1 / 0.05 times the stake is rejected (Waudby-Smith and Ramdas 2024,
+# hedged capital with bets from the variance seen before).
 
 _CAUTIOUS = 0.5
 """The largest share of the stake that one bet may lose."""
