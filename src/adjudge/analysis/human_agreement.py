@@ -20,7 +20,7 @@ from ..stats import (
     Confidence,
     Level,
     TieCalibration,
-    Versus,
+    TwoJudges,
     alt_test,
     choice_agreement,
     compare_judges,
@@ -330,7 +330,7 @@ def _apart(
     return structs.replace(found, sentence=told(found))
 
 
-def _scores_apart(one: Joined, other: Joined, draws: Draws) -> Versus:
+def _scores_apart(one: Joined, other: Joined, draws: Draws) -> TwoJudges:
     rows = one.labelled()
     answers = {(row.item, row.subject): row.answer for row in other.rows}
     return compare_judges(
@@ -346,7 +346,7 @@ def _scores_apart(one: Joined, other: Joined, draws: Draws) -> Versus:
     )
 
 
-def _choices_apart(one: Joined, other: Joined, draws: Draws) -> tuple[Versus, Test]:
+def _choices_apart(one: Joined, other: Joined, draws: Draws) -> tuple[TwoJudges, Test]:
     """Both judges' shares of equal choices, their paired difference, and McNemar's test of it."""
     answers = {(row.item, row.subject): row.answer for row in other.rows}
     rows = [
@@ -363,7 +363,7 @@ def _choices_apart(one: Joined, other: Joined, draws: Draws) -> tuple[Versus, Te
     difference = mean_interval(gaps, groups, limits=(-1.0, 1.0), name="difference of shares of equal choices")
     flips = sign_flip(gaps, n_resamples=draws.n, seed=draws.seed)
     none = Test(None, None, len(rows), "Williams test", "it is for correlations")
-    found = Versus(shares[0], shares[1], difference, flips, none)
+    found = TwoJudges(shares[0], shares[1], difference, flips, none)
     return found, mcnemar_of(is_right[0], is_right[1])
 
 

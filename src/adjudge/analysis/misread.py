@@ -22,7 +22,7 @@ from msgspec import structs
 
 from ..data.tables import BrokenFileError, Problems, Table
 from ..records import Estimate, Scale
-from ..stats import AltTest, Bounds, Confidence, Retest, TieCalibration, Versus, wilson
+from ..stats import AltTest, Bounds, Confidence, Retest, TieCalibration, TwoJudges, wilson
 from ..stats.arrays import AnyEstimate, with_remark
 from ..words import percent, share
 from .human_agreement import told
@@ -259,5 +259,5 @@ def _judges(apart: JudgesApart, upper: float) -> JudgesApart:
         kept = max(1e-9, 1 - upper)
         apart_by = (abs(own.first.value or 0.0) + abs(own.second.value or 0.0)) * (1 / kept - 1)
         difference = by.shifted(own.difference, apart_by, -2.0, 2.0)
-    wider = structs.replace(apart, result=Versus(first, second, difference, own.permutation, own.williams))
+    wider = structs.replace(apart, result=TwoJudges(first, second, difference, own.permutation, own.williams))
     return structs.replace(wider, sentence=told(wider))

@@ -184,8 +184,8 @@ def _mean_of_targets(protocol: Protocol, beside: _Beside, tokens: tuple[TokenLog
     for count in beside.parts:
         means.append(mean_logprob(tokens[start : start + count]))
         start += count
-    told = [mean for mean in means if mean is not None]
-    return math.fsum(told) / n_targets if len(told) == n_targets else None
+    known = [mean for mean in means if mean is not None]
+    return math.fsum(known) / n_targets if len(known) == n_targets else None
 
 
 def _said_beside(reply: Reply) -> _Beside:

@@ -110,7 +110,7 @@ from .ppi import (
 from .proportions import corrected_share, difference_of_shares, rogan_gladen, wilson
 from .reliability import Retest, retest
 from .resample import Resample
-from .two_judges import Test, Versus, compare_judges, mcnemar, mcnemar_of, sign_flip, williams
+from .two_judges import Test, TwoJudges, compare_judges, mcnemar, mcnemar_of, sign_flip, williams
 from .win_rates import Preference, any_time_mean, clustered_share, token_preference
 
 __all__ = [
@@ -143,7 +143,7 @@ __all__ = [
     "Test",
     "TieCalibration",
     "Ties",
-    "Versus",
+    "TwoJudges",
     "adjusted",
     "alt_test",
     "any_time_mean",

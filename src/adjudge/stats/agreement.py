@@ -55,7 +55,7 @@ def exact_agreement(
     clusters: Sequence[Hashable] | None = None,
     n_failed: int = 0,
 ) -> Estimate:
-    """The share of items on which both say the same; items with only one answer are left out and counted."""
+    """The share of items with equal answers; items with only one answer are left out and counted."""
     kept = _both(first, second)
     same = [float(first[i] == second[i]) for i in kept]
     of_kept = None if clusters is None else [clusters[i] for i in kept]

@@ -42,7 +42,7 @@ class RaterTest(Struct, frozen=True):
 
 
 class AltTest(Struct, frozen=True):
-    """Whether the judge may take a person's place, with what that rests on."""
+    """Whether the judge can replace a human rater, and the tests behind it."""
 
     winning_rate: Estimate
     advantage: Estimate
@@ -156,7 +156,7 @@ def _tested(rater: int, duel: _Duel, eps: float, min_items: int) -> RaterTest:
 
 
 def _of_equal_items(rater: int, n: int, mean: float, advantage: float, eps: float) -> RaterTest:
-    """All items say the same, so there is no variance for a t test.
+    """The result where all items agree, so that there is no variance for a t test.
 
     If the rater's true advantage were eps, some items would have to differ, by 1 at the most: the
     share of the others is then at most (1 - eps) / (1 - mean), and to see none of them in n items

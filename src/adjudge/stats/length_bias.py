@@ -97,7 +97,7 @@ def _coefficient(gamma: float, half: float, n: int, n_left_out: int, unit: str) 
 
 
 def _own_share(games: Games, x: Floats) -> float:
-    """How much of the lengths is not told by who wrote the responses: 1 - R² of a fit by the systems alone."""
+    """The share of the variation of lengths that the systems do not explain: 1 - R² of a fit by the systems alone."""
     import numpy as np
 
     total = float((x**2).sum())

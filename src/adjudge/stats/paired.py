@@ -66,9 +66,9 @@ class Paired(Struct, frozen=True):
     test: Test
     """by flipping the signs of the differences"""
     bounds: Bounds | None
-    """the mean difference whatever the missing values were; none where the scale is open"""
+    """the range of the mean difference including missing values; none where the scale is unbounded"""
     minimum_detectable: float | None
-    """the true difference that as many items would find four times in five"""
+    """the smallest difference that as many items detect with 80 % power"""
 
 
 def paired_difference(
@@ -114,7 +114,7 @@ def flipped(values: Sequence[float], clusters: Sequence[Hashable] | None, seed: 
 
 
 def detectable(values: Sequence[float], clusters: Sequence[Hashable] | None = None) -> float | None:
-    """The distance of a true mean from a fixed number that as many values would show four times in five."""
+    """The smallest distance of a true mean from a fixed number that as many values detect with 80 % power."""
     precision = standard_error(values, clusters)
     if precision is None or precision.se <= 0:
         return None
@@ -123,7 +123,7 @@ def detectable(values: Sequence[float], clusters: Sequence[Hashable] | None = No
 
 
 def units_needed(distance: float, sd: float, power: float = 0.8, alpha: float = 0.05) -> int | None:
-    """The number of values at which a true mean so far from a fixed number is told from it with this probability.
+    """The number of values at which a true mean so far from a fixed number is detected with this probability.
 
     None where the distance is 0, or so small that ten million values would not do.
     """

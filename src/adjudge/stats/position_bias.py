@@ -29,7 +29,7 @@ class PositionBias(Struct, frozen=True):
     n_pairs: int
     """read in both orders"""
     n_one_order: int
-    """asked or read in one order alone"""
+    """judged or read in one order only"""
     first_both: int
     """the first place won in both orders"""
     second_both: int
@@ -42,7 +42,7 @@ class PositionBias(Struct, frozen=True):
 def position_bias(
     shown: Sequence[Place | None], swapped: Sequence[Place | None], pairs: Sequence[Hashable] | None = None
 ) -> PositionBias:
-    """Both orders of each pair, none where a choice was not asked or not read; `pairs` says what belongs together."""
+    """Both orders of each pair, none where a choice was not judged or not read; `pairs` says what belongs together."""
     if len(shown) != len(swapped):
         raise ValueError(f"{len(shown)} choices in one order, {len(swapped)} in the other")
     both = [(a, b) for a, b in zip(shown, swapped, strict=True) if a and b]

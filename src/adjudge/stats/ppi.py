@@ -274,7 +274,7 @@ class Corrected(Struct, frozen=True):
     judge_only: Estimate
     labels_only: Estimate
     bias: Estimate
-    """judge - people on the labelled items: above 0 the judge is too kind"""
+    """judge - people on the labelled items: above 0 the judge is too lenient"""
     power: float | None
     """lambda: how far the judge is believed; 0 is not at all"""
     effective_labels: float | None

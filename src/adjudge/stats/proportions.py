@@ -28,7 +28,7 @@ def difference_of_shares(
 ) -> Estimate:
     """first/n_first - second/n_second with Newcombe's interval (1998, method 10).
 
-    Whoever looks at many differences asks for a higher `confidence`, here alone.
+    A higher `confidence` corrects for many comparisons; every other interval is at 95 %.
     """
     if n_first <= 0 or n_second <= 0:
         return undefined("one side has nothing to count", n=max(n_first, 0) + max(n_second, 0), unit="item")

@@ -141,7 +141,7 @@ def mcnemar_of(first: Sequence[bool | None], second: Sequence[bool | None]) -> T
     return mcnemar(sum(a and not b for a, b in both), sum(b and not a for a, b in both))
 
 
-class Versus(Struct, frozen=True):
+class TwoJudges(Struct, frozen=True):
     """Two judges against the same people."""
 
     first: Estimate
@@ -166,7 +166,7 @@ def compare_judges(
     n_resamples: int = N_RESAMPLES,
     n_permutations: int = 1000,
     seed: int = 0,
-) -> Versus:
+) -> TwoJudges:
     """The correlations of two judges with people, their difference, and two tests of it."""
     import numpy as np
 
@@ -184,7 +184,7 @@ def compare_judges(
     ]  # fmt: skip
     difference = _difference(sides[0], sides[1], kind, level, resample, n_resamples, seed)
     permutation = _permuted(sides[0], sides[1], kind, level, resample, n_permutations, seed)
-    return Versus(each[0], each[1], difference, permutation, _williams(sides[0], sides[1], kind, level))
+    return TwoJudges(each[0], each[1], difference, permutation, _williams(sides[0], sides[1], kind, level))
 
 
 def _difference(
