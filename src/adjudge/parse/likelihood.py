@@ -61,7 +61,9 @@ def expected_score(span: tuple[int, int], logprobs: Sequence[TokenLogprob], scal
     caught = sum(mass.values())
     if caught <= 0:
         return None
-    return Expected(sum(value * share for value, share in mass.items()) / caught, mass, caught)
+    mean = sum(value * share for value, share in mass.items()) / caught
+    # Rounding must not put the mean beyond the values that it is a mean of.
+    return Expected(max(min(mass), min(max(mass), mean)), mass, caught)
 
 
 def _token_at(start: int, logprobs: Sequence[TokenLogprob]) -> tuple[int, int] | None:
