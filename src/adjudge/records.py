@@ -393,3 +393,7 @@ class Estimate(Struct, frozen=True):
     """what was resampled, or what counts as one independent observation"""
     seed: int | None = None
     signature: str = ""
+    reason: str = ""
+    """why there is no value or no interval; empty where both are there"""
+    caution: str = ""
+    """why the interval says little: too few units, for instance"""

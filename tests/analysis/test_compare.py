@@ -17,7 +17,7 @@ from adjudge.analysis.result_types import Comparison, CriterionContrast
 from adjudge.analysis.run_view import Digests, SingleReplies
 from adjudge.errors import DataError
 from adjudge.records import Choice, Item, Judgment, Result, Scale, Score
-from adjudge.stats import detectable, paired_difference, reason, units_needed
+from adjudge.stats import detectable, paired_difference, units_needed
 from adjudge.store import CallSpec, Judged
 from judged import FIVE, choice, score
 from views import view
@@ -193,7 +193,7 @@ def test_an_unknown_end_on_another_scale_leaves_only_ranks() -> None:
     one = only(found)
     assert one.unit == "rank"
     assert one.systems["all"].difference.value is None
-    assert reason(one.systems["all"].difference)
+    assert one.systems["all"].difference.reason
     assert one.agreement["spearman"].value == pytest.approx(1)
 
 
@@ -394,7 +394,7 @@ def test_degenerate_runs_give_reasons_in_place_of_numbers(
 ) -> None:
     found = compared(scored(first), scored(second))
     row = only(found).systems["all"]
-    assert row.difference.low is not None or reason(row.difference)
+    assert row.difference.low is not None or row.difference.reason
     assert all("nan" not in text.lower().split() for text in (*found.summary, *only(found).sentences))
     assert found.summary
 

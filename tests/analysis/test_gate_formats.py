@@ -187,6 +187,8 @@ def test_json_holds_what_the_table_holds(tmp_path: Path, gate: Gated) -> None:
         "unit",
         "seed",
         "signature",
+        "reason",
+        "caution",
     } == set(found["checks"][0]["estimate"])
 
 

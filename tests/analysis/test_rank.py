@@ -16,7 +16,6 @@ from adjudge.analysis.rank import preferred_a
 from adjudge.analysis.result_types import Ranking
 from adjudge.errors import DataError
 from adjudge.records import Answer, Judgment, Language, Protocol, Reply, Result, Scale, TokenLogprob, TopToken
-from adjudge.stats import reason
 from judged import choice, score
 
 
@@ -77,7 +76,7 @@ def test_length_that_moves_nothing_has_no_interval_of_no_width() -> None:
         assert one is not None
         assert one.value is not None
         assert (one.low, one.high) == (None, None)
-        assert reason(one)
+        assert one.reason
 
 
 def test_all_systems_of_a_table_speak_of_one_unit() -> None:
@@ -127,7 +126,7 @@ def test_who_never_lost_is_named() -> None:
     top = ranking.systems[0]
     assert top.system == "x"
     assert top.strength.value is None
-    assert reason(top.strength)
+    assert top.strength.reason
     assert {one.system for one in ranking.systems if one.strength.value is not None} == {"y", "z"}
 
 
@@ -152,7 +151,7 @@ def test_a_choice_counts_for_the_system_whichever_side_it_stood_on() -> None:
         {"won": 6, "lost": 1, "tied": 0}, type(ranking.systems[0].counts)
     )
     assert ranking.order.agreement.value is None
-    assert reason(ranking.order.agreement)
+    assert ranking.order.agreement.reason
 
 
 def test_failed_pairs_are_counted_for_both_systems() -> None:

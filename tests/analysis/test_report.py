@@ -16,7 +16,7 @@ import judged
 from adjudge.analysis.result_types import Summary
 from adjudge.analysis.run_view import ModelFacts, ProtocolFacts
 from adjudge.records import Choice, Result, Scale, Subject
-from adjudge.stats import position_bias, reason
+from adjudge.stats import position_bias
 from judged import FIVE
 from views import facts, summarise
 
@@ -193,7 +193,7 @@ def test_pairs_shown_in_one_order_cannot_change_with_it() -> None:
     summary = summarise([choice("1", "a")], facts=facts(parameters={"order": "given"}))
     (pair,) = summary.pairs["overall"]
     assert (pair.order_conflicts.value, pair.order_conflicts.n) == (None, 0)
-    assert reason(pair.order_conflicts)
+    assert pair.order_conflicts.reason
 
 
 def test_a_criterion_with_a_scale_is_a_score_also_where_every_score_of_its_pairs_failed() -> None:

@@ -19,7 +19,7 @@ from adjudge.analysis.trust import trust
 from adjudge.analysis.trust_words import trust_sections
 from adjudge.errors import DataError
 from adjudge.records import Estimate, Label, Result, Scale
-from adjudge.stats import caution, reason, wilson
+from adjudge.stats import wilson
 from judged import FIVE, choice, score
 from thorough import tries
 from views import judge_card
@@ -188,7 +188,7 @@ def test_quadratic_kappa_counts_distances_and_only_gwets_coefficient_needs_the_l
     unknown = judge_card(results, labels).criteria["tact"].item
     assert unknown["kappa"] == found, "squared distances need no levels"
     assert unknown["gwet"].value is None
-    assert reason(unknown["gwet"])
+    assert unknown["gwet"].reason
 
 
 def test_labels_on_another_scale_allow_correlations_and_nothing_that_needs_one_scale() -> None:
@@ -273,7 +273,7 @@ def test_the_unit_of_resampling_is_named_and_too_few_are_warned_about(resample: 
     results, labels = people(60)
     found = judge_card(results, labels, resample=resample).criteria["tact"].item["spearman"]
     assert found.unit == unit
-    assert caution(found)
+    assert found.caution
 
 
 def test_of_two_judges_the_one_that_follows_people_is_shown_to_be_better() -> None:
@@ -365,7 +365,7 @@ def assert_explained(card: Card) -> None:
     for estimate in found:
         for number in (estimate.value, estimate.low, estimate.high):
             assert number is None or math.isfinite(number)
-        assert estimate.value is not None or reason(estimate)
+        assert estimate.value is not None or estimate.reason
     for part in trust_sections(card):
         assert all(len(row) == len(part.columns) for row in part.rows)
         assert not any("nan" in cell.split() for row in part.rows for cell in row)

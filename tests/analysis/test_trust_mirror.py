@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from adjudge.analysis.result_types import CriterionCard
 from adjudge.records import Estimate, Label, Result, Scale
-from adjudge.stats import reason
 from thorough import tries
 from views import judge_card
 
@@ -46,7 +45,7 @@ def card_of(
 
 
 def assert_same(one: Estimate, other: Estimate) -> None:
-    assert reason(one) == reason(other)
+    assert one.reason == other.reason
     for first, second in ((one.value, other.value), (one.low, other.low), (one.high, other.high)):
         assert first == (None if second is None else pytest.approx(second, abs=1e-6))
 

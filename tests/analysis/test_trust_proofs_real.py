@@ -13,7 +13,7 @@ import pytest
 import adjudge
 from adjudge.analysis.result_types import CriterionCard
 from adjudge.records import Reading
-from adjudge.stats import token_preference, win_rate
+from adjudge.stats import mean_interval, standard_error, token_preference
 from running import adjudge as command
 from running import write_rows
 
@@ -179,7 +179,7 @@ reader = "free"
 def test_alpacaeval_win_rates_come_from_the_log_probabilities(
     system: str, real_rows: Rows, expected: dict[str, Any]
 ) -> None:
-    preferences: list[float | None] = []
+    preferences: list[float] = []
     for row in real_rows("alpacaeval2.judgments"):
         if row["system"] != system:
             continue
@@ -193,8 +193,9 @@ def test_alpacaeval_win_rates_come_from_the_log_probabilities(
         assert found is not None
         assert found.share == pytest.approx(row["recorded_preference"] - 1, abs=1e-6)
         preferences.append(found.share)
-    rate, figures = win_rate(preferences), expected["alpacaeval2"][system]
-    assert rate.weighted.n == 805
-    assert 100 * (rate.weighted.value or 0) == pytest.approx(figures["win_rate"], abs=1e-4)
-    assert 100 * (rate.standard_error or 0) == pytest.approx(figures["standard_error"], abs=1e-4)
-    assert 100 * (rate.discrete.value or 0) == pytest.approx(figures["discrete_win_rate"], abs=1e-4)
+    rate, figures = mean_interval(preferences), expected["alpacaeval2"][system]
+    precision = standard_error(preferences)
+    assert precision is not None
+    assert rate.n == 805
+    assert 100 * (rate.value or 0) == pytest.approx(figures["win_rate"], abs=1e-4)
+    assert 100 * precision.se == pytest.approx(figures["standard_error"], abs=1e-4)

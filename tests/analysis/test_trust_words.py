@@ -9,7 +9,6 @@ import pytest
 from adjudge.analysis.result_types import Card, CriterionCard
 from adjudge.analysis.trust_words import trust_sections
 from adjudge.records import Choice, Label, Result, Scale
-from adjudge.stats import caution
 from judged import FIVE, choice, score
 from views import judge_card
 
@@ -89,9 +88,9 @@ def test_groups_of_two_items_are_warned_about() -> None:
     twos = tact(results_of(judge, 2, is_grouped=True), labels_of(people)).group
     threes = tact(results_of(judge, 3, is_grouped=True), labels_of(people)).group
     for name in ("pearson", "spearman", "kendall"):
-        assert caution(twos[name]) != caution(threes[name])
+        assert twos[name].caution != threes[name].caution
     mixed = tact(results_of(judge, 3, is_grouped=True)[:-1], labels_of(people)).group
-    assert "1 of 8 groups have two items only" in caution(mixed["spearman"])
+    assert "1 of 8 groups have two items only" in mixed["spearman"].caution
 
 
 def test_terms_are_explained_only_where_they_are_used() -> None:

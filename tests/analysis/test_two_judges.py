@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from adjudge.records import Choice, Label, Result, Scale
-from adjudge.stats import mcnemar, reason, soft_pairwise_accuracy
+from adjudge.stats import mcnemar, soft_pairwise_accuracy
 from judged import FIVE, choice, score
 from running import DIRECT, adjudge, write_rows
 from views import judge_card
@@ -279,7 +279,7 @@ def test_soft_pairwise_accuracy_is_one_minus_the_mean_gap_of_permutation_p_value
 def test_soft_pairwise_accuracy_takes_two_systems_on_two_inputs(groups: list[int], systems: str) -> None:
     found = soft_pairwise_accuracy([1, 2, 3, 4], [2, 3, 4, 5], groups, list(systems))
     assert found.value is None
-    assert reason(found)
+    assert found.reason
 
 
 def test_python_takes_a_second_run_and_a_check_of_the_reader(folder: Path, tmp_path: Path) -> None:

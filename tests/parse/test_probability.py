@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from adjudge.parse.likelihood import expected_score
@@ -98,6 +98,7 @@ def test_no_value_among_the_tokens_is_nothing_and_not_a_guess() -> None:
         min_size=1,
     )
 )
+@example([("5", -6.429644998556212), ("5", -3.5625)])
 def test_an_expectation_lies_on_the_scale(tops: list[tuple[str, float]]) -> None:
     total = math.log(sum(math.exp(logprob) for _, logprob in tops))
     share = {text: logprob - total for text, logprob in tops}

@@ -13,7 +13,6 @@ import pytest
 from adjudge.stats import (
     calibrate,
     calibration_error,
-    caution,
     confidence_quality,
     corrected_share,
     isotonic_fit,
@@ -21,9 +20,7 @@ from adjudge.stats import (
     ordinal_fit,
     ppi_difference,
     ppi_mean,
-    ppi_published,
     ppi_stratified,
-    reason,
     rogan_gladen,
 )
 from adjudge.stats.ppi import unskewed
@@ -52,13 +49,6 @@ def test_the_corrected_mean_of_the_shared_vector(vectors: dict[str, Any]) -> Non
     found = ppi_mean(labels, scores)
     assert found.corrected.value == pytest.approx(expected["ppipp_point"], abs=1e-6)
     assert found.labels_only.value == pytest.approx(expected["classical_mean"], abs=1e-6)
-    published = ppi_published(labels, scores)
-    assert published.value == pytest.approx(expected["ppipp_point"], abs=1e-6)
-    assert [published.low, published.high] == pytest.approx(expected["ppipp_ci"], abs=1e-6)
-    untuned, alone = ppi_published(labels, scores, 1.0), ppi_published(labels, scores, 0.0)
-    assert untuned.value == pytest.approx(expected["ppi_point_lam1"], abs=1e-6)
-    assert [untuned.low, untuned.high] == pytest.approx(expected["ppi_ci_lam1"], abs=1e-6)
-    assert [alone.low, alone.high] == pytest.approx(expected["classical_ci"], abs=1e-6)
     # The vector's lambda takes n - 1 for the covariance, the published code n.
     n = len(inputs["Y"])
     closed = expected["lam_closed_form_cov/(1+n/N)/var_pooled(ddof1)"]
@@ -75,10 +65,7 @@ def test_the_corrected_mean_is_that_of_ppi_python() -> None:
         y = np.array([labels[i] for i in own], dtype=float)
         f, u = np.array([scores[i] for i in own]), np.array([scores[i] for i in rest])
         expected = float(np.squeeze(ppi.ppi_mean_pointestimate(y, f, u)))
-        low, high = (float(np.squeeze(end)) for end in ppi.ppi_mean_ci(y, f, u, alpha=0.05))
         assert ppi_mean(labels, scores).corrected.value == pytest.approx(expected, abs=1e-9)
-        published = ppi_published(labels, scores)
-        assert (published.low, published.high) == pytest.approx((low, high), abs=1e-9)
 
 
 def test_a_kind_judge_is_corrected_and_makes_labels_worth_more() -> None:
@@ -204,7 +191,7 @@ def test_a_difference_uses_the_labels_of_inputs_that_only_one_system_has() -> No
     assert len(both) == 3
     few = ppi_difference([1.0, 2.0, None, None], [1, 2, 3, 4], [None, None, 2.0, 3.0], [1, 2, 3, 4])
     assert few.corrected.value is None
-    assert "fewer than three labels" in reason(few.corrected)
+    assert "fewer than three labels" in few.corrected.reason
     cut = ppi_difference([1, 5, 1, None], [1, 5, 1, 2], [None, 1, 5, 1], [2, 1, 5, 1], limits=(1, 5))
     assert cut.corrected.low is not None
     assert cut.corrected.low >= -4
@@ -231,7 +218,7 @@ def test_one_stratum_is_the_plain_estimate_and_unequal_draws_are_put_right() -> 
         assert found.low < 2.2 < found.high
     assert three_ways.bias.value == pytest.approx(0, abs=0.2)
     refused = ppi_stratified([1.0, 2.0, 3.0, None], [1, 2, 3, 4], ["a", "a", "a", "b"]).corrected
-    assert reason(refused) == "1 of 2 strata have fewer than two labels"
+    assert refused.reason == "1 of 2 strata have fewer than two labels"
 
 
 @pytest.mark.parametrize(
@@ -243,7 +230,7 @@ def test_one_stratum_is_the_plain_estimate_and_unequal_draws_are_put_right() -> 
 )
 def test_too_few_labels_correct_nothing(labels: list[float | None], why: str) -> None:
     found = ppi_mean(labels, [1, 2, 3, 4, 5])
-    assert (found.corrected.value, reason(found.corrected)) == (None, why)
+    assert (found.corrected.value, found.corrected.reason) == (None, why)
     assert found.judge_only.value == 3
 
 
@@ -257,7 +244,7 @@ def test_labels_that_do_not_vary_bound_the_mean_by_the_scale() -> None:
 def test_a_judge_without_an_error_on_the_labels_is_cautioned() -> None:
     scores = [float(i % 5) for i in range(50)]
     found = ppi_mean([*scores[:20], *([None] * 30)], scores).corrected
-    assert "predicts all 20 labels exactly" in caution(found)
+    assert "predicts all 20 labels exactly" in found.caution
 
 
 def test_the_skewness_correction_is_nothing_where_there_is_none() -> None:
@@ -309,7 +296,7 @@ def test_a_judge_like_a_coin_is_refused(vectors: dict[str, Any]) -> None:
         1000,
     )
     assert found.value is vectors["rogan_gladen_refuse"]["expected"]["corrected"]
-    assert "not shown to be better than chance" in reason(found)
+    assert "not shown to be better than chance" in found.reason
     # Better than a coin on the face of it, but not on four labels.
     assert rogan_gladen(2, 3, 1, 1, 50, 100).value is None
 

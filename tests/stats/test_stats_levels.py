@@ -15,7 +15,7 @@ import pytest
 from scipy import stats as oracle
 
 from adjudge import read_score
-from adjudge.stats import caution, correlate, reason
+from adjudge.stats import correlate
 from adjudge.stats.correlation import Kind, pairs, rank_rows, replicates, rows, weighted
 from adjudge.stats.resample import draw, generator
 
@@ -87,7 +87,7 @@ def test_the_intervals_of_the_shared_vector(vectors: dict[str, Any], unit: Any) 
     found = correlate(judge, human, "pearson", groups=groups, systems=systems, resample=unit)
     # Monte Carlo on both sides; the vector's own tolerance.
     assert [found.low, found.high] == pytest.approx(expected[f"boot_{unit}_global_pearson"], abs=0.05)
-    assert "too few to speak for others" in caution(found)
+    assert "too few to speak for others" in found.caution
     assert (
         found.unit
         == {"systems": "system (n=5)", "inputs": "group (n=6)", "both": "group (n=6) and system (n=5)"}[unit]
@@ -181,7 +181,7 @@ def test_groups_without_systems_correlate_their_own_items() -> None:
     found = correlate([1, 2, 3, 1, 3, 2], [1, 2, 3, 1, 2, 3], "spearman", "group", groups=[0, 0, 0, 1, 1, 1])
     assert found.value == pytest.approx((1 + 0.5) / 2)
     refused = correlate([1, 2, 3, 1, 3, 2], [1, 2, 3, 1, 2, 3], groups=[0, 0, 0, 1, 1, 1], resample="systems")
-    assert reason(refused) == "there are not two systems to resample"
+    assert refused.reason == "there are not two systems to resample"
 
 
 @pytest.mark.slow
@@ -225,13 +225,13 @@ def test_what_cannot_be_correlated_says_why(
     judge: Any, human: Any, level: Any, groups: Any, systems: Any, why: str
 ) -> None:
     found = correlate(judge, human, "spearman", level, groups=groups, systems=systems)
-    assert (found.value, found.low, found.high, reason(found)) == (None, None, None, why)
+    assert (found.value, found.low, found.high, found.reason) == (None, None, None, why)
 
 
 def test_a_perfect_correlation_claims_no_certainty() -> None:
     found = correlate([1, 2, 3, 4, 5], [2, 4, 6, 8, 10])
     assert (found.value, found.low) == (pytest.approx(1), None)
-    assert reason(found) == "all resamples give the same value"
+    assert found.reason == "all resamples give the same value"
 
 
 @pytest.mark.parametrize(

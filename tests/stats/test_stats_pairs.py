@@ -20,13 +20,9 @@ from adjudge.stats import (
     elo,
     games_of,
     length_controlled,
-    length_fit,
     next_games,
     position_bias,
-    rao_kupper,
-    reason,
     score_differences,
-    settled,
     strengths,
     tie_matrix,
     wilson,
@@ -36,11 +32,9 @@ from adjudge.stats.bradley_terry import (
     are_connected,
     cells_of,
     components,
-    covariance,
     fit,
     has_tie_parameter,
     islands,
-    log_likelihood,
 )
 from adjudge.stats.paired import games_from_scores
 from thorough import tries
@@ -74,6 +68,13 @@ def of_vector(vectors: dict[str, Any], with_ties: bool = True) -> tuple[Games, d
 # -- the vectors
 
 
+def errors_from_first(games: Games) -> list[float]:
+    """The standard errors of the differences from the first system, as HC0 gives them: without the factor for few clusters."""
+    found = strengths(games, n_resamples=0).standard_errors
+    factor = math.sqrt(games.n_clusters / (games.n_clusters - 1))
+    return [found[0, i] / factor for i in range(1, games.n_systems)]
+
+
 def test_bradley_terry_with_ties_as_half_wins(vectors: dict[str, Any]) -> None:
     games, expected = of_vector(vectors)
     found = strengths(games, ties="half", n_resamples=0)
@@ -90,10 +91,7 @@ def test_bradley_terry_without_ties(vectors: dict[str, Any]) -> None:
     values = [one.value for one in strengths(games, n_resamples=0).sandwich]
     assert values == pytest.approx(expected["bt_noties_logit_centered"], abs=1e-9)
     assert values == pytest.approx(expected["choix_ilsr_noties"], abs=1e-6)
-    by_model, sandwich = covariance(games)
-    for matrix, name in ((by_model, "modelbased"), (sandwich, "HC0")):
-        errors = [math.sqrt(matrix[0, 0] + matrix[i, i] - 2 * matrix[0, i]) for i in (1, 2, 3)]
-        assert errors == pytest.approx(expected[f"bt_noties_se_{name}_B_C_D_vs_A"], abs=1e-9)
+    assert errors_from_first(games) == pytest.approx(expected["bt_noties_se_HC0_B_C_D_vs_A"], abs=1e-9)
 
 
 def test_davidsons_ties(vectors: dict[str, Any]) -> None:
@@ -103,19 +101,6 @@ def test_davidsons_ties(vectors: dict[str, Any]) -> None:
     assert [one.value for one in found.sandwich] == pytest.approx(mle["log_strength_centered"], abs=1e-5)
     assert found.nu == pytest.approx(mle["nu"], abs=1e-5)
     assert found.model.startswith("Davidson")
-    strength = np.array([one.value for one in found.sandwich], dtype=float)
-    loss = -log_likelihood(win_matrix(games), tie_matrix(games), strength, found.nu or 0.0)
-    assert loss == pytest.approx(mle["nll"], abs=1e-6)
-
-
-def test_rao_and_kuppers_ties(vectors: dict[str, Any]) -> None:
-    games, expected = of_vector(vectors)
-    found = rao_kupper(win_matrix(games), tie_matrix(games))
-    mle = expected["rao_kupper_mle"]
-    assert found is not None
-    assert found.strength == pytest.approx(mle["log_strength_centered"], abs=1e-5)
-    assert found.theta == pytest.approx(mle["theta"], abs=1e-5)
-    assert found.loss == pytest.approx(mle["nll"], abs=1e-6)
 
 
 def test_a_system_that_never_lost_has_no_strength_and_the_reason_says_so(vectors: dict[str, Any]) -> None:
@@ -123,8 +108,8 @@ def test_a_system_that_never_lost_has_no_strength_and_the_reason_says_so(vectors
     games = counted([(0, 1, given["A_beats_B"], given["B_beats_A"], 0)], 2)
     found = strengths(games)
     assert [one.value for one in (*found.sandwich, *found.bootstrap, *found.elo)] == [None] * 6
-    assert "never lost (5 games)" in reason(found.sandwich[0])
-    assert "never won (5 games)" in reason(found.sandwich[1])
+    assert "never lost (5 games)" in found.sandwich[0].reason
+    assert "never won (5 games)" in found.sandwich[1].reason
     assert (found.never_lost, found.never_won) == ((0,), (1,))
     assert found.rating[0] > 0 > found.rating[1]
     assert found.p_values[0, 1] == pytest.approx(2 * 0.5**5), "the games themselves can be tested"
@@ -134,14 +119,11 @@ def test_length_control(vectors: dict[str, Any]) -> None:
     vector = vectors["length_controlled_winrate"]
     x, win = vector["inputs"]["length_diff_std"], vector["inputs"]["win"]
     games = games_of([0] * len(win), [1] * len(win), win, 2)
-    fitted = length_fit(games, x)
-    assert fitted is not None
-    strength, gamma, errors = fitted
     expected = vector["expected"]
-    assert strength[0] - strength[1] == pytest.approx(expected["intercept"], abs=1e-6)
-    assert gamma == pytest.approx(expected["length_coef"], abs=1e-6)
-    assert errors == pytest.approx(expected["se"], abs=1e-6)
-    found = length_controlled(games, x, is_scaled=True)
+    found = length_controlled(games, x)
+    assert found.typical_difference is not None
+    per_unit = (found.coefficient.value or 0.0) / found.typical_difference
+    assert per_unit == pytest.approx(expected["length_coef"], abs=1e-6)
     assert found.win_rates[0].value == pytest.approx(expected["lc_winrate_at_zero_diff"], abs=1e-6)
     assert found.win_rates[1].value == pytest.approx(1 - expected["lc_winrate_at_zero_diff"], abs=1e-6)
     assert float(np.mean(win)) == pytest.approx(expected["raw_winrate"])
@@ -162,8 +144,6 @@ def test_position_bias(vectors: dict[str, Any]) -> None:
     assert found.second_both / n == pytest.approx(expected["second_biased"])
     assert found.other_conflicts / n == pytest.approx(expected["other_inconsistent"])
     assert found.p == pytest.approx(expected["primacy_preference_p_binom"])
-    winners = [settled(one, other) for one, other in zip(shown, swapped, strict=True)]
-    assert winners == [name.lower() for name in expected["conservative_winner"]]
 
 
 def test_the_interval_for_every_look(vectors: dict[str, Any]) -> None:
@@ -196,16 +176,13 @@ def test_a_general_linear_model_gives_the_same_strengths_and_clustered_errors() 
     games = games_of(first.tolist(), second.tolist(), won.tolist(), k, prompt.tolist())
     values = np.array([one.value for one in strengths(games, n_resamples=0).sandwich], dtype=float)
     assert values[1:] - values[0] == pytest.approx(plain.params, abs=1e-6)
-    by_model, sandwich = covariance(games)
-    for own, theirs in ((by_model, plain.bse), (sandwich, clustered.bse)):
-        apart = [math.sqrt(own[0, 0] + own[i, i] - 2 * own[0, i]) for i in range(1, k)]
-        assert apart == pytest.approx(theirs, rel=1e-5)
+    assert errors_from_first(games) == pytest.approx(clustered.bse, rel=1e-5)
 
 
 def test_the_first_share_and_its_test_for_one_order_alone() -> None:
     found = position_bias(["first"] * 9 + ["second"], [None] * 10)
     assert found.agreement.value is None
-    assert "both orders" in reason(found.agreement)
+    assert "both orders" in found.agreement.reason
     assert found.first_share.value == 0.9
     assert found.n_one_order == 10
     assert found.p == pytest.approx(2 * 11 / 2**10)
@@ -238,7 +215,7 @@ def test_a_chain_without_a_way_back_says_so() -> None:
     games = counted([(0, 1, 2, 0, 0), (1, 2, 2, 0, 0)], 3)
     found = strengths(games)
     assert found.components == ((0,), (1,), (2,))
-    assert "no chain of wins leads back" in reason(found.sandwich[1])
+    assert "no chain of wins leads back" in found.sandwich[1].reason
 
 
 def test_davidsons_model_gives_way_where_it_has_no_estimate() -> None:
@@ -253,13 +230,13 @@ def test_nothing_but_ties_is_equal_strength_without_an_interval() -> None:
     found = strengths(counted([(0, 1, 0, 0, 6)], 2))
     assert [one.value for one in found.sandwich] == pytest.approx([0.0, 0.0])
     assert found.sandwich[0].low is None
-    assert "no variance" in reason(found.sandwich[0])
+    assert "no variance" in found.sandwich[0].reason
 
 
 def test_no_game_at_all() -> None:
     found = strengths(games_of([], [], [], 3))
     assert [one.value for one in found.sandwich] == [None] * 3
-    assert "no games" in reason(found.sandwich[0])
+    assert "no games" in found.sandwich[0].reason
 
 
 @pytest.mark.parametrize(
@@ -302,7 +279,7 @@ def test_any_games_give_numbers_or_reasons(games: Games) -> None:
     found = strengths(games, n_resamples=20)
     for one in (*found.sandwich, *found.bootstrap, *found.elo):
         if one.value is None:
-            assert reason(one)
+            assert one.reason
         else:
             assert math.isfinite(one.value)
             for end in (one.low, one.high):
@@ -365,7 +342,7 @@ def test_resamples_without_a_bound_are_counted_and_too_many_leave_no_interval() 
     for one in few.bootstrap:
         assert one.n_undefined == pytest.approx(1000 * (1 - 1 / 30) ** 30, abs=60)
         assert (one.low, one.high) == (None, None)
-        assert reason(one) == f"{one.n_undefined} of 1000 resamples have no bound"
+        assert one.reason == f"{one.n_undefined} of 1000 resamples have no bound"
     # Five of thirty: about four resamples in a thousand, less than lie beyond an end.
     some = strengths(games_of([0] * 30, [1] * 30, [0.0] * 5 + [1.0] * 25, 2), n_resamples=1000)
     for one in some.bootstrap:
@@ -419,7 +396,7 @@ def test_length_that_cannot_be_controlled_for_says_why(lengths: list[float | Non
     games = games_of([0] * 6, [1] * 6, [1.0, 0.0, 1.0, 0.0, 1.0, 0.0], 2)
     found = length_controlled(games, lengths)
     assert found.coefficient.value is None
-    assert why in reason(found.coefficient)
+    assert why in found.coefficient.reason
     assert [one.value for one in found.win_rates] == [None, None]
 
 
@@ -429,7 +406,7 @@ def test_length_that_goes_with_the_system_cannot_be_told_from_it() -> None:
     games = games_of([0] * 200, [1] * 200, won, 2)
     regular = length_controlled(games, (100 + rng.normal(0, 10, 200)).tolist())
     assert regular.win_rates[0].value is None
-    assert "cannot be told apart" in reason(regular.win_rates[0])
+    assert "cannot be told apart" in regular.win_rates[0].reason
     stretched = length_controlled(games, (100 + rng.normal(0, 50, 200)).tolist())
     assert "of the lengths goes with the systems" in stretched.win_rates[0].method
     free = length_controlled(games, rng.normal(0, 50, 200).tolist())
@@ -500,4 +477,4 @@ def test_whoever_looks_again_and_again_is_not_misled() -> None:
 def test_an_interval_for_every_look_that_cannot_be_given(values: list[float | None], why: str) -> None:
     found = any_time_mean(values)
     assert found.value is None
-    assert why in reason(found)
+    assert why in found.reason

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from ..records import Estimate
-from ..stats import difference_of_shares, reason
+from ..stats import difference_of_shares
 from . import report_words
 from .model_families import family_of, family_of_judge
 from .report_words import listed
@@ -405,7 +405,7 @@ def _injections(summary: Summary) -> Iterator[Caution]:
 def _change(system: str, criterion: str, cell: Cell, without: Estimate) -> tuple[float, str]:
     """How far a mean moves when flagged items are left out, and that in words."""
     if cell.value is None or without.value is None:
-        return 0.0, f"{system} {criterion} {_number(cell)}, without {reason(without) or 'none'}"
+        return 0.0, f"{system} {criterion} {_number(cell)}, without {without.reason or 'none'}"
     moved = abs(cell.value - without.value)
     return moved, f"{system} {criterion} {_number(cell)} and {_number(without)} (n={cell.n} and {without.n})"
 

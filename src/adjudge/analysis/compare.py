@@ -24,7 +24,7 @@ from ..stats import (
     score_differences,
     spearman,
 )
-from ..stats.arrays import cautioned, undefined, without_interval
+from ..stats.arrays import make_estimate, no_interval, undefined, with_caution
 from ..store import open_store
 from ..words import count, listed
 from .compare_words import Runs, criterion_sentences, summary
@@ -106,8 +106,10 @@ def system_contrast(table: Table, scaling: Scaling, own: Sequence[Numbered], see
     n_same = sum(one.row.is_same for one in own)
     is_same = n_same == len(own)
     if is_same and difference.value is not None:
-        method = without_interval("mean of paired differences", SAME)
-        difference = structs.replace(difference, value=0.0, low=None, high=None, method=method)
+        difference = make_estimate(
+            0.0, no_interval(SAME), "mean of paired differences", n=difference.n, n_failed=difference.n_failed,
+            n_undefined=difference.n_undefined, unit=difference.unit,
+        )  # fmt: skip
         test = Test(None, None, len(both), "none", SAME)
     groups = table.groups([one.row for one in both])
     ends = (
@@ -202,8 +204,7 @@ def system_order(table: Table, scaling: Scaling, rows: Sequence[Numbered], seed:
         seed=seed,
     )
     if kendall.value is not None and kendall.n < FEW_SYSTEMS:
-        told = f"a correlation over {kendall.n} systems says little"
-        kendall = structs.replace(kendall, method=cautioned(kendall.method, [told]))
+        kendall = with_caution(kendall, f"a correlation over {kendall.n} systems says little")
     pairs = _pairs(sides, _couples(orders))
     winners = [_winners(side) for side in sides]
     return SystemOrder(

@@ -11,7 +11,6 @@ from msgspec import Struct
 
 from ..records import Estimate
 from ..sections import Section
-from ..stats import caution, reason
 from ..words import NO_VALUE, count, interval, listed, number, p_text, share
 from .result_types import Change, Comparison, CriterionContrast, SystemContrast, SystemOrder, SystemPair
 
@@ -86,7 +85,7 @@ def _level(name: str, one: CriterionContrast, runs: Runs) -> str:
         return _choices(name, one, runs)
     known = {system: found for system, found in one.systems.items() if found.difference.value is not None}
     if not known:
-        why = reason(next(iter(one.systems.values())).difference)
+        why = next(iter(one.systems.values())).difference.reason
         return f"By how much {name} differs cannot be said: {why}."
     if len(one.systems) == 1:
         return _single(name, one, next(iter(known.values())), runs)
@@ -148,7 +147,7 @@ def _p(p: float | None) -> str:
 def _choices(name: str, one: CriterionContrast, runs: Runs) -> str:
     exact = one.agreement["exact"]
     if exact.value is None:
-        return f"Whether the runs choose alike on {name} cannot be said: {reason(exact)}."
+        return f"Whether the runs choose alike on {name} cannot be said: {exact.reason}."
     kappa = one.agreement["kappa"]
     text = f"On {name} the runs choose alike on {share(exact.value)} of {count(exact.n, 'pair')} (kappa {interval(kappa)})"
     shown = [system for system, found in one.systems.items() if found.is_shown]
@@ -431,7 +430,7 @@ def _system(name: str, one: SystemContrast, digits: int) -> tuple[str, ...]:
         "" if one.bounds is None else f"{number(one.bounds.low, digits)} to {number(one.bounds.high, digits)}"
     )
     doubt = f"interval of this difference alone (p {p_text(one.p)})" if one.is_doubtful else ""
-    remark = "; ".join(text for text in (reason(one.difference), caution(one.difference), doubt) if text)
+    remark = "; ".join(text for text in (one.difference.reason, one.difference.caution, doubt) if text)
     failed = (one.n_failed_first + one.n_failed_both, one.n_failed_second + one.n_failed_both)
     return (
         name,
@@ -463,7 +462,7 @@ def _agreement(one: CriterionContrast) -> Section:
 
 
 def _estimate(name: str, found: Estimate) -> tuple[str, ...]:
-    remark = "; ".join(text for text in (reason(found), caution(found)) if text)
+    remark = "; ".join(text for text in (found.reason, found.caution) if text)
     counts = str(found.n), str(found.n_failed), str(found.n_undefined)
     return name, interval(found), *counts, found.unit or NO_VALUE, remark
 

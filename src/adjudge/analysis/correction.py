@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from itertools import combinations
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from ..records import Estimate
 from ..stats import (
@@ -25,10 +25,9 @@ from ..stats import (
     ppi_difference,
     ppi_mean,
     ppi_stratified,
-    reason,
     worth,
 )
-from ..stats.arrays import without_interval
+from ..stats.arrays import make_estimate, no_interval
 from .human_agreement import counted, levels_of, without
 from .label_join import Answer, Joined, Row
 from .result_types import CorrectedMean
@@ -150,11 +149,9 @@ def _limits(joined: Joined) -> tuple[float, float] | None:
 
 
 def _shown(found: Corrected, joined: Joined) -> CorrectedMean:
-    own = found.corrected
     other_unit = without("the labels are on a scale of their own", found.bias.n)
     return CorrectedMean(
-        own.value, own.low, own.high, own.n, own.n_failed, own.n_undefined, own.method, own.unit, own.seed,
-        judge_only=found.judge_only, labels_only=found.labels_only,
+        **structs.asdict(found.corrected), judge_only=found.judge_only, labels_only=found.labels_only,
         bias=found.bias if joined.is_same_scale else other_unit,
         power=found.power, effective_labels=found.effective_labels,
     )  # fmt: skip
@@ -197,7 +194,7 @@ def _independent(first: CorrectedMean, second: CorrectedMean) -> CorrectedMean:
 
     own, alone = apart(first, second), apart(first.labels_only, second.labels_only)
     return CorrectedMean(
-        own.value, own.low, own.high, own.n, own.n_failed, own.n_undefined, own.method, own.unit, own.seed,
+        **structs.asdict(own),
         judge_only=apart(first.judge_only, second.judge_only),
         labels_only=alone,
         bias=apart(first.bias, second.bias),
@@ -264,11 +261,12 @@ def calibration(joined: Joined, seed: int) -> dict[str, Estimate]:
 def _calibration_error(value: float | None, beside: Estimate, n_failed: int) -> Estimate:
     """A calibration error as an estimate; it has no interval of its own."""
     if value is None:
-        return without(reason(beside), beside.n, n_failed)
-    method = without_interval(
-        "calibration error over ten bins of the scores", "chance alone makes it larger than 0"
+        return without(beside.reason, beside.n, n_failed)
+    name, interval = (
+        "calibration error over ten bins of the scores",
+        no_interval("chance alone makes it larger than 0"),
     )
-    return Estimate(value, None, None, beside.n, n_failed, 0, method, "item")
+    return make_estimate(value, interval, name, n=beside.n, n_failed=n_failed)
 
 
 def plans(joined: Joined, width: float | None) -> dict[str, Plan]:

@@ -10,8 +10,7 @@ from msgspec import structs
 
 from ..records import Estimate
 from ..stats import Games, Strengths, adjusted, any_time_mean, score_differences
-from ..stats.arrays import undefined
-from ..stats.bradley_terry import t_quantile
+from ..stats.arrays import t_quantile, undefined
 from .games import Game, clusters_of
 from .result_types import Difference
 
@@ -53,7 +52,7 @@ def _strength_difference(fitted: Fitted, i: int, j: int) -> Estimate:
     se = found.standard_errors.get((min(i, j), max(i, j)))
     if one.value is None or other.value is None or se is None:
         return undefined("the strengths of the two cannot be compared", n=n)
-    apart, half = one.value - other.value, t_quantile(fitted.games.n_clusters) * se
+    apart, half = one.value - other.value, t_quantile(max(1, fitted.games.n_clusters - 1)) * se
     return Estimate(
         apart,
         apart - half,

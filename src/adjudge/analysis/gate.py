@@ -13,7 +13,6 @@ from ..errors import DataError
 from ..records import Estimate, Label
 from ..stats import (
     bounds,
-    caution,
     clustered_share,
     detectable,
     labels_needed,
@@ -21,11 +20,11 @@ from ..stats import (
     minimum_detectable,
     n_distinct,
     ppi_difference,
-    reason,
     standard_error,
     units_needed,
     wilson,
 )
+from ..stats.arrays import undefined
 from ..store import RunRow, Store
 from ..words import count, interval, number, percent, share
 from .compare import compare_views
@@ -280,12 +279,10 @@ def _corrected_check(
     """On the mean that people would have given."""
     own = criterion.systems[system]
     if estimate is None:
-        estimate = Estimate(
-            None, None, None, 0, method="undefined: no item of this system has a label", unit="label"
-        )
+        estimate = undefined("no item of this system has a label", unit="label")
     if not criterion.joined.is_same_scale:
-        why = "undefined: the labels are on a scale of their own, the threshold is on the judge's"
-        estimate = Estimate(None, None, None, estimate.n, estimate.n_failed, method=why, unit="label")
+        why = "the labels are on a scale of their own, the threshold is on the judge's"
+        estimate = undefined(why, n=estimate.n, n_failed=estimate.n_failed, unit="label")
     outcome = decided(estimate, threshold, criterion.direction)
     needed = Needed()
     if outcome == "open" and estimate.value is not None:
@@ -316,7 +313,7 @@ def _check(
     text = f"{noun} of {system} on {criterion.name} {criterion.written(estimate)}, asked for {bound} {asked}"
     return Check(
         rule, criterion.name, system, threshold, estimate, outcome, _told(text, estimate, outcome, needed),
-        tuple(text for text in (*remarks, caution(estimate)) if text), least, needed.n, needed.of,
+        tuple(text for text in (*remarks, estimate.caution) if text), least, needed.n, needed.of,
         criterion.is_share,
     )  # fmt: skip
 
@@ -327,7 +324,7 @@ def _told(text: str, estimate: Estimate, outcome: Outcome, needed: Needed) -> st
     if outcome != "open":
         return f"{text}."
     if estimate.low is None or estimate.high is None:
-        return f"{text}: cannot be decided, {reason(estimate)}."
+        return f"{text}: cannot be decided, {estimate.reason}."
     if needed.n is None:
         return f"{text}: the interval holds the threshold{', and ' if needed.why else ''}{needed.why}."
     more = count(needed.n, f"more {needed.of}", f"more {needed.of}s")
@@ -366,7 +363,7 @@ def drop_check(
         )
     return Check(
         "max_drop", criterion.name, system, allowed, estimate, outcome, _told(text, estimate, outcome, needed),
-        tuple(text for text in (*told, caution(estimate)) if text), least, needed.n, needed.of,
+        tuple(text for text in (*told, estimate.caution) if text), least, needed.n, needed.of,
     )  # fmt: skip
 
 
@@ -563,12 +560,8 @@ def _drop_checks(
     is_labelled = bool(criterion.joined.labelled() and table.labelled())
     checks = [_drop_check(criterion, name, allowed, one, table, is_labelled) for name, one in own.items()]
     for system in missing:
-        why = f"undefined: no item of {system} is in {baseline.run.name}"
-        checks.append(
-            drop_check(
-                criterion, system, allowed, Estimate(None, None, None, 0, method=why), ((), None), None, ()
-            )
-        )
+        none = undefined(f"no item of {system} is in {baseline.run.name}")
+        checks.append(drop_check(criterion, system, allowed, none, ((), None), None, ()))
     return checks
 
 

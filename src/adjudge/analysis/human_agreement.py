@@ -7,7 +7,7 @@ better only where the interval of the difference says so.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import get_args
 
@@ -20,9 +20,8 @@ from ..stats import (
     Confidence,
     Level,
     TieCalibration,
-    Versus,
+    TwoJudges,
     alt_test,
-    caution,
     choice_agreement,
     compare_judges,
     confidence_quality,
@@ -35,7 +34,6 @@ from ..stats import (
     mean_interval,
     noise_ceiling,
     quadratic_kappa,
-    reason,
     share_of_equal,
     sign_flip,
     soft_pairwise_accuracy,
@@ -43,7 +41,7 @@ from ..stats import (
 )
 from ..stats import Kind as Coefficient
 from ..stats.alt_test import Closeness
-from ..stats.arrays import cautioned, undefined
+from ..stats.arrays import make_estimate, no_interval, undefined, with_caution
 from ..stats.two_judges import Test
 from ..words import count, interval, number, p_phrase
 from .label_join import Joined, Row, choices, numbers
@@ -98,8 +96,7 @@ def correlations(joined: Joined, level: Level, draws: Draws) -> dict[str, Estima
         )
         told = _says_little(one, level, rows)
         if one.value is not None and told:
-            method = f"{one.method}; {told}" if caution(one) else cautioned(one.method, [told])
-            one = structs.replace(one, method=method)
+            one = with_caution(one, told)
         found[str(kind)] = counted(one, n_failed, by_item=level != "group")
     if level == "system":
         found["soft_pairwise"] = counted(_soft_pairwise(joined, draws), n_failed, by_item=False)
@@ -174,7 +171,7 @@ def _gwet(beside: Sequence[Sequence[tuple[float, float]]], levels: Sequence[floa
         return without(f"the scale has more than {MOST_LEVELS} levels", len(beside))
     couples = [couple for couples in beside for couple in couples]
     of_item = [place for place, couples in enumerate(beside) for _ in couples]
-    return gwet(couples, levels, "quadratic", items=of_item)
+    return gwet(couples, levels, of_item)
 
 
 def pairwise(joined: Joined, seed: int) -> TieCalibration:
@@ -229,15 +226,19 @@ def ceiling_of_choices(joined: Joined) -> PeopleCeiling:
     among = [_share_alike(list(combinations(_given(row), 2))) for row in rows_judged]
     with_judge = [_share_alike([(row.answer, rating) for rating in _given(row)]) for row in rows_judged]
     groups = joined.groups(rows_judged)
-    people = _share(among, groups, len(rows) - len(rows_judged), "share of two raters who choose alike")
-    judge = _share(
-        with_judge, groups, len(rows) - len(rows_judged), "share of raters who choose as the judge"
+    n_failed = len(rows) - len(rows_judged)
+    people, judge = (
+        mean_interval(values, groups, n_failed, limits=(0.0, 1.0), name=name)
+        for values, name in (
+            (among, "share of two raters who choose alike"),
+            (with_judge, "share of raters who choose as the judge"),
+        )
     )
     if people.value and judge.value is not None:
-        method = "the judge as a share of the ceiling; no interval: it is a ratio of two shares"
-        ratio = Estimate(
-            judge.value / people.value, None, None, people.n, people.n_failed, 0, method, people.unit
-        )
+        ratio = make_estimate(
+            judge.value / people.value, no_interval("it is a ratio of two shares"),
+            "the judge as a share of the ceiling", n=people.n, n_failed=people.n_failed, unit=people.unit,
+        )  # fmt: skip
     else:
         ratio = without("people never choose alike, or the judge failed on every pair", len(rows_judged))
     return _ceiling(people, judge=judge, share=ratio)
@@ -251,14 +252,6 @@ def _share_alike(couples: Sequence[tuple[object, object]]) -> float:
     return sum(one == other for one, other in couples) / len(couples)
 
 
-def _share(values: Sequence[float], groups: Sequence[Hashable] | None, n_failed: int, name: str) -> Estimate:
-    found = mean_interval(values, groups, n_failed, limits=(0.0, 1.0))
-    method = found.method.replace("mean", name, 1)
-    return Estimate(
-        found.value, found.low, found.high, found.n, n_failed, found.n_undefined, method, found.unit
-    )
-
-
 def _ceiling(
     lower: Estimate,
     *,
@@ -268,9 +261,8 @@ def _ceiling(
     by_rater: dict[str, float | None] | None = None,
 ) -> PeopleCeiling:
     return PeopleCeiling(
-        lower.value, lower.low, lower.high, lower.n, lower.n_failed, lower.n_undefined, lower.method, lower.unit,
-        lower.seed, upper=upper, judge=judge, share=share, by_rater=by_rater or {},
-    )  # fmt: skip
+        **structs.asdict(lower), upper=upper, judge=judge, share=share, by_rater=by_rater or {}
+    )
 
 
 def replacement(joined: Joined) -> AltTest:
@@ -338,7 +330,7 @@ def _apart(
     return structs.replace(found, sentence=told(found))
 
 
-def _scores_apart(one: Joined, other: Joined, draws: Draws) -> Versus:
+def _scores_apart(one: Joined, other: Joined, draws: Draws) -> TwoJudges:
     rows = one.labelled()
     answers = {(row.item, row.subject): row.answer for row in other.rows}
     return compare_judges(
@@ -354,7 +346,7 @@ def _scores_apart(one: Joined, other: Joined, draws: Draws) -> Versus:
     )
 
 
-def _choices_apart(one: Joined, other: Joined, draws: Draws) -> tuple[Versus, Test]:
+def _choices_apart(one: Joined, other: Joined, draws: Draws) -> tuple[TwoJudges, Test]:
     """Both judges' shares of equal choices, their paired difference, and McNemar's test of it."""
     answers = {(row.item, row.subject): row.answer for row in other.rows}
     rows = [
@@ -368,11 +360,10 @@ def _choices_apart(one: Joined, other: Joined, draws: Draws) -> tuple[Versus, Te
     shares = [exact_agreement(side, labels, groups) for side in sides]
     is_right = [[answer == label for answer, label in zip(side, labels, strict=True)] for side in sides]
     gaps = [float(a) - float(b) for a, b in zip(*is_right, strict=True)]
-    difference = mean_interval(gaps, groups, limits=(-1.0, 1.0))
-    method = difference.method.replace("mean", "difference of shares of equal choices", 1)
+    difference = mean_interval(gaps, groups, limits=(-1.0, 1.0), name="difference of shares of equal choices")
     flips = sign_flip(gaps, n_resamples=draws.n, seed=draws.seed)
     none = Test(None, None, len(rows), "Williams test", "it is for correlations")
-    found = Versus(shares[0], shares[1], structs.replace(difference, method=method), flips, none)
+    found = TwoJudges(shares[0], shares[1], difference, flips, none)
     return found, mcnemar_of(is_right[0], is_right[1])
 
 
@@ -387,7 +378,7 @@ def told(apart: JudgesApart) -> Sentence:
         f"'{name.removeprefix(f'{apart.criterion} · ')}'" for name in (apart.first, apart.second)
     )
     if difference.value is None:
-        text = f"Whether {first} or {second} goes with people better cannot be said: {reason(difference)}."
+        text = f"Whether {first} or {second} goes with people better cannot be said: {difference.reason}."
         return Sentence(text, source)
     better, worse, sign = first, second, 1.0
     if difference.value < 0:

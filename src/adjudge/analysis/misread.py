@@ -17,14 +17,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
 
 from msgspec import structs
 
 from ..data.tables import BrokenFileError, Problems, Table
 from ..records import Estimate, Scale
-from ..stats import AltTest, Bounds, Confidence, Retest, TieCalibration, Versus, wilson
-from ..stats.arrays import remarked
+from ..stats import AltTest, Bounds, Confidence, Retest, TieCalibration, TwoJudges, wilson
+from ..stats.arrays import AnyEstimate, with_remark
 from ..words import percent, share
 from .human_agreement import told
 from .result_types import (
@@ -80,7 +79,6 @@ def misread_share(path: str | Path) -> Estimate:
     return structs.replace(found, value=n_wrong / n, n=n, unit=f"reply (n={len(replies)})")
 
 
-AnyEstimate = TypeVar("AnyEstimate", bound=Estimate)
 Widening = Callable[[Estimate], Estimate]
 
 
@@ -145,32 +143,31 @@ class _Widened:
         if own.value is None:
             return own
         if own.low is None or own.high is None:
-            return structs.replace(own, method=remarked(own.method, f"{self.said}, which is not in it"))
+            return with_remark(own, f"{self.said}, which is not in it")
         ends = own.low - by, own.high + by
         # An end beyond the scale already, where scores are, must not be drawn back.
         least = ends[0] if low is None else max(ends[0], min(low, own.low))
         most = ends[1] if high is None else min(ends[1], max(high, own.high))
-        return structs.replace(
-            own, low=least, high=most, method=remarked(own.method, f"widened by {by:.2g} for {self.said}")
-        )
+        wider = structs.replace(own, low=least, high=most)
+        return with_remark(wider, f"widened by {by:.2g} for {self.said}")
 
     def stretched(self, own: AnyEstimate) -> AnyEstimate:
         """A coefficient whose ends could be larger or smaller by the share that has nothing to do with people."""
         if own.value is None:
             return own
         if own.low is None or own.high is None:
-            return structs.replace(own, method=remarked(own.method, f"{self.said}, which is not in it"))
+            return with_remark(own, f"{self.said}, which is not in it")
         kept = max(1e-9, 1 - self.upper)
         low = min(own.low * kept, own.low / kept)
         high = max(own.high * kept, own.high / kept)
-        method = remarked(own.method, f"stretched by {kept:.3g} for {self.said}")
-        return structs.replace(own, low=max(-1.0, low), high=min(1.0, high), method=method)
+        wider = structs.replace(own, low=max(-1.0, low), high=min(1.0, high))
+        return with_remark(wider, f"stretched by {kept:.3g} for {self.said}")
 
     def held(self, own: AnyEstimate) -> AnyEstimate:
         """A number that the labels correct for whatever was read."""
         if own.value is None:
             return own
-        return structs.replace(own, method=remarked(own.method, f"the labels correct for {self.said}"))
+        return with_remark(own, f"the labels correct for {self.said}")
 
     def mean(
         self, own: AnyEstimate, times: int = 1, limits: tuple[float, float] | None = None
@@ -179,8 +176,7 @@ class _Widened:
         if own.value is None:
             return own
         if self.width is None:
-            told = f"{self.said}, whose effect has no bound on a scale without ends"
-            return structs.replace(own, method=remarked(own.method, told))
+            return with_remark(own, f"{self.said}, whose effect has no bound on a scale without ends")
         return self.shifted(own, times * self.upper * self.width, *(limits or (None, None)))
 
     def distance(self, own: AnyEstimate) -> AnyEstimate:
@@ -206,9 +202,9 @@ class _Widened:
         ratio = own.share
         if ratio.value is not None and ratio.low is not None and ratio.high is not None:
             kept = max(1e-9, 1 - self.upper)
-            method = remarked(ratio.method, f"stretched by {kept:.3g} for {self.said}")
             low, high = min(ratio.low * kept, ratio.low / kept), max(ratio.high * kept, ratio.high / kept)
-            ratio = structs.replace(ratio, low=low, high=high, method=method)
+            wider = structs.replace(ratio, low=low, high=high)
+            ratio = with_remark(wider, f"stretched by {kept:.3g} for {self.said}")
         return structs.replace(own, judge=judge, share=ratio)
 
     def alt_test(self, own: AltTest) -> AltTest:
@@ -263,5 +259,5 @@ def _judges(apart: JudgesApart, upper: float) -> JudgesApart:
         kept = max(1e-9, 1 - upper)
         apart_by = (abs(own.first.value or 0.0) + abs(own.second.value or 0.0)) * (1 / kept - 1)
         difference = by.shifted(own.difference, apart_by, -2.0, 2.0)
-    wider = structs.replace(apart, result=Versus(first, second, difference, own.permutation, own.williams))
+    wider = structs.replace(apart, result=TwoJudges(first, second, difference, own.permutation, own.williams))
     return structs.replace(wider, sentence=told(wider))

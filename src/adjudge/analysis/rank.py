@@ -25,7 +25,6 @@ from ..stats import (
     position_bias,
     strengths,
     token_preference,
-    win_rate,
 )
 from ..stats.arrays import undefined
 from ..store import Asked, RunRow, Store, open_store
@@ -341,11 +340,10 @@ def _weighted(material: Material, preferences: Mapping[str, float]) -> dict[str,
     found = {}
     for system, (shares, clusters) in taken_by(graded, material.systems).items():
         groups = clusters if len(set(clusters)) < len(clusters) else None
-        estimate = win_rate(shares, groups).weighted
-        found[system] = Estimate(
-            estimate.value, estimate.low, estimate.high, estimate.n, material.failed.get(system, 0), missing,
-            f"probability of the choice, {estimate.method}", estimate.unit,
-        )  # fmt: skip
+        estimate = mean_interval(
+            shares, groups, material.failed.get(system, 0), (0.0, 1.0), "probability of the choice, mean"
+        )
+        found[system] = structs.replace(estimate, n_undefined=missing)
     return found
 
 

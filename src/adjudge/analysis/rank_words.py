@@ -14,7 +14,7 @@ from msgspec import structs
 
 from ..records import Estimate
 from ..sections import Section
-from ..stats import PositionBias, caution, reason
+from ..stats import PositionBias
 from ..words import NO_VALUE, count, interval, names, number, p_text, percent, share
 from .result_types import CriterionRanking, Ranking, Standing
 
@@ -119,7 +119,7 @@ def _length(ranking: CriterionRanking) -> Iterator[str]:
     if found is None:
         return
     if found.coefficient.value is None:
-        yield f"Length could not be controlled for: {reason(found.coefficient)}."
+        yield f"Length could not be controlled for: {found.coefficient.reason}."
         return
     if found.coefficient.low is None or found.coefficient.high is None:
         return
@@ -132,7 +132,7 @@ def _length(ranking: CriterionRanking) -> Iterator[str]:
         )
         changed = "changes" if [one.system for one in after] != before else "does not change"
         yield f"The judge favours the {kind} response. At equal length the order of the systems {changed}."
-    told = next((caution(one.length_controlled) for one in ranking.systems if one.length_controlled), "")
+    told = next((one.length_controlled.caution for one in ranking.systems if one.length_controlled), "")
     if told:
         yield f"Length control stretches the data: {told}."
 
@@ -251,8 +251,8 @@ def _standings(ranking: CriterionRanking) -> Section:
 
 def _remark(standing: Standing) -> str:
     """What to know of the strength; of its bootstrap only what the strength does not say already."""
-    own = reason(standing.strength) or caution(standing.strength)
-    missing = reason(standing.strength_bootstrap)
+    own = standing.strength.reason or standing.strength.caution
+    missing = standing.strength_bootstrap.reason
     if standing.strength.low is None or not missing:
         return own
     return "; ".join(text for text in (own, f"no bootstrap interval: {missing}") if text)
@@ -373,7 +373,7 @@ def _length_section(ranking: CriterionRanking) -> Iterator[Section]:
 
 
 def _because(estimate: Estimate) -> str:
-    why = reason(estimate)
+    why = estimate.reason
     return f" (no interval: {why})" if why else ""
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ..records import Estimate, Scale
-from ..stats import PositionBias, caution, reason
+from ..stats import PositionBias
 from ..untrusted import safe
 from .panel import JudgeInPanel, PanelSummary
 from .result_types import Cell, PairSummary, RungShare, Summary
@@ -242,7 +242,7 @@ def order_meaning(summary: Summary) -> str:
 def panel_text(panel: PanelSummary) -> str:
     """How far the judges agree, with what that is."""
     said = f"alpha {interval(panel.alpha, 2)}, n={panel.alpha.n}"
-    told = "; ".join(text for text in (reason(panel.alpha), caution(panel.alpha)) if text)
+    told = "; ".join(text for text in (panel.alpha.reason, panel.alpha.caution) if text)
     return f"{said} ({told})" if told else said
 
 
@@ -634,7 +634,7 @@ def _correlations(summary: Summary, width: int) -> Iterable[Line]:
     names = [f"{safe(found.criteria[0])} – {safe(found.criteria[1])}" for found in known]
     found = [correlation.spearman for correlation in known]
     rows = [[interval(one, 2), f"n={one.n}", f"failed {one.n_failed}"] for one in found]
-    yield from named(names, rows, [reason(one) for one in found], width)
+    yield from named(names, rows, [one.reason for one in found], width)
     if any(one.unit.startswith("group") for one in found):
         yield from prose("  ", "Intervals count groups, not items.", width, "dim")
 

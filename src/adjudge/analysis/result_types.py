@@ -22,7 +22,7 @@ from ..stats import (
     Spread,
     Test,
     TieCalibration,
-    Versus,
+    TwoJudges,
 )
 from ..stats.resample import N_RESAMPLES
 from .panel import PanelSummary
@@ -64,8 +64,6 @@ class Cell(Estimate, frozen=True):
     """scores of items with `injection_suspected`"""
     without_flagged: Estimate | None = None
     """the mean without those"""
-    reason: str = ""
-    """why the value or the interval is missing"""
 
 
 class CriterionSummary(Struct, frozen=True):
@@ -318,7 +316,7 @@ class JudgesApart(Struct, frozen=True):
     first: str
     second: str
     sentence: Sentence
-    result: Versus
+    result: TwoJudges
     """of scores the Spearman correlations with people, of choices the shares of equal choices"""
     mcnemar: Test | None = None
     """for choices: of the items that one judge alone got right, how many were the first's"""

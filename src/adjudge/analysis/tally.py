@@ -18,7 +18,7 @@ from msgspec import structs
 
 from ..combine import Kind
 from ..records import Result, Scale, Status
-from ..stats import Column, Spread, bounds, joined, minimum_detectable, missing_from, pooled, reason, spread
+from ..stats import Column, Spread, bounds, joined, minimum_detectable, missing_from, pooled, spread
 from .result_types import Cell, CriterionSummary
 
 STATUSES: tuple[Status, ...] = get_args(Status)
@@ -205,7 +205,6 @@ def cell(scores: Scores, scale: Scale | None) -> Cell:
         n_partial=scores.n_partial,
         n_flagged=n_flagged,
         without_flagged=scores.ok.unmarked().mean(n_failed, limits) if n_flagged else None,
-        reason=reason(estimate),
     )
 
 

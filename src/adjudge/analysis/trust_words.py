@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from ..records import Estimate, Scale
 from ..sections import Section
-from ..stats import Retest, Test, caution, difference_of_shares, reason
+from ..stats import Retest, Test, difference_of_shares
 from ..stats.means import ALL_SAME
 from ..stats.ppi import LABELLED
 from ..stats.resample import SAME
@@ -118,7 +118,7 @@ def agreement_sentence(card: CriterionCard) -> Sentence:
             return Sentence(
                 f"{on} is not shown to agree with people ({numbers}): do not decide by it yet.", source
             )
-        why = reason(top) if top is not None else "there is one rater"
+        why = top.reason if top is not None else "there is one rater"
         how = _perfectly(card) if is_perfect else "agrees with people to some degree"
         text = f"{on} {how} ({numbers}); how well people agree among themselves is not known: {why}."
         return Sentence(text, source)
@@ -136,7 +136,7 @@ def agreement_sentence(card: CriterionCard) -> Sentence:
 def _is_perfect(test: Estimate) -> bool:
     """Whether there is no interval because every item says that judge and people agree."""
     is_one = test.value is not None and test.value > 1 - 1e-9
-    return is_one and test.low is None and reason(test) in (SAME, "perfect agreement")
+    return is_one and test.low is None and test.reason in (SAME, "perfect agreement")
 
 
 def _perfectly(card: CriterionCard) -> str:
@@ -162,7 +162,7 @@ def _why_none(card: CriterionCard) -> str:
         return note[0].lower() + note[1:]
     if card.n_labelled == card.n_failed:
         return "it failed on every labelled item"
-    return reason(_main(card))
+    return _main(card).reason
 
 
 def _against(top: PeopleCeiling) -> str:
@@ -205,7 +205,7 @@ def correction_sentence(card: CriterionCard) -> Sentence:
 
 def _why_not(card: CriterionCard) -> str:
     first = next(iter(card.corrected.values()), None)
-    return reason(first) if first is not None else "no judged item has a label"
+    return first.reason if first is not None else "no judged item has a label"
 
 
 def _means(known: Mapping[str, CorrectedMean], card: CriterionCard) -> str:
@@ -225,19 +225,17 @@ def _means(known: Mapping[str, CorrectedMean], card: CriterionCard) -> str:
 def _kindness(bias: Estimate, scale: Scale | None) -> str:
     """It is 0.3 points too kind; or higher, where nobody said which end is good."""
     if bias.value is None:
-        why = (
-            reason(bias) if bias.n or not reason(bias).startswith("there is no") else "no item has both sides"
-        )
+        why = bias.reason if bias.n or not bias.reason.startswith("there is no") else "no item has both sides"
         return f"whether the judge is too kind cannot be said: {why}"
     size = number(abs(bias.value))
     range_ = interval(bias)
-    if reason(bias) == ALL_SAME:
+    if bias.reason == ALL_SAME:
         what = (
             "just what people gave it" if bias.value == 0 else f"{size} points {_more(bias)} than people did"
         )
         return f"it gave every labelled item {what} (judge - people {number(bias.value)})"
     if bias.low is None or bias.high is None:
-        return f"whether the judge is too kind cannot be said: {reason(bias)} (judge - people {number(bias.value)})"
+        return f"whether the judge is too kind cannot be said: {bias.reason} (judge - people {number(bias.value)})"
     if bias.low <= 0 <= bias.high:
         return f"the judge is not shown to be too kind or too harsh (judge - people {range_})"
     best = None if scale is None else {scale.low: -1, scale.high: 1, "low": -1, "high": 1}.get(scale.best)
@@ -297,7 +295,7 @@ def _biases(cards: Mapping[str, CriterionCard], noun: str) -> Sentence:
     }  # fmt: skip
     if not shown:
         known = {name: card for name, card in cards.items() if card.bias.value is not None}
-        why = reason(next(iter(cards.values())).bias)
+        why = next(iter(cards.values())).bias.reason
         text = f"Whether the judge is too kind cannot be said: {why}."
         if known:
             who = "No judge is" if noun == "judge" else "On no criterion is the judge"
@@ -450,7 +448,7 @@ def _judges(card: Card) -> Section:
             apart.criterion, apart.first, apart.second, interval(apart.result.first), interval(apart.result.second),
             interval(apart.result.difference), _p(apart.mcnemar or apart.result.permutation),
             _p(apart.result.williams), str(apart.result.difference.n),
-            reason(apart.result.difference) or caution(apart.result.difference) or apart.result.permutation.why,
+            apart.result.difference.reason or apart.result.difference.caution or apart.result.permutation.why,
         )
         for apart in card.judges
     )  # fmt: skip
@@ -516,7 +514,7 @@ def _people(card: CriterionCard) -> Iterator[Section]:
 
 
 def _estimate_row(names: tuple[str, ...], found: Estimate) -> tuple[str, ...]:
-    remark = "; ".join(text for text in (reason(found), caution(found)) if text)
+    remark = "; ".join(text for text in (found.reason, found.caution) if text)
     return (
         *names,
         interval(found),
@@ -543,7 +541,7 @@ def _corrected(title: str, means: Mapping[str, CorrectedMean], count_of: str = "
             str(mean.n_failed),
             _worth(mean),
             mean.unit or NO_VALUE,
-            reason(mean),
+            mean.reason,
         )
         for name, mean in means.items()
     )
@@ -597,9 +595,9 @@ def _spread_lines(card: CriterionCard) -> Iterator[str]:
 def _retest_lines(found: Retest) -> Iterator[str]:
     """How much of the scores would come out again."""
     if found.within is None or found.between is None:
-        yield f"reliability of asking again: {NO_VALUE} ({reason(found.single)})"
+        yield f"reliability of asking again: {NO_VALUE} ({found.single.reason})"
         return
-    why = reason(found.single)
+    why = found.single.reason
     yield (
         f"variance within items {number(found.within)}, between items {number(found.between)}; reliability of one sample "
         f"{interval(found.single)}, of the mean of all {interval(found.mean)} (ICC, {count(found.n_items, 'item')})"

@@ -208,7 +208,6 @@ def _print_faults(figures: Figures) -> None:
 
 
 def _print_labels(figures: Figures) -> None:
-    from ..stats import reason
 
     print_text(
         "\nSpearman with labels that are true by construction; no person rated anything [95 %, by text]"
@@ -226,7 +225,7 @@ def _print_labels(figures: Figures) -> None:
     ]
     _table(("criterion", "likelihood", "copied bigrams", "length", "n", "failed"), rows)
     for why in dict.fromkeys(
-        reason(estimate) for estimates in figures.labels.values() for estimate in estimates.values()
+        estimate.reason for estimates in figures.labels.values() for estimate in estimates.values()
     ):
         if why:
             print_text(f"[–] or –: {why}.")

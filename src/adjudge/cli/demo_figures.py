@@ -11,15 +11,15 @@ from pathlib import Path
 from statistics import median
 from typing import Literal
 
-from msgspec import Struct, structs
+from msgspec import Struct
 
 from ..analysis.report import summarise
 from ..analysis.result_types import Cell
 from ..analysis.run_view import RunView, tabulate
 from ..data import read_labels
 from ..records import Estimate, Label
-from ..stats import caution, correlate, wilson
-from ..stats.arrays import without_interval
+from ..stats import correlate, wilson
+from ..stats.arrays import make_estimate, no_interval
 from ..store import RunRow, Store
 
 FAULTS = {
@@ -157,14 +157,16 @@ def _unless_too_alike(estimate: Estimate) -> Estimate:
     Resampling them then gives a width near 0, which would claim a certainty that five texts cannot give.
     """
     if (
-        not caution(estimate)
+        not estimate.caution
         or estimate.low is None
         or estimate.high is None
         or estimate.high - estimate.low >= TOO_NARROW
     ):
         return estimate
-    method = without_interval(estimate.method.partition(", bootstrap")[0], TOO_ALIKE)
-    return structs.replace(estimate, low=None, high=None, method=method)
+    return make_estimate(
+        estimate.value or 0.0, no_interval(TOO_ALIKE), "Spearman, item level", n=estimate.n,
+        n_failed=estimate.n_failed, n_undefined=estimate.n_undefined, unit=estimate.unit, seed=estimate.seed,
+    )  # fmt: skip
 
 
 def _ahead(items: dict[str, _Item], system: str, criterion: str) -> dict[Measure, Estimate]:

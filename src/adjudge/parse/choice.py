@@ -53,15 +53,15 @@ def read_choice(text: str, options: tuple[str, str] = ("A", "B"), tie: bool = Fa
         return Reading()
     bare = _strict(reply, names)
     is_strict = bare is not None and text.strip() == text[start:end]
-    found = bare or _anchored(reply, names)
-    if found is None:
+    choice = bare or _anchored(reply, names)
+    if choice is None:
         return Reading(status="refused" if declines(reply) else "unparsed")
-    if isinstance(found, Reading):
-        return found
-    if found.side == "tie" and not tie:
+    if isinstance(choice, Reading):
+        return choice
+    if choice.side == "tie" and not tie:
         return Reading()
-    span = (start + found.start, start + found.end)
-    return Reading(value=found.side, status="ok", how="strict" if is_strict else "anchored", span=span)
+    span = (start + choice.start, start + choice.end)
+    return Reading(value=choice.side, status="ok", how="strict" if is_strict else "anchored", span=span)
 
 
 def _strict(reply: str, names: Options) -> Found | None:
@@ -74,154 +74,168 @@ def _strict(reply: str, names: Options) -> Found | None:
 
 def _anchored(reply: str, names: Options) -> Found | Reading | None:
     cased = without_emphasis(set_aside(reply))
-    own = folded(cased)
-    found = _spoken(reply, cased, own, names)
-    return _corrected(cased, own, found, names) if isinstance(found, Found) else found
+    own_text = folded(cased)
+    choice = _spoken(reply, cased, own_text, names)
+    return _corrected(cased, own_text, choice, names) if isinstance(choice, Found) else choice
 
 
-def _corrected(cased: str, own: str, found: Found, names: Options) -> Found:
+def _corrected(cased: str, own_text: str, choice: Found, names: Options) -> Found:
     """The choice, or the one that the judge replaces it by further on."""
-    if not names.may_name_other(found, cased, own):
-        return found
-    for correction in corrections(own, found.end):
-        changed = names.value_at(own, correction.at) if correction.announced or correction.is_tied else None
-        if changed is None or not _REPLACED_ENDS.match(own, _closed(own, changed.end)):
+    if not names.may_name_other(choice, cased, own_text):
+        return choice
+    for correction in corrections(own_text, choice.end):
+        changed = (
+            names.value_at(own_text, correction.at) if correction.announced or correction.is_tied else None
+        )
+        if changed is None or not _REPLACED_ENDS.match(own_text, _closed(own_text, changed.end)):
             continue
         # A small letter on its own is an article: "wait, a good answer …".
         is_letter = changed.end - changed.start == 1 and cased[changed.start].isalpha()
         if not is_letter or cased[changed.start].isupper():
-            found = changed
-    return found
+            choice = changed
+    return choice
 
 
-def _spoken(reply: str, cased: str, own: str, names: Options) -> Found | Reading | None:
-    marked = _marked(own, names)
+def _spoken(reply: str, cased: str, own_text: str, names: Options) -> Found | Reading | None:
+    marked = _marked(own_text, names)
     if marked is not None:
         return marked
-    opening = _opening(cased, own, names)
-    said = verdict_said(cased, own, names)
+    opening = _opening(cased, own_text, names)
+    verdict = verdict_said(cased, own_text, names)
     if opening is not None:
-        is_contradicted = isinstance(said, Found) and said.side != opening.side
-        if said is None and own.startswith(":", opening.end):
+        is_contradicted = isinstance(verdict, Found) and verdict.side != opening.side
+        if verdict is None and own_text.startswith(":", opening.end):
             # "A: The second response is better" answers a question; its A is no option.
-            place = _ORDINAL_WINS.search(own, opening.end, opening.end + 80)
+            place = _ORDINAL_WINS.search(own_text, opening.end, opening.end + 80)
             is_contradicted = place is not None and place[1] != opening.side
         return Reading(status="conflicting") if is_contradicted else opening
-    if said is not None:
-        return said
-    answers = [mark for mark in labels(own, ANSWER_WORDS) if not _is_of_task(own, mark)]
-    found = _values(own, answers, names)
-    labelled = _agreed(found if found and not is_quiz(cased) else []) or _closing(own, names)
+    if verdict is not None:
+        return verdict
+    answers = [mark for mark in labels(own_text, ANSWER_WORDS) if not _is_of_task(own_text, mark)]
+    values = _values(own_text, answers, names)
+    labelled = _agreed(values if values and not is_quiz(cased) else []) or _closing(own_text, names)
     if labelled is None and ("```" in reply or "~~~" in reply):
         return _marked(folded(without_emphasis(set_aside(without_code(reply), fenced=False))), names)
     return labelled
 
 
-def _marked(own: str, names: Options) -> Found | Reading | None:
+def _marked(own_text: str, names: Options) -> Found | Reading | None:
     """What brackets, markers, tags and verdict labels say."""
-    hard = hard_marks(own, VERDICT_WORDS + ANSWER_WORDS)
+    hard = hard_marks(own_text, VERDICT_WORDS + ANSWER_WORDS)
     strong = [mark for mark in hard if mark.rank != BOX]
-    found = _values(own, [*strong, *labels(own, VERDICT_WORDS)], names)
-    if found or not hard:
-        return _agreed(found)
+    values = _values(own_text, [*strong, *labels(own_text, VERDICT_WORDS)], names)
+    if values or not hard:
+        return _agreed(values)
     if not strong:
-        return _agreed(_values(own, [box for box in hard if is_own_box(own, box.start, box.at)], names))
-    if any(_ABSTAINS.match(own, mark.at) for mark in hard):
+        return _agreed(
+            _values(own_text, [box for box in hard if is_own_box(own_text, box.start, box.at)], names)
+        )
+    if any(_ABSTAINS.match(own_text, mark.at) for mark in hard):
         return Reading(status="refused")
     # A marker was given and holds neither option: what the prose says is not the answer then.
-    is_marker = any(not own.startswith("[[", mark.start) for mark in strong)
+    is_marker = any(not own_text.startswith("[[", mark.start) for mark in strong)
     return Reading() if is_marker else None
 
 
-def _is_of_task(own: str, mark: Mark) -> bool:
+def _is_of_task(own_text: str, mark: Mark) -> bool:
     """Whether a label announces the answer to the task: "My own answer:", "The correct answer:"."""
-    return _OF_TASK.search(own, max(0, mark.start - 16), mark.start) is not None
+    return _OF_TASK.search(own_text, max(0, mark.start - 16), mark.start) is not None
 
 
-def _values(own: str, marks: Iterable[Mark], names: Options) -> list[Found]:
-    found = [(mark, value) for mark in marks if (value := _value_after(own, mark.at, names))]
-    return [value for mark, value in found if not _is_no_choice(own, mark, value, names)]
+def _values(own_text: str, marks: Iterable[Mark], names: Options) -> list[Found]:
+    marked = [(mark, value) for mark in marks if (value := _value_after(own_text, mark.at, names))]
+    return [value for mark, value in marked if not _is_no_choice(own_text, mark, value, names)]
 
 
-def _is_no_choice(own: str, mark: Mark, value: Found, names: Options) -> bool:
+def _is_no_choice(own_text: str, mark: Mark, value: Found, names: Options) -> bool:
     """Whether what stands behind a mark is asked, or heads the first of two passages below it."""
-    end = _closed(own, value.end)
-    if own.startswith(("?", " ?"), end):
+    end = _closed(own_text, value.end)
+    if own_text.startswith(("?", " ?"), end):
         return True
-    is_below = own.find("\n", mark.at, value.start) >= 0 or names.keys[0].isdigit()
-    return is_below and value.side != "tie" and _labels_other(own, value, names)
+    is_below = own_text.find("\n", mark.at, value.start) >= 0 or names.keys[0].isdigit()
+    return is_below and value.side != "tie" and _labels_other(own_text, value, names)
 
 
-def _agreed(found: list[Found]) -> Found | Reading | None:
-    if not found:
+def _agreed(values: list[Found]) -> Found | Reading | None:
+    if not values:
         return None
-    if len({one.side for one in found}) > 1:
+    if len({value.side for value in values}) > 1:
         return Reading(status="conflicting")
-    return found[-1]
+    return values[-1]
 
 
-def _value_after(own: str, at: int, names: Options) -> Found | None:
-    direct = names.value_at(own, at)
+def _value_after(own_text: str, at: int, names: Options) -> Found | None:
+    direct = names.value_at(own_text, at)
     if direct is not None:
         return direct
-    filler = _FILLER.match(own, at)
-    return names.value_at(own, filler.end()) if filler else None
+    filler = _FILLER.match(own_text, at)
+    return names.value_at(own_text, filler.end()) if filler else None
 
 
-def _opening(cased: str, own: str, names: Options) -> Found | None:
+def _opening(cased: str, own_text: str, names: Options) -> Found | None:
     """The option that the reply opens with, set off from what follows; a heading of a section is none."""
-    opening = _OPENING.match(own)
+    opening = _OPENING.match(own_text)
     at = opening.end() if opening else 0
-    found = names.value_at(own, at)
-    if found is None:
+    value = names.value_at(own_text, at)
+    if value is None:
         return None
-    after = _closed(own, found.end)
-    is_bare_key = names.is_keyed and found.end - at == len(names.keys[0])
-    if not _HEAD_ENDS.match(own, after) and not (is_bare_key and own.startswith(")", found.end)):
+    after = _closed(own_text, value.end)
+    is_bare_key = names.is_keyed and value.end - at == len(names.keys[0])
+    if not _HEAD_ENDS.match(own_text, after) and not (is_bare_key and own_text.startswith(")", value.end)):
         return None
-    if is_bare_key and cased[at : found.end] != cased[at : found.end].upper() and own[after:].strip(" ."):
-        return None
-    if own.startswith(":", after) and not is_bare_key:
-        return None
-    if names.has_noun and is_bare_key and own[at].isdigit() and _ENTRY.match(own, after):
-        return None
-    if own.startswith(("?", " ?"), after) or _AGAINST.match(own, after):
-        return None
-    if is_bare_key and own.startswith(" \ufffc", found.end) and names.keys[0] == "a" == own[at]:
-        # The article before a quotation: "A 'good' answer would …".
-        return None
-    if is_bare_key and _labels_other(own, found, names):
-        return None
-    is_contest = "=" in own[at : found.end] or "≈" in own[at : found.end]
-    if found.side == "tie" and not is_bare_key and not is_contest and not _PLAIN_TIE.match(own, at):
-        return None
-    return found
-
-
-def _closing(own: str, names: Options) -> Found | None:
-    """The option that has the last line or the last sentence to itself."""
-    end = len(own.rstrip())
-    last = _LAST_LINE.search(own, max(0, end - 60), end) or _LAST_SENTENCE.search(own, max(0, end - 26), end)
-    # "No. B" and "e.g. B" end no sentence.
-    if last is None or (
-        own[last.start()] == "." and not own[max(0, last.start() - 3) : last.start()].isalpha()
+    if (
+        is_bare_key
+        and cased[at : value.end] != cased[at : value.end].upper()
+        and own_text[after:].strip(" .")
     ):
         return None
-    found = names.value_at(own, last.start(1))
-    return found if found is not None and not own[_closed(own, found.end) : end].strip(" .。") else None
+    if own_text.startswith(":", after) and not is_bare_key:
+        return None
+    if names.has_noun and is_bare_key and own_text[at].isdigit() and _ENTRY.match(own_text, after):
+        return None
+    if own_text.startswith(("?", " ?"), after) or _AGAINST.match(own_text, after):
+        return None
+    if is_bare_key and own_text.startswith(" \ufffc", value.end) and names.keys[0] == "a" == own_text[at]:
+        # The article before a quotation: "A 'good' answer would …".
+        return None
+    if is_bare_key and _labels_other(own_text, value, names):
+        return None
+    is_contest = "=" in own_text[at : value.end] or "≈" in own_text[at : value.end]
+    if value.side == "tie" and not is_bare_key and not is_contest and not _PLAIN_TIE.match(own_text, at):
+        return None
+    return value
 
 
-def _closed(own: str, end: int) -> int:
-    while own.startswith((")", "]", '"', "'", "`"), end):
+def _closing(own_text: str, names: Options) -> Found | None:
+    """The option that has the last line or the last sentence to itself."""
+    end = len(own_text.rstrip())
+    last = _LAST_LINE.search(own_text, max(0, end - 60), end) or _LAST_SENTENCE.search(
+        own_text, max(0, end - 26), end
+    )
+    # "No. B" and "e.g. B" end no sentence.
+    if last is None or (
+        own_text[last.start()] == "." and not own_text[max(0, last.start() - 3) : last.start()].isalpha()
+    ):
+        return None
+    value = names.value_at(own_text, last.start(1))
+    return (
+        value
+        if value is not None and not own_text[_closed(own_text, value.end) : end].strip(" .。")
+        else None
+    )
+
+
+def _closed(own_text: str, end: int) -> int:
+    while own_text.startswith((")", "]", '"', "'", "`"), end):
         end += 1
     return end
 
 
-def _labels_other(own: str, found: Found, names: Options) -> bool:
+def _labels_other(own_text: str, value: Found, names: Options) -> bool:
     """Whether the other option labels a passage in the same way, so that neither label is a verdict."""
-    other = names.keys[1] if found.side == "first" else names.keys[0]
-    sign = own[found.end : found.end + 1]
+    other = names.keys[1] if value.side == "first" else names.keys[0]
+    sign = own_text[value.end : value.end + 1]
     return (
         sign in (":", ".", ")", "]")
-        and re.search(rf"(?:^|[\s\[]){other}{re.escape(sign)}\s", own[found.end :]) is not None
+        and re.search(rf"(?:^|[\s\[]){other}{re.escape(sign)}\s", own_text[value.end :]) is not None
     )

@@ -48,9 +48,9 @@ class Document(NamedTuple):
 def find_documents(text: str) -> list[Document]:
     """The JSON objects of a reply that decode; if none does, the one that can be repaired."""
     candidates = _candidates(text)
-    found = [document for span in candidates if (document := _decoded(text, span)) is not None]
-    if found or not candidates:
-        return found
+    documents = [document for span in candidates if (document := _decoded(text, span)) is not None]
+    if documents or not candidates:
+        return documents
     # The longest one is the answer; what else stands in braces is a fragment.
     start, end = max(candidates, key=lambda span: span[1] - span[0])
     repaired = _repaired(text, (start, end)) if end - start <= REPAIRED_AT_MOST else None
@@ -62,20 +62,20 @@ def _candidates(text: str) -> list[Span]:
     spans: list[Span] = []
     at, depth, start = 0, 0, 0
     for _ in range(_MOST_TOKENS):
-        found = _BRACES.search(text, at)
-        if found is None:
+        brace = _BRACES.search(text, at)
+        if brace is None:
             break
-        at = found.end()
-        sign = found[0]
+        at = brace.end()
+        sign = brace[0]
         if sign == "{":
             if depth == 0:
-                start = found.start()
+                start = brace.start()
             depth += 1
         elif sign == "}":
             depth = max(0, depth - 1)
             if (
                 depth == 0
-                and start < found.start()
+                and start < brace.start()
                 and text[start] == "{"
                 and (not spans or spans[-1][1] <= start)
             ):
@@ -225,8 +225,8 @@ def read_json(
     the value, or stands under `score`, `rating` or the like. A preference is first, second or tie, in
     the order shown. One bad criterion does not fail the others.
     """
-    own = masked(text, thoughts(text)) if "<" in text else text
-    documents = [document for document in find_documents(own) if document.value]
+    own_text = masked(text, thoughts(text)) if "<" in text else text
+    documents = [document for document in find_documents(own_text) if document.value]
     is_bare = len(documents) == 1 and documents[0].span == window(text) and text.strip().startswith("{")
     scale = None if low is None or high is None else Scale(low, high, high)
     readings = {}
@@ -240,31 +240,31 @@ def read_json(
     return readings
 
 
-def _settled(found: list[Reading]) -> Reading:
-    if len({(reading.value, reading.status) for reading in found}) > 1:
-        return Reading(status="conflicting", span=found[-1].span)
-    return found[-1]
+def _settled(readings: list[Reading]) -> Reading:
+    if len({(reading.value, reading.status) for reading in readings}) > 1:
+        return Reading(status="conflicting", span=readings[-1].span)
+    return readings[-1]
 
 
-def _on_rung(reading: Reading, found: Found, document: Document, is_bare: bool) -> Reading:
+def _on_rung(reading: Reading, entry: Found, document: Document, is_bare: bool) -> Reading:
     if reading.status not in ("ok", "out_of_range"):
         return reading
     is_strict = (
         is_bare
         and not document.is_repaired
-        and (isinstance(reading.value, str) or not isinstance(found.value, str))
+        and (isinstance(reading.value, str) or not isinstance(entry.value, str))
     )
     flags = ("repaired",) if document.is_repaired else ()
     return Reading(reading.value, reading.status, "strict" if is_strict else "anchored", reading.span, flags)
 
 
-def _read(found: Found, scale: Scale | None) -> Reading:
-    if found.path in found.doubled:
-        return Reading(status="conflicting", span=found.span)
+def _read(entry: Found, scale: Scale | None) -> Reading:
+    if entry.path in entry.doubled:
+        return Reading(status="conflicting", span=entry.span)
     if scale is not None:
-        return number_of(found, scale)
-    choice = _CHOICE_OF.get(flat(found.value)) if isinstance(found.value, str) else None
-    return Reading(choice, "ok" if choice else "unparsed", "anchored", found.span)
+        return number_of(entry, scale)
+    choice = _CHOICE_OF.get(flat(entry.value)) if isinstance(entry.value, str) else None
+    return Reading(choice, "ok" if choice else "unparsed", "anchored", entry.span)
 
 
 def _places_of(document: Document, criterion: str, scale: Scale | None, *, alone: bool) -> Iterator[Found]:
@@ -332,8 +332,8 @@ class JsonAnswer:
 
     def __init__(self, protocol: Protocol, text: str) -> None:
         self.protocol, self.answer, self.text = protocol, protocol.answer, text
-        own = masked(text, thoughts(text)) if "<" in text else text
-        self.documents = [document for document in find_documents(own) if document.value]
+        own_text = masked(text, thoughts(text)) if "<" in text else text
+        self.documents = [document for document in find_documents(own_text) if document.value]
         start, end = window(text)
         self.is_bare = (
             len(self.documents) == 1
@@ -352,7 +352,7 @@ class JsonAnswer:
             return Reading(status="unparsed")
         if not self.documents:
             return self._without_json(scale)
-        return self._settled(self._path(template, criterion, subject), lambda found: number_of(found, scale))
+        return self._settled(self._path(template, criterion, subject), lambda entry: number_of(entry, scale))
 
     def choice(self) -> Reading:
         if not self.documents:
@@ -362,12 +362,12 @@ class JsonAnswer:
         if tie is not None:
             words[flat(tie)] = "tie"
 
-        def read(found: Found) -> Reading:
-            written = flat(found.value) if isinstance(found.value, str) else ""
+        def read(entry: Found) -> Reading:
+            written = flat(entry.value) if isinstance(entry.value, str) else ""
             chosen = words.get(written) or words.get(
                 re.sub(r"^(?:response|output|assistant|answer)", "", written)
             )
-            return Reading(chosen, "ok" if chosen else "unparsed", "anchored", found.span)
+            return Reading(chosen, "ok" if chosen else "unparsed", "anchored", entry.span)
 
         return self._settled(self._path(self.answer.choice or "", "", None), read)
 
@@ -421,8 +421,8 @@ class JsonAnswer:
     def _value(self, template: str | None, criterion: str, subject: Subject | None) -> Any:
         if template is None or not self.documents:
             return None
-        found = _look_up(self.documents[-1], self._path(template, criterion, subject))
-        return found.value if found is not None else None
+        entry = _look_up(self.documents[-1], self._path(template, criterion, subject))
+        return entry.value if entry is not None else None
 
     def _share(
         self, template: str | None, criterion: str, subject: Subject | None
@@ -440,27 +440,27 @@ class JsonAnswer:
         """The reading of one path over all JSON objects of the reply; different values conflict."""
         readings: list[Reading] = []
         for document in self.documents:
-            found = _look_up(document, path)
-            if found is None:
+            entry = _look_up(document, path)
+            if entry is None:
                 continue
-            if found.path in found.doubled:
-                return Reading(status="conflicting", span=found.span)
-            readings.append(self._on_rung(read(found), found, document))
+            if entry.path in entry.doubled:
+                return Reading(status="conflicting", span=entry.span)
+            readings.append(self._on_rung(read(entry), entry, document))
         if not readings:
             return unread(self.text)
         if len({(reading.value, reading.status) for reading in readings}) > 1:
             return Reading(status="conflicting", span=readings[-1].span)
         return readings[-1]
 
-    def _on_rung(self, reading: Reading, found: Found, document: Document) -> Reading:
-        is_strict = self.is_bare and found.is_exact and not document.is_repaired
+    def _on_rung(self, reading: Reading, entry: Found, document: Document) -> Reading:
+        is_strict = self.is_bare and entry.is_exact and not document.is_repaired
         # A choice is a string by nature; a score in quotation marks is not what was asked for.
-        is_strict = is_strict and (isinstance(reading.value, str) or not isinstance(found.value, str))
+        is_strict = is_strict and (isinstance(reading.value, str) or not isinstance(entry.value, str))
         how: How | None = (
             None if reading.status in ("unparsed", "conflicting") else "strict" if is_strict else "anchored"
         )
         flags = ("repaired",) if document.is_repaired else ()
-        return Reading(reading.value, reading.status, how, found.span, flags)
+        return Reading(reading.value, reading.status, how, entry.span, flags)
 
     def _without_json(self, scale: Scale) -> Reading:
         """No JSON at all: one lone criterion may still have been answered in words."""
@@ -501,29 +501,29 @@ def _look_up(document: Document, wanted: tuple[str, ...]) -> Found | None:
     )
 
 
-def number_of(found: Found, scale: Scale) -> Reading:
+def number_of(entry: Found, scale: Scale) -> Reading:
     """A JSON value as a score: a number, or a text that is nothing but one."""
-    value = found.value
+    value = entry.value
     if isinstance(value, bool):
-        return Reading(status="unparsed", span=found.span)
+        return Reading(status="unparsed", span=entry.span)
     if isinstance(value, str):
-        return _number_in(narrow(value).strip().strip("*"), found, scale)
+        return _number_in(narrow(value).strip().strip("*"), entry, scale)
     if not isinstance(value, int | float) or value in (float("inf"), float("-inf")):
-        return Reading(status="unparsed", span=found.span)
-    if found.cut and found.cut == str(value) and _could_go_on(float(value), scale):
-        return Reading(status="unparsed", span=found.span)
+        return Reading(status="unparsed", span=entry.span)
+    if entry.cut and entry.cut == str(value) and _could_go_on(float(value), scale):
+        return Reading(status="unparsed", span=entry.span)
     status = scale.status_of(float(value))
-    return Reading(float(value) if status == "ok" else None, status, "anchored", found.span)
+    return Reading(float(value) if status == "ok" else None, status, "anchored", entry.span)
 
 
-def _number_in(written: str, found: Found, scale: Scale) -> Reading:
+def _number_in(written: str, entry: Found, scale: Scale) -> Reading:
     read = score_value(scale)(written, 0)
     number = number_at(written, 0)
     rest = written[number.until if number else 0 :].strip(" .。")
     if read is None or (number is not None and rest):
-        return Reading(status="unparsed", span=found.span)
+        return Reading(status="unparsed", span=entry.span)
     value, status, _ = read
-    return Reading(value if status == "ok" else None, status, "anchored", found.span)
+    return Reading(value if status == "ok" else None, status, "anchored", entry.span)
 
 
 def _could_go_on(value: float, scale: Scale) -> bool:

@@ -45,10 +45,10 @@ def _stands_in(quote: str, text: str) -> bool:
     at = 0
     for piece in _ELLIPSIS.split(quote.strip(_EDGES)):
         wanted = piece.strip(_EDGES)
-        found = text.find(wanted, at)
-        if found < 0:
+        place = text.find(wanted, at)
+        if place < 0:
             return False
-        at = found + len(wanted)
+        at = place + len(wanted)
     return True
 
 
@@ -87,11 +87,11 @@ def _with_mark(plain: str, start: int, end: int, answer: Answer) -> Span:
     if answer.reader == "label" and answer.labels:
         before = answer.labels[0]
     if before:
-        found = plain.lower().rfind(before.lower(), max(0, start - len(before) - _MARK_REACH), start)
-        start = found if found >= 0 else start
+        place = plain.lower().rfind(before.lower(), max(0, start - len(before) - _MARK_REACH), start)
+        start = place if place >= 0 else start
     if after:
-        found = plain.lower().find(after.lower(), end, end + len(after) + _MARK_REACH)
-        end = found + len(after) if found >= 0 else end
+        place = plain.lower().find(after.lower(), end, end + len(after) + _MARK_REACH)
+        end = place + len(after) if place >= 0 else end
     return start, end
 
 
@@ -338,7 +338,7 @@ def _overall_differs(protocol: Protocol, judgment: Judgment) -> bool:
         return False
     others = [name for name, other in protocol.criteria.items() if name != "overall" and other is not None]
     for subject, overall in _values(judgment, "overall").items():
-        values = [found[subject] for name in others if subject in (found := _values(judgment, name))]
+        values = [scores[subject] for name in others if subject in (scores := _values(judgment, name))]
         if values and abs(sum(values) / len(values) - overall) > (scale.high - scale.low) / 4:
             return True
     return False

@@ -61,7 +61,9 @@ def expected_score(span: tuple[int, int], logprobs: Sequence[TokenLogprob], scal
     caught = sum(mass.values())
     if caught <= 0:
         return None
-    return Expected(sum(value * share for value, share in mass.items()) / caught, mass, caught)
+    mean = sum(value * share for value, share in mass.items()) / caught
+    # Rounding must not put the mean beyond the values that it is a mean of.
+    return Expected(max(min(mass), min(max(mass), mean)), mass, caught)
 
 
 def _token_at(start: int, logprobs: Sequence[TokenLogprob]) -> tuple[int, int] | None:
@@ -184,8 +186,8 @@ def _mean_of_targets(protocol: Protocol, beside: _Beside, tokens: tuple[TokenLog
     for count in beside.parts:
         means.append(mean_logprob(tokens[start : start + count]))
         start += count
-    told = [mean for mean in means if mean is not None]
-    return math.fsum(told) / n_targets if len(told) == n_targets else None
+    known = [mean for mean in means if mean is not None]
+    return math.fsum(known) / n_targets if len(known) == n_targets else None
 
 
 def _said_beside(reply: Reply) -> _Beside:

@@ -123,56 +123,56 @@ def hard_marks(text: str, words: tuple[str, ...]) -> list[Mark]:
     """Brackets, markers and tags, in order."""
     if "[" not in text and "<" not in text and "\\" not in text and "【" not in text:
         return []
-    found: list[Mark] = []
+    marks: list[Mark] = []
     for match in _hard(words).finditer(text):
         is_box = text[match.start()] == "\\" or (
             text.startswith("<answer", match.start()) and "answer" not in words
         )
-        found.append(Mark(match.start(), match.end(), BOX if is_box else ANSWER))
-        if len(found) >= MOST_MARKS:
+        marks.append(Mark(match.start(), match.end(), BOX if is_box else ANSWER))
+        if len(marks) >= MOST_MARKS:
             break
-    return found
+    return marks
 
 
 def labels(text: str, words: tuple[str, ...]) -> list[Mark]:
     """Labels that name an answer, in order; the words before a label tell its rank."""
-    found: list[Mark] = []
+    marks: list[Mark] = []
     if ":" not in text and not any(sign in text for sign in _SEPARATORS):
-        return found
+        return marks
     for match in _labels(words).finditer(text):
         # "result = 1" is a line of code.
         is_code = text[match.end() - 1] == "=" and text.startswith("result", match.start())
         rank = 0 if is_code else _rank(text, match.start())
         if rank:
-            found.append(Mark(match.start(), match.end(), rank))
-            if len(found) >= MOST_MARKS:
+            marks.append(Mark(match.start(), match.end(), rank))
+            if len(marks) >= MOST_MARKS:
                 break
-    return found
+    return marks
 
 
 def part_labels(text: str) -> list[Mark]:
     """Any label alone before a value: at the start of a line, or as a key."""
-    found: list[Mark] = []
+    marks: list[Mark] = []
     for colon in _COLON_BEFORE_ANSWER.finditer(text):
         # The label is the line so far, and short; a longer look back would cost time on long lines.
         before = text[max(0, colon.start() - 49) : colon.start()]
         line = before[before.rfind("\n") + 1 :]
         if 0 < len(line) <= 48 and ":" not in line:
-            found.append(Mark(colon.start() - len(line), colon.end(), _rank_of_part(line)))
-        elif found and text.find("\n", found[-1].at, colon.start()) < 0:
+            marks.append(Mark(colon.start() - len(line), colon.end(), _rank_of_part(line)))
+        elif marks and text.find("\n", marks[-1].at, colon.start()) < 0:
             # One label behind the other on a line: "Content: 2/5. Style: 4/5."
             label = _LATER_LABEL.search(line)
             if label:
-                found.append(Mark(colon.start() - len(label[1]), colon.end(), _rank_of_part(label[1])))
-        if len(found) >= MOST_MARKS:
+                marks.append(Mark(colon.start() - len(label[1]), colon.end(), _rank_of_part(label[1])))
+        if len(marks) >= MOST_MARKS:
             break
     if '":' in text or "':" in text or '" :' in text:
         keys = islice(_KEY.finditer(text), MOST_MARKS)
-        found += [Mark(key.start(), key.end(), _rank_of_part(key[1])) for key in keys]
+        marks += [Mark(key.start(), key.end(), _rank_of_part(key[1])) for key in keys]
     if "|" in text:
         rows = islice(_ROW.finditer(text), MOST_MARKS)
-        found += [Mark(row.start(), row.end(), _rank_of_part(row[1])) for row in rows]
-    return [mark for mark in found if mark.rank]
+        marks += [Mark(row.start(), row.end(), _rank_of_part(row[1])) for row in rows]
+    return [mark for mark in marks if mark.rank]
 
 
 def _rank_of_part(label: str) -> int:
@@ -306,7 +306,11 @@ def corrections(text: str, start: int) -> list[Correction]:
     rest = text[start:]
     # Most replies have none of the words: nothing more is done for those.
     present = [word for word in cues if word in rest]
-    return sorted(one for word in present for one in _corrections_by(text, start, word)) if present else []
+    return (
+        sorted(correction for word in present for correction in _corrections_by(text, start, word))
+        if present
+        else []
+    )
 
 
 def _corrections_by(text: str, start: int, word: str) -> Iterator[Correction]:
@@ -397,8 +401,8 @@ def choice_value(options: tuple[str, str], tie: str | None) -> Value:
     pattern = _choice_pattern(tuple(sorted(words, key=len, reverse=True)))
 
     def read(text: str, at: int) -> tuple[float | str | None, Status, Span] | None:
-        found = pattern.match(text, at)
-        return (words[found[1].casefold()], "ok", found.span(1)) if found else None
+        match = pattern.match(text, at)
+        return (words[match[1].casefold()], "ok", match.span(1)) if match else None
 
     return read
 
@@ -413,14 +417,14 @@ def _choice_pattern(words: tuple[str, ...]) -> re.Pattern[str]:
     )
 
 
-def settle(found: list[Found], text: str) -> Reading | None:
+def settle(values: list[Found], text: str) -> Reading | None:
     """One reading of all marks: the judge's own voice counts, and must not contradict itself."""
-    if not found:
+    if not values:
         return None
-    own = set_aside(text)
-    spoken = [mark for mark in found if own[mark.mark] != ASIDE and own[mark.span[0]] != ASIDE]
+    own_text = set_aside(text)
+    spoken = [mark for mark in values if own_text[mark.mark] != ASIDE and own_text[mark.span[0]] != ASIDE]
     if not spoken:
-        spoken = _boxed(found, text)
+        spoken = _boxed(values, text)
     if not spoken:
         return unreadable()
     if len({mark.value for mark in spoken}) > 1:
@@ -435,13 +439,13 @@ _BOXED_LINE = lazily(
 )
 
 
-def _boxed(found: list[Found], text: str) -> list[Found]:
+def _boxed(values: list[Found], text: str) -> list[Found]:
     """The answers in code that stand on a line of their own: put into a box, not quoted from somewhere."""
-    if len(found) > _MOST_BOXES:
+    if len(values) > _MOST_BOXES:
         return []
     shown = set_aside(text, fenced=False, quoted=False)
     blocks = [(start, end) for start, end in fences(text) if end - start > _BOX]
-    return [mark for mark in found if shown[mark.mark] != ASIDE and _is_boxed(mark, text, blocks)]
+    return [mark for mark in values if shown[mark.mark] != ASIDE and _is_boxed(mark, text, blocks)]
 
 
 def _is_boxed(mark: Found, text: str, blocks: list[Span]) -> bool:
@@ -468,7 +472,7 @@ def _prepared(text: str) -> str:
 def read_tag(text: str, tag: str, value: Value) -> Reading | None:
     """`<score>4</score>`; a list of levels that the judge repeats is passed over."""
     plain = _prepared(text)
-    found = []
+    values = []
     matches = list(_tag_pattern(tag).finditer(plain))
     for match in matches:
         read = _value_from(plain, match.end(), len(plain), value)
@@ -477,8 +481,8 @@ def read_tag(text: str, tag: str, value: Value) -> Reading | None:
         closing = _closing_pattern(tag).match(plain, read[2][1])
         is_echo = closing is not None and _LEVEL_ECHO.match(plain, closing.end()) is not None
         if not (is_echo and _leads_line(plain, match.start())):
-            found.append(Found(*read, match.start()))
-    return settle(found, text) or (unreadable() if matches else None)
+            values.append(Found(*read, match.start()))
+    return settle(values, text) or (unreadable() if matches else None)
 
 
 def read_marker(text: str, marker: str, value: Value) -> Reading | None:
@@ -497,9 +501,9 @@ def read_label(text: str, labels: tuple[str, ...], value: Value) -> Reading | No
     """`Coherence Score (1-5): 4`. A label at the start of a line outranks one inside a sentence."""
     plain = _prepared(text)
     for label in labels:
-        found = _behind(plain, _label_pattern(label), value)
-        leading = [mark for mark in found if _leads_line(plain, mark.mark)]
-        reading = settle(leading or found, text)
+        values = _behind(plain, _label_pattern(label), value)
+        leading = [mark for mark in values if _leads_line(plain, mark.mark)]
+        reading = settle(leading or values, text)
         if reading is not None:
             return reading
     is_there = any(_label_pattern(label).search(plain) for label in labels)
@@ -519,15 +523,15 @@ def read_first_line(text: str, value: Value) -> Reading | None:
     end = plain.find("\n", start)
     end = len(plain) if end < 0 else end
     labelled = [place.end() for place in _COLON.finditer(plain, start, min(end, start + 400))]
-    found = [read for at in labelled if (read := _value_from(plain, at, end, value)) is not None]
-    if not found:
+    values = [read for at in labelled if (read := _value_from(plain, at, end, value)) is not None]
+    if not values:
         opening = _value_from(plain, start, end, value)
-        found = [opening] if opening is not None and not _is_no_score(plain, start, opening[2][0]) else []
-    if len({read[0] for read in found}) > 1:
-        return Reading(status="conflicting", span=found[0][2])
-    if not found:
+        values = [opening] if opening is not None and not _is_no_score(plain, start, opening[2][0]) else []
+    if len({read[0] for read in values}) > 1:
+        return Reading(status="conflicting", span=values[0][2])
+    if not values:
         return None
-    number, status, span = found[0]
+    number, status, span = values[0]
     return Reading(number if status == "ok" else None, status, "anchored", span)
 
 
@@ -548,15 +552,15 @@ def _value_from(
 
 
 def _behind(plain: str, pattern: re.Pattern[str], value: Value) -> list[Found]:
-    found: list[Found] = []
+    values: list[Found] = []
     for count, match in enumerate(pattern.finditer(plain)):
         at = match.end()
         bounds = _RANGE.match(plain, at)
         read = _value_from(plain, bounds.end() if bounds else at, len(plain), value)
         # So many lists are no judge's; looking for the next entry of each would take long.
         if read is not None and (count > _MOST_LISTS or not _counts(plain, match.start(), read[2][0])):
-            found.append(Found(*read, match.start()))
-    return found
+            values.append(Found(*read, match.start()))
+    return values
 
 
 def _counts(plain: str, mark: int, at: int) -> bool:

@@ -290,42 +290,42 @@ _OF_SCORE = lazily(r"\b(?:scor|rat(?:e|ing)|grad|verdict|winner|prefer|choos)|�
 _SENTENCE_STARTS = lazily(r"[.!?。！？\n]\s")
 
 
-def is_entry(own: str, mark: int, number: Number, *, is_part: bool) -> bool:
+def is_entry(own_text: str, mark: int, number: Number, *, is_part: bool) -> bool:
     """Whether the number behind a mark that begins at `mark` counts an entry of a list and is no value.
 
     Below a label that is not one of scores, a number with a dot and a text behind it is always an entry; below or
     behind "Result:" only where the list goes on.
     """
-    if number.in_words or number.top is not None or not _ENTRY.match(own, number.until):
+    if number.in_words or number.top is not None or not _ENTRY.match(own_text, number.until):
         return False
-    is_below = own.find("\n", mark, number.start) >= 0
+    is_below = own_text.find("\n", mark, number.start) >= 0
     if is_part and is_below:
         return True
-    return number.value == 1 and goes_on(own, number)
+    return number.value == 1 and goes_on(own_text, number)
 
 
-def goes_on(own: str, number: Number) -> bool:
+def goes_on(own_text: str, number: Number) -> bool:
     """Whether an entry with the next number follows: "2." after "1."."""
     if number.value != int(number.value) or not 0 <= number.value < _LAST_ENTRY:
         return False
     following = f"{int(number.value) + 1}"
-    at = own.find(following, number.until, number.until + _REACH)
+    at = own_text.find(following, number.until, number.until + _REACH)
     for _ in range(_MOST_LOOKS):
         if at < 0:
             break
-        before, after = own[at - 1], own[at + len(following) : at + len(following) + 2]
+        before, after = own_text[at - 1], own_text[at + len(following) : at + len(following) + 2]
         if (before.isspace() or before in "(（。；;，,、") and (
             (after[:1] in (".", ")", "]") and not after[1:].isdigit()) or after.startswith("、")
         ):
             return True
-        at = own.find(following, at + 1, number.until + _REACH)
+        at = own_text.find(following, at + 1, number.until + _REACH)
     return False
 
 
-def is_a_list(own: str) -> bool:
+def is_a_list(own_text: str) -> bool:
     """Whether lines are numbered, upwards or downwards, so that an opening "1." is no score."""
     first: int | None = None
-    for line in _LIST_LINE.finditer(own):
+    for line in _LIST_LINE.finditer(own_text):
         if first is None:
             first = int(line[1])
         else:
@@ -333,35 +333,37 @@ def is_a_list(own: str) -> bool:
     return False
 
 
-def is_legend(own: str, number: Number) -> bool:
+def is_legend(own_text: str, number: Number) -> bool:
     """Whether the levels of a scale are explained one by one: "1 = bad, 2 = poor"."""
-    if not _EQUALS.match(own, number.until):
+    if not _EQUALS.match(own_text, number.until):
         return False
-    return any(_is_explained(own, number, f"{level:g}") for level in (number.value + 1, number.value - 1))
+    return any(
+        _is_explained(own_text, number, f"{level:g}") for level in (number.value + 1, number.value - 1)
+    )
 
 
-def _is_explained(own: str, number: Number, level: str) -> bool:
-    at = own.find(level, max(0, number.start - _REACH), number.until + _REACH)
+def _is_explained(own_text: str, number: Number, level: str) -> bool:
+    at = own_text.find(level, max(0, number.start - _REACH), number.until + _REACH)
     for _ in range(_MOST_LOOKS):
         if at < 0:
             break
         if (
-            not own[at - 1 : at].isalnum()
-            and own[at - 1 : at] not in (".", "-", "/", ":")
-            and _EQUALS.match(own, at + len(level))
-            and not own[at + len(level) + 1 : at + len(level) + 2].isdigit()
+            not own_text[at - 1 : at].isalnum()
+            and own_text[at - 1 : at] not in (".", "-", "/", ":")
+            and _EQUALS.match(own_text, at + len(level))
+            and not own_text[at + len(level) + 1 : at + len(level) + 2].isdigit()
         ):
             return True
-        at = own.find(level, at + 1, number.until + _REACH)
+        at = own_text.find(level, at + 1, number.until + _REACH)
     return False
 
 
-def is_own_box(own: str, start: int, at: int) -> bool:
+def is_own_box(own_text: str, start: int, at: int) -> bool:
     """Whether a box that begins at `start` is the judge's answer: nothing follows it, and nobody else's is meant."""
-    if not _BOX_ENDS.match(own, at):
+    if not _BOX_ENDS.match(own_text, at):
         return False
     begin = max(0, start - 160)
-    for stop in _SENTENCE_STARTS.finditer(own, begin, start):
+    for stop in _SENTENCE_STARTS.finditer(own_text, begin, start):
         begin = stop.end()
-    left = own[begin:start]
+    left = own_text[begin:start]
     return _OF_SCORE.search(left) is not None or _OWN_BOX.match(left) is not None

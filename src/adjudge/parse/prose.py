@@ -138,23 +138,23 @@ class Said(NamedTuple):
 def scores_said(text: str, high: float) -> list[Said]:
     """The scores that sentences near either end give, in order, without those that might have been."""
     windows = [(0, len(text))] if len(text) <= HEAD + TAIL else [(0, HEAD), (len(text) - TAIL, len(text))]
-    return [said for start, end in windows for said in _said_between(text, start, end, high)]
+    return [statement for start, end in windows for statement in _said_between(text, start, end, high)]
 
 
-def concluding(said: list[Said]) -> list[Said]:
+def concluding(statements: list[Said]) -> list[Said]:
     """Those that count: all where they agree, otherwise those of the last sentence that concludes."""
-    if len({one.number.value for one in said}) <= 1:
-        return said
-    concluded = [one for one in said if one.concludes]
+    if len({statement.number.value for statement in statements}) <= 1:
+        return statements
+    concluded = [statement for statement in statements if statement.concludes]
     if not concluded:
-        return said
+        return statements
     last = concluded[-1].sentence
     # What is said after the conclusion, and differs from it, leaves open which one was meant.
-    return [one for one in said if one.sentence >= last]
+    return [statement for statement in statements if statement.sentence >= last]
 
 
 def _said_between(text: str, start: int, end: int, high: float) -> list[Said]:
-    found: list[Said] = []
+    statements: list[Said] = []
     numbers = _in_digits(text, start, end) or _in_words(text, start, end)
     for number in numbers[-MOST_NUMBERS:]:
         begin = max(start, number.start - LONGEST_SENTENCE)
@@ -162,26 +162,26 @@ def _said_between(text: str, start: int, end: int, high: float) -> list[Said]:
             begin = stop.end()
         left = text[max(begin, number.start - 160) : number.start]
         if _is_score(text, left, number, high) and not _might_have_been(text, left, number):
-            found.append(Said(number, begin, _CONCLUDES.search(left) is not None))
-    return found
+            statements.append(Said(number, begin, _CONCLUDES.search(left) is not None))
+    return statements
 
 
 def _in_digits(text: str, start: int, end: int) -> list[Number]:
     """The numbers whose nearest neighbours let them be scores; the rest is not worth a closer look."""
-    found: list[Number] = []
+    numbers: list[Number] = []
     for at, until in digits(text, start, end):
-        if found and at < found[-1].until:
+        if numbers and at < numbers[-1].until:
             continue
         is_of_score = "/" in text[at:until] or text[until : until + 14].lstrip().startswith(_AFTER_DIGITS)
         if is_of_score or _is_led_to(text[max(0, at - 20) : at], _LEADS):
             number = free_number_at(text, at)
             if number is not None:
-                found.append(number)
-    return found
+                numbers.append(number)
+    return numbers
 
 
 def _in_words(text: str, start: int, end: int) -> list[Number]:
-    found: list[Number] = []
+    numbers: list[Number] = []
     part = text[start:end]
     for at, until in places(part, _IN_WORDS, MOST_WORDS):
         if part[at - 1 : at].isalnum() or part[until : until + 1].isalnum():
@@ -189,8 +189,8 @@ def _in_words(text: str, start: int, end: int) -> list[Number]:
         if part.startswith(_AFTER_WORD, until) or _BEFORE_WORD.search(part[max(0, at - 32) : at]):
             number = number_at(text, start + at)
             if number is not None:
-                found.append(number)
-    return found
+                numbers.append(number)
+    return numbers
 
 
 def _is_led_to(left: str, words: frozenset[str]) -> bool:

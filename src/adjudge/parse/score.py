@@ -114,226 +114,244 @@ def _folded_names(names: Mapping[float, str] | None) -> dict[str, float]:
 
 
 def _anchored(reply: str, scale: Scale, names: dict[str, float]) -> Reading | None:
-    own = folded(without_emphasis(set_aside(reply)))
-    reading = _spoken(own, scale, names)
+    own_text = folded(without_emphasis(set_aside(reply)))
+    reading = _spoken(own_text, scale, names)
     if reading is None and ("```" in reply or "~~~" in reply):
         shown = folded(without_emphasis(set_aside(without_code(reply), fenced=False)))
         reading = _marked(shown, scale, names)
-    return corrected(own, scale, reading) if reading is not None and reading.span else reading
+    return corrected(own_text, scale, reading) if reading is not None and reading.span else reading
 
 
 def is_corrected(text: str, scale: Scale, reading: Reading) -> bool:
     """Whether the judge replaces a value that was read in the whole reply by another one behind it."""
     if reading.span is None or not corrections(folded(narrow(text[reading.span[1] :])), 0):
         return False
-    own = folded(without_emphasis(set_aside(narrow(text))))
-    return corrected(own, scale, reading).value != reading.value
+    own_text = folded(without_emphasis(set_aside(narrow(text))))
+    return corrected(own_text, scale, reading).value != reading.value
 
 
-def corrected(own: str, scale: Scale, reading: Reading) -> Reading:
+def corrected(own_text: str, scale: Scale, reading: Reading) -> Reading:
     """The reading, or what the judge replaces it by further on; a conflict where that is not plain."""
     later: list[Number] | None = None
-    for correction in corrections(own, reading.span[1] if reading.span else 0):
-        number = _replacement(own, correction)
+    for correction in corrections(own_text, reading.span[1] if reading.span else 0):
+        number = _replacement(own_text, correction)
         if number is not None:
             changed = _judged(scale, [number])
             reading = changed if changed.status == "ok" else Reading(status="conflicting")
         elif correction.announced and reading.status == "ok":
             if later is None:
-                later = [one.number for one in scores_said(own, scale.high or 0.0)]
-            if any(one.start > correction.start and one.value != reading.value for one in later):
+                later = [statement.number for statement in scores_said(own_text, scale.high or 0.0)]
+            if any(
+                statement.start > correction.start and statement.value != reading.value for statement in later
+            ):
                 reading = Reading(status="conflicting")
     return reading
 
 
-def _replacement(own: str, correction: Correction) -> Number | None:
-    number = number_at(own, correction.at) if correction.announced or correction.is_tied else None
-    if number is None or counts_things(own, number) or is_taken_back(own, number):
+def _replacement(own_text: str, correction: Correction) -> Number | None:
+    number = number_at(own_text, correction.at) if correction.announced or correction.is_tied else None
+    if number is None or counts_things(own_text, number) or is_taken_back(own_text, number):
         return None
     return number
 
 
-def _spoken(own: str, scale: Scale, names: dict[str, float]) -> Reading | None:
-    opening, is_alone = _opening(own, names)
-    marked = _marked(own, scale, names, opening if is_alone else [])
+def _spoken(own_text: str, scale: Scale, names: dict[str, float]) -> Reading | None:
+    opening, is_alone = _opening(own_text, names)
+    marked = _marked(own_text, scale, names, opening if is_alone else [])
     if marked is not None and (not is_alone or marked.status != "ok"):
         return marked
-    parts = _parts(own, names)
-    if parts and (not opening or _LIST_DOT.match(own, opening[0].until)):
+    parts = _parts(own_text, names)
+    if parts and (not opening or _LIST_DOT.match(own_text, opening[0].until)):
         opening = parts
-    said = scores_said(own, scale.high or 0.0)
+    statements = scores_said(own_text, scale.high or 0.0)
     if opening:
         # A conclusion that takes the opening or a label back leaves open which of them was meant.
-        return _judged(scale, [*(one.number for one in said if one.concludes), *opening])
-    found = [one.number for one in concluding(said)] or _closing(own) or _alone(own)
-    return _judged(scale, found) if found else None
+        return _judged(
+            scale, [*(statement.number for statement in statements if statement.concludes), *opening]
+        )
+    numbers = (
+        [statement.number for statement in concluding(statements)] or _closing(own_text) or _alone(own_text)
+    )
+    return _judged(scale, numbers) if numbers else None
 
 
 def _marked(
-    own: str, scale: Scale, names: dict[str, float], opening: Sequence[Number] = ()
+    own_text: str, scale: Scale, names: dict[str, float], opening: Sequence[Number] = ()
 ) -> Reading | None:
     """What the strongest marks say; a score alone on the first line is as good as a mark."""
     # Levels with names are also given as a verdict: "Verdict: pass".
     words = SCORE_WORDS + VERDICT_WORDS + ANSWER_WORDS if names else SCORE_WORDS
-    found = hard_marks(own, words) + labels(own, words)
-    strong = [mark for mark in found if mark.rank >= LABEL]
-    values = [*_values(own, strong, names), *opening]
+    marks = hard_marks(own_text, words) + labels(own_text, words)
+    strong = [mark for mark in marks if mark.rank >= LABEL]
+    values = [*_values(own_text, strong, names), *opening]
     if values:
         return _judged(scale, values)
-    if any(_ABSTAINS.match(own, mark.at) for mark in strong):
+    if any(_ABSTAINS.match(own_text, mark.at) for mark in strong):
         return Reading(status="refused")
-    weak = _values(own, [mark for mark in found if mark.rank == PART], names)
-    weak = weak or _values(own, [mark for mark in found if _is_boxed(own, mark)], names)
+    weak = _values(own_text, [mark for mark in marks if mark.rank == PART], names)
+    weak = weak or _values(own_text, [mark for mark in marks if _is_boxed(own_text, mark)], names)
     return _judged(scale, weak) if weak else None
 
 
-def _is_boxed(own: str, mark: Mark) -> bool:
-    return mark.rank == BOX and is_own_box(own, mark.start, mark.at)
+def _is_boxed(own_text: str, mark: Mark) -> bool:
+    return mark.rank == BOX and is_own_box(own_text, mark.start, mark.at)
 
 
-def _values(own: str, marks: Iterable[Mark], names: dict[str, float]) -> list[Number]:
-    found: list[Number] = []
+def _values(own_text: str, marks: Iterable[Mark], names: dict[str, float]) -> list[Number]:
+    numbers: list[Number] = []
     for mark in marks:
-        after = _value_after(own, mark.at, names)
-        if after and not is_entry(own, mark.start, after[0], is_part=mark.rank == PART):
-            found += after
-    return found
+        after = _value_after(own_text, mark.at, names)
+        if after and not is_entry(own_text, mark.start, after[0], is_part=mark.rank == PART):
+            numbers += after
+    return numbers
 
 
-def _parts(own: str, names: dict[str, float]) -> list[Number]:
+def _parts(own_text: str, names: dict[str, float]) -> list[Number]:
     """The values of criteria's labels that stand alone; those of an overall label, where there is one."""
-    found = part_labels(own)
+    marks = part_labels(own_text)
     for rank in (ANSWER, PART):
-        values = _values(own, [mark for mark in found if mark.rank == rank], names)
-        values = [number for number in values if _HEAD_ENDS.match(own, number.until)]
+        values = _values(own_text, [mark for mark in marks if mark.rank == rank], names)
+        values = [number for number in values if _HEAD_ENDS.match(own_text, number.until)]
         if values:
-            return [one for number in values for one in (number, *_next_line(own, number))]
+            return [part for number in values for part in (number, *_next_line(own_text, number))]
     return []
 
 
-def _next_line(own: str, number: Number) -> list[Number]:
+def _next_line(own_text: str, number: Number) -> list[Number]:
     """The number alone on the next line, where this one is alone on its own: a list of numbers has no score."""
-    start = own.rfind("\n", 0, number.start) + 1
-    end = own.find("\n", number.until)
-    if end < 0 or own[start : number.start].strip(" -•") or own[number.until : end].strip():
+    start = own_text.rfind("\n", 0, number.start) + 1
+    end = own_text.find("\n", number.until)
+    if end < 0 or own_text[start : number.start].strip(" -•") or own_text[number.until : end].strip():
         return []
-    following = _ALONE_ON_LINE.match(own, end)
-    rival = number_at(own, following.start(1)) if following else None
+    following = _ALONE_ON_LINE.match(own_text, end)
+    rival = number_at(own_text, following.start(1)) if following else None
     return [rival] if rival is not None else []
 
 
-def _value_after(own: str, at: int, names: dict[str, float]) -> list[Number]:
+def _value_after(own_text: str, at: int, names: dict[str, float]) -> list[Number]:
     """The number or the named level that follows a mark; two where the mark is followed by two."""
-    filler = _FILLER.match(own, at)
+    filler = _FILLER.match(own_text, at)
     for place in (at, filler.end() if filler else at):
-        number = number_at(own, place) or _name_at(own, place, names)
+        number = number_at(own_text, place) or _name_at(own_text, place, names)
         if number is not None:
-            is_bound = own.endswith("<", 0, number.start) and not own.startswith(">", number.until)
-            if is_bound or is_taken_back(own, number):
+            is_bound = own_text.endswith("<", 0, number.start) and not own_text.startswith(">", number.until)
+            if is_bound or is_taken_back(own_text, number):
                 return []
-            written = _SCALE_WRITTEN.match(own, number.end)
+            written = _SCALE_WRITTEN.match(own_text, number.end)
             if written:
-                return _ringed(own, number, written.end())
-            another = _ANOTHER.match(own, number.until) or IN_PARTS.match(own, number.until)
+                return _ringed(own_text, number, written.end())
+            another = _ANOTHER.match(own_text, number.until) or IN_PARTS.match(own_text, number.until)
             doubt = [number._replace(value=float("nan"))] if another else []
             return [number, *doubt]
     return []
 
 
-def _ringed(own: str, number: Number, end: int) -> list[Number]:
+def _ringed(own_text: str, number: Number, end: int) -> list[Number]:
     """The one number in brackets where a scale is written out: "1 2 [3] 4 5"; otherwise which is left open."""
-    ringed = [ring.start(1) for ring in _RINGED.finditer(own, max(0, number.start - 2), end)]
-    chosen = number_at(own, ringed[0]) if len(ringed) == 1 else None
+    ringed = [ring.start(1) for ring in _RINGED.finditer(own_text, max(0, number.start - 2), end)]
+    chosen = number_at(own_text, ringed[0]) if len(ringed) == 1 else None
     return [chosen] if chosen is not None else [number, number._replace(value=float("nan"))]
 
 
-def _name_at(own: str, at: int, names: dict[str, float]) -> Number | None:
+def _name_at(own_text: str, at: int, names: dict[str, float]) -> Number | None:
     for name, value in names.items():
         end = at + len(name)
-        if own.startswith(name, at) and not own[end : end + 1].isalpha():
+        if own_text.startswith(name, at) and not own_text[end : end + 1].isalpha():
             return Number(value, at, end, end)
     return None
 
 
-def _opening(own: str, names: dict[str, float]) -> tuple[list[Number], bool]:
+def _opening(own_text: str, names: dict[str, float]) -> tuple[list[Number], bool]:
     """The score that the reply opens with, with its rivals, and whether it stands alone on its line."""
-    opening = _OPENING.match(own)
+    opening = _OPENING.match(own_text)
     at = opening.end() if opening else 0
-    number = number_at(own, at) or _name_at(own, at, names)
-    if number is not None and number.top is None and any(char.isdigit() for char in own[at : number.start]):
+    number = number_at(own_text, at) or _name_at(own_text, at, names)
+    if (
+        number is not None
+        and number.top is None
+        and any(char.isdigit() for char in own_text[at : number.start])
+    ):
         # "2 + 2 = 4" at the beginning is a sum that the judge checks.
         return [], False
     if number is None:
-        inside = _WORD_THEN_NUMBER.match(own, at)
-        number = number_at(own, inside.end()) if inside else None
-        if number is None or not _BRACKET_ENDS.match(own, number.until) or _names_place(own, number):
+        inside = _WORD_THEN_NUMBER.match(own_text, at)
+        number = number_at(own_text, inside.end()) if inside else None
+        if (
+            number is None
+            or not _BRACKET_ENDS.match(own_text, number.until)
+            or _names_place(own_text, number)
+        ):
             return [], False
         return [number], False
-    if not _HEAD_ENDS.match(own, number.until) or (number.in_words and _ONE_OF.match(own, number.until)):
-        return [], False
-    line_end = own.find("\n", number.until)
-    rest = own[number.until : line_end if line_end >= 0 else len(own)].strip(" .。*)`\"'")
-    if is_legend(own, number):
-        return [], False
-    if _LIST_DOT.match(own, number.until) and (
-        is_a_list(own)
-        or is_entry(own, at, number, is_part=False)
-        or (rest[:1].isdigit() and rest != own[number.start : number.end])
+    if not _HEAD_ENDS.match(own_text, number.until) or (
+        number.in_words and _ONE_OF.match(own_text, number.until)
     ):
         return [], False
-    is_alone = not rest and not _LIST_DOT.match(own, number.until)
-    return [number, *_rivals(own, number, line_end if is_alone else -1)], is_alone
+    line_end = own_text.find("\n", number.until)
+    rest = own_text[number.until : line_end if line_end >= 0 else len(own_text)].strip(" .。*)`\"'")
+    if is_legend(own_text, number):
+        return [], False
+    if _LIST_DOT.match(own_text, number.until) and (
+        is_a_list(own_text)
+        or is_entry(own_text, at, number, is_part=False)
+        or (rest[:1].isdigit() and rest != own_text[number.start : number.end])
+    ):
+        return [], False
+    is_alone = not rest and not _LIST_DOT.match(own_text, number.until)
+    return [number, *_rivals(own_text, number, line_end if is_alone else -1)], is_alone
 
 
-def _rivals(own: str, number: Number, line_end: int) -> list[Number]:
+def _rivals(own_text: str, number: Number, line_end: int) -> list[Number]:
     """Other numbers that stand as the opening one does: beside it, or alone on the next line."""
-    if _ANOTHER.match(own, number.until):
+    if _ANOTHER.match(own_text, number.until):
         return [number._replace(value=float("nan"))]
-    following = _ALONE_ON_LINE.match(own, line_end) if line_end >= 0 else None
-    rival = number_at(own, following.start(1)) if following else None
+    following = _ALONE_ON_LINE.match(own_text, line_end) if line_end >= 0 else None
+    rival = number_at(own_text, following.start(1)) if following else None
     return [rival] if rival is not None else []
 
 
-def _closing(own: str) -> list[Number]:
+def _closing(own_text: str) -> list[Number]:
     """The number with which a reply ends, alone after its last sentence or in brackets behind it."""
-    closing = _CLOSING.search(own, max(0, len(own) - 24))
-    number = number_at(own, closing.start(1)) if closing else None
-    if number is None or not number.start or _begins_list(own, number):
+    closing = _CLOSING.search(own_text, max(0, len(own_text) - 24))
+    number = number_at(own_text, closing.start(1)) if closing else None
+    if number is None or not number.start or _begins_list(own_text, number):
         return []
-    if own[number.start - 1] == "(" and _names_place(own, number):
+    if own_text[number.start - 1] == "(" and _names_place(own_text, number):
         return []
     return [number]
 
 
-def _names_place(own: str, number: Number) -> bool:
+def _names_place(own_text: str, number: Number) -> bool:
     """Whether a number in brackets names something else, as in "Figure (3)", or is one of several."""
-    if _NUMBERED.search(own, max(0, number.start - 24), number.start):
+    if _NUMBERED.search(own_text, max(0, number.start - 24), number.start):
         return True
-    around = _IN_BRACKETS.findall(own, max(0, number.start - 400), number.until + 400)
+    around = _IN_BRACKETS.findall(own_text, max(0, number.start - 400), number.until + 400)
     return len(set(around)) > 1
 
 
-def _alone(own: str) -> list[Number]:
+def _alone(own_text: str) -> list[Number]:
     """Numbers that have a line to themselves, as after "Here is my score:"."""
-    lines = islice(_LONE_LINE.finditer(own), MOST_LINES)
-    found = [number_at(own, line.start(1)) for line in lines]
-    return [number for number in found if number is not None and not _begins_list(own, number)]
+    lines = islice(_LONE_LINE.finditer(own_text), MOST_LINES)
+    numbers = [number_at(own_text, line.start(1)) for line in lines]
+    return [number for number in numbers if number is not None and not _begins_list(own_text, number)]
 
 
-def _begins_list(own: str, number: Number) -> bool:
+def _begins_list(own_text: str, number: Number) -> bool:
     """Whether a reply is cut off behind the number of a list's first entry: "Its strengths:\\n1"."""
-    before = own[: number.start].rstrip()
+    before = own_text[: number.start].rstrip()
     return (
-        number.value == 1 and number.until >= len(own.rstrip(" .")) and before.endswith(("s:", "点:", "점:"))
+        number.value == 1
+        and number.until >= len(own_text.rstrip(" ."))
+        and before.endswith(("s:", "点:", "점:"))
     )
 
 
-def _judged(scale: Scale, found: list[Number]) -> Reading:
+def _judged(scale: Scale, numbers: list[Number]) -> Reading:
     """One value if all agree, on the scale or off it; otherwise a conflict."""
-    values = {_on(scale, number) for number in found}
+    values = {_on(scale, number) for number in numbers}
     if len(values) > 1:
         return Reading(status="conflicting")
-    number = found[-1]
+    number = numbers[-1]
     status: Status = scale.status_of(_on(scale, number))
     if status != "ok":
         return Reading(status=status)

@@ -285,16 +285,16 @@ def places(text: str, words: Iterable[str], most: int) -> list[Span]:
 
     One search for each word is several times as fast as one pattern of all of them.
     """
-    found: list[Span] = []
+    spans: list[Span] = []
     for word in words:
         at = text.find(word)
         count = 0
         while at >= 0 and count < most:
-            found.append((at, at + len(word)))
+            spans.append((at, at + len(word)))
             at = text.find(word, at + len(word))
             count += 1
-    found.sort()
-    return found
+    spans.sort()
+    return spans
 
 
 def masked(text: str, spans: Iterable[Span]) -> str:

@@ -113,7 +113,7 @@ class Options:
         """The keys in a piece of prose, which keeps its case: capitals, keys in brackets, digits behind a noun."""
         if self.is_cased:
             return []
-        found = []
+        mentions = []
         first = self.keys[0]
         needs_noun = self.is_keyed and (self.has_noun or first.isdigit())
         for match in self._mention.finditer(text):
@@ -122,8 +122,8 @@ class Options:
                 continue
             if self.is_keyed and text[start - 1 : start] == " " and _names_another(text, start):
                 continue
-            found.append(Found("first" if match[0].lower() == first else "second", start, end))
-        return found or _ordinals(text)
+            mentions.append(Found("first" if match[0].lower() == first else "second", start, end))
+        return mentions or _ordinals(text)
 
     def _is_named(self, text: str, start: int, end: int) -> bool:
         if text[start - 1 : start] == "#" or (text[start - 1 : start] == "(" and text.startswith(")", end)):
@@ -157,16 +157,18 @@ class Options:
             return max((len(noun) for noun in self._noun_names if before.endswith(noun)), default=0)
         return 0
 
-    def may_name_other(self, found: Found, cased: str, own: str) -> bool:
+    def may_name_other(self, mention: Found, cased: str, own_text: str) -> bool:
         """Whether another option may be named behind this one; a cheap look that is never wrong when it says no."""
-        if found.side == "tie":
+        if mention.side == "tie":
             return True
-        other = self.keys[1] if found.side == "first" else self.keys[0]
+        other = self.keys[1] if mention.side == "first" else self.keys[0]
         if len(other) > 1 or not other.isalpha():
-            is_named = own.find(other, found.end) >= 0
+            is_named = own_text.find(other, mention.end) >= 0
         else:
-            is_named = cased.find(other.upper(), found.end) >= 0 or cased.find("(" + other, found.end) >= 0
-        return is_named or (self.tie and any(own.find(word, found.end) >= 0 for word in _TIE_NAMES))
+            is_named = (
+                cased.find(other.upper(), mention.end) >= 0 or cased.find("(" + other, mention.end) >= 0
+            )
+        return is_named or (self.tie and any(own_text.find(word, mention.end) >= 0 for word in _TIE_NAMES))
 
     def exactly(self, text: str) -> Side | None:
         """The option whose name the text is, and nothing else."""
@@ -239,15 +241,15 @@ _ARTICLE_FOLLOWED = lazily(
 
 def _ordinals(text: str) -> list[Found]:
     """The options by their place. Beside names they could mean anything: a turn, the one named last."""
-    found: list[Found] = []
+    mentions: list[Found] = []
     for word, side in _ORDINALS.items():
         if word not in text:
             continue
         for start, end in places(text, (word,), MOST_ORDINALS):
             noun = _ORDERED.match(text, end) if word[-1] == " " else None
             if text[max(0, start - 4) : start].lower() == "the " and (noun or word[-1] != " "):
-                found.append(Found(side, start, noun.end() if noun else end))
-    return sorted(found, key=lambda one: one.start)
+                mentions.append(Found(side, start, noun.end() if noun else end))
+    return sorted(mentions, key=lambda mention: mention.start)
 
 
 def _opened(text: str, start: int) -> int:
@@ -456,17 +458,17 @@ class Said(NamedTuple):
 class _Signed:
     """A part of a reply in which the key of each option is a sign; all places are as they were."""
 
-    def __init__(self, cased: str, own: str, offset: int, names: Options) -> None:
-        if _FIRST in own or _SECOND in own:
-            own = own.replace(_FIRST, " ").replace(_SECOND, " ")
+    def __init__(self, cased: str, own_text: str, offset: int, names: Options) -> None:
+        if _FIRST in own_text or _SECOND in own_text:
+            own_text = own_text.replace(_FIRST, " ").replace(_SECOND, " ")
         parts: list[str] = []
         at = 0
         self.cased, self.offset, self.names = cased, offset, names
         self.mentions = {key.start: key for key in names.mentions(cased)}
         for side, start, end in self.mentions.values():
-            parts += (own[at:start], (_FIRST if side == "first" else _SECOND) * (end - start))
+            parts += (own_text[at:start], (_FIRST if side == "first" else _SECOND) * (end - start))
             at = end
-        parts.append(own[at:])
+        parts.append(own_text[at:])
         self.text = "".join(parts)
         tying = _TYING if self.text.isascii() else _TYING + _TYING_ASIAN
         self.tie_words = [start for start, _ in places(self.text, tying, MOST_WORDS)]
@@ -481,10 +483,10 @@ class _Signed:
 
     def said(self, key: Found, begin: int, finish: int, is_weak: bool = False) -> Said:
         """A winner as a finding in the reply."""
-        whole = self.names.whole(self.cased, key) if key.side != "tie" else key
-        found = Found(whole.side, self.offset + whole.start, self.offset + whole.end)
+        mention = self.names.whole(self.cased, key) if key.side != "tie" else key
+        placed = Found(mention.side, self.offset + mention.start, self.offset + mention.end)
         concludes = _CONCLUDES.search(self.text, begin, finish) is not None
-        return Said(found, self.offset + begin, concludes, is_weak)
+        return Said(placed, self.offset + begin, concludes, is_weak)
 
     def tie(self, begin: int, finish: int, is_weak: bool = False) -> Said:
         """A tie: the whole sentence says it."""
@@ -493,66 +495,77 @@ class _Signed:
         return self.said(Found("tie", start, begin + len(sentence.rstrip())), begin, finish, is_weak)
 
 
-def verdict_said(cased: str, own: str, names: Options) -> Found | Reading | None:
+def verdict_said(cased: str, own_text: str, names: Options) -> Found | Reading | None:
     """The winner that the sentences name; a reading without value where they name several or doubt.
 
     They are read from the last to the first, and no further than to one that concludes.
     """
-    said: list[Said] = []
+    statements: list[Said] = []
     parts: list[_Signed] = []
-    for start, end in _windows(own):
-        parts.append(_Signed(cased[start:end], own[start:end], start, names))
-        for one in _strong(parts[-1]):
-            if said and said[0].concludes and said[0].found.side != "tie" and one.sentence < said[0].sentence:
-                return _decided(said, own, names)
-            said.insert(0, one)
-        if said and said[0].concludes and said[0].found.side != "tie":
-            return _decided(said, own, names)
-    if not said:
-        said = _weighty([one for part in reversed(parts) for one in _weak(part)], own)
-    return _decided(said, own, names)
+    for start, end in _windows(own_text):
+        parts.append(_Signed(cased[start:end], own_text[start:end], start, names))
+        for statement in _strong(parts[-1]):
+            if (
+                statements
+                and statements[0].concludes
+                and statements[0].found.side != "tie"
+                and statement.sentence < statements[0].sentence
+            ):
+                return _decided(statements, own_text, names)
+            statements.insert(0, statement)
+        if statements and statements[0].concludes and statements[0].found.side != "tie":
+            return _decided(statements, own_text, names)
+    if not statements:
+        statements = _weighty([statement for part in reversed(parts) for statement in _weak(part)], own_text)
+    return _decided(statements, own_text, names)
 
 
-def _windows(own: str) -> list[tuple[int, int]]:
+def _windows(own_text: str) -> list[tuple[int, int]]:
     """The parts to read, the last first: most replies conclude at their end, and the rest need not be read then."""
-    whole = len(own)
-    if whole <= LAST_WORDS:
-        return [(0, whole)]
-    cut = max(own.rfind(stop, 0, whole - LAST_WORDS) for stop in ("\n", ". ", "。")) + 1
-    if whole <= HEAD + TAIL:
-        return [(cut, whole), (0, cut)]
-    return [(whole - TAIL, whole), (0, HEAD)]
+    length = len(own_text)
+    if length <= LAST_WORDS:
+        return [(0, length)]
+    cut = max(own_text.rfind(stop, 0, length - LAST_WORDS) for stop in ("\n", ". ", "。")) + 1
+    if length <= HEAD + TAIL:
+        return [(cut, length), (0, cut)]
+    return [(length - TAIL, length), (0, HEAD)]
 
 
-def _decided(said: list[Said], own: str, names: Options) -> Found | Reading | None:
-    if not names.tie and any(one.found.side != "tie" for one in said):
-        said = [one for one in said if one.found.side != "tie"]
-    last = _concluding(said)
+def _decided(statements: list[Said], own_text: str, names: Options) -> Found | Reading | None:
+    if not names.tie and any(statement.found.side != "tie" for statement in statements):
+        statements = [statement for statement in statements if statement.found.side != "tie"]
+    last = _concluding(statements)
     if not last:
         return None
-    if len({one.found.side for one in last}) > 1:
+    if len({statement.found.side for statement in last}) > 1:
         return Reading(status="conflicting")
-    rest = own[last[-1].found.start :][:TAIL]
+    rest = own_text[last[-1].found.start :][:TAIL]
     is_doubted = any(word in rest for word in _DOUBTING) and _UNDECIDED.search(rest) is not None
     return Reading() if is_doubted else last[-1].found
 
 
-def _concluding(said: list[Said]) -> list[Said]:
-    if len({one.found.side for one in said}) <= 1:
-        return said
-    concluded = [one.sentence for one in said if one.concludes]
-    return [one for one in said if one.sentence >= concluded[-1]] if concluded else said
+def _concluding(statements: list[Said]) -> list[Said]:
+    if len({statement.found.side for statement in statements}) <= 1:
+        return statements
+    concluded = [statement.sentence for statement in statements if statement.concludes]
+    return (
+        [statement for statement in statements if statement.sentence >= concluded[-1]]
+        if concluded
+        else statements
+    )
 
 
-def _weighty(said: list[Said], own: str) -> list[Said]:
+def _weighty(statements: list[Said], own_text: str) -> list[Said]:
     """Those of a conclusion, or of the first sentence: "A is more detailed" in between is only weighing."""
-    concluding = [one for one in said if one.concludes]
-    if concluding or not said:
+    concluding = [statement for statement in statements if statement.concludes]
+    if concluding or not statements:
         return concluding
-    if len({one.found.side for one in said}) > 1:
+    if len({statement.found.side for statement in statements}) > 1:
         return []
-    first_end = _SENTENCE_END.search(own)
-    return [one for one in said if first_end is None or one.sentence < first_end.start()]
+    first_end = _SENTENCE_END.search(own_text)
+    return [
+        statement for statement in statements if first_end is None or statement.sentence < first_end.start()
+    ]
 
 
 def _strong(part: _Signed) -> Iterator[Said]:
@@ -590,9 +603,9 @@ def _contests(part: _Signed) -> dict[int, Found]:
     # A look at what stands between two names spares most texts the search.
     between = "\n".join(
         [
-            text[one.end : two.end + 3]
-            for one, two in pairwise(part.mentions.values())
-            if two.side != one.side and two.start - one.end < 64
+            text[first.end : second.end + 3]
+            for first, second in pairwise(part.mentions.values())
+            if second.side != first.side and second.start - first.end < 64
         ]
     )
     patterns: list[tuple[bool, re.Pattern[str]]] = []
@@ -637,9 +650,9 @@ def _is_tie(text: str, begin: int, finish: int) -> bool:
 def _weak(part: _Signed) -> list[Said]:
     """Options called more accurate or worse, and answers called equally good, in order."""
     text = part.text
-    found: list[Said] = []
+    statements: list[Said] = []
     if not part.mentions and not part.tie_words:
-        return found
+        return statements
     for pattern, wins in ((_LOSES, False), (_MORE, True)):
         for match in pattern.finditer(text):
             at = match.start()
@@ -649,12 +662,12 @@ def _weak(part: _Signed) -> list[Said]:
             key = part.mentions[at]
             if not wins:
                 key = key._replace(side="second" if key.side == "first" else "first")
-            found.append(part.said(key, begin, finish, is_weak=True))
+            statements.append(part.said(key, begin, finish, is_weak=True))
     for at in part.tie_words:
         begin, finish = part.sentence(at)
         if _is_tie(text, begin, finish):
-            found.append(part.tie(begin, finish, is_weak=True))
-    return sorted(found, key=lambda one: one.found.start)
+            statements.append(part.tie(begin, finish, is_weak=True))
+    return sorted(statements, key=lambda statement: statement.found.start)
 
 
 def _is_said(text: str, begin: int, start: int, at: int, end: int) -> bool:

@@ -175,9 +175,9 @@ def _differences(case: Case, judgment: Judgment) -> Iterator[str]:
             yield from _unequal(f"'{name}'", promised, _found(score))
     for name, share in case.grounded.items():
         score = named.get(name)
-        found = score.grounded if score else None
-        if found is None or abs(found - share) > 1e-6:
-            yield from _unequal(f"grounded share of '{name}'", share, found)
+        grounded = score.grounded if score else None
+        if grounded is None or abs(grounded - share) > 1e-6:
+            yield from _unequal(f"grounded share of '{name}'", share, grounded)
     for flag in case.flags:
         if flag not in judgment.flags:
             yield f"flag '{flag}' is promised, and the flags are {sorted(judgment.flags)}"
@@ -207,8 +207,8 @@ def _overall(case: Case, judgment: Judgment) -> Iterator[str]:
             yield from _unequal(f"status{of}", case.status, score.status)
         if case.value is not None:
             # The status is said once.
-            found = "none" if is_other and score.value is None else _found(score)
-            yield from _unequal(f"value{of}", case.value, found)
+            answer = "none" if is_other and score.value is None else _found(score)
+            yield from _unequal(f"value{of}", case.value, answer)
         if case.how is not None and score.status == "ok":
             yield from _unequal(f"how{of}", case.how, score.how)
 
@@ -223,9 +223,9 @@ def _found(score: Score) -> float | str:
     return score.value if score.value is not None else score.status
 
 
-def _unequal(what: str, promised: object, found: object) -> Iterator[str]:
-    if promised != found:
-        yield f"{what} should be {_text(promised)} and is {_text(found)}"
+def _unequal(what: str, promised: object, actual: object) -> Iterator[str]:
+    if promised != actual:
+        yield f"{what} should be {_text(promised)} and is {_text(actual)}"
 
 
 def _text(value: object) -> str:

@@ -56,8 +56,8 @@ def line_of(text: str, start: int) -> int:
 
 def line_of_key(toml: str, key: str) -> int:
     """The line that sets a key, or the first one: a hint for an editor, not a parser."""
-    found = _set_at_line_start(key).search(toml)
-    return line_of(toml, found.start(1)) if found else 1
+    match = _set_at_line_start(key).search(toml)
+    return line_of(toml, match.start(1)) if match else 1
 
 
 def line_of_steps(toml: str, steps: Steps) -> int:
@@ -73,8 +73,8 @@ def line_of_steps(toml: str, steps: Steps) -> int:
         is_top = not heading
         # Inside a table, a key may stand on the line of its braces.
         inside = re.compile(rf"^[^#\n]*?(?<![\w-])({re.escape(step)})[\"']?[ \t]*[=\].]", re.MULTILINE)
-        found = (_set_at_line_start(step) if is_top else inside).search(toml, place)
-        place = found.start(1) if found else place
+        match = (_set_at_line_start(step) if is_top else inside).search(toml, place)
+        place = match.start(1) if match else place
         heading = step
     return line_of(toml, place)
 
@@ -97,11 +97,11 @@ class Mistake(NamedTuple):
 
 def toml_mistake(file: str, toml: str, error: Exception, lists: Iterable[str]) -> Mistake:
     """Why a text is no TOML, with its line. `lists` are the keys that need double brackets."""
-    found = _AT_LINE.search(str(error))
-    line = int(found[1]) if found else line_of(toml.rstrip(), len(toml))
+    match = _AT_LINE.search(str(error))
+    line = int(match[1]) if match else line_of(toml.rstrip(), len(toml))
     names = "|".join(map(re.escape, lists))
     single = re.search(rf"^[ \t]*\[[ \t]*({names})[ \t]*\][ \t]*(?:#.*)?$", toml, re.MULTILINE)
-    if single and str(error).startswith("Cannot"):
+    if single and re.match(rf"[ \t]*\[+[ \t]*{single[1]}[ \t]*\]", toml.split("\n")[line - 1]):
         # The parser complains of the second heading, which may be the right one.
         message = f"[{single[1]}] is a single table, and the file has more of them."
         return Mistake(line_of(toml, single.start(1)), message, _double(single[1]), "not-toml")
@@ -125,10 +125,12 @@ def mistakes_in(toml: str, value: object, kind: Any, key: str, entry: int | None
     """All that keeps the value of a key (or one entry of its list) from being of a type, in plain words."""
     info = inspect.type_info(kind)
     if entry is None:
-        found = _mistakes(value, info, _Place((key,), key))
+        mistakes = _mistakes(value, info, _Place((key,), key))
     else:
-        found = _mistakes(value, info, _entry_place(_Place((key,), key), entry, value))
-    return [Mistake(line_of_steps(toml, steps), message, todo, name) for steps, message, todo, name in found]
+        mistakes = _mistakes(value, info, _entry_place(_Place((key,), key), entry, value))
+    return [
+        Mistake(line_of_steps(toml, steps), message, todo, name) for steps, message, todo, name in mistakes
+    ]
 
 
 class _Place(NamedTuple):
@@ -159,8 +161,8 @@ _ENTRIES = {"criteria": "criterion"}
 
 def _entry_place(place: _Place, number: int, value: object) -> _Place:
     noun = _ENTRIES.get(place.key, place.key)
-    given = value.get("name") if isinstance(value, dict) else None
-    name = f"'{given}'" if isinstance(given, str) and given else ""
+    entry_name = value.get("name") if isinstance(value, dict) else None
+    name = f"'{entry_name}'" if isinstance(entry_name, str) and entry_name else ""
     words = f"{noun} {name or number + 1}"
     key = f"entry {number + 1} of {place.key}"
     owner = name if name and place.key in _ENTRIES else words

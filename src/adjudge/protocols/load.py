@@ -110,13 +110,13 @@ class _FolderReader:
     # -- files
 
     def _texts(self) -> tuple[str, str] | None:
-        found = {}
+        texts = {}
         for name, required in (("user.md", True), ("system.md", False)):
             path = self.folder / name
             try:
-                found[name] = read_text(path)
+                texts[name] = read_text(path)
             except FileNotFoundError:
-                found[name] = ""
+                texts[name] = ""
                 if required:
                     self.broken.add(name)
                     self._problem(
@@ -127,7 +127,7 @@ class _FolderReader:
                     "unreadable", f"{name} cannot be read as UTF-8 text ({error}).", "Save it as UTF-8.", name
                 )
                 return None
-        return found["system.md"], found["user.md"]
+        return texts["system.md"], texts["user.md"]
 
     def _load_toml(self) -> bool:
         path = self.folder / "protocol.toml"
@@ -166,9 +166,9 @@ class _FolderReader:
             return msgspec.convert(self.settings[key], kind, strict=True)
         except msgspec.ValidationError as error:
             self.broken.add(key)
-            found = mistakes_in(self.toml_text, self.settings[key], kind, key)
+            mistakes = mistakes_in(self.toml_text, self.settings[key], kind, key)
             line = line_of_key(self.toml_text, key)
-            self._mistaken(found or [Mistake(line, f"{key}: {error}.", "Correct the value.")])
+            self._mistaken(mistakes or [Mistake(line, f"{key}: {error}.", "Correct the value.")])
             return default
 
     def _protocol(self, system_text: str, user_text: str) -> Protocol:
@@ -219,32 +219,32 @@ class _FolderReader:
         return criteria
 
     def _scale(self, criterion: _CriterionSettings, steps: Steps) -> Scale | None:
-        given, name = criterion.scale, criterion.name
-        if given is None:
+        declared, name = criterion.scale, criterion.name
+        if declared is None:
             if self.settings.get("task") == "score":
                 todo = "Add scale = { low, high, best }."
                 self._problem("no-scale", f"criterion '{name}' has no scale.", todo, steps=steps)
             return None
-        levels, names = self._levels(given.levels, name, steps), self._levels(given.names, name, steps)
-        self._check_best(given, name, steps)
-        if given.low is not None and given.high is not None and not given.low < given.high:
+        levels, names = self._levels(declared.levels, name, steps), self._levels(declared.names, name, steps)
+        self._check_best(declared, name, steps)
+        if declared.low is not None and declared.high is not None and not declared.low < declared.high:
             message, todo = f"criterion '{name}' has low >= high.", "Write the smaller value as low."
             self._problem("bad-scale", message, todo, steps=steps)
             return None
-        if given.step is not None and given.step <= 0:
+        if declared.step is not None and declared.step <= 0:
             message, todo = f"criterion '{name}' has step <= 0.", "Leave step out for any value."
             self._problem("bad-scale", message, todo, steps=steps)
             return None
-        best = given.best if given.best is not None else "unknown"
-        scale = Scale(given.low, given.high, best, given.step, levels, names)  # type: ignore[arg-type]
+        best = declared.best if declared.best is not None else "unknown"
+        scale = Scale(declared.low, declared.high, best, declared.step, levels, names)  # type: ignore[arg-type]
         for level in {*levels, *names}:
             if scale.status_of(level) != "ok":
                 message = f"criterion '{name}' describes level {level:g}, which is not on its scale."
                 self._problem("bad-scale", message, "Correct the level or the scale.", steps=steps)
         return scale
 
-    def _check_best(self, given: _ScaleSettings, name: str, steps: Steps) -> None:
-        best, ends = given.best, (given.low, given.high)
+    def _check_best(self, declared: _ScaleSettings, name: str, steps: Steps) -> None:
+        best, ends = declared.best, (declared.low, declared.high)
         if best is None:
             message = f"criterion '{name}' needs scale = {{ low, high, best }}."
             todo = "'best' says which end is good; it is never assumed."
@@ -365,23 +365,23 @@ class _FolderReader:
 
     def _spaced_slots(self, file: str, text: str, known: set[str]) -> set[str]:
         """The names in `{{ name }}`: with spaces it is text, not a slot, and surely a slip where the name is known."""
-        found = set()
+        slots = set()
         for name in known:
             for slip in (f"{{{{ {name} }}}}", f"{{{{{name} }}}}", f"{{{{ {name}}}}}"):
                 if slip in text:
                     message = f"'{slip}' is sent as it stands: a placeholder has no spaces inside."
                     self._slip("spaced-placeholder", file, line_of(text, text.index(slip)), message, name)
-                    found.add(name)
-        return found
+                    slots.add(name)
+        return slots
 
     def _is_in_single_braces(self, protocol: Protocol, name: str) -> bool:
         """Whether an input that no slot shows stands in single braces, which are text; then that is the problem."""
         written = [name, *(slot for slot, field in protocol.alias.items() if field == name)]
         names = "|".join(map(re.escape, written))
         for file, text in (("user.md", protocol.user_text), ("system.md", protocol.system_text)):
-            if found := re.search(rf"(?<!\{{)\{{[ \t]*({names})[ \t]*\}}(?!\}})", text):
-                message = f"'{found[0]}' is sent as it stands: a placeholder has double braces."
-                self._slip("single-braces", file, line_of(text, found.start()), message, found[1])
+            if match := re.search(rf"(?<!\{{)\{{[ \t]*({names})[ \t]*\}}(?!\}})", text):
+                message = f"'{match[0]}' is sent as it stands: a placeholder has double braces."
+                self._slip("single-braces", file, line_of(text, match.start()), message, match[1])
                 return True
         return False
 
@@ -412,11 +412,11 @@ def digest_of(protocol: Protocol) -> str:
 
     The title, the source and accepted suspicions are for people and are left out.
     """
-    told = msgspec.structs.replace(
+    portable = msgspec.structs.replace(
         protocol, id="", digest="", title="", source="", folder="", accept=(), imported=""
     )
     # Through the declared types, so that a level given as 1 and as 1.0 is the same.
-    typed = msgspec.json.decode(msgspec.json.encode(told), type=Protocol)
+    typed = msgspec.json.decode(msgspec.json.encode(portable), type=Protocol)
     plain = msgspec.to_builtins(typed, str_keys=True)
     return hashlib.sha256(msgspec.json.encode(plain, order="sorted")).hexdigest()[:16]
 
@@ -527,8 +527,8 @@ def _rubric_scale(protocol: Protocol, rubric: Rubric) -> Scale | None:
 
     An imported prompt spells out its levels, so there the rubric must have just these.
     """
-    own = next(iter(protocol.criteria.values()))
-    if own is None:
+    declared = next(iter(protocol.criteria.values()))
+    if declared is None:
         return None
     shown = {
         name

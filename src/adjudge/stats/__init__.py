@@ -2,51 +2,36 @@
 
 What one judge's scores say:
 
-    means         mean with a t interval (cluster-robust), bounds under failures
-    twice         the same items scored twice: the difference, its test, how many items it takes
-    power         the smallest difference that n items can show
-    preferences   how strongly one of a pair is preferred, from log-probabilities; win rates
-    proportions   Wilson's interval, and Newcombe's for the difference of two shares
-    spread        how much information a set of scores carries
-    reliability   intraclass correlation, test-retest over samples
-    confidence    whether stated confidence means anything
-    columns       scores by item, kept small, pooled and matched
-    logits        log-probabilities out of a row of logits
+    means              mean with a t interval (cluster-robust), bounds under failures, spread, detectable difference
+    paired             differences on the same items and their tests, sample size, p-values adjusted for many tests
+    proportions        Wilson's interval, Newcombe's for the difference of two shares, Rogan and Gladen's corrected share
+    reliability        test-retest reliability over samples
+    columns            scores by item, kept small, pooled and matched
 
 Whether they agree with people's:
 
-    correlation   Pearson and Spearman on pairs, with Fisher's interval
-    levels        Pearson, Spearman, Kendall over items, within groups, over systems, resampled
-    agreement     equal answers, Cohen's kappa, choices
-    raters        several raters: Krippendorff's alpha, Gwet's AC
-    ceiling       what people reach among themselves, and the judge as a share of it
-    ties          pairwise accuracy with tie calibration
-    soft          whether the judge is as sure as people of which system is better
-    alternative   may the judge take a person's place?
-    versus        two judges against the same people; dependent: the tests for it
-    multiple      p-values adjusted for there being many
+    correlation        Pearson, Spearman and Kendall over items, within groups, over systems, resampled
+    agreement          equal answers, Cohen's kappa, quadratic kappa; several raters: Krippendorff's alpha, Gwet's AC2
+    ceiling            inter-rater agreement as a ceiling, and the judge as a share of it
+    pairwise_accuracy  pairwise accuracy with tie calibration, and soft pairwise accuracy
+    alt_test           can the judge replace a human rater?
+    two_judges         two judges against the same people, and tests of dependent correlations
 
 What people would have said:
 
-    ppi           a mean corrected by a few labels (regression: its arithmetic), plan: how many it takes
-    difference    the same for the difference of two systems
-    prevalence    a share corrected for a judge's errors
-    calibration   scores turned into people's (ordinal: one way to), with held-out errors
+    ppi                a mean or a difference of two corrected by a few labels, and how many labels it takes
+    calibration        scores turned into people's, with held-out errors; whether stated confidence can be believed
 
 Which system is better, from pairs or from scores of the same inputs:
 
-    games         who met whom, as arrays; connected: whether that puts all on one scale
-    bradley_terry strengths by Newton's method, ties by Davidson; rao_kupper: the other model of ties
-    strengths     strengths with sandwich and bootstrap intervals, and what is left where they do not exist
-    shares        win rates where games of one prompt are not independent
-    length        win rates at equal length
-    position      whether the place shown decides
-    score_pairs   paired differences of scores, corrected for many pairs
-    next_games    which pairs to ask for next; any_time: an interval for looking again and again
+    bradley_terry      strengths with ties, their intervals, whether they exist, which pairs to ask for next
+    win_rates          win rates of clustered games, preferences from log-probabilities, anytime-valid intervals
+    length_bias        win rates at equal length
+    position_bias      whether the place shown decides
 
-Underneath: arrays, resample, coefficients, crossed. What is undefined is none, with the reason in
-`Estimate.method`; it is never NaN and never an exception. A missing value is none or NaN in what is
-given. numpy and scipy are imported inside functions: asking for help must not wait for them.
+Underneath: arrays, resample. What is undefined is none, with the reason; it is never NaN and never an exception.
+A missing value is none or NaN in what is given. Every interval is at 95 %. numpy and scipy are imported inside
+functions: asking for help must not wait for them.
 """
 
 from __future__ import annotations
@@ -64,16 +49,13 @@ from .agreement import (
     share_of_equal,
 )
 from .alt_test import AltTest, RaterTest, alt_test
-from .arrays import caution, reason
 from .bradley_terry import (
     Games,
-    RaoKupper,
     Strengths,
     Ties,
     elo,
     games_of,
     next_games,
-    rao_kupper,
     strengths,
     tie_matrix,
     win_matrix,
@@ -91,8 +73,8 @@ from .calibration import (
 )
 from .ceiling import Ceiling, noise_ceiling
 from .columns import Column, joined, matched, missing_from, n_distinct, pooled
-from .correlation import Kind, Level, correlate, pearson, spearman
-from .length_bias import LengthControl, length_controlled, length_fit
+from .correlation import Kind, Level, correlate, spearman
+from .length_bias import LengthControl, length_controlled
 from .means import (
     Bounds,
     Precision,
@@ -114,7 +96,7 @@ from .paired import (
     units_needed,
 )
 from .pairwise_accuracy import TieCalibration, soft_pairwise_accuracy, tie_calibration
-from .position_bias import Place, PositionBias, position_bias, settled
+from .position_bias import Place, PositionBias, position_bias
 from .ppi import (
     Corrected,
     Plan,
@@ -122,15 +104,14 @@ from .ppi import (
     labels_needed,
     ppi_difference,
     ppi_mean,
-    ppi_published,
     ppi_stratified,
     worth,
 )
 from .proportions import corrected_share, difference_of_shares, rogan_gladen, wilson
-from .reliability import Retest, icc, retest
+from .reliability import Retest, retest
 from .resample import Resample
-from .two_judges import Test, Versus, compare_judges, mcnemar, mcnemar_of, meng, sign_flip, steiger, williams
-from .win_rates import Preference, WinRate, any_time_mean, clustered_share, token_preference, win_rate
+from .two_judges import Test, TwoJudges, compare_judges, mcnemar, mcnemar_of, sign_flip, williams
+from .win_rates import Preference, any_time_mean, clustered_share, token_preference
 
 __all__ = [
     "AltTest",
@@ -153,7 +134,6 @@ __all__ = [
     "PositionBias",
     "Precision",
     "Preference",
-    "RaoKupper",
     "RaterTest",
     "Resample",
     "Retest",
@@ -163,15 +143,13 @@ __all__ = [
     "Test",
     "TieCalibration",
     "Ties",
-    "Versus",
-    "WinRate",
+    "TwoJudges",
     "adjusted",
     "alt_test",
     "any_time_mean",
     "bounds",
     "calibrate",
     "calibration_error",
-    "caution",
     "choice_agreement",
     "clustered_share",
     "cohen_kappa",
@@ -188,18 +166,15 @@ __all__ = [
     "games_of",
     "gwet",
     "halved",
-    "icc",
     "isotonic_fit",
     "joined",
     "krippendorff_alpha",
     "labels_needed",
     "length_controlled",
-    "length_fit",
     "matched",
     "mcnemar",
     "mcnemar_of",
     "mean_interval",
-    "meng",
     "minimum_detectable",
     "missing_from",
     "n_distinct",
@@ -208,27 +183,21 @@ __all__ = [
     "noise_ceiling",
     "ordinal_fit",
     "paired_difference",
-    "pearson",
     "pooled",
     "position_bias",
     "ppi_difference",
     "ppi_mean",
-    "ppi_published",
     "ppi_stratified",
     "quadratic_kappa",
-    "rao_kupper",
-    "reason",
     "retest",
     "rogan_gladen",
     "score_differences",
-    "settled",
     "share_of_equal",
     "sign_flip",
     "soft_pairwise_accuracy",
     "spearman",
     "spread",
     "standard_error",
-    "steiger",
     "strengths",
     "tie_calibration",
     "tie_matrix",
@@ -237,6 +206,5 @@ __all__ = [
     "williams",
     "wilson",
     "win_matrix",
-    "win_rate",
     "worth",
 ]

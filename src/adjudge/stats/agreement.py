@@ -1,41 +1,42 @@
-"""Whether two raters, a judge and a person for instance, say the same of the same items.
+"""Agreement of raters: equal answers, Cohen's kappa, quadratic kappa, Krippendorff's alpha, Gwet's AC2.
 
-Categories are the declared scale, never the values that happened to occur: a category that nobody
-used still has its distance. Shares come with Wilson's interval, kappa and Gwet's coefficient with
-their large-sample ones; where items share a group, the groups are the independent observations.
+Categories are the declared scale, never the values that happened to occur: an unused category still has
+its distance. Shares come with Wilson's interval, kappa and Gwet's coefficient with their large-sample
+intervals. Where items share a group, the groups are the independent observations.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Sequence
-from statistics import NormalDist
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct, structs
 
 from ..records import Estimate
 from .arrays import (
+    NORMAL_QUANTILE,
+    Interval,
     Numbers,
     Ratings,
-    cautioned,
-    codes,
     floats,
+    label_codes,
+    make_estimate,
+    no_interval,
     rated,
     same_length,
     scaled,
+    t_quantile,
     undefined,
-    without_interval,
 )
 from .means import mean_interval, standard_error
 from .proportions import wilson
-from .resample import N_RESAMPLES, few_units, interval_or_why, resampled
+from .resample import N_RESAMPLES, few_units, percentile_interval, resampled
 
 if TYPE_CHECKING:
     from .arrays import Codes, Floats
 
 Category = float | str
-Weights = Literal["none", "linear", "quadratic"]
 CHOICES: tuple[Category, ...] = ("a", "b", "tie")
 
 
@@ -52,53 +53,46 @@ def exact_agreement(
     first: Sequence[Category | None],
     second: Sequence[Category | None],
     clusters: Sequence[Hashable] | None = None,
-    confidence: float = 0.95,
     n_failed: int = 0,
 ) -> Estimate:
-    """The share of items on which both say the same; items with only one answer are left out and counted."""
+    """The share of items with equal answers; items with only one answer are left out and counted."""
     kept = _both(first, second)
     same = [float(first[i] == second[i]) for i in kept]
     of_kept = None if clusters is None else [clusters[i] for i in kept]
-    return share_of_equal(same, of_kept, confidence, n_failed, len(first) - len(kept))
+    return share_of_equal(same, of_kept, n_failed, len(first) - len(kept))
 
 
 def share_of_equal(
     same: Sequence[float],
     clusters: Sequence[Hashable] | None = None,
-    confidence: float = 0.95,
     n_failed: int = 0,
     n_undefined: int = 0,
 ) -> Estimate:
     """The mean of what is known of each item: 1 where the answers are equal, 0 where not, in between where some are."""
     if not same:
         return undefined("no item has two answers", n_failed=n_failed, n_undefined=n_undefined, unit="item")
+    name = "share of equal answers"
     if clusters is None:
-        found = wilson(sum(same), len(same), confidence, n_failed)
+        estimate = wilson(sum(same), len(same), n_failed, name)
     else:
-        found = mean_interval(same, clusters, n_failed, confidence, limits=(0.0, 1.0))
-    method = found.method.replace("mean", "share of equal answers").replace(
-        "share, W", "share of equal answers, W"
-    )
-    return Estimate(found.value, found.low, found.high, found.n, n_failed, n_undefined, method, found.unit)
+        estimate = mean_interval(same, clusters, n_failed, limits=(0.0, 1.0), name=name)
+    return structs.replace(estimate, n_undefined=n_undefined)
 
 
 def cohen_kappa(
     first: Sequence[Category | None],
     second: Sequence[Category | None],
     categories: Sequence[Category],
-    weights: Weights = "none",
     clusters: Sequence[Hashable] | None = None,
-    confidence: float = 0.95,
     n_failed: int = 0,
 ) -> Estimate:
-    """Cohen's kappa (1960; weighted 1968) by the declared categories: 1 - observed / expected disagreement.
+    """Cohen's kappa (1960) by the declared categories: 1 - observed / expected disagreement.
 
     Its standard error is the one of Fleiss, Cohen and Everitt (1969), from each item's influence on
     kappa. Answers that are no category are left out and counted.
     """
     import numpy as np
 
-    name = {"none": "Cohen's kappa", "linear": "linear kappa", "quadratic": "quadratic kappa"}[weights]
     places = {category: place for place, category in enumerate(categories)}
     kept = [i for i in _both(first, second) if first[i] in places and second[i] in places]
     n, n_undefined = len(kept), len(first) - len(kept)
@@ -108,23 +102,22 @@ def cohen_kappa(
         )
     a = np.array([places[first[i]] for i in kept])  # type: ignore[index]
     b = np.array([places[second[i]] for i in kept])  # type: ignore[index]
-    value, influence = _kappa(a, b, distances(categories, weights))
+    value, influence = _kappa(a, b, len(categories))
     of_kept = None if clusters is None else [clusters[i] for i in kept]
-    found = _kappa_estimate(value, influence, n, of_kept, confidence, name)
-    return structs.replace(found, n_failed=n_failed, n_undefined=n_undefined)
+    estimate = _kappa_estimate(value, influence, n, of_kept, "Cohen's kappa")
+    return structs.replace(estimate, n_failed=n_failed, n_undefined=n_undefined)
 
 
 def quadratic_kappa(
     first: Numbers,
     second: Numbers,
     clusters: Sequence[Hashable] | None = None,
-    confidence: float = 0.95,
     n_failed: int = 0,
 ) -> Estimate:
     """Quadratic kappa of numbers as they stand, means of raters or samples included.
 
     Squared distances need no categories, so nothing is rounded and the scale may point either way. On answers that are
-    levels it is `cohen_kappa` with quadratic weights; of means it is Lin's concordance correlation (1989).
+    levels it is Cohen's kappa with quadratic weights (1968); of means it is Lin's concordance correlation (1989).
     """
     import numpy as np
 
@@ -136,8 +129,8 @@ def quadratic_kappa(
         return undefined("no item has two answers", n_failed=n_failed, n_undefined=n_undefined, unit="item")
     value, influence = _kappa_of_numbers(x[kept], y[kept])
     of_kept = None if clusters is None else [clusters[i] for i in kept]
-    found = _kappa_estimate(value, influence, len(kept), of_kept, confidence, "quadratic kappa")
-    return structs.replace(found, n_failed=n_failed, n_undefined=n_undefined)
+    estimate = _kappa_estimate(value, influence, len(kept), of_kept, "quadratic kappa")
+    return structs.replace(estimate, n_failed=n_failed, n_undefined=n_undefined)
 
 
 def _kappa_estimate(
@@ -145,14 +138,12 @@ def _kappa_estimate(
     influence: Floats,
     n: int,
     clusters: Sequence[Hashable] | None,
-    confidence: float,
     name: str,
 ) -> Estimate:
     unit = "item" if clusters is None else f"group (n={len(set(clusters))})"
     if value is None:
         return undefined("both always give one and the same answer", n=n, unit=unit)
-    low, high, method = influence_interval(value, influence, clusters, confidence, name)
-    return Estimate(value, low, high, n, 0, 0, method, unit)
+    return make_estimate(value, _influence_interval(value, influence, clusters), name, n=n, unit=unit)
 
 
 def _both(first: Sequence[Category | None], second: Sequence[Category | None]) -> list[int]:
@@ -161,33 +152,22 @@ def _both(first: Sequence[Category | None], second: Sequence[Category | None]) -
     # NaN is the one value that is not itself.
     return [
         i
-        for i, (one, other) in enumerate(zip(first, second, strict=True))
-        if one is not None and other is not None and one == one and other == other
+        for i, (a, b) in enumerate(zip(first, second, strict=True))
+        if a is not None and b is not None and a == a and b == b
     ]
 
 
-def distances(categories: Sequence[Category], weights: Weights) -> Floats:
-    """How far apart two categories are, by their values on the scale."""
+def _kappa(a: Codes, b: Codes, k: int) -> tuple[float | None, Floats]:
+    """Kappa of answers that are one of `k` categories, and for each item the derivative of kappa by its weight."""
     import numpy as np
 
-    if weights == "none":
-        return 1 - np.eye(len(categories))
-    values = np.array([float(category) for category in categories])
-    apart: Floats = np.abs(values[:, None] - values[None, :])
-    return apart if weights == "linear" else apart**2
-
-
-def _kappa(a: Codes, b: Codes, apart: Floats) -> tuple[float | None, Floats]:
-    """Kappa, and for each item the derivative of kappa by its weight."""
-    import numpy as np
-
-    n, k = len(a), len(apart)
+    n, distance = len(a), 1 - np.eye(k)
     p, q = np.bincount(a, minlength=k) / n, np.bincount(b, minlength=k) / n
-    observed, expected = float(apart[a, b].mean()), float(p @ apart @ q)
+    observed, expected = float(distance[a, b].mean()), float(p @ distance @ q)
     if expected <= 0:
         return None, np.empty(0)
-    by_chance = (apart @ q)[a] + (apart.T @ p)[b] - 2 * expected
-    influence = -(apart[a, b] - observed) / expected + observed / expected**2 * by_chance
+    by_chance = (distance @ q)[a] + (distance.T @ p)[b] - 2 * expected
+    influence = -(distance[a, b] - observed) / expected + observed / expected**2 * by_chance
     return 1 - observed / expected, influence
 
 
@@ -195,86 +175,68 @@ def _kappa_of_numbers(x: Floats, y: Floats) -> tuple[float | None, Floats]:
     """The same with squared distances, from moments: there may be as many different values as items."""
     import numpy as np
 
-    whole = scaled(np.concatenate([x, y]))
-    x, y = whole[: len(x)], whole[len(x) :]
+    numbers = scaled(np.concatenate([x, y]))
+    x, y = numbers[: len(x)], numbers[len(x) :]
     spread = float(x.var() + y.var())
-    apart, expected = (x - y) ** 2, spread + float((x.mean() - y.mean()) ** 2)
-    observed = float(apart.mean())
+    squares, expected = (x - y) ** 2, spread + float((x.mean() - y.mean()) ** 2)
+    observed = float(squares.mean())
     if not expected > 0:
         return None, np.empty(0)
     by_chance = (x - y.mean()) ** 2 + (y - x.mean()) ** 2 + spread - 2 * expected
-    influence = -(apart - observed) / expected + observed / expected**2 * by_chance
+    influence = -(squares - observed) / expected + observed / expected**2 * by_chance
     return 1 - observed / expected, influence
 
 
-def influence_interval(
-    value: float, influence: Floats, clusters: Sequence[Hashable] | None, confidence: float, name: str
-) -> tuple[float | None, float | None, str]:
+def _influence_interval(value: float, influence: Floats, clusters: Sequence[Hashable] | None) -> Interval:
     """The interval of a coefficient of at most 1 from each item's influence on it."""
-    from scipy.special import stdtrit
-
     if clusters is None:
-        se, quantile = (
-            math.sqrt(float((influence**2).sum())) / len(influence),
-            NormalDist().inv_cdf((1 + confidence) / 2),
-        )
-        method = f"{name}, large-sample interval"
+        se, quantile = math.sqrt(float((influence**2).sum())) / len(influence), NORMAL_QUANTILE
+        how = ", large-sample interval"
     else:
         precision = standard_error(influence.tolist(), clusters)
         if precision is None:
-            return None, None, without_interval(name, "all items belong to one group")
-        se, quantile = precision.se, float(stdtrit(precision.df, (1 + confidence) / 2))
-        method = f"{name}, cluster-robust interval"
+            return no_interval("all items belong to one group")
+        se, quantile = precision.se, t_quantile(precision.df)
+        how = ", cluster-robust interval"
     if se <= 1e-12:
-        why = "perfect agreement" if value > 1 - 1e-12 else "every item says the same"
-        return None, None, without_interval(name, why)
-    return max(-1.0, value - quantile * se), min(1.0, value + quantile * se), method
+        return no_interval("perfect agreement" if value > 1 - 1e-12 else "every item says the same")
+    return Interval(max(-1.0, value - quantile * se), min(1.0, value + quantile * se), how)
 
 
 def choice_agreement(
     judge: Sequence[str | None],
     human: Sequence[str | None],
     clusters: Sequence[Hashable] | None = None,
-    confidence: float = 0.95,
     n_failed: int = 0,
 ) -> ChoiceAgreement:
     """Agreement of choices (a, b, tie) between a judge and people."""
     decided = [
-        (one, other) if one in ("a", "b") and other in ("a", "b") else (None, None)
-        for one, other in zip(judge, human, strict=True)
+        (first, second) if first in ("a", "b") and second in ("a", "b") else (None, None)
+        for first, second in zip(judge, human, strict=True)
     ]
     return ChoiceAgreement(
-        exact_agreement(judge, human, clusters, confidence, n_failed),
+        exact_agreement(judge, human, clusters, n_failed),
         exact_agreement(
-            [one for one, _ in decided], [other for _, other in decided], clusters, confidence, n_failed
+            [first for first, _ in decided], [second for _, second in decided], clusters, n_failed
         ),
-        cohen_kappa(judge, human, CHOICES, "none", clusters, confidence, n_failed),
+        cohen_kappa(judge, human, CHOICES, clusters, n_failed),
     )
 
 
 def nearest(values: Sequence[float | None], levels: Sequence[float]) -> list[float | None]:
-    """Each value as the nearest level, halves upward: kappa needs categories, a mean of samples is none."""
-    ordered = sorted(levels)
-    if not ordered:
-        return [None] * len(values)
-
-    def level(value: float | None) -> float | None:
-        if value is None or not math.isfinite(value):
-            return None
-        return min(ordered, key=lambda candidate: (abs(candidate - value), -candidate))
-
-    return [level(value) for value in values]
+    """Each value as the nearest level, halves upward: kappa needs categories, and a mean of samples is none."""
+    return [None if both is None else both[1] for both in halved(values, levels)]
 
 
 def halved(values: Sequence[float | None], levels: Sequence[float]) -> list[tuple[float, float] | None]:
-    """Each value as the nearest level, twice: where it lies midway between two, once as the lower, once as the upper.
+    """Each value as the nearest level, twice: midway between two levels it is the lower and the upper one.
 
-    Whoever gives both the same weight gets the same figures when the scale is turned round, which rounding halves one
+    Giving both the same weight gives the same figures when the scale is reversed, which rounding halves one
     way does not.
     """
     ordered = sorted(levels)
 
-    def both(value: float | None) -> tuple[float, float] | None:
+    def nearest_two(value: float | None) -> tuple[float, float] | None:
         if value is None or not math.isfinite(value) or not ordered:
             return None
         least = min(abs(level - value) for level in ordered)
@@ -282,17 +244,16 @@ def halved(values: Sequence[float | None], levels: Sequence[float]) -> list[tupl
         near = [level for level in ordered if abs(level - value) - least <= 1e-9 * max(1.0, abs(value))]
         return near[0], near[-1]
 
-    return [both(value) for value in values]
+    return [nearest_two(value) for value in values]
 
 
-# How far several raters agree among themselves: Krippendorff's alpha and Gwet's AC1 and AC2.
-#
-# Ratings are items × raters with gaps. An item with one rating can be compared with nothing: alpha
-# leaves it out, Gwet's coefficient takes it for the prevalence of the categories alone.
+# -- several raters: items × raters with gaps
+
+# An item with one rating cannot be compared: alpha leaves it out, Gwet's coefficient uses it for the prevalence of
+# the categories only.
 
 
-Metric = Literal["nominal", "ordinal", "interval"]
-GwetWeights = Literal["none", "linear", "quadratic", "ordinal"]
+Metric = Literal["nominal", "interval"]
 
 
 def krippendorff_alpha(
@@ -301,13 +262,10 @@ def krippendorff_alpha(
     *,
     n_resamples: int = N_RESAMPLES,
     seed: int = 0,
-    confidence: float = 0.95,
 ) -> Estimate:
     """Krippendorff's alpha (2011, "Computing Krippendorff's alpha-reliability"), items resampled.
 
-    1 - D_o / D_e over the pairs of ratings within items and over all pairs. The ordinal metric is
-    the interval metric on the mean ranks of the categories, since the sum of the counts between two
-    categories, less half of the two, is the distance of their mean ranks.
+    1 - D_o / D_e over the pairs of ratings within items and over all pairs.
     """
     import numpy as np
 
@@ -318,22 +276,20 @@ def krippendorff_alpha(
     if n == 0:
         return undefined("no item has two ratings", n_undefined=n_undefined, unit="item")
     statistic = _alpha(table[kept], metric)
-    found = float(statistic(np.ones((n, 1)))[0])
-    if not math.isfinite(found):
+    alpha = float(statistic(np.ones((n, 1)))[0])
+    if not math.isfinite(alpha):
         return undefined("all ratings are the same", n=n, n_undefined=n_undefined, unit="item")
     name = f"Krippendorff's alpha ({metric})"
     draws = resampled(statistic, n, n_resamples, seed)
-    low, high, why, cautions = interval_or_why(draws, confidence)
-    method = (
-        without_interval(name, why) if why else f"{name}, bootstrap ({n_resamples} resamples, percentiles)"
-    )
-    method = cautioned(method, few_units(n, None) + cautions)
-    return Estimate(found, low, high, n, 0, n_undefined, method, "item", seed)
+    return make_estimate(
+        alpha, percentile_interval(draws), name, n=n, n_undefined=n_undefined, seed=seed,
+        cautions=few_units(n, None),
+    )  # fmt: skip
 
 
 def _alpha(table: Floats, metric: Metric) -> Callable[[Floats], Floats]:
     """Alpha of items × raters as a function of how often each item counts: items × resamples."""
-    return _IntervalAlpha(table) if metric == "interval" else _Alpha(_counts(table)[0], metric)
+    return _IntervalAlpha(table) if metric == "interval" else _NominalAlpha(_counts(table)[0])
 
 
 def _counts(table: Floats, levels: Sequence[float] | None = None) -> tuple[Floats, Floats]:
@@ -370,17 +326,16 @@ class _IntervalAlpha:
         )
         with np.errstate(all="ignore"):
             between = 2 * (squares - sums**2 / n) / (n - 1)
-            found = 1 - within / n / between
-        return np.where(between <= 1e-12, np.nan, found)
+            alpha = 1 - within / n / between
+        return np.where(between <= 1e-12, np.nan, alpha)
 
 
-class _Alpha:
-    """Alpha by equal values, or by their ranks, of items that count as often as the weights say: items × resamples."""
+class _NominalAlpha:
+    """Alpha by equal values, of items that count as often as the weights say: items × resamples."""
 
-    def __init__(self, counts: Floats, metric: Metric) -> None:
+    def __init__(self, counts: Floats) -> None:
         self.counts = counts
         self.sizes = counts.sum(axis=1)
-        self.metric = metric
 
     def __call__(self, weights: Floats) -> Floats:
         import numpy as np
@@ -388,50 +343,31 @@ class _Alpha:
         totals = np.einsum("uk,ub->kb", self.counts, weights)
         n = totals.sum(axis=0)
         with np.errstate(all="ignore"):
-            if self.metric == "nominal":
-                within = ((self.sizes**2 - (self.counts**2).sum(axis=1)) / (self.sizes - 1)) @ weights / n
-                between = (n**2 - (totals**2).sum(axis=0)) / (n * (n - 1))
-            else:
-                within, between = self._ranked(weights, totals, n)
-            found = 1 - within / between
-        return np.where(between <= 1e-12, np.nan, found)
-
-    def _ranked(self, weights: Floats, totals: Floats, n: Floats) -> tuple[Floats, Floats]:
-        """The mean squared distance of ranks within items and over all pairs of ratings."""
-        import numpy as np
-
-        values = (np.cumsum(totals, axis=0) - totals / 2) / n
-        values = values - (totals * values).sum(axis=0) / n
-        sums = np.einsum("uk,kb->ub", self.counts, values)
-        squares = np.einsum("uk,kb->ub", self.counts, values**2)
-        sizes = self.sizes[:, None]
-        within = (weights * 2 * (sizes * squares - sums**2) / (sizes - 1)).sum(axis=0) / n
-        between = 2 * (totals * values**2).sum(axis=0) / (n - 1)
-        return within, between
+            within = ((self.sizes**2 - (self.counts**2).sum(axis=1)) / (self.sizes - 1)) @ weights / n
+            between = (n**2 - (totals**2).sum(axis=0)) / (n * (n - 1))
+            alpha = 1 - within / between
+        return np.where(between <= 1e-12, np.nan, alpha)
 
 
 def gwet(
     ratings: Ratings,
     levels: Sequence[float],
-    weights: GwetWeights = "none",
-    confidence: float = 0.95,
     items: Sequence[Hashable] | None = None,
 ) -> Estimate:
-    """Gwet's AC1 (2008), or AC2 with weights, by the declared levels; t interval over items (Gwet 2014, 5.3).
+    """Gwet's AC2 with quadratic weights, by the declared levels; t interval over items (Gwet 2014, 5.3).
 
     Unlike kappa it does not collapse where nearly all ratings are one value. `items` says which rows are of one item
     (the judge beside each of its raters, say): together they count as one.
     """
     import numpy as np
-    from scipy.special import stdtrit
 
     table = rated(ratings)
     same_length(table, items)
     counts, values = _counts(table, levels)
     n_off = int((~np.isnan(table)).sum() - counts.sum())
-    name = "Gwet's AC1" if weights == "none" else f"Gwet's AC2 ({weights})"
+    name = "Gwet's AC2 (quadratic)"
     is_rated = counts.sum(axis=1) >= 1
-    of_row = np.arange(len(counts)) if items is None else codes(items)[0]
+    of_row = np.arange(len(counts)) if items is None else label_codes(items)[0]
     _, of_row = np.unique(of_row[is_rated], return_inverse=True)
     counts = counts[is_rated]
     n = int(of_row.max(initial=-1)) + 1
@@ -443,32 +379,21 @@ def gwet(
             else "no item has two ratings on the scale"
         )
         return undefined(why, n=n_pairable, n_undefined=n_off, unit="item")
-    value, each = _gwet(counts, of_row, _closeness(values, weights))
-    if n < 2:
-        return Estimate(value, None, None, n, 0, n_off, without_interval(name, "one item alone"), "item")
-    se = math.sqrt(float(((each - value) ** 2).sum()) / (n * (n - 1)))
-    if se <= 1e-12:
-        return Estimate(
-            value, None, None, n, 0, n_off, without_interval(name, "every item says the same"), "item"
-        )
-    half = float(stdtrit(n - 1, (1 + confidence) / 2)) * se
-    low, high = max(-1.0, value - half), min(1.0, value + half)
-    return Estimate(value, low, high, n, 0, n_off, f"{name}, t interval over items", "item")
+    value, each = _gwet(counts, of_row, _closeness(values))
+    interval = no_interval("one item alone")
+    if n > 1:
+        se = math.sqrt(float(((each - value) ** 2).sum()) / (n * (n - 1)))
+        interval = no_interval("every item says the same")
+        if se > 1e-12:
+            half = t_quantile(n - 1) * se
+            interval = Interval(max(-1.0, value - half), min(1.0, value + half), ", t interval over items")
+    return make_estimate(value, interval, name, n=n, n_undefined=n_off)
 
 
-def _closeness(values: Floats, weights: GwetWeights) -> Floats:
+def _closeness(values: Floats) -> Floats:
     """1 for the same level, less for others, 0 for the ends of the scale."""
-    import numpy as np
-
-    if weights == "none":
-        return np.eye(len(values))
-    places = np.argsort(np.argsort(values)).astype(np.float64) if weights == "ordinal" else values
-    apart = np.abs(places[:, None] - places[None, :])
-    if weights == "ordinal":
-        apart = apart * (apart + 1) / 2
-    elif weights == "quadratic":
-        apart = apart**2
-    closeness: Floats = 1 - apart / apart.max()
+    squares = (values[:, None] - values[None, :]) ** 2
+    closeness: Floats = 1 - squares / squares.max()
     return closeness
 
 

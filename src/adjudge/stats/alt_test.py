@@ -1,8 +1,8 @@
-"""May the judge take a person's place? The alternative annotator test (Calderon, Reichart and Dror 2025).
+"""Can the judge replace a human rater? The alternative annotator test (Calderon, Reichart and Dror 2025).
 
-Each rater in turn is left out, and the judge and the rater are held against the others: who is
-closer to them, item by item? The judge wins against a rater if the rater's advantage is below eps,
-the price of a person. omega is the share of raters it wins against, rho how often it is at least as close.
+Each rater in turn is left out, and the judge and that rater are compared with the others: which of the two is
+closer to them, item by item? The judge wins against a rater if the rater's advantage is below eps, the cost of a
+human rating. omega is the share of raters it wins against, rho how often it is at least as close.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct, structs
 
 from ..records import Estimate
-from .arrays import codes, sensible, undefined, without_interval
+from .arrays import Interval, label_codes, make_estimate, no_interval, sensible, t_quantile, undefined
 from .paired import adjusted
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class RaterTest(Struct, frozen=True):
 
 
 class AltTest(Struct, frozen=True):
-    """Whether the judge may take a person's place, with what that rests on."""
+    """Whether the judge can replace a human rater, and the tests behind it."""
 
     winning_rate: Estimate
     advantage: Estimate
@@ -61,7 +61,6 @@ def alt_test(
     eps: float = 0.2,
     q: float = 0.05,
     min_items: int = 30,
-    confidence: float = 0.95,
     names: Sequence[str] = (),
 ) -> AltTest:
     """The test over items × raters. `near` compares squared distances, `equal` counts equal answers.
@@ -87,12 +86,10 @@ def alt_test(
         none = undefined(_why(table, n, min_items), n=n, n_failed=n_failed, unit=unit)
         return AltTest(none, none, None, eps, tuple(tests), cautions)
     omega = sum(tests[place].wins for place in made) / len(made)
-    method = without_interval(
-        f"winning rate at eps = {eps:g}, Benjamini-Yekutieli at {q:g}",
-        "it is a share of the few raters, each won or not",
-    )
-    rate = Estimate(omega, None, None, n, n_failed, 0, method, unit)
-    rho = _advantage([duels[place] for place in made], n_failed, confidence)
+    few = no_interval("it is a share of the few raters, each won or not")
+    name = f"winning rate at eps = {eps:g}, Benjamini-Yekutieli at {q:g}"
+    rate = make_estimate(omega, few, name, n=n, n_failed=n_failed, unit=unit)
+    rho = _advantage([duels[place] for place in made], n_failed)
     return AltTest(rate, rho, omega >= 0.5, eps, tuple(tests), cautions)
 
 
@@ -115,7 +112,7 @@ def _as_numbers(judge: Sequence[Answer], ratings: Sequence[Sequence[Answer]]) ->
         raise ValueError("rows of different lengths: give every item a place for every rater")
     flat = [*judge, *(answer for row in ratings for answer in row)]
     if any(isinstance(answer, str) for answer in flat):
-        numbers, _ = codes(flat)
+        numbers, _ = label_codes(flat)
         flat = [
             None if answer is None else float(number) for answer, number in zip(flat, numbers, strict=True)
         ]
@@ -131,12 +128,12 @@ def _duel(table: Floats, scores: Floats, rater: int, closeness: Closeness) -> _D
 
     def distance(answers: Floats) -> Floats:
         with np.errstate(all="ignore"):
-            apart = (
+            distances = (
                 (others - answers[:, None]) ** 2
                 if closeness == "near"
                 else (others != answers[:, None]) * 1.0
             )
-        total: Floats = np.round(np.where(np.isnan(others), 0, apart).sum(axis=1), 9)
+        total: Floats = np.round(np.where(np.isnan(others), 0, distances).sum(axis=1), 9)
         return total
 
     of_judge, of_rater = distance(scores[items]), distance(table[items, rater])
@@ -159,7 +156,7 @@ def _tested(rater: int, duel: _Duel, eps: float, min_items: int) -> RaterTest:
 
 
 def _of_equal_items(rater: int, n: int, mean: float, advantage: float, eps: float) -> RaterTest:
-    """All items say the same, so there is no variance for a t test.
+    """The result where all items agree, so that there is no variance for a t test.
 
     If the rater's true advantage were eps, some items would have to differ, by 1 at the most: the
     share of the others is then at most (1 - eps) / (1 - mean), and to see none of them in n items
@@ -179,15 +176,14 @@ def _of_equal_items(rater: int, n: int, mean: float, advantage: float, eps: floa
 def _decided(tests: list[RaterTest], made: list[int], q: float) -> list[RaterTest]:
     """The tests with their winners, by Benjamini and Yekutieli over the raters."""
     # A test that was made and has no p-value counts as one that found nothing.
-    found = adjusted([1.0 if (p := tests[place].p) is None else p for place in made], "by")
-    won = {place for place, p in zip(made, found, strict=True) if p is not None and p <= q}
+    corrected = adjusted([1.0 if (p := tests[place].p) is None else p for place in made], "by")
+    won = {place for place, p in zip(made, corrected, strict=True) if p is not None and p <= q}
     return [structs.replace(test, wins=place in won) for place, test in enumerate(tests)]
 
 
-def _advantage(duels: list[_Duel], n_failed: int, confidence: float) -> Estimate:
+def _advantage(duels: list[_Duel], n_failed: int) -> Estimate:
     """The mean over raters of the judge's share; items are the independent observations."""
     import numpy as np
-    from scipy.special import stdtrit
 
     rho = float(np.mean([duel.judge.mean() for duel in duels]))
     parts = np.zeros(max(int(duel.items.max()) for duel in duels) + 1)
@@ -195,14 +191,12 @@ def _advantage(duels: list[_Duel], n_failed: int, confidence: float) -> Estimate
         parts[duel.items] += (duel.judge - duel.judge.mean()) / (len(duel.items) * len(duels))
     n = len({int(item) for duel in duels for item in duel.items})
     se = math.sqrt(float((parts**2).sum()) * n / (n - 1))
-    name, unit = "advantage: how often the judge is at least as close", "item"
-    if se <= 1e-12:
-        return Estimate(
-            rho, None, None, n, n_failed, 0, without_interval(name, "every item says the same"), unit
-        )
-    half = float(stdtrit(n - 1, (1 + confidence) / 2)) * se
-    low, high = max(0.0, rho - half), min(1.0, rho + half)
-    return Estimate(rho, low, high, n, n_failed, 0, f"{name}, t interval", unit)
+    interval = no_interval("every item says the same")
+    if se > 1e-12:
+        half = t_quantile(n - 1) * se
+        interval = Interval(max(0.0, rho - half), min(1.0, rho + half), ", t interval")
+    name = "advantage: how often the judge is at least as close"
+    return make_estimate(rho, interval, name, n=n, n_failed=n_failed)
 
 
 def _why(table: Floats, n: int, min_items: int) -> str:
@@ -218,9 +212,9 @@ def _cautions(
 ) -> tuple[str, ...]:
     called = {test.rater: f"rater {test.rater + 1}" for test in tests}
     called.update((place, f"rater '{name}'") for place, name in enumerate(names))
-    found = [f"{called[test.rater]} is left out: {test.why}" for test in tests if test.advantage is None]
+    cautions = [f"{called[test.rater]} is left out: {test.why}" for test in tests if test.advantage is None]
     if made and len(made) < 3:
-        found.append(f"{len(made)} raters are few: the test asks for three")
+        cautions.append(f"{len(made)} raters are few: the test asks for three")
     if n_failed:
-        found.append(f"{n_failed} of {n + n_failed} items are left out because the judge gave no answer")
-    return tuple(found)
+        cautions.append(f"{n_failed} of {n + n_failed} items are left out because the judge gave no answer")
+    return tuple(cautions)

@@ -1,61 +1,100 @@
-"""What callers give, as arrays of numbers: a missing value (none, NaN, an infinity) is NaN in here.
+"""What all statistics share: inputs as arrays, intervals, and how an estimate is made.
 
-It never leaves: what is missing is dropped and counted by the function that was asked. So is what
-no scale holds: beyond 1e60 a fourth power would overflow, and below 1e-60 a square is 0.
+A missing value (none, NaN, an infinity) is NaN inside this package and never leaves it: the function that was called
+drops and counts it. Values beyond 1e60, whose fourth power would overflow, count as missing; below 1e-60 they are 0.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, Any
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from msgspec import structs
 
 from ..records import Estimate
 
-# How a number that cannot be given says so: none, and the reason at the end of `method`.
-#
-# An interval that rests on too little has a caution there. Nothing here computes.
+CONFIDENCE = 0.95
+"""The level of every interval."""
+
+NORMAL_QUANTILE = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
+"""By what a standard error is multiplied to half an interval, in large samples."""
 
 
-_UNDEFINED = "undefined: "
-_NO_INTERVAL = "; no interval: "
-_CAUTION = "; caution: "
+def t_quantile(df: float) -> float:
+    """By what a standard error is multiplied to half an interval, at so many degrees of freedom."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(df, (1 + CONFIDENCE) / 2))
 
 
-def undefined(why: str, *, n: int = 0, n_failed: int = 0, n_undefined: int = 0, unit: str = "") -> Estimate:
+AnyEstimate = TypeVar("AnyEstimate", bound=Estimate)
+
+
+class Interval(NamedTuple):
+    """The ends of an interval and how they were computed, or the reason why there is none."""
+
+    low: float | None
+    high: float | None
+    how: str
+    """what follows the name of the statistic in `Estimate.method`: ", t interval\""""
+    reason: str = ""
+    cautions: tuple[str, ...] = ()
+
+
+def no_interval(reason: str) -> Interval:
+    """What stands in for the interval of a value that has none."""
+    return Interval(None, None, "", reason)
+
+
+def undefined(
+    reason: str, *, n: int = 0, n_failed: int = 0, n_undefined: int = 0, unit: str = ""
+) -> Estimate:
     """An estimate without a value."""
-    return Estimate(None, None, None, n, n_failed, n_undefined, _UNDEFINED + why, unit)
+    method = f"undefined: {reason}"
+    return Estimate(None, None, None, n, n_failed, n_undefined, method, unit, reason=reason)
 
 
-def without_interval(method: str, why: str) -> str:
-    """The method of an estimate that has a value and no interval."""
-    return f"{method}{_NO_INTERVAL}{why}"
+def make_estimate(
+    value: float,
+    interval: Interval,
+    name: str,
+    *,
+    n: int,
+    n_failed: int = 0,
+    n_undefined: int = 0,
+    unit: str = "item",
+    seed: int | None = None,
+    cautions: Sequence[str] = (),
+) -> Estimate:
+    """An estimate whose method says all: its name, its interval or why there is none, and every caution."""
+    caution = "; ".join((*cautions, *interval.cautions))
+    method = name + interval.how + _ending(interval.reason, caution)
+    return Estimate(
+        value, interval.low, interval.high, n, n_failed, n_undefined, method, unit, seed,
+        reason=interval.reason, caution=caution,
+    )  # fmt: skip
 
 
-def cautioned(method: str, cautions: list[str]) -> str:
-    """The method of an estimate that a reader must be warned about; unchanged where there is no caution."""
-    return f"{method}{_CAUTION}{'; '.join(cautions)}" if cautions else method
+def _ending(reason: str, caution: str) -> str:
+    """How the method of an estimate with a value ends."""
+    missing = f"; no interval: {reason}" if reason else ""
+    return f"{missing}; caution: {caution}" if caution else missing
 
 
-def remarked(method: str, remark: str) -> str:
-    """The method with a remark on how it was made, before the caution or the reason that it ends with."""
-    for sign in (_NO_INTERVAL, _CAUTION):
-        name, found, rest = method.partition(sign)
-        if found:
-            return f"{name}, {remark}{found}{rest}"
-    return f"{method}, {remark}"
+def with_remark(estimate: AnyEstimate, remark: str) -> AnyEstimate:
+    """The estimate with a remark on how it was made, before the reason and the caution that its method ends with."""
+    ending = _ending(estimate.reason, estimate.caution)
+    return structs.replace(estimate, method=f"{estimate.method.removesuffix(ending)}, {remark}{ending}")
 
 
-def reason(estimate: Estimate) -> str:
-    """Why an estimate lacks its value or its interval; empty where it lacks nothing."""
-    method = estimate.method.partition(_CAUTION)[0]
-    if estimate.value is None:
-        return method.removeprefix(_UNDEFINED)
-    return method.partition(_NO_INTERVAL)[2]
-
-
-def caution(estimate: Estimate) -> str:
-    """What a reader must know before believing the interval; empty where there is nothing."""
-    return estimate.method.partition(_CAUTION)[2]
+def with_caution(estimate: AnyEstimate, caution: str) -> AnyEstimate:
+    """The estimate with one caution more."""
+    if estimate.caution:
+        cautions, method = f"{estimate.caution}; {caution}", f"{estimate.method}; {caution}"
+    else:
+        cautions, method = caution, f"{estimate.method}; caution: {caution}"
+    return structs.replace(estimate, caution=cautions, method=method)
 
 
 if TYPE_CHECKING:
@@ -113,13 +152,13 @@ def same_length(*columns: Sequence[Any] | Floats | None) -> None:
         raise ValueError(f"columns of different lengths: {lengths}")
 
 
-def codes(labels: Sequence[Hashable]) -> tuple[Codes, int]:
+def label_codes(labels: Sequence[Hashable]) -> tuple[Codes, int]:
     """0, 1, 2, … for each label in order of appearance, and how many there are."""
     import numpy as np
 
     numbers: dict[Hashable, int] = {}
-    found = [numbers.setdefault(label, len(numbers)) for label in labels]
-    return np.array(found, dtype=np.int64), len(numbers)
+    numbered = [numbers.setdefault(label, len(numbers)) for label in labels]
+    return np.array(numbered, dtype=np.int64), len(numbers)
 
 
 def scaled(values: Floats) -> Floats:
@@ -141,11 +180,8 @@ def is_constant(values: Floats) -> bool:
     return len(values) == 0 or bool(values.min() == values.max())
 
 
-# Log-probabilities out of a row of logits. Knows nothing of models: a row is a buffer of 32-bit floats.
-
-
 def logprobs_at(row: Any, places: Sequence[int]) -> list[float]:
-    """The natural logarithm of the softmax of a row, at these places.
+    """The natural logarithm of the softmax of a row of logits (a buffer of 32-bit floats), at these places.
 
     Summed in 64 bits: a sum over tens of thousands of small terms in 32 bits loses digits that a
     comparison of two near texts needs.

@@ -2,10 +2,9 @@
 
     P(i beats j) : P(j beats i) : P(tie) = exp(d / 2) : exp(-d / 2) : nu,    d = strength of i - strength of j
 
-Without nu and with a tie as half a win for both this is Bradley and Terry's model. Both are one exponential family:
-what counts is the points of each system, the games of each pair and the number of ties, so Newton's method works on a
-few numbers however many games there were, and on all resamples of a bootstrap at once. Strengths are logs, and their
-mean is 0. Whether they exist is a question for `connected`.
+Without nu, and with a tie as half a win for both, this is Bradley and Terry's model. Both are one exponential family:
+only the points of each system, the games of each pair and the number of ties matter, so Newton's method works on a few
+numbers for any number of games, and on all resamples of a bootstrap at once. Strengths are logs, and their mean is 0.
 """
 
 from __future__ import annotations
@@ -17,18 +16,19 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from msgspec import Struct, structs
 
 from ..records import Estimate
-from .arrays import cautioned, undefined, without_interval
-from .resample import blocks, draw_cells, generator, interval_or_why
+from .arrays import CONFIDENCE, Interval, label_codes, make_estimate, no_interval, t_quantile, undefined
+from .resample import blocks, draw_cells, generator, percentile_interval
 from .two_judges import mcnemar
 
 if TYPE_CHECKING:
     from .arrays import Codes, Flags, Floats
 
-# Games between systems as arrays: who met whom, and which share of the point the first one took.
-#
-# A win is 1, a tie one half, a probability anything between. Games of one cluster (both orders of a pair, all pairs of
-# one prompt) are not independent of each other: what is resampled is the cluster. Clusters with the same content are
-# kept once with their number, so that a hundred thousand single games are resampled as a few thousand cells.
+
+# -- games as arrays
+
+# A win is 1, a tie 0.5, a probability anything between. Games of one cluster (both orders of a pair, all pairs of one
+# prompt) are not independent: the cluster is what is resampled. Clusters with the same content are kept once with their
+# number, so that a hundred thousand single games are resampled as a few thousand cells.
 
 
 class Games(NamedTuple):
@@ -51,8 +51,8 @@ class Games(NamedTuple):
 
     @property
     def is_tie(self) -> Flags:
-        found: Flags = self.share == 0.5
-        return found
+        tied: Flags = self.share == 0.5
+        return tied
 
     @property
     def is_graded(self) -> bool:
@@ -82,29 +82,20 @@ def games_of(
     """Games from columns; without `clusters` every game stands alone. A game against oneself says nothing."""
     import numpy as np
 
-    one = np.asarray(first, dtype=np.int64).reshape(-1)
-    other = np.asarray(second, dtype=np.int64).reshape(-1)
+    i = np.asarray(first, dtype=np.int64).reshape(-1)
+    j = np.asarray(second, dtype=np.int64).reshape(-1)
     won = np.asarray(share, dtype=np.float64).reshape(-1)
-    if not len(one) == len(other) == len(won) or (clusters is not None and len(clusters) != len(one)):
+    if not len(i) == len(j) == len(won) or (clusters is not None and len(clusters) != len(i)):
         raise ValueError("the columns of the games have different lengths")
     if len(won) and not (bool(np.isfinite(won).all()) and won.min() >= 0 and won.max() <= 1):
         raise ValueError("a share of a game lies between 0 and 1")
-    ends = np.concatenate([one, other, [0]])
+    ends = np.concatenate([i, j, [0]])
     if ends.min() < 0 or ends.max() >= max(1, n_systems):
         raise ValueError(f"a system is not among the {n_systems}")
-    codes = np.arange(len(one)) if clusters is None else np.asarray(_numbered(clusters), dtype=np.int64)
-    kept = one != other
-    _, cluster = np.unique(codes[kept], return_inverse=True)
-    return Games(one[kept], other[kept], won[kept], cluster.astype(np.int64), n_systems)
-
-
-def _numbered(labels: Sequence[Hashable]) -> Any:
-    import numpy as np
-
-    if isinstance(labels, np.ndarray):
-        return labels
-    numbers: dict[Hashable, int] = {}
-    return [numbers.setdefault(label, len(numbers)) for label in labels]
+    number = np.arange(len(i)) if clusters is None else label_codes(clusters)[0]
+    kept = i != j
+    _, cluster = np.unique(number[kept], return_inverse=True)
+    return Games(i[kept], j[kept], won[kept], cluster.astype(np.int64), n_systems)
 
 
 def win_matrix(games: Games) -> Floats:
@@ -122,8 +113,8 @@ def tie_matrix(games: Games) -> Floats:
     import numpy as np
 
     k, tied = games.n_systems, games.is_tie
-    one, other = games.first[tied], games.second[tied]
-    cells = np.concatenate([one * k + other, other * k + one])
+    i, j = games.first[tied], games.second[tied]
+    cells = np.concatenate([i * k + j, j * k + i])
     return np.asarray(np.bincount(cells, minlength=k * k), dtype=np.float64).reshape(k, k)
 
 
@@ -151,8 +142,8 @@ def cells_of(games: Games) -> Cells:
     np.minimum.at(lone, kind, representative)
     chosen = np.flatnonzero(lone[kind[games.cluster]] == representative[games.cluster])
     column = kind[games.cluster[chosen]]
-    one, other, share = games.first[chosen], games.second[chosen], games.share[chosen]
-    rows = np.concatenate([one * k + other, other * k + one, np.full(len(chosen), k * k)])
+    i, j, share = games.first[chosen], games.second[chosen], games.share[chosen]
+    rows = np.concatenate([i * k + j, j * k + i, np.full(len(chosen), k * k)])
     data = np.concatenate([share, 1 - share, (share == 0.5).astype(np.float64)])
     shape = (k * k + 1, len(sizes))
     return Cells(coo_array((data, (rows, np.tile(column, 3))), shape=shape).tocsr(), sizes)
@@ -171,11 +162,11 @@ def _kinds(games: Games) -> tuple[Codes, Floats]:
     kind = np.zeros(games.n_clusters, dtype=np.int64)
     _, share_code = np.unique(share[is_lone], return_inverse=True)
     pair = low[is_lone] * k + high[is_lone]
-    found, code = np.unique(pair * (share_code.max(initial=0) + 1) + share_code, return_inverse=True)
+    lone_kinds, code = np.unique(pair * (share_code.max(initial=0) + 1) + share_code, return_inverse=True)
     kind[games.cluster[is_lone]] = code
     together = np.flatnonzero(count > 1)
-    kind[together] = len(found) + np.arange(len(together))
-    sizes = np.bincount(kind, minlength=len(found) + len(together)).astype(np.float64)
+    kind[together] = len(lone_kinds) + np.arange(len(together))
+    sizes = np.bincount(kind, minlength=len(lone_kinds) + len(together)).astype(np.float64)
     return kind, sizes
 
 
@@ -184,22 +175,21 @@ def elo(strength: float) -> float:
     return 400 / math.log(10) * strength + 1000
 
 
-# Whether the games of a set of systems say enough to put them on one scale.
-#
-# A system that never lost has no highest strength, and systems that never met (not even through others) have no
-# difference. Ford (1957): strengths exist where from every system a chain of wins leads to every other. Nothing is
-# estimated here.
+# -- whether strengths exist
+
+# A system that never lost has no upper bound, and systems that never met (not even through others) have no difference.
+# Ford (1957): strengths exist where a chain of wins leads from every system to every other.
 
 
 def reaches(won: Floats) -> Flags:
     """Whether a chain of wins (ties count) leads from row to column; a system reaches itself."""
     import numpy as np
 
-    found: Flags = won > 0
-    np.fill_diagonal(found, True)
-    for middle in range(len(found)):
-        found |= found[:, middle : middle + 1] & found[middle]
-    return found
+    reach: Flags = won > 0
+    np.fill_diagonal(reach, True)
+    for middle in range(len(reach)):
+        reach |= reach[:, middle : middle + 1] & reach[middle]
+    return reach
 
 
 def components(won: Floats) -> list[list[int]]:
@@ -207,13 +197,13 @@ def components(won: Floats) -> list[list[int]]:
     reach = reaches(won)
     both = reach & reach.T
     rest = sorted(range(len(won)), key=lambda i: (-int(reach[i].sum()), i))
-    found, seen = [], set()
+    pieces, seen = [], set()
     for i in rest:
         if i not in seen:
-            own = [j for j in range(len(won)) if both[i, j]]
-            seen.update(own)
-            found.append(own)
-    return found
+            piece = [j for j in range(len(won)) if both[i, j]]
+            seen.update(piece)
+            pieces.append(piece)
+    return pieces
 
 
 def islands(won: Floats) -> list[list[int]]:
@@ -304,7 +294,7 @@ def fit(won: Floats, ties: Floats | None = None) -> Fitted:
     has_nu = np.zeros(n_fits, dtype=bool) if ties is None else ties > 0
     n_ties = np.zeros(n_fits) if ties is None else ties
     strength, log_nu = np.zeros((n_fits, k)), np.where(has_nu, 0.0, -np.inf)
-    open_, found = np.ones(n_fits, dtype=bool), np.zeros(n_fits, dtype=bool)
+    open_, is_found = np.ones(n_fits, dtype=bool), np.zeros(n_fits, dtype=bool)
     for _ in range(_STEPS):
         at = np.flatnonzero(open_)
         if not len(at):
@@ -318,9 +308,9 @@ def fit(won: Floats, ties: Floats | None = None) -> Fitted:
         reached = np.maximum(np.abs(strength[at]).max(axis=1), np.where(has_nu[at], np.abs(log_nu[at]), 0.0))
         is_lost = ~(reached < _BEYOND)
         is_done = (longest < _DONE) & ~is_lost
-        found[at[is_done]] = True
+        is_found[at[is_done]] = True
         open_[at[is_done | is_lost]] = False
-    return Fitted(strength, log_nu, found)
+    return Fitted(strength, log_nu, is_found)
 
 
 def _step(
@@ -344,92 +334,25 @@ def derivatives(
     import numpy as np
 
     k = strength.shape[1]
-    found = moments(strength[:, :, None] - strength[:, None, :], np.exp(log_nu)[:, None, None])
+    expected = moments(strength[:, :, None] - strength[:, None, :], np.exp(log_nu)[:, None, None])
     slope = np.empty((len(strength), k + 1))
-    slope[:, :k] = points - (games * found.share).sum(axis=2)
-    slope[:, k] = np.where(has_nu, n_ties - (games * found.tie).sum(axis=(1, 2)) / 2, 0.0)
+    slope[:, :k] = points - (games * expected.share).sum(axis=2)
+    slope[:, k] = np.where(has_nu, n_ties - (games * expected.tie).sum(axis=(1, 2)) / 2, 0.0)
     curve = np.empty((len(strength), k + 1, k + 1))
-    curve[:, :k, :k] = -games * found.share_variance
-    each = (games * found.share_variance).sum(axis=2)
+    curve[:, :k, :k] = -games * expected.share_variance
+    each = (games * expected.share_variance).sum(axis=2)
     curve[:, range(k), range(k)] += each
-    curve[:, :k, k] = curve[:, k, :k] = (games * found.covariance).sum(axis=2)
-    curve[:, k, k] = np.where(has_nu, (games * found.tie_variance).sum(axis=(1, 2)) / 2, 1.0)
+    curve[:, :k, k] = curve[:, k, :k] = (games * expected.covariance).sum(axis=2)
+    curve[:, k, k] = np.where(has_nu, (games * expected.tie_variance).sum(axis=(1, 2)) / 2, 1.0)
     return slope, curve
 
 
-def log_likelihood(won: Floats, ties: Floats, strength: Floats, nu: float) -> float:
-    """Of all games under Davidson's model; `ties` is the matrix of them."""
-    import numpy as np
+# -- strengths with intervals
 
-    difference = strength[:, None] - strength[None, :]
-    away = np.abs(difference)
-    log_total = away / 2 + np.log(
-        np.exp((difference - away) / 2) + np.exp((-difference - away) / 2) + nu * np.exp(-away / 2)
-    )
-    decided = won - ties / 2
-    found = float((decided * (difference / 2 - log_total)).sum())
-    if nu > 0:
-        found += float((ties * (math.log(nu) - log_total)).sum()) / 2
-    return found
-
-
-# Rao and Kupper's model of ties (1967): a response wins where it is better by more than a threshold.
-#
-#     P(i beats j) = 1 / (1 + theta exp(-d)),    theta >= 1, d = strength of i - strength of j
-#
-# A second opinion on ties beside Davidson's: where both give the same order, the order does not hang on the model.
-
-
-class RaoKupper(NamedTuple):
-    """Strengths with a mean of 0, the threshold, and the negative log-likelihood."""
-
-    strength: Floats
-    theta: float
-    loss: float
-
-
-def rao_kupper(won: Floats, ties: Floats) -> RaoKupper | None:
-    """The fit to a win matrix (a tie half a win) and the matrix of ties; none where it does not exist.
-
-    A tie is as likely as both systems winning by the threshold, times theta² - 1: so a tie counts as a win for
-    either, and the rest of the likelihood is one term in theta.
-    """
-    import numpy as np
-    from scipy.optimize import minimize
-
-    k, n_ties = len(won), float(ties.sum()) / 2
-    counts = won + ties / 2
-    if n_ties == 0 or float(won.sum()) == n_ties:
-        return None
-
-    def loss(point: Floats) -> tuple[float, Floats]:
-        strength, threshold = point[:k], math.exp(point[k])
-        margin = strength[:, None] - strength[None, :] - threshold
-        log_odds = np.logaddexp(0.0, -margin)
-        missed = counts * np.exp(-np.logaddexp(0.0, margin))
-        grown = math.expm1(2 * threshold)
-        value = float((counts * log_odds).sum()) - n_ties * math.log(grown)
-        slope = np.empty(k + 1)
-        slope[:k] = missed.sum(axis=0) - missed.sum(axis=1)
-        by_threshold = float(missed.sum()) - n_ties * 2 * (1 + 1 / grown)
-        slope[k] = by_threshold * threshold
-        return value, slope
-
-    start = np.zeros(k + 1)
-    start[k] = -1.0
-    found = minimize(loss, start, jac=True, method="BFGS", options={"gtol": 1e-8, "maxiter": 500})
-    strength = found.x[:k] - found.x[:k].mean()
-    if not np.isfinite(found.fun) or float(np.abs(strength).max()) > 30:
-        return None
-    return RaoKupper(strength, math.exp(math.exp(float(found.x[k]))), float(found.fun))
-
-
-# Strengths of systems with their uncertainty, and what is left to say where they do not exist.
-#
-# Two intervals for each strength: from the sandwich of the likelihood's curvature and the sums of slopes per cluster (HC0,
-# White 1980, Liang and Zeger 1986), and from a bootstrap that draws clusters. Neither believes that games of one cluster
-# are independent, nor that the model is true. Where a system never lost, or the games fall apart, the strengths of each
-# part are given with a mean of 0 in that part, and those that do not exist are none with the reason.
+# Two intervals for each strength: the sandwich of the likelihood's curvature and the sums of slopes per cluster (HC0,
+# White 1980, Liang and Zeger 1986), and a bootstrap over clusters. Neither assumes that games of one cluster are
+# independent, or that the model is true. Where a system never lost, or the games do not connect all systems, the
+# strengths of each connected part have a mean of 0 in that part, and those that do not exist are none with the reason.
 
 
 Ties = Literal["davidson", "half"]
@@ -471,7 +394,6 @@ class _Piece(NamedTuple):
     strength: Floats
     covariance: Floats
     """HC0, clustered"""
-    model_covariance: Floats
     nu: float | None
     ties: Ties
     n_clusters: int
@@ -483,20 +405,19 @@ def strengths(
     ties: Ties = "davidson",
     n_resamples: int = N_RESAMPLES,
     seed: int = 0,
-    confidence: float = 0.95,
 ) -> Strengths:
     """Fit all systems; ties by Davidson's model, where it has an estimate, or each as half a win."""
     won = win_matrix(games)
-    whole = components(won)
-    pieces = [_piece(games, systems, ties) for systems in whole if len(systems) > 1]
+    connected = components(won)
+    pieces = [_piece(games, systems, ties) for systems in connected if len(systems) > 1]
     known: dict[int, tuple[Estimate, Estimate]] = {}
     standard_errors: dict[tuple[int, int], float] = {}
     for piece in pieces:
-        known.update(_estimates(games, piece, n_resamples, seed, confidence, is_whole=len(whole) == 1))
+        known.update(_estimates(games, piece, n_resamples, seed, is_whole=len(connected) == 1))
         standard_errors.update(_standard_errors(piece))
-    taken, given = won.sum(axis=1), won.sum(axis=0)
-    reasons = {i: _why(i, taken, given) for i in range(games.n_systems)}
-    n_games = [int(taken[i] + given[i]) for i in range(games.n_systems)]
+    gained, lost = won.sum(axis=1), won.sum(axis=0)
+    reasons = {i: _why(i, gained, lost) for i in range(games.n_systems)}
+    n_games = [int(gained[i] + lost[i]) for i in range(games.n_systems)]
     nothing = [undefined(reasons[i], n=n_games[i], unit=_unit(games)) for i in range(games.n_systems)]
     sandwich = tuple(known[i][0] if i in known else nothing[i] for i in range(games.n_systems))
     return Strengths(
@@ -508,20 +429,20 @@ def strengths(
         standard_errors=standard_errors,
         nu=next((piece.nu for piece in pieces if piece.nu is not None), None),
         model=_model_name(pieces),
-        components=tuple(tuple(systems) for systems in whole),
+        components=tuple(tuple(systems) for systems in connected),
         islands=tuple(tuple(systems) for systems in islands(won)),
-        never_lost=tuple(i for i in range(games.n_systems) if taken[i] > 0 and given[i] == 0),
-        never_won=tuple(i for i in range(games.n_systems) if given[i] > 0 and taken[i] == 0),
+        never_lost=tuple(i for i in range(games.n_systems) if gained[i] > 0 and lost[i] == 0),
+        never_won=tuple(i for i in range(games.n_systems) if lost[i] > 0 and gained[i] == 0),
     )
 
 
-def _why(i: int, taken: Floats, given: Floats) -> str:
-    n = taken[i] + given[i]
+def _why(i: int, gained: Floats, lost: Floats) -> str:
+    n = gained[i] + lost[i]
     if n == 0:
         return "it has no games"
-    if given[i] == 0:
+    if lost[i] == 0:
         return f"it never lost ({n:.0f} games): its strength has no upper bound"
-    if taken[i] == 0:
+    if gained[i] == 0:
         return f"it never won ({n:.0f} games): its strength has no lower bound"
     return "no chain of wins leads back from the systems that it beat: its strength has no bound"
 
@@ -541,14 +462,16 @@ def _piece(games: Games, systems: list[int], ties: Ties) -> _Piece:
     """Point estimates and covariances of systems that exist together."""
     import numpy as np
 
-    own = games.among(systems)
-    won, tied = win_matrix(own), tie_matrix(own)
+    of_piece = games.among(systems)
+    won, tied = win_matrix(of_piece), tie_matrix(of_piece)
     n_ties = float(tied.sum()) / 2
-    by_davidson = ties == "davidson" and n_ties > 0 and not own.is_graded and has_tie_parameter(won, tied)
-    found = fit(won[None], np.array([n_ties]) if by_davidson else None)
-    if by_davidson and not found.is_found[0]:
-        by_davidson, found = False, fit(won[None])
-    strength, log_nu = found.strength[0], found.log_nu[:1]
+    by_davidson = (
+        ties == "davidson" and n_ties > 0 and not of_piece.is_graded and has_tie_parameter(won, tied)
+    )
+    fitted = fit(won[None], np.array([n_ties]) if by_davidson else None)
+    if by_davidson and not fitted.is_found[0]:
+        by_davidson, fitted = False, fit(won[None])
+    strength, log_nu = fitted.strength[0], fitted.log_nu[:1]
     _, curve = derivatives(
         (won + won.T)[None], won.sum(axis=1)[None], np.array([n_ties]), strength[None], log_nu,
         np.array([by_davidson]),
@@ -556,11 +479,11 @@ def _piece(games: Games, systems: list[int], ties: Ties) -> _Piece:
     k = len(systems)
     curve[0, :k, :k] += 1 / k
     inverse = np.linalg.inv(curve[0])
-    meat = _meat(own, strength, float(np.exp(log_nu[0])), by_davidson)
+    meat = _meat(of_piece, strength, float(np.exp(log_nu[0])), by_davidson)
     covariance = (inverse @ meat @ inverse)[:k, :k]
     nu = float(np.exp(log_nu[0])) if by_davidson else None
     kind: Ties = "davidson" if by_davidson else "half"
-    return _Piece(systems, strength, covariance, inverse[:k, :k] - 1 / k, nu, kind, own.n_clusters)
+    return _Piece(systems, strength, covariance, nu, kind, of_piece.n_clusters)
 
 
 def _meat(games: Games, strength: Floats, nu: float, has_nu: bool) -> Floats:
@@ -569,9 +492,9 @@ def _meat(games: Games, strength: Floats, nu: float, has_nu: bool) -> Floats:
     from scipy.sparse import coo_array
 
     k = games.n_systems
-    found = moments(strength[games.first] - strength[games.second], nu)
-    missed = games.share - found.share
-    tie_missed = (games.is_tie - found.tie) if has_nu else np.zeros(games.n)
+    expected = moments(strength[games.first] - strength[games.second], nu)
+    missed = games.share - expected.share
+    tie_missed = (games.is_tie - expected.tie) if has_nu else np.zeros(games.n)
     columns = np.concatenate([games.first, games.second, np.full(games.n, k)])
     data = np.concatenate([missed, -missed, tie_missed])
     slopes = coo_array((data, (np.tile(games.cluster, 3), columns)), shape=(games.n_clusters, k + 1)).tocsr()
@@ -579,80 +502,58 @@ def _meat(games: Games, strength: Floats, nu: float, has_nu: bool) -> Floats:
     return product
 
 
-def covariance(games: Games, *, ties: Ties = "half") -> tuple[Floats, Floats]:
-    """The covariance of the strengths of systems of one piece: by the model, and by the sandwich (HC0, clustered)."""
-    piece = _piece(games, list(range(games.n_systems)), ties)
-    return piece.model_covariance, piece.covariance
-
-
-def t_quantile(n_clusters: int, confidence: float = 0.95) -> float:
-    """By what a standard error over so many clusters is multiplied to half an interval."""
-    from scipy.special import stdtrit
-
-    return float(stdtrit(max(1, n_clusters - 1), (1 + confidence) / 2))
-
-
-def _factor(n_clusters: int, confidence: float) -> float:
+def _factor(n_clusters: int) -> float:
     """What HC0 is multiplied by: it is too small for few clusters, and t takes them into account."""
-    return t_quantile(n_clusters, confidence) * math.sqrt(n_clusters / (n_clusters - 1))
+    return t_quantile(n_clusters - 1) * math.sqrt(n_clusters / (n_clusters - 1))
 
 
 def _estimates(
-    games: Games, piece: _Piece, n_resamples: int, seed: int, confidence: float, *, is_whole: bool
+    games: Games, piece: _Piece, n_resamples: int, seed: int, *, is_whole: bool
 ) -> dict[int, tuple[Estimate, Estimate]]:
     """Of each system of a piece the strength with either interval."""
     import numpy as np
 
-    own = games.among(piece.systems)
-    drawn = _resampled(own, piece, n_resamples, seed) if own.n_clusters > 1 else None
+    of_piece = games.among(piece.systems)
+    drawn = _resampled(of_piece, piece, n_resamples, seed) if of_piece.n_clusters > 1 else None
     cautions = [] if is_whole else [f"0 is the mean of {len(piece.systems)} systems alone, not of all"]
-    if own.n_clusters < _FEW_CLUSTERS:
-        cautions.append(f"{own.n_clusters} independent prompts are too few to speak for others")
+    if of_piece.n_clusters < _FEW_CLUSTERS:
+        cautions.append(f"{of_piece.n_clusters} independent prompts are too few to speak for others")
     name = "Davidson strength" if piece.ties == "davidson" else "Bradley-Terry strength"
-    n_games = np.bincount(own.first, minlength=own.n_systems) + np.bincount(
-        own.second, minlength=own.n_systems
+    n_games = np.bincount(of_piece.first, minlength=of_piece.n_systems) + np.bincount(
+        of_piece.second, minlength=of_piece.n_systems
     )
     # Groups stay groups in a piece where each has one game: all systems of a table speak of the same unit.
-    unit = "game" if games.n_clusters == games.n else f"group (n={own.n_clusters})"
-    found = {}
+    unit = "game" if games.n_clusters == games.n else f"group (n={of_piece.n_clusters})"
+    estimates = {}
     for place, system in enumerate(piece.systems):
         value, n = float(piece.strength[place]), int(n_games[place])
-        low = high = None
-        method = without_interval(name, "all games belong to one prompt")
-        if own.n_clusters > 1:
-            half = _factor(own.n_clusters, confidence) * math.sqrt(
-                max(0.0, float(piece.covariance[place, place]))
-            )
-            method = without_interval(name, "the games leave no variance")
+        interval = no_interval("all games belong to one prompt")
+        if of_piece.n_clusters > 1:
+            half = _factor(of_piece.n_clusters) * math.sqrt(max(0.0, float(piece.covariance[place, place])))
+            interval = no_interval("the games leave no variance")
             if half > _TINY:
-                low, high = value - half, value + half
-                method = f"{name}, HC0 sandwich t interval"
-        by_sandwich = Estimate(value, low, high, n, 0, 0, cautioned(method, cautions), unit)
+                interval = Interval(value - half, value + half, ", HC0 sandwich t interval")
+        by_sandwich = make_estimate(value, interval, name, n=n, unit=unit, cautions=cautions)
         values = None if drawn is None else drawn[:, place]
-        found[system] = by_sandwich, _by_bootstrap(value, values, n, name, unit, seed, confidence, cautions)
-    return found
+        by_draws = make_estimate(
+            value, _bootstrap_interval(values), name, n=n, unit=unit, seed=seed, cautions=cautions,
+            n_undefined=0 if values is None else int(np.isnan(values).sum()),
+        )  # fmt: skip
+        estimates[system] = by_sandwich, by_draws
+    return estimates
 
 
-def _by_bootstrap(
-    value: float, values: Floats | None, n: int, name: str, unit: str, seed: int, confidence: float,
-    cautions: list[str],
-) -> Estimate:  # fmt: skip
+def _bootstrap_interval(values: Floats | None) -> Interval:
+    """The percentile interval of a strength; `values` is none where there is one cluster alone."""
     if values is None:
-        method = cautioned(without_interval(name, "all games belong to one prompt"), cautions)
-        return Estimate(value, None, None, n, 0, 0, method, unit, seed)
-    low, high, why, more = interval_or_why(values, confidence)
+        return no_interval("all games belong to one prompt")
+    interval = percentile_interval(values)
     n_missing = int((values != values).sum())
     # A resample without an estimate is one in which a strength has no bound. Where there are more of them than lie
     # beyond an end of the interval, that end is not known, and the rest alone would make it too near.
-    if not why and n_missing > len(values) * (1 - confidence) / 2:
-        low, high, more = None, None, []
-        why = f"{n_missing} of {len(values)} resamples have no bound"
-    method = (
-        f"{name}, bootstrap ({len(values)} resamples, percentiles)"
-        if not why
-        else without_interval(name, why)
-    )
-    return Estimate(value, low, high, n, 0, n_missing, cautioned(method, [*cautions, *more]), unit, seed)
+    if not interval.reason and n_missing > len(values) * (1 - CONFIDENCE) / 2:
+        return no_interval(f"{n_missing} of {len(values)} resamples have no bound")
+    return interval
 
 
 def _resampled(games: Games, piece: _Piece, n_resamples: int, seed: int) -> Floats:
@@ -661,7 +562,7 @@ def _resampled(games: Games, piece: _Piece, n_resamples: int, seed: int) -> Floa
 
     k = games.n_systems
     cells, rng = cells_of(games), generator(seed)
-    found = np.full((n_resamples, k), np.nan)
+    drawn = np.full((n_resamples, k), np.nan)
     at = 0
     for size in blocks(n_resamples, max(k * k, len(cells.sizes) // 8)):
         content = cells.content @ draw_cells(rng, cells.sizes, size)
@@ -669,43 +570,43 @@ def _resampled(games: Games, piece: _Piece, n_resamples: int, seed: int) -> Floa
         usable = np.flatnonzero(are_connected(won))
         fitted = fit(won[usable], content[k * k][usable] if piece.ties == "davidson" else None)
         sound = usable[fitted.is_found]
-        found[at + sound] = fitted.strength[fitted.is_found]
+        drawn[at + sound] = fitted.strength[fitted.is_found]
         at += size
-    return found
+    return drawn
 
 
 def _standard_errors(piece: _Piece) -> dict[tuple[int, int], float]:
     if piece.n_clusters < 2:
         return {}
     variance, scale = piece.covariance, math.sqrt(piece.n_clusters / (piece.n_clusters - 1))
-    found = {}
-    for one, i in enumerate(piece.systems):
-        for other, j in enumerate(piece.systems):
-            spread = float(variance[one, one] + variance[other, other] - 2 * variance[one, other])
+    errors = {}
+    for a, i in enumerate(piece.systems):
+        for b, j in enumerate(piece.systems):
+            spread = float(variance[a, a] + variance[b, b] - 2 * variance[a, b])
             if i < j and spread > _TINY**2:
-                found[i, j] = math.sqrt(spread) * scale
-    return found
+                errors[i, j] = math.sqrt(spread) * scale
+    return errors
 
 
 def _p_values(games: Games, won: Floats, pieces: Sequence[_Piece]) -> dict[tuple[int, int], float | None]:
     """For each pair of systems, i below j: is one better? None where nothing can be said."""
     from scipy.special import stdtr
 
-    found: dict[tuple[int, int], float | None] = {}
+    p_values: dict[tuple[int, int], float | None] = {}
     for piece in pieces:
         place = {system: at for at, system in enumerate(piece.systems)}
         for (i, j), se in _standard_errors(piece).items():
             t = float(piece.strength[place[i]] - piece.strength[place[j]]) / se
-            found[i, j] = 2 * float(stdtr(piece.n_clusters - 1, -abs(t)))
+            p_values[i, j] = 2 * float(stdtr(piece.n_clusters - 1, -abs(t)))
     for i in range(games.n_systems):
         for j in range(i + 1, games.n_systems):
-            if (i, j) not in found:
-                found[i, j] = _head_to_head(games, i, j) if won[i, j] + won[j, i] else None
-    return dict(sorted(found.items()))
+            if (i, j) not in p_values:
+                p_values[i, j] = _head_to_head(games, i, j) if won[i, j] + won[j, i] else None
+    return dict(sorted(p_values.items()))
 
 
 def _head_to_head(games: Games, i: int, j: int) -> float | None:
-    """The exact sign test of two systems' own games: a cluster is one observation, whoever took more of it."""
+    """The exact sign test of two systems' own games: a cluster is one observation, won by the one that took more of it."""
     import numpy as np
 
     forward = (games.first == i) & (games.second == j)
@@ -727,8 +628,8 @@ def _ratings(won: Floats) -> tuple[float, ...]:
     wide = np.zeros((1, k + 1, k + 1))
     wide[0, :k, :k] = won
     wide[0, :k, k] = wide[0, k, :k] = 0.5
-    found = fit(wide).strength[0]
-    return tuple(float(value) for value in found[:k] - found[k])
+    fitted = fit(wide).strength[0]
+    return tuple(float(value) for value in fitted[:k] - fitted[k])
 
 
 def _on_elo(estimate: Estimate) -> Estimate:
@@ -739,13 +640,13 @@ def _on_elo(estimate: Estimate) -> Estimate:
     return structs.replace(estimate, value=elo(estimate.value), low=low, high=high, method=method)
 
 
-# Which games to play next, so that places still open are told apart with as few as possible.
-#
-# A game of i and j narrows every difference that it has to do with. Its worth is the sum over all pairs of systems of how
-# much it narrows their difference, weighted by how much that matters: most where the order is uncertain, nothing where it
-# is settled (the density of the normal at the difference in standard errors). Games are chosen one after the other, each
-# as if those before it had been played. A weak prior (a tie of each system with one of average strength) makes the worth of
-# a game finite where systems never met, and largest there: so what falls apart is joined first.
+# -- which pairs to judge next
+
+# A game of i and j narrows every difference that depends on it. Its worth is the sum over all pairs of systems of how much
+# it narrows their difference, weighted by how much that matters: most where the order is uncertain, nothing where it is
+# settled (the density of the normal at the difference in standard errors). Games are chosen one after the other, each as
+# if those before it had been played. A weak prior (a tie of each system with one of average strength) makes the worth of a
+# game finite where systems never met, and largest there: unconnected systems are connected first.
 
 
 _PRIOR = 0.5
@@ -757,11 +658,10 @@ def next_games(
     n: int,
     *,
     limits: Sequence[Sequence[float]] | None = None,
-    design_effect: float = 1.0,
 ) -> list[tuple[int, int]]:
     """The `n` pairs of systems to ask for, in order; `limits` is how many games of each pair can be had at most.
 
-    `rating` are finite strengths; `design_effect` is by how much games tell less than independent ones would.
+    `rating` are finite strengths.
     """
     import numpy as np
 
@@ -771,10 +671,10 @@ def next_games(
     left = np.full((k, k), np.inf) if limits is None else np.array(limits, dtype=np.float64)
     left = np.triu(np.minimum(left, left.T), 1)
     chance = 1 / (1 + np.exp(-(strength[:, None] - strength[None, :])))
-    weight = chance * (1 - chance) / max(1.0, design_effect)
+    weight = chance * (1 - chance)
     firsts, seconds = (side.astype(np.int64) for side in np.triu_indices(k, 1))
     covariance = _covariance(weight * (won + won.T))
-    found: list[tuple[int, int]] = []
+    chosen: list[tuple[int, int]] = []
     for _ in range(n):
         can_be: Flags = left[firsts, seconds] > 0
         if not bool(can_be.any()):
@@ -784,10 +684,10 @@ def next_games(
         played = (won + won.T)[firsts, seconds]
         best = int(np.lexsort((played, -np.round(worth, 12)))[0])
         i, j = int(firsts[best]), int(seconds[best])
-        found.append((i, j))
+        chosen.append((i, j))
         left[i, j] -= 1
         covariance = _with_game(covariance, i, j, float(weight[i, j]))
-    return found
+    return chosen
 
 
 def _covariance(information: Floats) -> Floats:
@@ -804,19 +704,19 @@ def _with_game(covariance: Floats, i: int, j: int, weight: float) -> Floats:
 
     column = covariance[:, i] - covariance[:, j]
     variance = float(column[i] - column[j])
-    found: Floats = covariance - weight * np.outer(column, column) / (1 + weight * variance)
-    return found
+    updated: Floats = covariance - weight * np.outer(column, column) / (1 + weight * variance)
+    return updated
 
 
 def _worth(covariance: Floats, strength: Floats, weight: Floats, firsts: Codes, seconds: Codes) -> Floats:
     """For each pair, how much one game of theirs would narrow the differences that are still open."""
     import numpy as np
 
-    apart = covariance[firsts] - covariance[seconds]
-    shared = apart[:, firsts] - apart[:, seconds]
+    differences = covariance[firsts] - covariance[seconds]
+    shared = differences[:, firsts] - differences[:, seconds]
     variance = np.diagonal(shared)
     z = (strength[firsts] - strength[seconds]) / np.sqrt(variance)
     matters = np.exp(-(z**2) / 2) / variance
     w = weight[firsts, seconds]
-    found: Floats = w / (1 + w * variance) * (matters[:, None] * shared**2).sum(axis=0)
-    return found
+    narrowed: Floats = w / (1 + w * variance) * (matters[:, None] * shared**2).sum(axis=0)
+    return narrowed

@@ -1,7 +1,7 @@
-"""A judge's scores turned into what people would have said, and how far off they are before and after.
+"""A judge's scores mapped to human scores, and whether its stated confidence can be believed.
 
-Every reported error is measured on items that the calibration did not see. Isotonic calibration makes
-ties, so a rank correlation after it is no improvement and is not offered here.
+Every reported error is measured on items that the calibration did not see. Isotonic calibration makes ties, so a rank
+correlation after it would be no improvement and is not offered.
 """
 
 from __future__ import annotations
@@ -13,17 +13,18 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct
 
 from ..records import Estimate
-from .arrays import Numbers, cautioned, floats, is_constant, same_length, undefined, without_interval
+from .arrays import Numbers, floats, is_constant, make_estimate, same_length, undefined
 from .means import mean_interval
-from .resample import N_RESAMPLES, few_units, generator, interval_or_why, resampled
+from .resample import N_RESAMPLES, few_units, generator, percentile_interval, resampled
 
 if TYPE_CHECKING:
     from .arrays import Codes, Floats
 
-# Ordinal logistic regression on one score: the chance of each level of a scale, given what the judge said.
-#
-# P(level <= k) = logistic(threshold_k - beta x) (McCullagh 1980). For few labels it is steadier than an
-# isotonic curve, because it has one slope.
+
+# -- ordinal logistic regression on one score
+
+# P(level <= k) = logistic(threshold_k - beta x) (McCullagh 1980). With few labels it is more stable than an isotonic
+# curve, because it has one slope.
 
 
 _RIDGE = 1e-6
@@ -52,8 +53,8 @@ class Ordinal(Struct, frozen=True):
         """The expected level."""
         import numpy as np
 
-        found: Floats = self.probabilities(scores) @ np.array(self.levels)
-        return found
+        expected: Floats = self.probabilities(scores) @ np.array(self.levels)
+        return expected
 
 
 def ordinal_fit(scores: Sequence[float], labels: Sequence[float]) -> Ordinal:
@@ -72,9 +73,9 @@ def ordinal_fit(scores: Sequence[float], labels: Sequence[float]) -> Ordinal:
     starts = np.log(shares / (1 - shares))
     steps = np.log(np.maximum(np.diff(starts), 1e-3))
     begin = np.concatenate([[0.0], starts[:1], steps])
-    found = minimize(_loss, begin, args=(z, places), jac=True, method="BFGS", options={"gtol": 1e-7})
-    beta = float(found.x[0]) / width
-    thresholds = _thresholds(found.x) + beta * middle
+    optimum = minimize(_loss, begin, args=(z, places), jac=True, method="BFGS", options={"gtol": 1e-7})
+    beta = float(optimum.x[0]) / width
+    thresholds = _thresholds(optimum.x) + beta * middle
     return Ordinal(tuple(levels.tolist()), beta, tuple(thresholds.tolist()))
 
 
@@ -82,8 +83,10 @@ def _thresholds(parameters: Floats) -> Floats:
     """The first threshold, and from there steps whose logarithms are the parameters: they stay in order."""
     import numpy as np
 
-    found: Floats = np.cumsum(np.concatenate([parameters[1:2], np.exp(np.clip(parameters[2:], -30, 30))]))
-    return found
+    thresholds: Floats = np.cumsum(
+        np.concatenate([parameters[1:2], np.exp(np.clip(parameters[2:], -30, 30))])
+    )
+    return thresholds
 
 
 def _loss(parameters: Floats, x: Floats, places: Codes) -> tuple[float, Floats]:
@@ -167,7 +170,6 @@ def calibrate(
     *,
     n_folds: int = 5,
     seed: int = 0,
-    confidence: float = 0.95,
 ) -> Calibration:
     """Calibration fitted on all folds but one, and its error on that one. Labels are none where there are none."""
     import numpy as np
@@ -185,7 +187,7 @@ def calibrate(
     held, people = predictions[usable], y[usable]
 
     def error(values: Floats) -> Estimate:
-        return mean_interval(np.abs(values - people).tolist(), confidence=confidence)
+        return mean_interval(np.abs(values - people).tolist())
 
     kept = [float(value) if math.isfinite(value) else None for value in predictions]
     before, after = (calibration_error(values.tolist(), people.tolist()) for values in (f[usable], held))
@@ -239,14 +241,14 @@ def calibration_error(
         )
         places = np.clip(np.digitize(p, edges[1:-1], right=False), 0, len(edges) - 2)
         gaps = np.bincount(places, weights=p - y)
-        found = float(np.abs(gaps).sum()) / len(p)
-    return found if math.isfinite(found) else None
+        error = float(np.abs(gaps).sum()) / len(p)
+    return error if math.isfinite(error) else None
 
 
-# Whether a judge's stated confidence means anything: it should be right as often as it says.
-#
-# The error is ECE over ten bins of equal width from 0 to 1, the loss Brier's (1950), and the ranking
-# the chance that a right judgment was stated with more confidence than a wrong one.
+# -- stated confidence
+
+# The error is ECE over ten bins of equal width from 0 to 1, the loss Brier's (1950), and the ranking the chance that a
+# correct judgment was stated with more confidence than a wrong one.
 
 
 _EDGES = [i / 10 for i in range(11)]
@@ -270,7 +272,6 @@ def confidence_quality(
     *,
     n_resamples: int = N_RESAMPLES,
     seed: int = 0,
-    confidence: float = 0.95,
 ) -> Confidence:
     """How far stated confidence (0 to 1) can be believed; values off that range are left out and counted."""
     import numpy as np
@@ -292,18 +293,17 @@ def confidence_quality(
     gaps[places, np.arange(len(p))] = p - y
 
     def statistic(counts: Floats) -> Floats:
-        found: Floats = np.abs(np.einsum("ki,ib->kb", gaps, counts)).sum(axis=0) / len(p)
-        return found
+        errors: Floats = np.abs(np.einsum("ki,ib->kb", gaps, counts)).sum(axis=0) / len(p)
+        return errors
 
-    low, high, why, cautions = interval_or_why(resampled(statistic, len(p), n_resamples, seed), confidence)
-    name = "calibration error over ten bins"
-    method = (
-        without_interval(name, why) if why else f"{name}, bootstrap ({n_resamples} resamples, percentiles)"
-    )
-    method = cautioned(method, few_units(len(p), None) + cautions)
-    error = Estimate(value, low, high, len(p), 0, n_undefined, method, "item", seed)
-    brier = mean_interval(((p - y) ** 2).tolist(), confidence=confidence, limits=(0.0, 1.0))
-    excess = mean_interval((p - y).tolist(), confidence=confidence, limits=(-1.0, 1.0))
+    assert value is not None, "there is an item"
+    interval = percentile_interval(resampled(statistic, len(p), n_resamples, seed))
+    error = make_estimate(
+        value, interval, "calibration error over ten bins", n=len(p), n_undefined=n_undefined, seed=seed,
+        cautions=few_units(len(p), None),
+    )  # fmt: skip
+    brier = mean_interval(((p - y) ** 2).tolist(), limits=(0.0, 1.0))
+    excess = mean_interval((p - y).tolist(), limits=(-1.0, 1.0))
     return Confidence(error, brier, excess, _ranking(p, y))
 
 

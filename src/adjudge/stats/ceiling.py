@@ -1,8 +1,8 @@
-"""How well people agree among themselves, which no judge can fairly be asked to beat.
+"""Inter-rater agreement as a ceiling for the judge.
 
-The ceiling is the correlation of one rater with the mean of the others (lower bound) and with the
-mean of all, the rater included (upper bound), averaged over raters (Nili et al. 2014). The judge is
-held against the same means of the others, so that judge and rater sit the same examination.
+The ceiling is the correlation of one rater with the mean of the others (lower bound) and with the mean of all, the
+rater included (upper bound), averaged over raters (Nili et al. 2014). The judge is compared with the same means of the
+others, so that judge and rater are measured in the same way.
 """
 
 from __future__ import annotations
@@ -16,16 +16,15 @@ from ..records import Estimate
 from .arrays import (
     Numbers,
     Ratings,
-    cautioned,
     floats,
+    make_estimate,
     rated,
     same_length,
     scaled,
     undefined,
-    without_interval,
 )
 from .correlation import NAMES, Kind, weighted
-from .resample import blocks, draw, few_units, generator, interval_or_why
+from .resample import blocks, draw, few_units, generator, percentile_interval
 
 if TYPE_CHECKING:
     from .arrays import Floats
@@ -66,7 +65,6 @@ def noise_ceiling(
     *,
     n_resamples: int = _N_RESAMPLES,
     seed: int = 0,
-    confidence: float = 0.95,
 ) -> Ceiling:
     """The ceiling with intervals over items. With a judge, only items that it scored are used."""
     import numpy as np
@@ -90,7 +88,7 @@ def noise_ceiling(
             return undefined(why, n=n, n_undefined=n_undefined, unit="item")
         values = np.concatenate([_over_raters(getattr(each, part)) for each in draws])
         name = f"{NAMES[kind]}, {what}"
-        return _with_interval(value, values, n, n_undefined, name, seed, confidence)
+        return _with_interval(value, values, n, n_undefined, name, seed)
 
     lower = estimate("lower", "each rater against the mean of the others", _FLAT)
     upper = estimate("upper", "each rater against the mean of all", _FLAT)
@@ -100,7 +98,7 @@ def noise_ceiling(
     corrected = estimate(
         "corrected", "the judge against the mean of all, corrected for their reliability", _GAPS
     )
-    share = _share(lower, by_judge, draws, seed, confidence)
+    share = _share(lower, by_judge, draws, seed)
     each = tuple(float(value) if math.isfinite(value) else None for value in once.lower[:, 0])
     return Ceiling(lower, upper, by_judge, share, corrected, each)
 
@@ -134,12 +132,16 @@ class _Examination:
         # Equal means must be equal whatever the order of the sum, or ranks would tell them apart.
         everyone = np.round(total / sizes, 12)
         for rater in range(table.shape[1]):
-            own = np.flatnonzero(present[:, rater])
-            mine = table[own, rater]
-            rest = np.round((total[own] - mine) / (sizes[own] - 1), 12)
-            judge = None if scores is None else weighted(scores[own], rest, kind)
-            sides = weighted(mine, rest, kind), weighted(mine, everyone[own], kind), judge
-            self.parts.append((own, sides))
+            rated_items = np.flatnonzero(present[:, rater])
+            scores_of_rater = table[rated_items, rater]
+            rest = np.round((total[rated_items] - scores_of_rater) / (sizes[rated_items] - 1), 12)
+            judge = None if scores is None else weighted(scores[rated_items], rest, kind)
+            sides = (
+                weighted(scores_of_rater, rest, kind),
+                weighted(scores_of_rater, everyone[rated_items], kind),
+                judge,
+            )
+            self.parts.append((rated_items, sides))
         is_whole = bool(present.all()) and scores is not None
         self.table = scaled(table) if is_whole else None
         self.judge_all = weighted(scores, everyone, kind) if is_whole and scores is not None else None
@@ -148,12 +150,12 @@ class _Examination:
         import numpy as np
 
         none = np.full(counts.shape[1], np.nan)
-        found: list[list[Floats]] = [[], [], []]
-        for own, sides in self.parts:
-            drawn = counts[own]
+        coefficients: list[list[Floats]] = [[], [], []]
+        for rated_items, sides in self.parts:
+            drawn = counts[rated_items]
             for place, side in enumerate(sides):
-                found[place].append(none if side is None or len(own) < 2 else side(drawn))
-        lower, upper, judge = (np.stack(part) for part in found)
+                coefficients[place].append(none if side is None or len(rated_items) < 2 else side(drawn))
+        lower, upper, judge = (np.stack(part) for part in coefficients)
         corrected = none
         if self.table is not None and self.judge_all is not None:
             with np.errstate(all="ignore"):
@@ -173,8 +175,8 @@ def _reliability(table: Floats, counts: Floats) -> Floats:
     by_rater = np.einsum("ib,ij->jb", counts, table) / n
     raters = n * ((by_rater - middle) ** 2).sum(axis=0)
     with np.errstate(all="ignore"):
-        found = 1 - (total - items - raters) / ((n - 1) * (k - 1)) / (items / (n - 1))
-    return np.where(found > 0, found, np.nan)
+        reliability = 1 - (total - items - raters) / ((n - 1) * (k - 1)) / (items / (n - 1))
+    return np.where(reliability > 0, reliability, np.nan)
 
 
 def _over_raters(values: Floats) -> Floats:
@@ -187,18 +189,14 @@ def _over_raters(values: Floats) -> Floats:
     return mean
 
 
-def _with_interval(
-    value: float, values: Floats, n: int, n_undefined: int, name: str, seed: int, confidence: float
-) -> Estimate:
-    low, high, why, cautions = interval_or_why(values, confidence)
-    method = (
-        without_interval(name, why) if why else f"{name}, bootstrap ({len(values)} resamples, percentiles)"
-    )
-    method = cautioned(method, few_units(n, None) + cautions)
-    return Estimate(value, low, high, n, 0, n_undefined, method, "item", seed)
+def _with_interval(value: float, values: Floats, n: int, n_undefined: int, name: str, seed: int) -> Estimate:
+    return make_estimate(
+        value, percentile_interval(values), name, n=n, n_undefined=n_undefined, seed=seed,
+        cautions=few_units(n, None),
+    )  # fmt: skip
 
 
-def _share(lower: Estimate, judge: Estimate, draws: list[_Parts], seed: int, confidence: float) -> Estimate:
+def _share(lower: Estimate, judge: Estimate, draws: list[_Parts], seed: int) -> Estimate:
     import numpy as np
 
     if lower.value is None or judge.value is None:
@@ -214,4 +212,4 @@ def _share(lower: Estimate, judge: Estimate, draws: list[_Parts], seed: int, con
         values = np.where(bottoms > 0, tops / bottoms, np.nan)
     name = "the judge as a share of the ceiling"
     value = judge.value / lower.value
-    return _with_interval(value, values, lower.n, lower.n_undefined, name, seed, confidence)
+    return _with_interval(value, values, lower.n, lower.n_undefined, name, seed)

@@ -1,7 +1,6 @@
 """Scores by item in flat arrays, so that a hundred thousand of them need a few megabytes.
 
-A key is any 64-bit number that stands for an item; what it was made from is the caller's
-business. A column with a key twice is allowed, and its mean is then clustered.
+A key is any 64-bit number that identifies an item. A column may hold a key twice; its mean is then clustered.
 """
 
 from __future__ import annotations
@@ -76,33 +75,33 @@ class Column:
 
 def joined(columns: Sequence[Column]) -> Column:
     """All scores of several columns, one after the other."""
-    whole = Column()
+    together = Column()
     for column in columns:
-        whole.keys.extend(column.keys)
-        whole.values.extend(column.values)
-        whole.groups.extend(column.groups)
-        whole.marks.extend(column.marks)
-        whole.has_groups = whole.has_groups or column.has_groups
-    return whole
+        together.keys.extend(column.keys)
+        together.values.extend(column.values)
+        together.groups.extend(column.groups)
+        together.marks.extend(column.marks)
+        together.has_groups = together.has_groups or column.has_groups
+    return together
 
 
 def pooled(columns: Sequence[Column]) -> tuple[Column, int]:
     """One score per key, the mean of those that have it, and how many keys not every column has."""
     import numpy as np
 
-    whole = joined(columns)
+    together = joined(columns)
     keys, first, places, counts = np.unique(
-        np.asarray(whole.keys), return_index=True, return_inverse=True, return_counts=True
+        np.asarray(together.keys), return_index=True, return_inverse=True, return_counts=True
     )
     if len(keys) == 0:
-        return whole, 0
+        return together, 0
     with np.errstate(all="ignore"):
-        means = np.bincount(places, weights=np.asarray(whole.values)) / counts
+        means = np.bincount(places, weights=np.asarray(together.values)) / counts
         # A mean of equal values must be that value, or counting by value would tell twins apart.
         rounded = np.round(means, 12)
     means = np.where(np.isfinite(rounded), rounded, means)
-    marks = np.bincount(places, weights=np.asarray(whole.marks)) > 0
-    column = _column((keys, means, np.asarray(whole.groups)[first], marks), whole.has_groups)
+    marks = np.bincount(places, weights=np.asarray(together.marks)) > 0
+    column = _column((keys, means, np.asarray(together.groups)[first], marks), together.has_groups)
     return column, int(np.sum(counts < len(columns)))
 
 

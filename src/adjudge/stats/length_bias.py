@@ -1,9 +1,9 @@
-"""Win rates at equal length: what is left of a lead when longer responses no longer win for being long.
+"""Length bias: win rates at equal length.
 
     logit P(i beats j) = strength of i - strength of j + gamma x (length difference)
 
-The idea is that of length-controlled AlpacaEval (Dubois et al. 2024): fit the difference of lengths as a feature, then
-predict with the difference set to 0. A tie is half a win. Lengths are divided by the root mean square of their
+As in length-controlled AlpacaEval (Dubois et al. 2024), the difference of lengths is fitted as a feature, and win rates
+are predicted with the difference set to 0. A tie is half a win. Lengths are divided by the root mean square of their
 differences, so gamma is per typical difference; they are not centred, because 0 must stay "equally long".
 """
 
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec import Struct
 
 from ..records import Estimate
-from .arrays import Numbers, cautioned, floats, undefined, without_interval
+from .arrays import Interval, Numbers, floats, make_estimate, no_interval, t_quantile, undefined
 from .bradley_terry import Games, components, win_matrix
 
 if TYPE_CHECKING:
@@ -49,67 +49,55 @@ class _Fit(NamedTuple):
     gamma: float
     covariance: Floats
     """HC0, clustered; systems, then gamma"""
-    model_covariance: Floats
 
 
-def length_controlled(
-    games: Games, differences: Numbers, *, is_scaled: bool = False, confidence: float = 0.95
-) -> LengthControl:
-    """The win rates at equal length; `differences` are length of the first - length of the second, game by game.
-
-    `is_scaled` leaves the differences as they are.
-    """
+def length_controlled(games: Games, differences: Numbers) -> LengthControl:
+    """The win rates at equal length; `differences` are length of the first - length of the second, game by game."""
     import numpy as np
 
-    given = floats(differences)
-    if len(given) != games.n:
-        raise ValueError(f"{len(given)} differences for {games.n} games")
-    kept = ~np.isnan(given)
+    lengths = floats(differences)
+    if len(lengths) != games.n:
+        raise ValueError(f"{len(lengths)} differences for {games.n} games")
+    kept = ~np.isnan(lengths)
     known = Games(
         games.first[kept], games.second[kept], games.share[kept],
         np.unique(games.cluster[kept], return_inverse=True)[1], games.n_systems,
     )  # fmt: skip
-    x = given[kept]
+    x = lengths[kept]
     typical = float(np.sqrt(np.mean(x**2))) if len(x) else 0.0
     means = _mean_differences(known, x)
-    own = _own_share(known, x)
-    why = _unfit(known, typical, own)
-    found = None if why else _fit(known, x if is_scaled else x / typical)
-    if found is None:
+    unexplained = _own_share(known, x)
+    why = _unfit(known, typical, unexplained)
+    fitted = None if why else _fit(known, x / typical)
+    if fitted is None:
         missing = undefined(
             why or "length decides the games: no estimate exists", n=known.n, n_undefined=games.n - known.n
         )
         return LengthControl(missing, typical or None, (missing,) * games.n_systems, means)
-    z = _quantile(known.n_clusters, confidence)
-    se = math.sqrt(max(0.0, float(found.covariance[-1, -1])))
+    z = t_quantile(known.n_clusters - 1) * math.sqrt(known.n_clusters / (known.n_clusters - 1))
+    se = math.sqrt(max(0.0, float(fitted.covariance[-1, -1])))
     unit = "game" if known.n_clusters == known.n else f"group (n={known.n_clusters})"
     n_left_out = games.n - known.n
-    coefficient = _coefficient(found.gamma, z * se, known.n, n_left_out, unit)
+    coefficient = _coefficient(fitted.gamma, z * se, known.n, n_left_out, unit)
     cautions = []
-    if own < _LITTLE_OWN:
+    if unexplained < _LITTLE_OWN:
         cautions.append(
-            f"{1 - own:.0%} of the lengths goes with the systems: equal length is far from what was seen"
+            f"{1 - unexplained:.0%} of the lengths goes with the systems: equal length is far from what was seen"
         )
-    rates = tuple(_rate(known, found, i, z, unit, n_left_out, cautions) for i in range(games.n_systems))
-    return LengthControl(coefficient, None if is_scaled else typical, rates, means)
+    rates = tuple(_rate(known, fitted, i, z, unit, n_left_out, cautions) for i in range(games.n_systems))
+    return LengthControl(coefficient, typical, rates, means)
 
 
 def _coefficient(gamma: float, half: float, n: int, n_left_out: int, unit: str) -> Estimate:
     name = "logistic regression"
+    interval = Interval(gamma - half, gamma + half, ", HC0 sandwich t interval")
     if half < _TINY:
-        return Estimate(gamma, None, None, n, 0, n_left_out, without_interval(name, _NO_VARIANCE), unit)
-    method = f"{name}, HC0 sandwich t interval"
-    return Estimate(gamma, gamma - half, gamma + half, n, 0, n_left_out, method, unit)
-
-
-def _quantile(n_clusters: int, confidence: float) -> float:
-    from scipy.special import stdtrit
-
-    return float(stdtrit(n_clusters - 1, (1 + confidence) / 2)) * math.sqrt(n_clusters / (n_clusters - 1))
+        interval = no_interval(_NO_VARIANCE)
+    return make_estimate(gamma, interval, name, n=n, n_undefined=n_left_out, unit=unit)
 
 
 def _own_share(games: Games, x: Floats) -> float:
-    """How much of the lengths is not told by who wrote the responses: 1 - R² of a fit by the systems alone."""
+    """The share of the variation of lengths that the systems do not explain: 1 - R² of a fit by the systems alone."""
     import numpy as np
 
     total = float((x**2).sum())
@@ -126,14 +114,14 @@ def _own_share(games: Games, x: Floats) -> float:
     return max(0.0, 1 - explained / total)
 
 
-def _unfit(games: Games, typical: float, own: float) -> str:
+def _unfit(games: Games, typical: float, unexplained: float) -> str:
     if games.n == 0:
         return "no lengths are known"
     if typical == 0:
         return "all responses that met are equally long"
     if games.n_clusters < 3:
         return "too few games"
-    if own < _LEAST_OWN:
+    if unexplained < _LEAST_OWN:
         return "the systems differ in length so regularly that length and system cannot be told apart"
     if len(components(win_matrix(games))) > 1:
         return "not all strengths exist, because a system never won or never lost, or because no chain of wins joins them"
@@ -172,13 +160,11 @@ def _fit(games: Games, x: Floats) -> _Fit | None:
     clusters = coo_array((np.ones(n), (games.cluster, np.arange(n))), shape=(games.n_clusters, n)).tocsr()
     slopes = clusters @ (design * missed[:, None])
     meat = (slopes.T @ slopes).toarray()
-    model = inverse.copy()
-    model[:k, :k] -= 1 / k
-    return _Fit(point[:k], float(point[k]), inverse @ meat @ inverse, model)
+    return _Fit(point[:k], float(point[k]), inverse @ meat @ inverse)
 
 
 def _rate(
-    games: Games, found: _Fit, system: int, z: float, unit: str, n_left_out: int, cautions: list[str]
+    games: Games, fitted: _Fit, system: int, z: float, unit: str, n_left_out: int, cautions: list[str]
 ) -> Estimate:
     """The mean chance of one system against the opponents that it had; the interval by the delta method on log odds."""
     import numpy as np
@@ -187,21 +173,22 @@ def _rate(
     if not len(others):
         return undefined("it has no games of known lengths", n_undefined=n_left_out)
     met = np.bincount(others, minlength=games.n_systems) / len(others)
-    chance = 1 / (1 + np.exp(-(found.strength[system] - found.strength)))
+    chance = 1 / (1 + np.exp(-(fitted.strength[system] - fitted.strength)))
     rate = float(met @ chance)
     slope = np.zeros(games.n_systems + 1)
     slope[:-1] = -met * chance * (1 - chance)
     slope[system] += float(met @ (chance * (1 - chance)))
     on_odds = slope / (rate * (1 - rate))
-    half = z * math.sqrt(max(0.0, float(on_odds @ found.covariance @ on_odds)))
+    half = z * math.sqrt(max(0.0, float(on_odds @ fitted.covariance @ on_odds)))
     name = "win rate at equal length, logistic regression"
-    if half < _TINY:
-        method = cautioned(without_interval(name, _NO_VARIANCE), cautions)
-        return Estimate(rate, None, None, len(others), 0, n_left_out, method, unit)
-    middle = math.log(rate / (1 - rate))
-    low, high = (1 / (1 + math.exp(-(middle + side * half))) for side in (-1, 1))
-    method = f"{name}, HC0 sandwich t interval on log odds"
-    return Estimate(rate, low, high, len(others), 0, n_left_out, cautioned(method, cautions), unit)
+    interval = no_interval(_NO_VARIANCE)
+    if half >= _TINY:
+        middle = math.log(rate / (1 - rate))
+        low, high = (1 / (1 + math.exp(-(middle + side * half))) for side in (-1, 1))
+        interval = Interval(low, high, ", HC0 sandwich t interval on log odds")
+    return make_estimate(
+        rate, interval, name, n=len(others), n_undefined=n_left_out, unit=unit, cautions=cautions
+    )
 
 
 def _mean_differences(games: Games, x: Floats) -> tuple[float | None, ...]:
@@ -213,15 +200,3 @@ def _mean_differences(games: Games, x: Floats) -> tuple[float | None, ...]:
     )
     n = np.bincount(games.first, minlength=k) + np.bincount(games.second, minlength=k)
     return tuple(float(total[i] / n[i]) if n[i] else None for i in range(k))
-
-
-def length_fit(games: Games, x: Numbers) -> tuple[Floats, float, Floats] | None:
-    """Strengths, gamma and the model's own standard errors (of each strength's difference from the last, then gamma)."""
-    import numpy as np
-
-    found = _fit(games, floats(x))
-    if found is None:
-        return None
-    v, last = found.model_covariance, games.n_systems - 1
-    spreads = [v[i, i] + v[last, last] - 2 * v[i, last] for i in range(last)]
-    return found.strength, found.gamma, np.sqrt(np.array([*spreads, v[-1, -1]]))

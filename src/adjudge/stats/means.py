@@ -1,4 +1,4 @@
-"""Means with their intervals, and what failures could have made of them.
+"""Means with their intervals, bounds under failures, spread, and the minimum detectable difference.
 
 One formula serves single items and groups of items: the variance of the mean from the sums of
 residuals per cluster, each divided by 1 - its share of the items (CR2), with Satterthwaite's
@@ -18,13 +18,11 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from ..records import Estimate
-from .arrays import undefined, without_interval
-
-# How much information a set of scores carries: a judge that says 4 to everything carries none.
+from .arrays import CONFIDENCE, Interval, label_codes, make_estimate, no_interval, t_quantile, undefined
 
 
 class Spread(Struct, frozen=True):
-    """The most frequent value, its share, and the entropy in bits."""
+    """The most frequent value, its share, and the entropy in bits: a judge that always says 4 carries no information."""
 
     n: int
     mode: float | None
@@ -48,11 +46,7 @@ def spread(counts: Mapping[float, int], n_levels: int | None = None) -> Spread:
 
 
 if TYPE_CHECKING:
-    from numpy import float64, int64
-    from numpy.typing import NDArray
-
-    Floats = NDArray[float64]
-    Codes = NDArray[int64]
+    from .arrays import Codes, Floats
 
 ALL_SAME = "all values are the same"
 """Why a mean without a scale has no interval where nothing varies."""
@@ -81,13 +75,14 @@ def mean_interval(
     values: Sequence[float],
     clusters: Sequence[Hashable] | None = None,
     n_failed: int = 0,
-    confidence: float = 0.95,
     limits: tuple[float, float] | None = None,
+    name: str = "mean",
 ) -> Estimate:
     """The mean with a t interval, cluster-robust where `clusters` says which values belong together.
 
     `limits` are the ends of the scale: no interval reaches beyond them, and they make an interval
-    possible where all values are the same. Values beyond them widen them.
+    possible where all values are the same. Values beyond them widen them. `name` is how the method
+    calls this mean.
     """
     scores, codes, n_undefined = _finite(values, clusters)
     n = len(scores)
@@ -99,10 +94,8 @@ def mean_interval(
     if not math.isfinite(mean):
         why = "the values are too large to add"
         return undefined(why, n=n, n_failed=n_failed, n_undefined=n_undefined, unit=unit)
-    if limits is not None:
-        limits = min(*limits, float(scores.min())), max(*limits, float(scores.max()))
-    low, high, method = _interval(scores, codes, mean, confidence, limits)
-    return Estimate(mean, low, high, n, n_failed, n_undefined, method, unit)
+    interval = t_interval(scores, codes, limits)
+    return make_estimate(mean, interval, name, n=n, n_failed=n_failed, n_undefined=n_undefined, unit=unit)
 
 
 def standard_error(
@@ -150,58 +143,52 @@ def _finite(values: Sequence[float], clusters: Sequence[Hashable] | None) -> tup
     if clusters is not None:
         if len(clusters) != len(scores):
             raise ValueError(f"{len(clusters)} clusters for {len(scores)} values")
-        labels: Any = clusters if hasattr(clusters, "typecode") else _numbered(clusters)
+        labels: Any = clusters if hasattr(clusters, "typecode") else label_codes(clusters)[0]
         _, codes = np.unique(np.asarray(labels)[kept], return_inverse=True)
     return scores[kept], codes, n_dropped
 
 
-def _numbered(labels: Sequence[Hashable]) -> list[int]:
-    """A number for each label, in order of appearance; numpy cannot sort labels of mixed types."""
-    numbers: dict[Hashable, int] = {}
-    return [numbers.setdefault(label, len(numbers)) for label in labels]
-
-
-def _interval(
-    scores: Floats, codes: Codes | None, mean: float, confidence: float, limits: tuple[float, float] | None
-) -> tuple[float | None, float | None, str]:
-    from scipy.special import stdtrit
-
+def t_interval(
+    scores: Floats, codes: Codes | None = None, limits: tuple[float, float] | None = None
+) -> Interval:
+    """The interval of the mean of finite scores; `codes` are their clusters as 0, 1, 2, …"""
+    if limits is not None:
+        limits = min(*limits, float(scores.min())), max(*limits, float(scores.max()))
+    mean = _total(scores) / len(scores)
     precision = _precision(scores, codes)
     if precision is None:
         why = "one value alone" if codes is None or len(scores) == 1 else "all items belong to one group"
-        return None, None, without_interval("mean", why)
+        return no_interval(why)
     if scores.min() == scores.max():
-        return _interval_of_equal_values(float(scores[0]), precision.n_units, confidence, limits)
+        return _interval_of_equal_values(float(scores[0]), precision.n_units, limits)
     if precision.se <= _TINY * max(1.0, abs(mean)):
-        return None, None, without_interval("mean", "every group has the same mean")
-    half = float(stdtrit(precision.df, (1 + confidence) / 2)) * precision.se
+        return no_interval("every group has the same mean")
+    half = t_quantile(precision.df) * precision.se
     low, high = mean - half, mean + half
     if not (math.isfinite(low) and math.isfinite(high)):
-        return None, None, without_interval("mean", "the values are too large")
-    method = "mean, t interval"
+        return no_interval("the values are too large")
+    how = ", t interval"
     if codes is not None:
-        method = f"mean, cluster-robust t interval (CR2, {precision.df:.3g} degrees of freedom)"
+        how = f", cluster-robust t interval (CR2, {precision.df:.3g} degrees of freedom)"
     if limits is not None and (low < limits[0] or high > limits[1]):
         # The mean cannot lie beyond the scale, so cutting costs no coverage.
         low, high = max(low, limits[0]), min(high, limits[1])
-        method += ", cut to the scale"
-    return low, high, method
+        how += ", cut to the scale"
+    return Interval(low, high, how)
 
 
-def _interval_of_equal_values(
-    value: float, n_units: int, confidence: float, limits: tuple[float, float] | None
-) -> tuple[float | None, float | None, str]:
+def _interval_of_equal_values(value: float, n_units: int, limits: tuple[float, float] | None) -> Interval:
     """All values are one: a t interval would have no width, and claim a certainty that is not there.
 
     After n equal values, at most 1 - (1 - confidence)^(1/n) of all items have another (the exact
     binomial bound; 3/n in short). Were those at the ends of the scale, the mean would move so far.
     """
     if limits is None:
-        return None, None, without_interval("mean", ALL_SAME)
-    others = -math.expm1(math.log1p(-confidence) / n_units)
+        return no_interval(ALL_SAME)
+    others = -math.expm1(math.log1p(-CONFIDENCE) / n_units)
     low = min(value, value - others * (value - limits[0]))
     high = max(value, value + others * (limits[1] - value))
-    return low, high, "mean; all values are the same, so the interval bounds the share of others"
+    return Interval(low, high, "; all values are the same, so the interval bounds the share of others")
 
 
 def _precision(scores: Floats, codes: Codes | None, is_corrected: bool = True) -> Precision | None:
@@ -224,10 +211,7 @@ def _precision(scores: Floats, codes: Codes | None, is_corrected: bool = True) -
         return Precision(float(np.sqrt(variance)), float(1 / spread), n_units)
 
 
-# The smallest difference between two means that a given number of items can show.
-#
-# By the t test's own power (noncentral t), two-sided. Knows nothing of scales: it answers in the
-# unit of `sd`.
+# -- power of the two-sided t test (noncentral t)
 
 
 _LARGE = 5000
@@ -252,8 +236,8 @@ def minimum_detectable(
         shift = normal.inv_cdf(1 - alpha / 2) + normal.inv_cdf(power)
     else:
         shift = _noncentrality(df, power, alpha)
-    found = sd * shift / root
-    return found if math.isfinite(found) else None
+    difference = sd * shift / root
+    return difference if math.isfinite(difference) else None
 
 
 def _noncentrality(df: int, power: float, alpha: float) -> float:
@@ -264,6 +248,6 @@ def _noncentrality(df: int, power: float, alpha: float) -> float:
     low, high = 0.0, 2 * critical + 40.0
     for _ in range(60):
         middle = (low + high) / 2
-        found = 1 - float(nctdtr(df, middle, critical)) + float(nctdtr(df, middle, -critical))
-        low, high = (middle, high) if found < power else (low, middle)
+        reached = 1 - float(nctdtr(df, middle, critical)) + float(nctdtr(df, middle, -critical))
+        low, high = (middle, high) if reached < power else (low, middle)
     return (low + high) / 2

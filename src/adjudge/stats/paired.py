@@ -1,7 +1,7 @@
-"""Scores of several systems on the same inputs: paired differences, corrected for there being many pairs.
+"""Paired differences of scores on the same items, their tests, and p-values adjusted for many tests.
 
-A system's scores stand in a row per input, none where it has none: what two systems share is compared input by input, so
-that hard inputs cost both alike. Two systems without a shared input are compared by their means, as independent samples.
+Two systems, or two scorings, are compared item by item, so that hard items cost both alike. Two systems without a
+shared input are compared by their means, as independent samples.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct, structs
 
 from ..records import Estimate
-from .arrays import Numbers, floats, same_length, undefined
+from .arrays import CONFIDENCE, Numbers, floats, same_length, t_quantile, undefined
 from .bradley_terry import Games
 from .means import Bounds, mean_interval, minimum_detectable, standard_error
 from .two_judges import Test, sign_flip
@@ -22,39 +22,36 @@ from .two_judges import Test, sign_flip
 if TYPE_CHECKING:
     from .arrays import Floats
 
-# P-values of many tests, adjusted for there being many.
 
-
-Adjustment = Literal["holm", "bh", "by"]
+Adjustment = Literal["holm", "by"]
 
 
 def adjusted(p_values: Sequence[float | None], method: Adjustment = "holm") -> list[float | None]:
     """Adjusted p-values in the given order; a test without a p-value stays without and does not count.
 
-    `holm` (1979) bounds the chance of any false finding; `bh` (Benjamini and Hochberg 1995) the
-    expected share of false ones; `by` (Benjamini and Yekutieli 2001) that share whatever the
-    dependence of the tests.
+    `holm` (1979) bounds the chance of any false finding; `by` (Benjamini and Yekutieli 2001) the
+    expected share of false ones, whatever the dependence of the tests.
     """
     known = [(p, i) for i, p in enumerate(p_values) if p is not None and not math.isnan(p)]
-    found: list[float | None] = [None] * len(p_values)
+    corrected: list[float | None] = [None] * len(p_values)
     m = len(known)
-    factor = math.fsum(1 / k for k in range(1, m + 1)) if method == "by" else 1.0
-    highest, lowest = 0.0, 1.0
     if method == "holm":
+        highest = 0.0
         for place, (p, i) in enumerate(sorted(known)):
             highest = max(highest, min(1.0, (m - place) * p))
-            found[i] = highest
-        return found
+            corrected[i] = highest
+        return corrected
+    factor, lowest = math.fsum(1 / k for k in range(1, m + 1)), 1.0
     for place, (p, i) in reversed(list(enumerate(sorted(known), start=1))):
         lowest = min(lowest, factor * m * p / place)
-        found[i] = lowest
-    return found
+        corrected[i] = lowest
+    return corrected
 
 
-# The same items scored twice: the mean difference with its interval and its test, and how many items it takes.
-#
-# A difference is second - first, the change. A value that is missing on one side takes no part in the mean: it is counted,
-# and `bounds` says what it leaves open. Items that share a group count as one observation in the interval and in the test.
+# -- one pair of scorings
+
+# A value that is missing on one side is left out of the mean and counted; `bounds` says what it leaves open. Items that
+# share a group count as one observation in the interval and in the test.
 
 
 _WORK = 20_000_000
@@ -69,9 +66,9 @@ class Paired(Struct, frozen=True):
     test: Test
     """by flipping the signs of the differences"""
     bounds: Bounds | None
-    """the mean difference whatever the missing values were; none where the scale is open"""
+    """the range of the mean difference including missing values; none where the scale is unbounded"""
     minimum_detectable: float | None
-    """the true difference that as many items would find four times in five"""
+    """the smallest difference that as many items detect with 80 % power"""
 
 
 def paired_difference(
@@ -81,23 +78,22 @@ def paired_difference(
     *,
     limits: tuple[float, float] | None = None,
     seed: int = 0,
-    confidence: float = 0.95,
 ) -> Paired:
     """The mean of second - first, item by item; `limits` are the ends of the scale that both share."""
     import numpy as np
 
     same_length(first, second, clusters)
     a, b = floats(first), floats(second)
-    apart = b - a
-    kept = np.flatnonzero(~np.isnan(apart)).tolist()
-    n_failed = len(apart) - len(kept)
-    values = apart[kept].tolist()
+    differences = b - a
+    kept = np.flatnonzero(~np.isnan(differences)).tolist()
+    n_failed = len(differences) - len(kept)
+    values = differences[kept].tolist()
     groups = None if clusters is None else [clusters[i] for i in kept]
     width = None if limits is None else limits[1] - limits[0]
-    found = mean_interval(values, groups, n_failed, confidence, None if width is None else (-width, width))
-    found = structs.replace(found, method=found.method.replace("mean", "mean of paired differences", 1))
+    ends = None if width is None else (-width, width)
+    difference = mean_interval(values, groups, n_failed, ends, "mean of paired differences")
     return Paired(
-        found, flipped(values, groups, seed), _bounds(a, b, limits), detectable(values, groups, confidence)
+        difference, flipped(values, groups, seed), _bounds(a, b, limits), detectable(values, groups)
     )
 
 
@@ -117,19 +113,17 @@ def flipped(values: Sequence[float], clusters: Sequence[Hashable] | None, seed: 
     return structs.replace(test, statistic=mean, n=len(values), method=f"{test.method}, by group")
 
 
-def detectable(
-    values: Sequence[float], clusters: Sequence[Hashable] | None = None, confidence: float = 0.95
-) -> float | None:
-    """The distance of a true mean from a fixed number that as many values would show four times in five."""
+def detectable(values: Sequence[float], clusters: Sequence[Hashable] | None = None) -> float | None:
+    """The smallest distance of a true mean from a fixed number that as many values detect with 80 % power."""
     precision = standard_error(values, clusters)
     if precision is None or precision.se <= 0:
         return None
     sd = precision.se * math.sqrt(precision.n_units)
-    return minimum_detectable(precision.n_units, sd, is_paired=True, alpha=1 - confidence)
+    return minimum_detectable(precision.n_units, sd, is_paired=True, alpha=1 - CONFIDENCE)
 
 
 def units_needed(distance: float, sd: float, power: float = 0.8, alpha: float = 0.05) -> int | None:
-    """The number of values at which a true mean so far from a fixed number is told from it with this probability.
+    """The number of values at which a true mean so far from a fixed number is detected with this probability.
 
     None where the distance is 0, or so small that ten million values would not do.
     """
@@ -161,7 +155,10 @@ def _bounds(a: Floats, b: Floats, limits: tuple[float, float] | None) -> Bounds 
     return Bounds(float(least.mean()), float(most.mean()))
 
 
+# -- every pair of systems
+
 _EXACT = 20
+"""Inputs up to which the sign-flip test is exact."""
 
 
 class ScoreDifference(Struct, frozen=True):
@@ -176,44 +173,40 @@ class ScoreDifference(Struct, frozen=True):
     test: str
 
 
-def score_differences(scores: Sequence[Numbers], confidence: float = 0.95) -> list[ScoreDifference]:
+def score_differences(scores: Sequence[Numbers]) -> list[ScoreDifference]:
     """All pairs of systems; `scores` has a row for each system with a place for each input."""
     rows = [floats(row) for row in scores]
-    found = []
+    pairs = []
     for i in range(len(rows)):
         for j in range(i + 1, len(rows)):
-            difference, p, test = _compared(rows[i], rows[j], confidence)
-            found.append(ScoreDifference(i, j, difference, p, None, test))
-    corrected = adjusted([one.p for one in found])
-    return [structs.replace(one, p_adjusted=p) for one, p in zip(found, corrected, strict=True)]
+            difference, p, test = _compared(rows[i], rows[j])
+            pairs.append(ScoreDifference(i, j, difference, p, None, test))
+    corrected = adjusted([pair.p for pair in pairs])
+    return [structs.replace(pair, p_adjusted=p) for pair, p in zip(pairs, corrected, strict=True)]
 
 
-def _compared(one: Floats, other: Floats, confidence: float) -> tuple[Estimate, float | None, str]:
+def _compared(first: Floats, second: Floats) -> tuple[Estimate, float | None, str]:
     import numpy as np
 
-    apart = one - other
-    apart = apart[~np.isnan(apart)]
-    if len(apart) < 2:
-        return _unpaired(one[~np.isnan(one)], other[~np.isnan(other)], confidence)
-    n_missing = int((~(np.isnan(one) & np.isnan(other))).sum()) - len(apart)
-    estimate = structs.replace(
-        mean_interval(apart.tolist(), confidence=confidence), n_undefined=n_missing, unit="input"
-    )
-    if len(apart) <= _EXACT:
-        tested = sign_flip(apart.tolist())
+    differences = first - second
+    differences = differences[~np.isnan(differences)]
+    if len(differences) < 2:
+        return _unpaired(first[~np.isnan(first)], second[~np.isnan(second)])
+    n_missing = int((~(np.isnan(first) & np.isnan(second))).sum()) - len(differences)
+    estimate = structs.replace(mean_interval(differences.tolist()), n_undefined=n_missing, unit="input")
+    if len(differences) <= _EXACT:
+        tested = sign_flip(differences.tolist())
         return estimate, tested.p, tested.method
     # Random flips cannot give a p-value small enough for hundreds of pairs; with so many inputs t can.
-    precision = standard_error(apart.tolist())
-    mean = float(apart.mean())
+    precision = standard_error(differences.tolist())
+    mean = float(differences.mean())
     if precision is None or precision.se <= 1e-12 * max(1.0, abs(mean)):
-        return estimate, 1.0 if mean == 0 else 2.0 ** (1 - len(apart)), "sign-flip test, exact"
+        return estimate, 1.0 if mean == 0 else 2.0 ** (1 - len(differences)), "sign-flip test, exact"
     return estimate, _two_sided(mean / precision.se, precision.df), "paired t test"
 
 
-def _unpaired(one: Floats, other: Floats, confidence: float) -> tuple[Estimate, float | None, str]:
+def _unpaired(one: Floats, other: Floats) -> tuple[Estimate, float | None, str]:
     """Welch's test of two means."""
-    from scipy.special import stdtrit
-
     first, second = standard_error(one.tolist()), standard_error(other.tolist())
     if first is None or second is None:
         return undefined("fewer than two inputs in common, and too few to compare means"), None, "none"
@@ -223,7 +216,7 @@ def _unpaired(one: Floats, other: Floats, confidence: float) -> tuple[Estimate, 
     if variance <= 1e-24:
         return undefined("all scores of either system are the same", n=n), None, "none"
     df = variance**2 / (first.se**4 / first.df + second.se**4 / second.df)
-    half = float(stdtrit(df, (1 + confidence) / 2)) * math.sqrt(variance)
+    half = t_quantile(df) * math.sqrt(variance)
     estimate = Estimate(difference, difference - half, difference + half, n, method=name, unit="item")
     return estimate, _two_sided(difference / math.sqrt(variance), df), "Welch t test"
 
@@ -240,11 +233,11 @@ def games_from_scores(scores: Sequence[Numbers], is_higher_better: bool = True) 
 
     table = np.array([floats(row) for row in scores]).reshape(len(scores), -1)
     firsts, seconds = np.triu_indices(len(table), 1)
-    apart = table[firsts] - table[seconds]
-    pair, unit = np.nonzero(~np.isnan(apart))
-    sign = np.sign(apart[pair, unit]) * (1 if is_higher_better else -1)
+    differences = table[firsts] - table[seconds]
+    pair, unit = np.nonzero(~np.isnan(differences))
+    sign = np.sign(differences[pair, unit]) * (1 if is_higher_better else -1)
     # Means of samples that differ by rounding alone are equal.
     size = np.nanmax(np.abs(table)) if np.isfinite(table).any() else 1.0
-    sign[np.abs(apart[pair, unit]) <= 1e-12 * max(1.0, float(size))] = 0.0
+    sign[np.abs(differences[pair, unit]) <= 1e-12 * max(1.0, float(size))] = 0.0
     _, cluster = np.unique(unit, return_inverse=True)
     return Games(firsts[pair], seconds[pair], (sign + 1) / 2, cluster, len(table))

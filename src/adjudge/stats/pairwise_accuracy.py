@@ -1,10 +1,14 @@
-"""Whether a judge is as sure as people are that one system beats another: soft pairwise accuracy.
+"""Whether a judge orders pairs of outputs, and pairs of systems, as people do.
 
-Counting pairs of systems that are ordered alike punishes a judge for pairs that people cannot tell apart
-either. Soft pairwise accuracy (Thompson et al. 2024; 1 - PCE, the pairwise confidence error) compares how sure each side
-is: p is the one-sided p-value of a paired test, and the accuracy is 1 - |p of people - p of the judge|, averaged over
-pairs of systems. The test flips signs of differences on the same inputs; its p-value is taken from the normal
-distribution that it tends to, so that no chance enters. Both sides see the same inputs.
+Pairwise accuracy with ties: tau-b cannot compare a judge that gives whole numbers with one that gives fractions, since
+the one ties often and the other never. Pairwise accuracy counts a tie of both sides as correct, and tie calibration
+takes a small difference of the judge's scores as a tie, too (Deutsch, Foster and Freitag 2023, "Ties Matter"). The
+threshold that fits best on the same data is optimistic; the one from other data is not.
+
+Soft pairwise accuracy (Thompson et al. 2024; 1 - PCE, the pairwise confidence error): counting pairs of systems in the
+same order punishes a judge for pairs that people cannot separate either. So it compares p-values: the accuracy is
+1 - |p of people - p of the judge|, averaged over pairs of systems, with p the one-sided p-value of a paired test that
+flips signs of differences on the same inputs, taken from its normal limit so that nothing is random.
 """
 
 from __future__ import annotations
@@ -13,23 +17,16 @@ import math
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from ..records import Estimate
-from .arrays import Numbers, cautioned, undefined, without_interval
+from .arrays import Interval, Numbers, make_estimate, no_interval, t_quantile, undefined
 from .correlation import Pairs, cannot_resample, cautions_of, pairs, tables, unit_of
 from .means import mean_interval
 from .resample import Resample, generator
 
 if TYPE_CHECKING:
     from .arrays import Codes, Flags, Floats
-
-# Whether a judge orders two outputs as people do, ties included.
-#
-# tau-b cannot compare a judge that gives whole numbers with one that gives fractions: the one ties
-# often, the other never. Pairwise accuracy counts a tie of both as right, and calibration calls a
-# small difference of the judge's scores a tie, too (Deutsch, Foster and Freitag 2023, "Ties Matter").
-# The threshold that fits best on the same data flatters; the one from other data does not.
 
 
 _MOST_ITEMS = 2000
@@ -72,7 +69,6 @@ def tie_calibration(
     *,
     n_folds: int = 5,
     seed: int = 0,
-    confidence: float = 0.95,
 ) -> TieCalibration:
     """acc23 and acc*eq over pairs within groups, averaged over groups; without groups over all pairs."""
     import numpy as np
@@ -87,7 +83,7 @@ def tie_calibration(
         return TieCalibration(none, none, none, None)
 
     def estimate(right: Floats, used: Flags, what: str) -> Estimate:
-        return _estimate(couples, right, used, data, f"pairwise accuracy, {what}{note}", confidence, seed)
+        return _estimate(couples, right, used, data, f"pairwise accuracy, {what}{note}", seed)
 
     everything = np.ones(len(couples.apart), dtype=bool)
     eps = _best_eps(couples, everything)
@@ -149,9 +145,9 @@ def _best_eps(couples: _Couples, used: Flags) -> float:
     """The smallest threshold of the highest accuracy: sort by distance, then add up what each tie changes."""
     import numpy as np
 
-    apart, weight = couples.apart[used], couples.weight[used]
+    gaps, weight = couples.apart[used], couples.weight[used]
     gain = weight * (couples.is_tied[used].astype(np.float64) - (couples.is_alike & ~couples.is_tied)[used])
-    distances, places = np.unique(apart, return_inverse=True)
+    distances, places = np.unique(gaps, return_inverse=True)
     gains = np.cumsum(np.bincount(places.reshape(-1), weights=gain, minlength=len(distances)))
     if len(distances) == 0:
         return 0.0
@@ -186,53 +182,38 @@ def _held_out(couples: _Couples, data: Pairs, n_folds: int, seed: int) -> tuple[
     return right, used
 
 
-def _estimate(
-    couples: _Couples, right: Floats, used: Flags, data: Pairs, name: str, confidence: float, seed: int
-) -> Estimate:
+def _estimate(couples: _Couples, right: Floats, used: Flags, data: Pairs, name: str, seed: int) -> Estimate:
     import numpy as np
 
     if data.has_groups:
         sizes = np.bincount(couples.group[used])
         sums = np.bincount(couples.group[used], weights=right[used])
         each = sums[sizes > 0] / sizes[sizes > 0]
-        found = mean_interval(each.tolist(), None, 0, confidence, limits=(0.0, 1.0))
-        method = found.method.replace("mean", name + ", mean over groups", 1)
+        estimate = mean_interval(each.tolist(), limits=(0.0, 1.0), name=f"{name}, mean over groups")
         n_without = data.n_inputs - len(each)
-        return Estimate(
-            found.value,
-            found.low,
-            found.high,
-            len(each),
-            0,
-            n_without,
-            method,
-            f"group (n={len(each)})",
-            seed,
-        )
-    value, low, high, why = _over_all_pairs(couples, right, used, len(data.x), confidence)
-    method = without_interval(name, why) if why else f"{name}, interval over items"
-    return Estimate(value, low, high, len(data.x), 0, data.n_missing, method, "item", seed)
+        return structs.replace(estimate, n_undefined=n_without, unit=f"group (n={len(each)})", seed=seed)
+    value, interval = _over_all_pairs(couples, right, used, len(data.x))
+    return make_estimate(value, interval, name, n=len(data.x), n_undefined=data.n_missing, seed=seed)
 
 
-def _over_all_pairs(
-    couples: _Couples, right: Floats, used: Flags, n: int, confidence: float
-) -> tuple[float, float | None, float | None, str]:
+def _over_all_pairs(couples: _Couples, right: Floats, used: Flags, n: int) -> tuple[float, Interval]:
     """The share of right pairs; its variance from each item's own share (Hoeffding 1948: 4 Var / n)."""
     import numpy as np
-    from scipy.special import stdtrit
 
     value = float(right[used].mean())
     ends = np.concatenate([couples.first[used], couples.second[used]])
     sizes = np.bincount(ends, minlength=n)
-    own = np.bincount(ends, weights=np.tile(right[used], 2), minlength=n)[sizes > 0] / sizes[sizes > 0]
-    if len(own) < 3:
-        return value, None, None, "fewer than three items"
-    se = 2 * math.sqrt(float(own.var(ddof=1)) / len(own))
+    of_items = np.bincount(ends, weights=np.tile(right[used], 2), minlength=n)[sizes > 0] / sizes[sizes > 0]
+    if len(of_items) < 3:
+        return value, no_interval("fewer than three items")
+    se = 2 * math.sqrt(float(of_items.var(ddof=1)) / len(of_items))
     if se <= 1e-12:
-        return value, None, None, "every item says the same"
-    half = float(stdtrit(len(own) - 1, (1 + confidence) / 2)) * se
-    return value, max(0.0, value - half), min(1.0, value + half), ""
+        return value, no_interval("every item says the same")
+    half = t_quantile(len(of_items) - 1) * se
+    return value, Interval(max(0.0, value - half), min(1.0, value + half), ", interval over items")
 
+
+# -- soft pairwise accuracy of systems
 
 _NAME = "soft pairwise accuracy, system level"
 _MOST_NUMBERS = 50_000_000
@@ -246,7 +227,6 @@ def soft_pairwise_accuracy(
     systems: Sequence[Hashable],
     *,
     resample: Resample = "inputs",
-    confidence: float = 0.95,
 ) -> Estimate:
     """1 - PCE over the pairs of systems that share two inputs, with a jackknife interval over `resample`.
 
@@ -266,21 +246,22 @@ def soft_pairwise_accuracy(
     used = shared >= 2
     if not used.any():
         return undefined("no two systems answered the same two inputs", n=n, unit=unit)
-    whole = _alike(*(_sums(side[:, used]) for side in (of_judge, of_people)))
-    value = float(whole.mean())
+    accuracies = _alike(*(_sums(side[:, used]) for side in (of_judge, of_people)))
+    value = float(accuracies.mean())
     n_undefined = int((~used).sum())
-    why, cautions = cannot_resample(data, resample), cautions_of(data, resample)
-    low, high = None, None
+    why = cannot_resample(data, resample)
+    interval = no_interval(why)
     if not why:
         parts = []
         if resample != "systems":
             without_one = _alike(*(_sums_without(side[:, used]) for side in (of_judge, of_people)))
             parts.append(without_one.mean(axis=1))
         if resample != "inputs":
-            parts.append(_without_systems(whole, first[used], second[used], n))
-        low, high, why = _interval(value, parts, confidence)
-    method = without_interval(_NAME, why) if why else f"{_NAME}, jackknife t interval"
-    return Estimate(value, low, high, n, 0, n_undefined, cautioned(method, cautions), unit)
+            parts.append(_without_systems(accuracies, first[used], second[used], n))
+        interval = _jackknife_interval(value, parts)
+    return make_estimate(
+        value, interval, _NAME, n=n, n_undefined=n_undefined, unit=unit, cautions=cautions_of(data, resample)
+    )
 
 
 def _cannot(data: Pairs) -> str:
@@ -307,8 +288,8 @@ def _alike(judge: tuple[Floats, Floats], people: tuple[Floats, Floats]) -> Float
     """1 - |p - p| of each pair of systems."""
     import numpy as np
 
-    found: Floats = 1 - np.abs(_p(*judge) - _p(*people))
-    return found
+    accuracies: Floats = 1 - np.abs(_p(*judge) - _p(*people))
+    return accuracies
 
 
 def _p(total: Floats, squares: Floats) -> Floats:
@@ -318,27 +299,26 @@ def _p(total: Floats, squares: Floats) -> Floats:
 
     with np.errstate(all="ignore"):
         z = np.where(squares > 1e-12, total / np.sqrt(squares), 0.0)
-    found: Floats = ndtr(-z)
-    return found
+    p_values: Floats = ndtr(-z)
+    return p_values
 
 
 def _without_systems(alike: Floats, first: Floats, second: Floats, n: int) -> Floats:
     """The accuracy with each system left out in turn; NaN where no pair is left."""
     import numpy as np
 
-    found = [alike[(first != system) & (second != system)] for system in range(n)]
-    return np.array([one.mean() if len(one) else np.nan for one in found])
+    left = [alike[(first != system) & (second != system)] for system in range(n)]
+    return np.array([rest.mean() if len(rest) else np.nan for rest in left])
 
 
-def _interval(value: float, parts: list[Floats], confidence: float) -> tuple[float | None, float | None, str]:
+def _jackknife_interval(value: float, parts: list[Floats]) -> Interval:
     """The jackknife's t interval within 0 to 1; two ways of leaving out add their variances."""
     import numpy as np
-    from scipy.special import stdtrit
 
     if any(np.isnan(part).any() or len(part) < 3 for part in parts):
-        return None, None, "there are too few units to leave one out"
+        return no_interval("there are too few units to leave one out")
     variance = sum(float(((part - part.mean()) ** 2).sum()) * (len(part) - 1) / len(part) for part in parts)
     if variance <= 1e-20:
-        return None, None, "leaving one out changes nothing"
-    half = float(stdtrit(min(len(part) for part in parts) - 1, (1 + confidence) / 2)) * math.sqrt(variance)
-    return max(0.0, value - half), min(1.0, value + half), ""
+        return no_interval("leaving one out changes nothing")
+    half = t_quantile(min(len(part) for part in parts) - 1) * math.sqrt(variance)
+    return Interval(max(0.0, value - half), min(1.0, value + half), ", jackknife t interval")

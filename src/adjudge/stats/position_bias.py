@@ -1,7 +1,7 @@
-"""Whether a judge favours a place: the same pair shown in both orders should have the same winner.
+"""Position bias: the same pair shown in both orders should have the same winner.
 
-Choices are given as the places shown (`first`, `second`, `tie`), one for each order: a judge that goes by content
-changes the place, one that goes by place keeps it. Knows nothing of systems.
+Choices are the places shown (`first`, `second`, `tie`), one for each order: a judge that goes by content changes the
+place with the order, one that goes by position keeps it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Literal
 
 from msgspec import Struct, structs
 
-from ..records import Choice, Estimate
+from ..records import Estimate
 from .arrays import undefined
 from .proportions import wilson
 from .win_rates import clustered_share
@@ -29,7 +29,7 @@ class PositionBias(Struct, frozen=True):
     n_pairs: int
     """read in both orders"""
     n_one_order: int
-    """asked or read in one order alone"""
+    """judged or read in one order only"""
     first_both: int
     """the first place won in both orders"""
     second_both: int
@@ -42,14 +42,14 @@ class PositionBias(Struct, frozen=True):
 def position_bias(
     shown: Sequence[Place | None], swapped: Sequence[Place | None], pairs: Sequence[Hashable] | None = None
 ) -> PositionBias:
-    """Both orders of each pair, none where a choice was not asked or not read; `pairs` says what belongs together."""
+    """Both orders of each pair, none where a choice was not judged or not read; `pairs` says what belongs together."""
     if len(shown) != len(swapped):
         raise ValueError(f"{len(shown)} choices in one order, {len(swapped)} in the other")
-    both = [(one, other) for one, other in zip(shown, swapped, strict=True) if one and other]
-    n_one = sum((one is None) != (other is None) for one, other in zip(shown, swapped, strict=True))
-    same = sum(_settled(one, other) is not None for one, other in both)
-    first_both = sum(one == other == "first" for one, other in both)
-    second_both = sum(one == other == "second" for one, other in both)
+    both = [(a, b) for a, b in zip(shown, swapped, strict=True) if a and b]
+    n_one_order = sum((a is None) != (b is None) for a, b in zip(shown, swapped, strict=True))
+    same = sum(_is_consistent(a, b) for a, b in both)
+    first_both = sum(a == b == "first" for a, b in both)
+    second_both = sum(a == b == "second" for a, b in both)
     places: list[float] = []
     clusters: list[Hashable] = []
     for number, choices in enumerate(zip(shown, swapped, strict=True)):
@@ -59,10 +59,8 @@ def position_bias(
                 clusters.append(number if pairs is None else pairs[number])
     agreement = undefined("no pair was read in both orders", unit="pair")
     if both:
-        agreement = structs.replace(
-            wilson(same, len(both)), method="share of pairs with the same winner in both orders, Wilson interval",
-            unit="pair",
-        )  # fmt: skip
+        name = "share of pairs with the same winner in both orders"
+        agreement = wilson(same, len(both), name=name, unit="pair")
     if both:
         p = _binomial(first_both, second_both)
     else:
@@ -78,7 +76,7 @@ def position_bias(
         agreement=agreement,
         first_share=first_share,
         n_pairs=len(both),
-        n_one_order=n_one,
+        n_one_order=n_one_order,
         first_both=first_both,
         second_both=second_both,
         other_conflicts=len(both) - same - first_both - second_both,
@@ -86,22 +84,14 @@ def position_bias(
     )
 
 
-def settled(shown: Place, swapped: Place) -> Choice:
-    """The winner in the frame of the first order where both agree, otherwise a tie (the rule of MT-Bench)."""
-    return _settled(shown, swapped) or "tie"
+def _is_consistent(shown: Place, swapped: Place) -> bool:
+    """Whether both orders have the same winner, or are both a tie: a winner changes its place with the order."""
+    return shown == swapped if "tie" in (shown, swapped) else shown != swapped
 
 
-def _settled(shown: Place, swapped: Place) -> Choice | None:
-    if shown == "tie" or swapped == "tie":
-        return "tie" if shown == swapped else None
-    if shown == swapped:
-        return None
-    return "a" if shown == "first" else "b"
-
-
-def _binomial(one: int, other: int) -> float | None:
+def _binomial(n_first: int, n_second: int) -> float | None:
     """The exact two-sided test of an even chance; none where there is nothing to test."""
     from scipy.special import bdtr
 
-    n = one + other
-    return min(1.0, 2 * float(bdtr(min(one, other), n, 0.5))) if n else None
+    n = n_first + n_second
+    return min(1.0, 2 * float(bdtr(min(n_first, n_second), n, 0.5))) if n else None

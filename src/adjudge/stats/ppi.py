@@ -1,33 +1,44 @@
-"""What people would have said on average, from a few labels and the judge's scores of all items.
+"""Means corrected with human labels, from a few labels and the judge's scores of all items.
 
 Prediction-powered inference with power tuning (PPI++, Angelopoulos, Duchi and Zrnic 2023):
 theta = mean(Y) + lambda (mean of the judge where there are no labels - where there are), with
-lambda = cov(Y, F) / ((1 + n/N) var F). The value is theirs; the interval is that of `regression`, which
-holds for few labels, too. The labels alone have the interval of the same arithmetic with lambda = 0, so that the two
-say what the judge has brought.
+lambda = cov(Y, F) / ((1 + n/N) var F). The value is theirs; the interval is that of the regression estimator below,
+which also holds for few labels. The labels alone have the same interval with lambda = 0, so that the two show what the
+judge contributes.
 
-The labelled items must be a random part of all. A judge that failed on an item is given its own mean
-there, labelled or not: any prediction is allowed, so failures cannot bias the result.
+The labelled items must be a random part of all. Where the judge failed on an item, labelled or not, its own mean stands
+in: any prediction is allowed, so failures cannot bias the result.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, structs
 
 from ..records import Estimate
-from .arrays import Numbers, cautioned, codes, floats, is_constant, same_length, undefined, without_interval
+from .arrays import (
+    Interval,
+    Numbers,
+    floats,
+    is_constant,
+    label_codes,
+    make_estimate,
+    no_interval,
+    same_length,
+    t_quantile,
+    undefined,
+)
 from .means import mean_interval
 
 if TYPE_CHECKING:
     from .arrays import Codes, Floats
 
-# The regression estimator behind PPI++: people's mean, moved by what the judge says of the other items.
-#
+
+# -- the regression estimator
+
 # theta = mean(Y) + slope (mean of the judge over all items - over the labelled ones). Its variance has
 # n - 2 degrees of freedom and the leverage of a sample that the judge likes more or less than the
 # rest; its interval is corrected for skewness (Hall 1992), because errors are skewed near the ends of
@@ -66,46 +77,46 @@ def fit(
     import numpy as np
 
     f = filled(f)
-    own = np.flatnonzero(~np.isnan(y))
-    y, mine, n, n_items = y[own], f[own], len(own), len(f)
-    weights = np.ones(n) if probabilities is None else 1 / probabilities[own]
+    labelled = np.flatnonzero(~np.isnan(y))
+    y, judged, n, n_items = y[labelled], f[labelled], len(labelled), len(f)
+    weights = np.ones(n) if probabilities is None else 1 / probabilities[labelled]
     with np.errstate(all="ignore"):
         weights = weights / weights.mean()
-        mean_y, mean_f, everywhere = (weights * y).mean(), (weights * mine).mean(), f.mean()
+        mean_y, mean_f, everywhere = (weights * y).mean(), (weights * judged).mean(), f.mean()
         spread = float(f.var(ddof=1))
-        covariance = float((weights * (y - mean_y) * (mine - mean_f)).mean())
+        covariance = float((weights * (y - mean_y) * (judged - mean_f)).mean())
         # A judge that runs against people on a few labels is not believed at all.
         slope = max(0.0, covariance / spread) if spread > 0 else 0.0
-        residuals = y - mean_y - slope * (mine - mean_f)
-        square = float((weights * (mine - mean_f) ** 2).sum())
-        leverage = 1 + n * (everywhere - mean_f) * (mine - mean_f) / square if slope > 0 else 1.0
+        residuals = y - mean_y - slope * (judged - mean_f)
+        square = float((weights * (judged - mean_f) ** 2).sum())
+        leverage = 1 + n * (everywhere - mean_f) * (judged - mean_f) / square if slope > 0 else 1.0
         n_free = n - 2 if slope > 0 else n - 1
         influence = weights * residuals * leverage / n
         floor = slope**2 * spread / n_items
         variance, df = float((influence**2).sum()) * n / n_free + floor, float(n_free)
         if clusters is not None:
             variance, df = _clustered(
-                influence, own, slope * (f - everywhere) / n_items, clusters, n - n_free
+                influence, labelled, slope * (f - everywhere) / n_items, clusters, n - n_free
             )
         value = float(mean_y + slope * (everywhere - mean_f))
         skewness = float((influence**3).sum()) / variance**1.5 if variance > 0 else 0.0
         of_labels = float((weights * (y - mean_y) ** 2).sum()) / (n - 1)
         of_residuals = float((weights * residuals**2).sum()) / n_free
         is_exact = _on_a_line(float((covariance * n) ** 2), square * of_labels * (n - 1))
-    found = Fit(value, variance, df, slope, n, n_items, of_labels, of_residuals, floor, skewness, is_exact)
-    return found if _is_sound(found) else None
+    fitted = Fit(value, variance, df, slope, n, n_items, of_labels, of_residuals, floor, skewness, is_exact)
+    return fitted if _is_sound(fitted) else None
 
 
 def _clustered(
-    influence: Floats, own: Codes, by_judge: Floats, clusters: Codes, n_fitted: int
+    influence: Floats, labelled: Codes, by_judge: Floats, clusters: Codes, n_fitted: int
 ) -> tuple[float, float]:
     """The variance from sums of influence per group, and its degrees of freedom."""
     import numpy as np
 
-    whole = by_judge.copy()
-    whole[own] += influence
-    sums = np.bincount(clusters, weights=whole)
-    n_groups = len(np.unique(clusters[own]))
+    combined = by_judge.copy()
+    combined[labelled] += influence
+    sums = np.bincount(clusters, weights=combined)
+    n_groups = len(np.unique(clusters[labelled]))
     df = n_groups - n_fitted
     return (float((sums**2).sum()) * n_groups / df, float(df)) if df > 0 else (math.nan, 0.0)
 
@@ -117,20 +128,20 @@ def fit_strata(
     import numpy as np
 
     f = filled(f)
-    own = np.flatnonzero(~np.isnan(y))
-    mine, n, n_items = strata[own], len(own), len(f)
-    counts, sizes = np.bincount(mine, minlength=n_strata), np.bincount(strata, minlength=n_strata)
+    labelled = np.flatnonzero(~np.isnan(y))
+    of_label, n, n_items = strata[labelled], len(labelled), len(f)
+    counts, sizes = np.bincount(of_label, minlength=n_strata), np.bincount(strata, minlength=n_strata)
     with np.errstate(all="ignore"):
-        mean_y, mean_f = _means(y[own], mine, counts), _means(f[own], mine, counts)
+        mean_y, mean_f = _means(y[labelled], of_label, counts), _means(f[labelled], of_label, counts)
         everywhere = _means(f, strata, sizes)
-        dy, df_ = y[own] - mean_y[mine], f[own] - mean_f[mine]
+        dy, df_ = y[labelled] - mean_y[of_label], f[labelled] - mean_f[of_label]
         spread = float(((f - everywhere[strata]) ** 2).sum()) / max(1, n_items - n_strata)
         slope = max(0.0, float((dy * df_).sum()) / (n * spread)) if spread > 0 else 0.0
         residuals = dy - slope * df_
         n_free = n - n_strata - (1 if slope > 0 else 0)
         share = sizes / n_items
-        influence = (share / counts)[mine] * residuals
-        each = np.bincount(mine, weights=influence**2, minlength=n_strata) * counts / (counts - 1)
+        influence = (share / counts)[of_label] * residuals
+        each = np.bincount(of_label, weights=influence**2, minlength=n_strata) * counts / (counts - 1)
         each = each * (n - n_strata) / n_free
         of_residuals = float((residuals**2).sum()) / n_free
         shift = float((share * (everywhere - mean_f)).sum())
@@ -142,36 +153,38 @@ def fit_strata(
         df = min(float(n_free), float(each.sum()) ** 2 / parts) if parts > 0 else float(n_free)
         if clusters is not None:
             # A stratum's residuals are too small by the mean that was fitted to them.
-            inflated = influence * np.sqrt(counts / (counts - 1))[mine] * math.sqrt((n - n_strata) / n_free)
+            inflated = (
+                influence * np.sqrt(counts / (counts - 1))[of_label] * math.sqrt((n - n_strata) / n_free)
+            )
             by_judge = slope * (f - everywhere[strata]) / n_items
-            together, df = _over_strata(inflated, own, by_judge, clusters, 2 if slope > 0 else 1, df)
+            together, df = _over_strata(inflated, labelled, by_judge, clusters, 2 if slope > 0 else 1, df)
             variance = together + leverage
         value = float((share * (mean_y + slope * (everywhere - mean_f))).sum())
         skewness = float((influence**3).sum()) / variance**1.5 if variance > 0 else 0.0
         of_labels = float((dy**2).sum()) / (n - n_strata)
         is_exact = _on_a_line(float((dy * df_).sum() ** 2), float((df_**2).sum() * (dy**2).sum()))
-    found = Fit(value, variance, df, slope, n, n_items, of_labels, of_residuals, floor, skewness, is_exact)
-    return found if _is_sound(found) else None
+    fitted = Fit(value, variance, df, slope, n, n_items, of_labels, of_residuals, floor, skewness, is_exact)
+    return fitted if _is_sound(fitted) else None
 
 
 def _over_strata(
-    influence: Floats, own: Codes, by_judge: Floats, clusters: Codes, n_fitted: int, df: float
+    influence: Floats, labelled: Codes, by_judge: Floats, clusters: Codes, n_fitted: int, df: float
 ) -> tuple[float, float]:
     """The variance from sums of influence per group, where a group has items of several strata."""
     import numpy as np
 
-    whole = by_judge.copy()
-    whole[own] += influence
-    sums = np.bincount(clusters, weights=whole)
-    of_groups = len(np.unique(clusters[own])) - n_fitted
+    combined = by_judge.copy()
+    combined[labelled] += influence
+    sums = np.bincount(clusters, weights=combined)
+    of_groups = len(np.unique(clusters[labelled])) - n_fitted
     return (float((sums**2).sum()), min(df, float(of_groups))) if of_groups > 0 else (math.nan, 0.0)
 
 
 def _means(values: Floats, places: Codes, sizes: Codes) -> Floats:
     import numpy as np
 
-    found: Floats = np.bincount(places, weights=values, minlength=len(sizes)) / sizes
-    return found
+    means: Floats = np.bincount(places, weights=values, minlength=len(sizes)) / sizes
+    return means
 
 
 def _on_a_line(covariance: float, variances: float) -> bool:
@@ -179,30 +192,41 @@ def _on_a_line(covariance: float, variances: float) -> bool:
     return covariance >= (1 - 1e-10) * variances > 0
 
 
-def _is_sound(found: Fit) -> bool:
-    numbers = (found.value, found.variance, found.skewness, found.df)
-    return all(map(math.isfinite, numbers)) and found.variance > 0 and found.df > 0
+def _is_sound(fitted: Fit) -> bool:
+    numbers = (fitted.value, fitted.variance, fitted.skewness, fitted.df)
+    return all(map(math.isfinite, numbers)) and fitted.variance > 0 and fitted.df > 0
 
 
 def as_estimate(
-    found: Fit, name: str, unit: str, n_failed: int, limits: tuple[float, float] | None, confidence: float
+    fitted: Fit, name: str, unit: str, n_failed: int, limits: tuple[float, float] | None
 ) -> Estimate:
     """The fit in words, its interval corrected for skewness and cut to the scale."""
-    from scipy.special import stdtrit
-
-    se, t = math.sqrt(found.variance), float(stdtrit(found.df, (1 + confidence) / 2))
-    low = found.value - se * unskewed(t, found.skewness)
-    high = found.value - se * unskewed(-t, found.skewness)
-    method = f"{name}, t interval corrected for skewness ({found.df:.3g} degrees of freedom)"
-    if limits is not None and (low < limits[0] or high > limits[1]):
-        low, high = max(low, min(limits[0], found.value)), min(high, max(limits[1], found.value))
-        method += ", cut to the scale"
     cautions = []
-    if found.is_exact and found.slope > 0:
+    if fitted.is_exact and fitted.slope > 0:
         cautions.append(
-            f"the judge predicts all {found.n} labels exactly, which the interval takes for granted"
+            f"the judge predicts all {fitted.n} labels exactly, which the interval takes for granted"
         )
-    return Estimate(found.value, low, high, found.n, n_failed, 0, cautioned(method, cautions), unit)
+    return make_estimate(
+        fitted.value,
+        _interval(fitted, limits),
+        name,
+        n=fitted.n,
+        n_failed=n_failed,
+        unit=unit,
+        cautions=cautions,
+    )
+
+
+def _interval(fitted: Fit | _Fit, limits: tuple[float, float] | None) -> Interval:
+    """The t interval, corrected for skewness and cut to the scale."""
+    se, t = math.sqrt(fitted.variance), t_quantile(fitted.df)
+    low = fitted.value - se * unskewed(t, fitted.skewness)
+    high = fitted.value - se * unskewed(-t, fitted.skewness)
+    how = f", t interval corrected for skewness ({fitted.df:.3g} degrees of freedom)"
+    if limits is not None and (low < limits[0] or high > limits[1]):
+        low, high = max(low, min(limits[0], fitted.value)), min(high, max(limits[1], fitted.value))
+        how += ", cut to the scale"
+    return Interval(low, high, how)
 
 
 def unskewed(t: float, skewness: float) -> float:
@@ -250,7 +274,7 @@ class Corrected(Struct, frozen=True):
     judge_only: Estimate
     labels_only: Estimate
     bias: Estimate
-    """judge - people on the labelled items: above 0 the judge is too kind"""
+    """judge - people on the labelled items: above 0 the judge is too lenient"""
     power: float | None
     """lambda: how far the judge is believed; 0 is not at all"""
     effective_labels: float | None
@@ -264,21 +288,22 @@ def ppi_mean(
     clusters: Sequence[Hashable] | None = None,
     probabilities: Numbers | None = None,
     limits: tuple[float, float] | None = None,
-    confidence: float = 0.95,
+    name: str = "PPI++ mean",
 ) -> Corrected:
     """The mean of people's scores over all items; `labels` is none where an item has no label.
 
     `clusters` says which items share a group; `probabilities` with which chance an item was drawn to
-    be labelled, where that differs between items. `limits` are the ends of the scale.
+    be labelled, where that differs between items. `limits` are the ends of the scale, and `name` is how the
+    method calls the corrected mean.
     """
     import numpy as np
 
     same_length(labels, scores, clusters, probabilities)
     y, f = floats(labels), floats(scores)
     n_failed = _n_missing(f)
-    judge_only = mean_of(f, clusters, confidence, limits)
-    labels_only = structs.replace(mean_of(y, clusters, confidence, limits), n_failed=0)
-    bias = structs.replace(mean_of(f - y, clusters, confidence, None), n_failed=0)
+    judge_only = mean_of(f, clusters, limits)
+    labels_only = structs.replace(mean_of(y, clusters, limits), n_failed=0)
+    bias = structs.replace(mean_of(f - y, clusters, None), n_failed=0)
 
     def alone(corrected: Estimate) -> Corrected:
         return Corrected(corrected, judge_only, labels_only, bias, None, None)
@@ -288,23 +313,22 @@ def ppi_mean(
     if why:
         return alone(undefined(why, n=n, n_failed=n_failed, unit="label"))
     if is_constant(y[y == y]):
-        method = labels_only.method.replace("mean", "mean of the labels, which do not vary", 1)
-        return alone(structs.replace(labels_only, n_failed=n_failed, method=method, unit="label"))
-    groups, n_groups = (None, 0) if clusters is None else codes(clusters)
+        constant = mean_of(y, clusters, limits, "mean of the labels, which do not vary")
+        return alone(structs.replace(constant, n_failed=n_failed, unit="label"))
+    groups, n_groups = (None, 0) if clusters is None else label_codes(clusters)
     drawn = None if probabilities is None else floats(probabilities)
     # The labels alone are a judge who says nothing: one arithmetic for both, or the two could not be compared.
     plain = fit(y, np.zeros(len(y)), groups, drawn)
     # Where every item has its label, the judge has nothing to add.
-    found = fit(y, f, groups, drawn) if n < len(y) else plain
-    if found is None or plain is None:
+    fitted = fit(y, f, groups, drawn) if n < len(y) else plain
+    if fitted is None or plain is None:
         why = "the values are too large, or the labels lie in too few groups"
         return alone(undefined(why, n=n, n_failed=n_failed, unit="label"))
     unit = "label" if groups is None else f"group (n={n_groups})"
-    name = f"PPI++ mean, lambda = {found.power:.3g}"
-    corrected = as_estimate(found, name, unit, n_failed, limits, confidence)
-    labels_only = as_estimate(plain, "mean of the labels", unit, 0, limits, confidence)
+    corrected = as_estimate(fitted, f"{name}, lambda = {fitted.power:.3g}", unit, n_failed, limits)
+    labels_only = as_estimate(plain, "mean of the labels", unit, 0, limits)
     effective = worth(corrected, labels_only, len(y))
-    return Corrected(corrected, judge_only, labels_only, bias, found.power, effective)
+    return Corrected(corrected, judge_only, labels_only, bias, fitted.power, effective)
 
 
 def _cannot(n: int, y: Floats, probabilities: Numbers | None) -> str:
@@ -329,7 +353,6 @@ def ppi_stratified(
     *,
     clusters: Sequence[Hashable] | None = None,
     limits: tuple[float, float] | None = None,
-    confidence: float = 0.95,
 ) -> Corrected:
     """The corrected mean over all items where labels were drawn stratum by stratum, in any proportion.
 
@@ -342,12 +365,12 @@ def ppi_stratified(
     y, f = floats(labels), floats(scores)
     n_failed = _n_missing(f)
     flat = np.zeros(len(y))
-    settings = strata, clusters, confidence
+    settings = strata, clusters
     heard = f if np.isnan(y).any() else flat
-    corrected, fitted = _by_strata(y, heard, "PPI++ mean over {} strata", n_failed, limits, *settings)
-    labels_only, _ = _by_strata(y, flat, "mean of the labels over {} strata", 0, limits, *settings)
-    bias, _ = _by_strata(f - y, flat, "mean over {} strata", 0, None, *settings)
-    judge_only = mean_of(f, clusters, confidence, limits)
+    corrected, fitted = _by_strata(y, heard, "PPI++ mean", n_failed, limits, *settings, is_corrected=True)
+    labels_only, _ = _by_strata(y, flat, "mean of the labels", 0, limits, *settings)
+    bias, _ = _by_strata(f - y, flat, "mean", 0, None, *settings)
+    judge_only = mean_of(f, clusters, limits)
     if fitted is None:
         return Corrected(corrected, judge_only, labels_only, bias, None, None)
     effective = worth(corrected, labels_only, len(y))
@@ -362,13 +385,14 @@ def _by_strata(
     limits: tuple[float, float] | None,
     strata: Sequence[Hashable],
     clusters: Sequence[Hashable] | None,
-    confidence: float,
+    *,
+    is_corrected: bool = False,
 ) -> tuple[Estimate, Fit | None]:
     """One mean over strata, and the fit behind it."""
     import numpy as np
 
-    of_item, n_strata = codes(strata)
-    groups, n_groups = (None, 0) if clusters is None else codes(clusters)
+    of_item, n_strata = label_codes(strata)
+    groups, n_groups = (None, 0) if clusters is None else label_codes(clusters)
     counts = np.bincount(of_item[~np.isnan(y)], minlength=n_strata)
     n, n_thin = int(counts.sum()), int((counts < 2).sum())
     if n_strata == 0 or n_thin or n < n_strata + 2:
@@ -378,43 +402,15 @@ def _by_strata(
             else "there are too few labels"
         )
         return undefined(why, n=n, n_failed=n_failed, unit="label"), None
-    found = fit_strata(y, f, of_item, n_strata, groups)
-    if found is None:
+    fitted = fit_strata(y, f, of_item, n_strata, groups)
+    if fitted is None:
         why = "the labels do not vary, are too large, or lie in too few groups"
         return undefined(why, n=n, n_failed=n_failed, unit="label"), None
     unit = "label" if groups is None else f"group (n={n_groups})"
-    told = name.format(n_strata) + (f", lambda = {found.power:.3g}" if name.startswith("PPI") else "")
-    return as_estimate(found, told, unit, n_failed, limits, confidence), found
-
-
-def ppi_published(
-    labels: Numbers, scores: Numbers, power: float | None = None, confidence: float = 0.95
-) -> Estimate:
-    """The mean and the large-sample interval as published, for comparison with other tools.
-
-    `power` is lambda: 1 is PPI, 0 the labels alone, none tunes it. Too narrow for few or skewed labels.
-    """
-    import numpy as np
-
-    same_length(labels, scores)
-    y, f = floats(labels), filled(floats(scores))
-    own = ~np.isnan(y)
-    y, mine, rest = y[own], f[own], f[~own]
-    n, n_rest = len(y), len(rest)
-    if n < 2 or n_rest < 1:
-        return undefined("it needs two labels and an item without", n=n, unit="label")
-    with np.errstate(all="ignore"):
-        if power is None:
-            covariance = ((y - y.mean()) * (mine - mine.mean())).mean()
-            spread = (1 + n / n_rest) * f.var(ddof=1)
-            power = min(1.0, max(0.0, float(covariance / spread))) if spread > 0 else 0.0
-        value = float(y.mean() + power * (rest.mean() - mine.mean()))
-        se = math.sqrt(power**2 * float(rest.var()) / n_rest + float((y - power * mine).var()) / n)
-    if not (math.isfinite(value) and math.isfinite(se)):
-        return undefined("the values are too large", n=n, unit="label")
-    half = NormalDist().inv_cdf((1 + confidence) / 2) * se
-    method = f"PPI++ mean as published, lambda = {power:.3g}, large-sample interval"
-    return Estimate(value, value - half, value + half, n, _n_missing(floats(scores)), 0, method, "label")
+    name = f"{name} over {n_strata} strata"
+    if is_corrected:
+        name += f", lambda = {fitted.power:.3g}"
+    return as_estimate(fitted, name, unit, n_failed, limits), fitted
 
 
 def _n_missing(values: Floats) -> int:
@@ -424,17 +420,20 @@ def _n_missing(values: Floats) -> int:
 
 
 def mean_of(
-    values: Floats, clusters: Sequence[Hashable] | None, confidence: float, limits: tuple[float, float] | None
+    values: Floats,
+    clusters: Sequence[Hashable] | None,
+    limits: tuple[float, float] | None,
+    name: str = "mean",
 ) -> Estimate:
     """The mean of what is there; what is not counts as failed."""
     import numpy as np
 
     kept = np.flatnonzero(~np.isnan(values)).tolist()
     of_kept = None if clusters is None else [clusters[i] for i in kept]
-    return mean_interval(values[kept].tolist(), of_kept, len(values) - len(kept), confidence, limits)
+    return mean_interval(values[kept].tolist(), of_kept, len(values) - len(kept), limits, name)
 
 
-# How many labels it takes to know a mean to a given width, with the judge and without.
+# -- how many labels an interval of a given width takes
 
 
 class Plan(Struct, frozen=True):
@@ -449,7 +448,7 @@ class Plan(Struct, frozen=True):
     """why a number is missing"""
 
 
-def labels_needed(labels: Numbers, scores: Numbers, width: float, confidence: float = 0.95) -> Plan:
+def labels_needed(labels: Numbers, scores: Numbers, width: float) -> Plan:
     """The labels at which the whole interval of the PPI++ mean is as wide as `width`.
 
     From the variances that the labels so far show: width = 2 t(n - 2) sqrt(residual variance / n +
@@ -465,40 +464,36 @@ def labels_needed(labels: Numbers, scores: Numbers, width: float, confidence: fl
     fitted = fit(y, f) if n >= 3 else None
     if fitted is None:
         return Plan(width, n, None, None, "it takes at least three labels that differ to plan from")
-    with_judge = _smallest(width, fitted.residual_variance, fitted.floor, 2, n_items, confidence)
-    without = _smallest(width, fitted.label_variance, 0.0, 1, None, confidence)
+    with_judge = _smallest(width, fitted.residual_variance, fitted.floor, 2, n_items)
+    without = _smallest(width, fitted.label_variance, 0.0, 1, None)
     why = ""
     if with_judge is None:
-        is_floor = _half(n_items, fitted.residual_variance, fitted.floor, 2, confidence) * 2 > width
+        is_floor = _half(n_items, fitted.residual_variance, fitted.floor, 2) * 2 > width
         why = f"{n_items} items are too few for this width" if is_floor else "the width is out of reach"
     return Plan(width, n, with_judge, without, why)
 
 
-def _half(n: int, variance: float, floor: float, n_fitted: int, confidence: float) -> float:
-    from scipy.special import stdtrit
-
-    return float(stdtrit(n - n_fitted, (1 + confidence) / 2)) * math.sqrt(variance / n + floor)
+def _half(n: int, variance: float, floor: float, n_fitted: int) -> float:
+    return t_quantile(n - n_fitted) * math.sqrt(variance / n + floor)
 
 
-def _smallest(
-    width: float, variance: float, floor: float, n_fitted: int, limit: int | None, confidence: float
-) -> int | None:
+def _smallest(width: float, variance: float, floor: float, n_fitted: int, limit: int | None) -> int | None:
     """The smallest n whose interval is narrow enough, by halving: the width falls with n."""
     low = n_fitted + 1
     high = limit if limit is not None else 10**9
-    if high < low or 2 * _half(high, variance, floor, n_fitted, confidence) > width:
+    if high < low or 2 * _half(high, variance, floor, n_fitted) > width:
         return None
     while low < high:
         middle = (low + high) // 2
-        if 2 * _half(middle, variance, floor, n_fitted, confidence) <= width:
+        if 2 * _half(middle, variance, floor, n_fitted) <= width:
             high = middle
         else:
             low = middle + 1
     return low
 
 
-# How far apart two systems are, as people would have said: the corrected difference of two means.
-#
+# -- the corrected difference of two systems
+
 # Where every labelled input has labels of both systems, the input's own difference is corrected (PPI++ of the
 # difference). Otherwise each system is corrected by its own labels, and what the labels of one input say of both counts
 # together: the variance is that of the influences, added up input by input. So no label is thrown away, and inputs that
@@ -517,7 +512,6 @@ def ppi_difference(
     *,
     clusters: Sequence[Hashable] | None = None,
     limits: tuple[float, float] | None = None,
-    confidence: float = 0.95,
 ) -> Corrected:
     """The mean of first - second over inputs; none where an input lacks a label or a score.
 
@@ -530,14 +524,17 @@ def ppi_difference(
     f, h = floats(scores_first), floats(scores_second)
     ends = None if limits is None else (limits[0] - limits[1], limits[1] - limits[0])
     if bool((np.isnan(y) == np.isnan(g)).all()):
-        found = ppi_mean(
-            (y - g).tolist(), (f - h).tolist(), clusters=clusters, limits=ends, confidence=confidence
+        paired = ppi_mean(
+            (y - g).tolist(),
+            (f - h).tolist(),
+            clusters=clusters,
+            limits=ends,
+            name="PPI++ difference, paired",
         )
-        method = found.corrected.method.replace("PPI++ mean", "PPI++ difference, paired", 1)
-        corrected = structs.replace(found.corrected, method=method, unit=_unit(found.corrected))
-        alone = structs.replace(found.labels_only, unit=_unit(found.labels_only))
-        return structs.replace(found, corrected=corrected, labels_only=alone)
-    groups = None if clusters is None else codes(clusters)[0]
+        corrected = structs.replace(paired.corrected, unit=_unit(paired.corrected))
+        alone = structs.replace(paired.labels_only, unit=_unit(paired.labels_only))
+        return structs.replace(paired, corrected=corrected, labels_only=alone)
+    groups = None if clusters is None else label_codes(clusters)[0]
     is_shared = bool((~np.isnan(y) & ~np.isnan(g)).any())
     name = "PPI++ difference, partly paired labels" if is_shared else "PPI++ difference, independent labels"
     n_failed = int((np.isnan(f) | np.isnan(h)).sum())
@@ -545,21 +542,21 @@ def ppi_difference(
     fitted = _fit(y, f, g, h, groups)
     plain = _fit(y, flat, g, flat, groups)
     bias = _fit(f - y, flat, h - g, flat, groups)
-    corrected = _estimate(fitted, name, n_failed, ends, confidence)
-    labels_only = _estimate(plain, "difference of the labels' means", 0, ends, confidence)
+    corrected = _estimate(fitted, name, n_failed, ends)
+    labels_only = _estimate(plain, "difference of the labels' means", 0, ends)
     return Corrected(
         corrected,
-        mean_of(f - h, clusters, confidence, ends),
+        mean_of(f - h, clusters, ends),
         labels_only,
-        _estimate(bias, "difference of biases", 0, None, confidence),
+        _estimate(bias, "difference of biases", 0, None),
         None,
         worth(corrected, labels_only, len(y)),
     )
 
 
-def _unit(found: Estimate) -> str:
+def _unit(estimate: Estimate) -> str:
     """What the difference counts: an input with labels of both systems is one."""
-    return LABELLED if found.unit == "label" else found.unit
+    return LABELLED if estimate.unit == "label" else estimate.unit
 
 
 class _Side(Struct, frozen=True):
@@ -584,22 +581,22 @@ def _side(y: Floats, f: Floats) -> _Side | None:
     import numpy as np
 
     f = filled(f)
-    own = np.flatnonzero(~np.isnan(y))
-    n, n_items = len(own), len(y)
+    labelled = np.flatnonzero(~np.isnan(y))
+    n, n_items = len(labelled), len(y)
     if n < 3:
         return None
-    labels, mine = y[own], f[own]
-    mean_y, mean_f, everywhere = float(labels.mean()), float(mine.mean()), float(f.mean())
+    labels, judged = y[labelled], f[labelled]
+    mean_y, mean_f, everywhere = float(labels.mean()), float(judged.mean()), float(f.mean())
     spread = float(f.var(ddof=1))
     # A judge that runs against people on a few labels is not believed at all, and one beside all labels not needed.
     is_used = spread > 0 and n < n_items
-    slope = max(0.0, float(((labels - mean_y) * (mine - mean_f)).mean()) / spread) if is_used else 0.0
-    residuals = labels - mean_y - slope * (mine - mean_f)
-    square = float(((mine - mean_f) ** 2).sum())
-    leverage = 1 + n * (everywhere - mean_f) * (mine - mean_f) / square if slope > 0 else 1.0
+    slope = max(0.0, float(((labels - mean_y) * (judged - mean_f)).mean()) / spread) if is_used else 0.0
+    residuals = labels - mean_y - slope * (judged - mean_f)
+    square = float(((judged - mean_f) ** 2).sum())
+    leverage = 1 + n * (everywhere - mean_f) * (judged - mean_f) / square if slope > 0 else 1.0
     df = n - 2 if slope > 0 else n - 1
     influence = slope * (f - everywhere) / n_items
-    influence[own] += residuals * leverage / n * math.sqrt(n / df)
+    influence[labelled] += residuals * leverage / n * math.sqrt(n / df)
     return _Side(mean_y + slope * (everywhere - mean_f), influence, df)
 
 
@@ -617,34 +614,24 @@ def _fit(y: Floats, f: Floats, g: Floats, h: Floats, groups: Codes | None) -> _F
         if groups is not None:
             parts = [np.bincount(groups, weights=part).astype(np.float64) for part in parts]
             n_units = len(np.unique(groups[labelled]))
-        apart = parts[0] - parts[1]
-        variance = float((apart**2).sum())
+        difference = parts[0] - parts[1]
+        variance = float((difference**2).sum())
         each = [float((part**2).sum()) for part in parts]
         # Satterthwaite for two independent sides; no more than the inputs that have a label.
         below = each[0] ** 2 / first.df + each[1] ** 2 / second.df
         df = min(sum(each) ** 2 / below, float(n_units - 2)) if below > 0 else 0.0
-        skewness = float((apart**3).sum()) / variance**1.5 if variance > 0 else 0.0
+        skewness = float((difference**3).sum()) / variance**1.5 if variance > 0 else 0.0
     value = first.value - second.value
     is_sound = all(map(math.isfinite, (value, variance, df, skewness))) and variance > 1e-24 and df > 0
     return _Fit(value, variance, df, skewness, int(labelled.sum())) if is_sound else None
 
 
-def _estimate(
-    found: _Fit | None, name: str, n_failed: int, limits: tuple[float, float] | None, confidence: float
-) -> Estimate:
-    from scipy.special import stdtrit
-
-    if found is None:
+def _estimate(fitted: _Fit | None, name: str, n_failed: int, limits: tuple[float, float] | None) -> Estimate:
+    if fitted is None:
         why = "one system has fewer than three labels, or the labels do not vary"
         return undefined(why, n_failed=n_failed, unit=LABELLED)
-    se, t = math.sqrt(found.variance), float(stdtrit(found.df, (1 + confidence) / 2))
-    low = found.value - se * unskewed(t, found.skewness)
-    high = found.value - se * unskewed(-t, found.skewness)
-    method = f"{name}, t interval corrected for skewness ({found.df:.3g} degrees of freedom)"
-    if limits is not None and (low < limits[0] or high > limits[1]):
-        low, high = max(low, min(limits[0], found.value)), min(high, max(limits[1], found.value))
-        method += ", cut to the scale"
-    return Estimate(found.value, low, high, found.n, n_failed, 0, method, LABELLED)
+    interval = _interval(fitted, limits)
+    return make_estimate(fitted.value, interval, name, n=fitted.n, n_failed=n_failed, unit=LABELLED)
 
 
 def difference_of(first: Estimate, second: Estimate, name: str) -> Estimate:
@@ -654,8 +641,9 @@ def difference_of(first: Estimate, second: Estimate, name: str) -> Estimate:
         return undefined("one side is undefined", n=n, n_failed=n_failed, unit="label")
     value = first.value - second.value
     if first.low is None or first.high is None or second.low is None or second.high is None:
-        method = without_interval(name, "one side has none")
-        return Estimate(value, None, None, n, n_failed, 0, method, "label")
+        return make_estimate(
+            value, no_interval("one side has none"), name, n=n, n_failed=n_failed, unit="label"
+        )
     low = value - math.hypot(first.value - first.low, second.high - second.value)
     high = value + math.hypot(first.high - first.value, second.value - second.low)
     return Estimate(value, low, high, n, n_failed, 0, name, "label")

@@ -1,27 +1,35 @@
-"""Shares with their intervals, by Wilson's score: right for 0 of 20, where the textbook one is not."""
+"""Shares with their intervals: Wilson's, Newcombe's for a difference, and Rogan and Gladen's corrected share.
+
+Wilson's interval is right for 0 of 20, where the textbook one has no width.
+"""
 
 from __future__ import annotations
 
 import math
 from statistics import NormalDist
 
+from msgspec import structs
+
 from ..records import Estimate
-from .arrays import Numbers, floats, same_length, undefined
+from .arrays import CONFIDENCE, NORMAL_QUANTILE, Numbers, floats, same_length, undefined
 
 
-def wilson(successes: float, n: int, confidence: float = 0.95, n_failed: int = 0) -> Estimate:
+def wilson(successes: float, n: int, n_failed: int = 0, name: str = "share", unit: str = "item") -> Estimate:
     """The share of successes with Wilson's interval; half successes (ties) are allowed."""
     if n <= 0:
-        return undefined("there is nothing to count", n_failed=n_failed, unit="item")
+        return undefined("there is nothing to count", n_failed=n_failed, unit=unit)
     share = successes / n
-    low, high = _score_interval(share, n, confidence)
-    return Estimate(share, low, high, n, n_failed, method="share, Wilson interval", unit="item")
+    low, high = _score_interval(share, n)
+    return Estimate(share, low, high, n, n_failed, method=f"{name}, Wilson interval", unit=unit)
 
 
 def difference_of_shares(
-    first: float, n_first: int, second: float, n_second: int, confidence: float = 0.95
+    first: float, n_first: int, second: float, n_second: int, confidence: float = CONFIDENCE
 ) -> Estimate:
-    """first/n_first - second/n_second with Newcombe's interval (1998, method 10)."""
+    """first/n_first - second/n_second with Newcombe's interval (1998, method 10).
+
+    A higher `confidence` corrects for many comparisons; every other interval is at 95 %.
+    """
     if n_first <= 0 or n_second <= 0:
         return undefined("one side has nothing to count", n=max(n_first, 0) + max(n_second, 0), unit="item")
     p, q = first / n_first, second / n_second
@@ -34,18 +42,12 @@ def difference_of_shares(
     )
 
 
-def _score_interval(share: float, n: int, confidence: float) -> tuple[float, float]:
+def _score_interval(share: float, n: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
     z = NormalDist().inv_cdf((1 + confidence) / 2)
     middle = (share + z * z / (2 * n)) / (1 + z * z / n)
     half = z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n)) / (1 + z * z / n)
     # Rounding must not put a bound on the wrong side of a share of exactly 0 or 1.
     return max(0.0, min(share, middle - half)), min(1.0, max(share, middle + half))
-
-
-# The share of items that people would pass, from a judge that passes some wrongly and fails some wrongly.
-#
-# Rogan and Gladen (1978): share = (judge's share + specificity - 1) / (sensitivity + specificity - 1).
-# It is refused where the judge is not shown to be better than a coin: then the denominator may be 0.
 
 
 def rogan_gladen(
@@ -55,10 +57,12 @@ def rogan_gladen(
     n_negative: float,
     judge_positive: float,
     n: int,
-    confidence: float = 0.95,
 ) -> Estimate:
-    """The corrected share from counts: of the labelled positives and negatives those that the judge got
-    right, and of `n` other items those that it passed. Delta-method interval.
+    """The share of items that people would pass (Rogan and Gladen 1978), from counts: of the labelled positives and
+    negatives those that the judge got right, and of `n` other items those that it passed. Delta-method interval.
+
+    share = (judge's share + specificity - 1) / (sensitivity + specificity - 1). It is undefined where the judge is not
+    shown to be better than chance: then the denominator may be 0.
 
     Where the judge was always right or always wrong on one side, half an item is added to each of the
     two counts (Haldane 1956), since a variance of 0 would claim to know the rate exactly.
@@ -71,7 +75,7 @@ def rogan_gladen(
     sensitivity, of_s = _rate(true_positive, n_positive)
     specificity, of_t = _rate(true_negative, n_negative)
     youden = sensitivity + specificity - 1
-    z = NormalDist().inv_cdf((1 + confidence) / 2)
+    z = NORMAL_QUANTILE
     noise = math.sqrt(sensitivity * (1 - sensitivity) / of_s + specificity * (1 - specificity) / of_t)
     if youden - z * noise <= 0:
         rates = f"sensitivity {sensitivity:.2f} and specificity {specificity:.2f} on {n_labelled:g} labels"
@@ -94,7 +98,7 @@ def _rate(right: float, n: float) -> tuple[float, float]:
     return ((right + 0.5) / (n + 1), n + 1.0) if right in (0, n) else (right / n, float(n))
 
 
-def corrected_share(labels: Numbers, judged: Numbers, confidence: float = 0.95) -> Estimate:
+def corrected_share(labels: Numbers, judged: Numbers) -> Estimate:
     """The same item by item: 1 is a pass, 0 a fail, none is no label or no answer of the judge.
 
     The labelled items tell how the judge errs, the others how often it passes. What lies in between, raters who differ
@@ -107,16 +111,13 @@ def corrected_share(labels: Numbers, judged: Numbers, confidence: float = 0.95) 
     n_failed = int(np.isnan(f).sum())
     is_judged, is_labelled = (f >= 0) & (f <= 1), (y >= 0) & (y <= 1)
     rest, known = is_judged & np.isnan(y), is_judged & is_labelled
-    y, mine = y[known], f[known]
-    found = rogan_gladen(
-        float((y * mine).sum()),
+    y, judged_labelled = y[known], f[known]
+    estimate = rogan_gladen(
+        float((y * judged_labelled).sum()),
         float(y.sum()),
-        float(((1 - y) * (1 - mine)).sum()),
+        float(((1 - y) * (1 - judged_labelled)).sum()),
         float((1 - y).sum()),
         float(f[rest].sum()),
         int(rest.sum()),
-        confidence,
     )
-    return Estimate(
-        found.value, found.low, found.high, found.n, n_failed, found.n_undefined, found.method, found.unit
-    )
+    return structs.replace(estimate, n_failed=n_failed)

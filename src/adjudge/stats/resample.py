@@ -11,6 +11,8 @@ import math
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Literal
 
+from .arrays import CONFIDENCE, Interval, no_interval
+
 if TYPE_CHECKING:
     from numpy.random import Generator
 
@@ -72,7 +74,7 @@ def resampled(statistic: Callable[[Floats], Floats], n_units: int, n_resamples: 
     return np.concatenate(parts) if parts else np.empty(0)
 
 
-def percentiles(values: Floats, confidence: float = 0.95) -> tuple[float | None, float | None, int]:
+def percentiles(values: Floats) -> tuple[float | None, float | None, int]:
     """The percentile interval, and how many resamples had no value."""
     import numpy as np
 
@@ -80,34 +82,32 @@ def percentiles(values: Floats, confidence: float = 0.95) -> tuple[float | None,
     n_undefined = len(values) - len(kept)
     if len(kept) == 0:
         return None, None, n_undefined
-    low, high = np.quantile(kept, [(1 - confidence) / 2, (1 + confidence) / 2])
+    low, high = np.quantile(kept, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
     return float(low), float(high), n_undefined
 
 
-def interval_or_why(
-    values: Floats | None, confidence: float
-) -> tuple[float | None, float | None, str, list[str]]:
-    """The interval, or why there is none, and what to say about resamples without a value.
+def percentile_interval(values: Floats | None, kind: str = "bootstrap") -> Interval:
+    """The interval from the resampled values, with a caution where many resamples had none.
 
     `values` is none where resampling would take more memory than it is worth.
     """
     if values is None:
-        return None, None, "too many distinct values to resample", []
-    low, high, n_undefined = percentiles(values, confidence)
+        return no_interval("too many distinct values to resample")
+    low, high, n_undefined = percentiles(values)
     if low is None or high is None:
-        return None, None, "no resample has a value", []
+        return no_interval("no resample has a value")
     if math.isclose(low, high, rel_tol=1e-12, abs_tol=1e-12):
-        return None, None, SAME, []
+        return no_interval(SAME)
     is_much = n_undefined > len(values) / 20
-    cautions = [f"{n_undefined} of {len(values)} resamples had no value"] if is_much else []
-    return low, high, "", cautions
+    cautions = (f"{n_undefined} of {len(values)} resamples had no value",) if is_much else ()
+    return Interval(low, high, f", {kind} ({len(values)} resamples, percentiles)", "", cautions)
 
 
 def few_units(n_inputs: int | None, n_systems: int | None) -> list[str]:
     """A caution where what was resampled is too little to stand for what was not seen."""
-    found = []
+    cautions = []
     if n_inputs is not None and n_inputs < FEW_INPUTS:
-        found.append(f"{n_inputs} inputs are too few to speak for others")
+        cautions.append(f"{n_inputs} inputs are too few to speak for others")
     if n_systems is not None and n_systems < FEW_SYSTEMS:
-        found.append(f"{n_systems} systems are too few to speak for others")
-    return found
+        cautions.append(f"{n_systems} systems are too few to speak for others")
+    return cautions

@@ -1,21 +1,20 @@
-"""Which of two judges goes with people better, by how much, and whether that could be chance.
+"""Two judges against the same people: which agrees better, by how much, and whether that could be chance.
 
-Both are held against the same people on the items that all three scored. The interval resamples
-those items for both judges at once; the permutation test swaps the judges' scores where the claim
-is about (Deutsch, Dror and Roth 2021: PERM-INPUTS, PERM-SYSTEMS, PERM-BOTH).
+Both are compared with the same people on the items that all three scored. The interval resamples those items for both
+judges at once; the permutation test swaps the judges' scores by input, by system or by item (Deutsch, Dror and Roth
+2021: PERM-INPUTS, PERM-SYSTEMS, PERM-BOTH).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from ..records import Estimate
-from .arrays import Numbers, cautioned, floats, same_length, undefined, without_interval
+from .arrays import Numbers, floats, make_estimate, no_interval, same_length, undefined
 from .correlation import (
     NAMES,
     Kind,
@@ -32,16 +31,12 @@ from .correlation import (
     value,
     why_undefined,
 )
-from .resample import N_RESAMPLES, Resample, blocks, generator, interval_or_why
+from .resample import N_RESAMPLES, Resample, blocks, generator, percentile_interval
 
 if TYPE_CHECKING:
     from numpy.random import Generator
 
     from .arrays import Flags, Floats
-
-# Two judges on the same items: tests of a difference that take the shared items into account.
-#
-# Each returns its p-value for two sides, or why there is none.
 
 
 _EXACT = 20
@@ -82,43 +77,12 @@ def williams(r_first: float, r_second: float, r_between: float, n: int) -> Test:
     return Test(t, 2 * float(stdtr(n - 3, -abs(t))), n, name)
 
 
-def steiger(r_first: float, r_second: float, r_between: float, n: int) -> Test:
-    """Steiger's Z (1980, equation 14, with the mean correlation)."""
-    name = "Steiger test"
-    why = _unfit(r_first, r_second, r_between, n)
-    if why:
-        return Test(None, None, n, name, why)
-    square = ((r_first + r_second) / 2) ** 2
-    shared = r_between * (1 - 2 * square) - square * (1 - 2 * square - r_between**2) / 2
-    spread = 2 - 2 * shared / (1 - square) ** 2
-    return _z_test(math.atanh(r_first) - math.atanh(r_second), spread / (n - 3), n, name)
-
-
-def meng(r_first: float, r_second: float, r_between: float, n: int) -> Test:
-    """Meng, Rosenthal and Rubin's Z (1992)."""
-    name = "Meng test"
-    why = _unfit(r_first, r_second, r_between, n)
-    if why:
-        return Test(None, None, n, name, why)
-    square = (r_first**2 + r_second**2) / 2
-    f = min(1.0, (1 - r_between) / (2 * (1 - square)))
-    h = (1 - f * square) / (1 - square)
-    return _z_test(math.atanh(r_first) - math.atanh(r_second), 2 * (1 - r_between) * h / (n - 3), n, name)
-
-
 def _unfit(r_first: float, r_second: float, r_between: float, n: int) -> str:
     if n < 4:
         return "fewer than four items"
     if not all(math.isfinite(r) and abs(r) < 1 for r in (r_first, r_second, r_between)):
         return "a correlation is perfect or undefined"
     return ""
-
-
-def _z_test(difference: float, variance: float, n: int, name: str) -> Test:
-    if variance <= 0:
-        return Test(None, None, n, name, "the correlations leave no variance")
-    z = difference / math.sqrt(variance)
-    return Test(z, 2 * NormalDist().cdf(-abs(z)), n, name)
 
 
 def mcnemar(only_first: int, only_second: int) -> Test:
@@ -164,11 +128,11 @@ def sign_flip(differences: Numbers, *, n_resamples: int = 10_000, seed: int = 0)
 def _n_beyond(unit: Floats, least: float, n_resamples: int, seed: int) -> int:
     import numpy as np
 
-    rng, found = generator(seed), 0
+    rng, n_beyond = generator(seed), 0
     for size in blocks(n_resamples, len(unit)):
         signs = rng.integers(0, 2, size=(size, len(unit))) * 2 - 1
-        found += int((np.abs((signs * unit).sum(axis=1)) >= least).sum())
-    return found
+        n_beyond += int((np.abs((signs * unit).sum(axis=1)) >= least).sum())
+    return n_beyond
 
 
 def mcnemar_of(first: Sequence[bool | None], second: Sequence[bool | None]) -> Test:
@@ -177,7 +141,7 @@ def mcnemar_of(first: Sequence[bool | None], second: Sequence[bool | None]) -> T
     return mcnemar(sum(a and not b for a, b in both), sum(b and not a for a, b in both))
 
 
-class Versus(Struct, frozen=True):
+class TwoJudges(Struct, frozen=True):
     """Two judges against the same people."""
 
     first: Estimate
@@ -202,8 +166,7 @@ def compare_judges(
     n_resamples: int = N_RESAMPLES,
     n_permutations: int = 1000,
     seed: int = 0,
-    confidence: float = 0.95,
-) -> Versus:
+) -> TwoJudges:
     """The correlations of two judges with people, their difference, and two tests of it."""
     import numpy as np
 
@@ -215,74 +178,75 @@ def compare_judges(
     each = [
         correlate(
             side.tolist(), people.tolist(), kind, level, groups=groups, systems=systems,
-            resample=resample, n_resamples=n_resamples, seed=seed, confidence=confidence,
+            resample=resample, n_resamples=n_resamples, seed=seed,
         )
         for side in (a, b)
     ]  # fmt: skip
-    difference = _difference(sides[0], sides[1], kind, level, resample, n_resamples, seed, confidence)
+    difference = _difference(sides[0], sides[1], kind, level, resample, n_resamples, seed)
     permutation = _permuted(sides[0], sides[1], kind, level, resample, n_permutations, seed)
-    return Versus(each[0], each[1], difference, permutation, _williams(sides[0], sides[1], kind, level))
+    return TwoJudges(each[0], each[1], difference, permutation, _williams(sides[0], sides[1], kind, level))
 
 
 def _difference(
-    one: Pairs,
-    other: Pairs,
+    a: Pairs,
+    b: Pairs,
     kind: Kind,
     level: Level,
     resample: Resample,
     n_resamples: int,
     seed: int,
-    confidence: float,
 ) -> Estimate:
-    first, n, n_undefined = value(one, kind, level)
-    second, n_other, _ = value(other, kind, level)
-    unit, n = unit_of(one, resample), min(n, n_other)
+    first, n, n_undefined = value(a, kind, level)
+    second, n_other, _ = value(b, kind, level)
+    unit, n = unit_of(a, resample), min(n, n_other)
     if first is None or second is None:
-        why = why_undefined(one if first is None else other, level)
+        why = why_undefined(a if first is None else b, level)
         return undefined(why, n=n, n_undefined=n_undefined, unit=unit)
     name = f"difference of {NAMES[kind]}, {level} level"
-    why, cautions = cannot_resample(one, resample), cautions_of(one, resample)
-    low, high = None, None
+    why = cannot_resample(a, resample)
+    interval = no_interval(why)
     if not why:
         draws = [
-            replicates(side, kind, level, resample, n_resamples, seed, is_alone=False)
-            for side in (one, other)
+            replicates(side, kind, level, resample, n_resamples, seed, is_alone=False) for side in (a, b)
         ]
-        apart = None if draws[0] is None or draws[1] is None else draws[0] - draws[1]
-        low, high, why, more = interval_or_why(apart, confidence)
-        cautions += more
-    method = (
-        without_interval(name, why)
-        if why
-        else f"{name}, paired bootstrap ({n_resamples} resamples, percentiles)"
-    )
-    return Estimate(first - second, low, high, n, 0, n_undefined, cautioned(method, cautions), unit, seed)
+        differences = None if draws[0] is None or draws[1] is None else draws[0] - draws[1]
+        interval = percentile_interval(differences, "paired bootstrap")
+    return make_estimate(
+        first - second, interval, name, n=n, n_undefined=n_undefined, unit=unit, seed=seed,
+        cautions=cautions_of(a, resample),
+    )  # fmt: skip
 
 
 def _permuted(
-    one: Pairs, other: Pairs, kind: Kind, level: Level, resample: Resample, n_permutations: int, seed: int
+    data: Pairs,
+    other_data: Pairs,
+    kind: Kind,
+    level: Level,
+    resample: Resample,
+    n_permutations: int,
+    seed: int,
 ) -> Test:
     import numpy as np
 
     unit = {"inputs": "inputs", "systems": "systems", "both": "single scores"}[resample]
     name = f"paired permutation test, {unit} swapped {n_permutations} times"
-    a, b = _standardised(one), _standardised(other)
-    found = [value(side, kind, level)[0] for side in (a, b)]
-    why = cannot_resample(one, resample)
-    if found[0] is None or found[1] is None:
-        why = why_undefined(one if found[0] is None else other, level)
-    if why or found[0] is None or found[1] is None:
-        return Test(None, None, len(one.x), name, why)
-    observed = found[0] - found[1]
+    a, b = _standardised(data), _standardised(other_data)
+    observed_values = [value(side, kind, level)[0] for side in (a, b)]
+    why = cannot_resample(data, resample)
+    if observed_values[0] is None or observed_values[1] is None:
+        why = why_undefined(data if observed_values[0] is None else other_data, level)
+    if why or observed_values[0] is None or observed_values[1] is None:
+        return Test(None, None, len(data.x), name, why)
+    observed = observed_values[0] - observed_values[1]
     rng, n_beyond = generator(seed), 0
-    for size in blocks(n_permutations, len(one.x)):
+    for size in blocks(n_permutations, len(data.x)):
         swap = _swaps(a, resample, size, rng)
         first = stacked(a, np.where(swap, b.x, a.x), kind, level)
         second = stacked(a, np.where(swap, a.x, b.x), kind, level)
         # A swap that leaves a side without a correlation says nothing against chance.
         is_beyond = np.isnan(first - second) | (np.abs(first - second) >= abs(observed) - 1e-12)
         n_beyond += int(is_beyond.sum())
-    return Test(observed, (n_beyond + 1) / (n_permutations + 1), len(one.x), name, "", seed)
+    return Test(observed, (n_beyond + 1) / (n_permutations + 1), len(data.x), name, "", seed)
 
 
 def _swaps(data: Pairs, resample: Resample, size: int, rng: Generator) -> Flags:
@@ -307,11 +271,11 @@ def _standardised(data: Pairs) -> Pairs:
     return data._replace(x=np.nan_to_num(x))
 
 
-def _williams(one: Pairs, other: Pairs, kind: Kind, level: Level) -> Test:
+def _williams(a: Pairs, b: Pairs, kind: Kind, level: Level) -> Test:
     if level != "item" or kind == "kendall":
-        return Test(None, None, len(one.x), "Williams test", "it is for Pearson or Spearman at item level")
-    first, second = single(one.x, one.y, kind), single(other.x, other.y, kind)
-    between = single(one.x, other.x, kind)
+        return Test(None, None, len(a.x), "Williams test", "it is for Pearson or Spearman at item level")
+    first, second = single(a.x, a.y, kind), single(b.x, b.y, kind)
+    between = single(a.x, b.x, kind)
     if first is None or second is None or between is None:
-        return Test(None, None, len(one.x), "Williams test", "a correlation is undefined")
-    return williams(first, second, between, len(one.x))
+        return Test(None, None, len(a.x), "Williams test", "a correlation is undefined")
+    return williams(first, second, between, len(a.x))

@@ -1,9 +1,7 @@
-"""An interval that holds at every look: for whoever asks until an answer is clear, and then stops.
+"""Win rates: preferences from log-probabilities, shares of clustered games, and anytime-valid intervals.
 
-Usual intervals are right at one size that was fixed before. Looked at after every batch, a false difference shows up far more
-often than in 5 % of cases. A confidence sequence is right at all sizes together: each possible mean is a fair game on which one
-bets, and a mean at which the bets have won 1 / 0.05 times the stake is no longer believed (Waudby-Smith and Ramdas 2024, hedged
-capital with bets from the variance seen before).
+A hard verdict throws away how sure the judge was. The share of the probability that the two verdict tokens have between
+them keeps it (AlpacaEval 2, Dubois et al. 2024): 0.5 is undecided, and a win rate is the mean of these shares.
 """
 
 from __future__ import annotations
@@ -15,18 +13,12 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, structs
 
 from ..records import Estimate
-from .arrays import Numbers, floats, undefined
-from .means import mean_interval, standard_error
+from .arrays import CONFIDENCE, Numbers, floats, undefined
+from .means import standard_error
 from .proportions import wilson
 
 if TYPE_CHECKING:
     from .arrays import Floats
-
-# How strongly a judge prefers one response of a pair, from the probabilities of its two verdict tokens.
-#
-# A hard verdict throws away how sure the judge was. The share of the probability that the two tokens have between
-# them keeps it (AlpacaEval 2, Dubois et al. 2024): 0.5 is undecided. A win rate is the mean of these shares.
-# Nothing here knows which response stood first: who asks names the token of each.
 
 
 class Preference(Struct, frozen=True):
@@ -34,16 +26,6 @@ class Preference(Struct, frozen=True):
 
     share: float
     caught_mass: float
-
-
-class WinRate(Struct, frozen=True):
-    """How often a system is preferred, weighted by how strongly and counted by hard verdicts."""
-
-    weighted: Estimate
-    standard_error: float | None
-    """of `weighted`; none for fewer than two pairs, or groups"""
-    discrete: Estimate
-    """a preference above one half is a win, one half is half a win"""
 
 
 def token_preference(top: Iterable[tuple[str, float]], first: str, second: str) -> Preference | None:
@@ -60,31 +42,10 @@ def token_preference(top: Iterable[tuple[str, float]], first: str, second: str) 
     return Preference(mass[first] / caught, min(1.0, caught)) if caught > 0 else None
 
 
-def win_rate(
-    preferences: Sequence[float | None], groups: Sequence[Hashable] | None = None, confidence: float = 0.95
-) -> WinRate:
-    """The mean preference with its standard error; none is a judgment that failed, which is counted and left out."""
-    kept = [place for place, share in enumerate(preferences) if share is not None]
-    shares = [share for share in preferences if share is not None]
-    of_kept = None if groups is None else [groups[place] for place in kept]
-    n_failed = len(preferences) - len(kept)
-    precision = standard_error(shares, of_kept)
-    hard = [0.5 if share == 0.5 else float(share > 0.5) for share in shares]
-    return WinRate(
-        mean_interval(shares, of_kept, n_failed, confidence, limits=(0.0, 1.0)),
-        None if precision is None else precision.se,
-        mean_interval(hard, of_kept, n_failed, confidence, limits=(0.0, 1.0)),
-    )
-
-
-# A share of games won, where games of one prompt are not independent and a tie is half a win.
-
-
 def clustered_share(
     shares: Sequence[float],
     clusters: Sequence[Hashable] | None = None,
     n_failed: int = 0,
-    confidence: float = 0.95,
     unit: str = "game",
 ) -> Estimate:
     """The mean of shares (a tie one half) with Wilson's interval, for as many items as the clusters are worth.
@@ -104,22 +65,29 @@ def clustered_share(
             effective = min(effective, rate * (1 - rate) / precision.se**2)
         else:
             effective = float(n_units)
-    whole = max(1, math.floor(effective + 1e-9))
+    n_effective = max(1, math.floor(effective + 1e-9))
     method = "share, a tie is half a win, Wilson interval"
-    if whole < n:
-        method += f" for {whole} independent games of {n}"
+    if n_effective < n:
+        method += f" for {n_effective} independent games of {n}"
     what = unit if n_units == n else f"group (n={n_units})"
     return structs.replace(
-        wilson(rate * whole, whole, confidence, n_failed), value=rate, n=n, method=method, unit=what
+        wilson(rate * n_effective, n_effective, n_failed), value=rate, n=n, method=method, unit=what
     )
 
+
+# -- anytime-valid intervals
+
+# A usual interval is right at one size that was fixed before. Looked at after every batch, a false difference shows up far
+# more often than in 5 % of cases. A confidence sequence is right at all sizes together: each possible mean is a fair game on
+# which one bets, and a mean at which the bets have won 1 / 0.05 times the stake is rejected (Waudby-Smith and Ramdas 2024,
+# hedged capital with bets from the variance seen before).
 
 _CAUTIOUS = 0.5
 """The largest share of the stake that one bet may lose."""
 _HALVINGS = 40
 
 
-def any_time_mean(values: Numbers, confidence: float = 0.95, unit: str = "item") -> Estimate:
+def any_time_mean(values: Numbers, unit: str = "item") -> Estimate:
     """The mean of values between 0 and 1, in the order in which they came, with an interval for all sizes at once."""
     import numpy as np
 
@@ -129,9 +97,9 @@ def any_time_mean(values: Numbers, confidence: float = 0.95, unit: str = "item")
         return undefined("there is no value", unit=unit)
     if x.min() < 0 or x.max() > 1:
         return undefined("a value is not between 0 and 1", n=len(x), unit=unit)
-    stakes = _stakes(x, 1 - confidence)
+    stakes = _stakes(x, 1 - CONFIDENCE)
     # The mean is tested from below and from above, each with half of the stake.
-    limit = math.log(2 / (1 - confidence))
+    limit = math.log(2 / (1 - CONFIDENCE))
     mean = float(x.mean())
     low = _bound(x, stakes, limit)
     high = 1 - _bound(1 - x, stakes, limit)

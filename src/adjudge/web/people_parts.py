@@ -24,7 +24,7 @@ from ..analysis.result_types import (
 )
 from ..analysis.trust_words import statistic_name, trust_sections
 from ..records import Estimate
-from ..stats import caution, halved, mean_interval, reason, wilson
+from ..stats import halved, mean_interval, wilson
 from .charts import Axes, Bin, Domain, Mark, Point, axis, curve_with_intervals, domain_of, scatter, strip
 from .score_parts import SHARES, kept, share_strip
 
@@ -174,14 +174,14 @@ def _criterion(name: str, card: CriterionCard, joined: Joined | None) -> Criteri
                     f"{title}: {interval(one, 2)}",
                     reference=0.0,
                 ),
-                "; ".join(text for text in (reason(one), caution(one)) if text),
+                "; ".join(text for text in (one.reason, one.caution) if text),
             )
             for level, title, one in rows
         ),
         undefined=_undefined(everything),
         corrected_axis=axis(means) if card.corrected else None,
         corrected=tuple(
-            CorrectedRow(system, mean, _three(system, mean, means, digits), reason(mean))
+            CorrectedRow(system, mean, _three(system, mean, means, digits), mean.reason)
             for system, mean in shown.items()
         ),
         n_hidden=len(card.corrected) - len(shown),
@@ -205,9 +205,7 @@ def _undefined(rows: Sequence[tuple[str, str, Estimate]]) -> tuple[str, ...]:
     for level, name, one in rows:
         if one.value is None:
             is_whole = all(other.value is None for at, _, other in rows if at == level)
-            by_reason.setdefault(reason(one), {})[f"{level} level" if is_whole else f"{name} ({level})"] = (
-                None
-            )
+            by_reason.setdefault(one.reason, {})[f"{level} level" if is_whole else f"{name} ({level})"] = None
     return tuple(f"{', '.join(names)}: {why}" for why, names in by_reason.items())
 
 

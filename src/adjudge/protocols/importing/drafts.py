@@ -62,13 +62,13 @@ def guess_scale(text: str) -> ScaleGuess | None:
     text = text[:LOOKED_AT]
     counts: Counter[tuple[float, float]] = Counter()
     for pattern in _RANGES:
-        for found in pattern.finditer(text):
-            low, high = float(found[1]), float(found[2])
-            around = text[max(0, found.start() - 60) : found.end() + 30]
+        for match in pattern.finditer(text):
+            low, high = float(match[1]), float(match[2])
+            around = text[max(0, match.start() - 60) : match.end() + 30]
             if (
                 low not in (0, 1)
                 or not low < high <= 100
-                or _STEPS_BEFORE.search(text, max(0, found.start() - 12), found.start())
+                or _STEPS_BEFORE.search(text, max(0, match.start() - 12), match.start())
             ):
                 continue
             # A confidence from 0 to 1 is asked for beside the score, not in its place.
@@ -124,7 +124,7 @@ def _level(text: str, level: float, words: str) -> re.Match[str] | None:
     number = re.escape(f"{level:g}")
     pattern = rf"{_BEFORE}{number}(?![0-9]|\.[0-9])([^.。\n0-9]{{0,30}}?){words}"
     matches = re.finditer(pattern, text, re.IGNORECASE)
-    return next((found for found in matches if not _NEGATION.search(found[1])), None)
+    return next((match for match in matches if not _NEGATION.search(match[1])), None)
 
 
 class AnswerGuess(Struct, frozen=True):
@@ -312,8 +312,8 @@ _CHOOSES = re.compile(
 
 def chooses(text: str) -> str:
     """The words by which a prompt asks for the better of two, or nothing."""
-    found = _CHOOSES.search(text[:LOOKED_AT])
-    return found[0] if found else ""
+    match = _CHOOSES.search(text[:LOOKED_AT])
+    return match[0] if match else ""
 
 
 def guess_pair(slots: Sequence[str], text: str) -> tuple[str, str] | None:
@@ -333,13 +333,13 @@ def guess_pair(slots: Sequence[str], text: str) -> tuple[str, str] | None:
             base = "_".join(part for part in parts if part != marks[0])
             side = marks[0].lower()
             sides.setdefault(base, {})[_SIDES[side] if side in _SIDES else _ROLES[side]] = slot
-    pairs = [(base, found) for base, found in sides.items() if len(found) == 2]
+    pairs = [(base, letters) for base, letters in sides.items() if len(letters) == 2]
     # Turns of one conversation are numbered too, questions and answers alike.
     if len(pairs) != 1:
         return None
-    [(base, found)] = pairs
+    [(base, letters)] = pairs
     is_judged = _JUDGED.search(base) or (chooses(text) and not _GIVEN.search(base))
-    return (found[0], found[1]) if is_judged else None
+    return (letters[0], letters[1]) if is_judged else None
 
 
 _RESERVED = USER_SLOTS | PROTOCOL_SLOTS | {"id", "system", "system_a", "system_b", "group"}
@@ -377,21 +377,21 @@ def paired(prompts: Sequence[Found]) -> tuple[list[Draft], list[str]]:
     chosen: list[tuple[Found, Found | None]] = []
     system: Found | None = None
     is_used = True
-    if all(is_system(found) for found in prompts):
+    if all(is_system(prompt) for prompt in prompts):
         # Nothing but system texts: then they are the prompts.
-        chosen = [(found, None) for found in prompts]
+        chosen = [(prompt, None) for prompt in prompts]
     else:
-        for found in prompts:
-            if is_system(found):
+        for prompt in prompts:
+            if is_system(prompt):
                 if system is not None and not is_used:
                     notes.append(_unused(system))
-                system, is_used = found, False
+                system, is_used = prompt, False
             else:
-                chosen.append((found, system))
+                chosen.append((prompt, system))
                 is_used = True
         if system is not None and not is_used:
             notes.append(_unused(system))
-    names = _names([found for found, _ in chosen])
+    names = _names([prompt for prompt, _ in chosen])
     return [Draft(name, user, system) for name, (user, system) in zip(names, chosen, strict=True)], notes
 
 
@@ -416,12 +416,12 @@ def draft_folder(draft: Draft, document: Document) -> NewFolder:
 
 def _names(prompts: Sequence[Found]) -> list[str]:
     """A folder name for each: its own heading, with those around it where that is not enough."""
-    own = [_slug(found.names[:1]) for found in prompts]
+    slugs = [_slug(prompt.names[:1]) for prompt in prompts]
     taken: set[str] = set()
     names = []
-    for found, slug in zip(prompts, own, strict=True):
-        candidates = [slug] if slug and own.count(slug) == 1 else []
-        candidates += [_slug(reversed(found.names[:2])), _slug(reversed(found.names)), slug]
+    for prompt, slug in zip(prompts, slugs, strict=True):
+        candidates = [slug] if slug and slugs.count(slug) == 1 else []
+        candidates += [_slug(reversed(prompt.names[:2])), _slug(reversed(prompt.names)), slug]
         name = next((name for name in candidates if name and name not in taken), None)
         number = 2
         base = slug or "prompt"

@@ -167,9 +167,9 @@ def is_prompt_name(name: str) -> bool:
     return _PROMPT_NAMES.search(name) is not None
 
 
-def is_system(found: Found) -> bool:
+def is_system(prompt: Found) -> bool:
     """Whether a text is meant as the system message of the prompts that follow it."""
-    return _SYSTEM_NAMES.fullmatch(found.name[:200]) is not None
+    return _SYSTEM_NAMES.fullmatch(prompt.name[:200]) is not None
 
 
 def is_prose(template: Template, minimum: int = MIN_LITERAL) -> bool:
@@ -239,13 +239,13 @@ def prompts_in_markdown(text: str) -> Search:
     headings, fences = _scan(lines)
     search = Search([], [])
     in_fences = list(_from_fences(lines, headings, fences, search.notes))
-    speaking = [found for found in in_fences if has_judge_words(found.template.literal)]
+    speaking = [prompt for prompt in in_fences if has_judge_words(prompt.template.literal)]
     if speaking:
         beside = list(_beside(lines, headings, fences, speaking, search.notes))
-        search.prompts = sorted([*speaking, *beside], key=lambda found: found.first_line)
+        search.prompts = sorted([*speaking, *beside], key=lambda prompt: prompt.first_line)
     else:
-        whole = _Section(0, len(lines), ())
-        search.prompts = _from_sections(lines, _prose(lines, fences), headings, whole) or in_fences
+        document = _Section(0, len(lines), ())
+        search.prompts = _from_sections(lines, _prose(lines, fences), headings, document) or in_fences
     return search
 
 
@@ -332,19 +332,19 @@ def _from_fences(
             if tree is not None:
                 inner = prompts_in_python(tree, fence.first + 1)
                 notes += inner.notes
-                for found in inner.prompts:
+                for prompt in inner.prompts:
                     yield Found(
-                        (*found.names, *names),
-                        found.template,
-                        found.first_line,
-                        found.last_line,
-                        found.undone,
-                        found.doubts,
+                        (*prompt.names, *names),
+                        prompt.template,
+                        prompt.first_line,
+                        prompt.last_line,
+                        prompt.undone,
+                        prompt.doubts,
                     )
             continue
-        found = _from_fence(lines, fence, names)
-        if _is_prompt(found):
-            yield found
+        prompt = _from_fence(lines, fence, names)
+        if _is_prompt(prompt):
+            yield prompt
 
 
 def _from_fence(lines: Sequence[str], fence: _Fence, names: tuple[str, ...]) -> Found:
@@ -391,14 +391,14 @@ def _content(lines: Sequence[str], fence: _Fence) -> str:
     return "\n".join(content).removesuffix("\r")
 
 
-def _is_prompt(found: Found) -> bool:
-    template = found.template
+def _is_prompt(prompt: Found) -> bool:
+    template = prompt.template
     if not is_prose(template):
         return False
     if template.slots:
         return True
     # Without a placeholder it may be a system message; but so may any listing be.
-    announced = is_prompt_name(found.name) or _ROLE_START.match(template.literal) is not None
+    announced = is_prompt_name(prompt.name) or _ROLE_START.match(template.literal) is not None
     return announced and has_judge_words(template.literal) and length_of(template.literal) >= MIN_PLAIN
 
 
@@ -420,7 +420,7 @@ def _beside(
 ) -> Iterator[Found]:
     """The prompts under headings of their own, in a document whose other prompts stand in fences."""
     prose = _prose(lines, fences)
-    taken = [found.first_line - 1 for found in fenced]
+    taken = [prompt.first_line - 1 for prompt in fenced]
     done = 0
     for number, (heading, end) in enumerate(zip(headings, _ends(headings, len(lines)), strict=True)):
         first = heading.line + 1
@@ -431,11 +431,11 @@ def _beside(
         done = end
         behind = bisect_left(headings, end, key=lambda other: other.line)
         section = _Section(first, end, heading.names)
-        for found in _from_sections(lines, prose, headings[number + 1 : behind], section):
-            under = f"line {found.first_line}: the text under '{found.name}' stands in no fence, unlike other prompts here"
-            if templated(_INLINE_CODE.sub("", found.template.text)).slots:
+        for prompt in _from_sections(lines, prose, headings[number + 1 : behind], section):
+            under = f"line {prompt.first_line}: the text under '{prompt.name}' stands in no fence, unlike other prompts here"
+            if templated(_INLINE_CODE.sub("", prompt.template.text)).slots:
                 notes.append(f"{under}; it was imported too. Delete its folder if it is no prompt.")
-                yield found
+                yield prompt
             else:
                 notes.append(
                     f"{under}, and names placeholders only in backquotes; it was taken for an explanation and left "
@@ -464,7 +464,7 @@ def _prose(lines: Sequence[str], fences: Sequence[_Fence]) -> list[str]:
 
 
 def _from_sections(
-    lines: Sequence[str], prose: Sequence[str], headings: Sequence[_Heading], whole: _Section
+    lines: Sequence[str], prose: Sequence[str], headings: Sequence[_Heading], document: _Section
 ) -> list[Found]:
     """The prompts under headings, or the one prompt that the section as a whole is.
 
@@ -472,16 +472,16 @@ def _from_sections(
     more sections look like prompts; where there is none, the innermost section that holds all
     placeholders is the prompt.
     """
-    best = whole
+    best = document
     slots = set(_found_in(prose, best).template.slots)
     if not slots:
         return []
     for level in range(1, 7):
         prompts = []
-        for section in _sections(headings, whole.last, level):
-            found = _found_in(prose, section)
-            if _is_section_prompt(found):
-                prompts.append((section, found))
+        for section in _sections(headings, document.last, level):
+            prompt = _found_in(prose, section)
+            if _is_section_prompt(prompt):
+                prompts.append((section, prompt))
         if len(prompts) > 1:
             return [_found_in(lines, section) for section, _ in prompts]
         if len(prompts) == 1 and set(prompts[0][1].template.slots) == slots:
@@ -520,8 +520,8 @@ def _found_in(lines: Sequence[str], section: _Section) -> Found:
     )
 
 
-def _is_section_prompt(found: Found) -> bool:
-    template = found.template
+def _is_section_prompt(prompt: Found) -> bool:
+    template = prompt.template
     return bool(template.slots) and is_prose(template) and has_judge_words(template.literal)
 
 
@@ -586,12 +586,12 @@ def prompts_in_python(tree: ast.Module, first_line: int = 1) -> Search:
     formatted = _formatted(tree)
     search = Search([], [])
     for constant in constants:
-        found = _found(constant, formatted, first_line - 1)
-        if _is_prompt_string(found):
+        prompt = _found(constant, formatted, first_line - 1)
+        if _is_prompt_string(prompt):
             if _is_unicode(constant.value):
-                search.prompts.append(found)
+                search.prompts.append(prompt)
             else:
-                search.notes.append(f"line {found.first_line}: a string with half a character was left out.")
+                search.notes.append(f"line {prompt.first_line}: a string with half a character was left out.")
     if f_strings:
         lines = ", ".join(str(node.lineno + first_line - 1) for node in f_strings[:5])
         search.notes.append(
@@ -601,13 +601,13 @@ def prompts_in_python(tree: ast.Module, first_line: int = 1) -> Search:
     return search
 
 
-def _is_prompt_string(found: Found) -> bool:
-    template = found.template
-    announced = found.name in _ROLES or any(is_prompt_name(name) for name in found.names)
+def _is_prompt_string(prompt: Found) -> bool:
+    template = prompt.template
+    announced = prompt.name in _ROLES or any(is_prompt_name(name) for name in prompt.names)
     if not is_prose(template, MIN_LITERAL if announced else MIN_UNANNOUNCED):
         return False
     speaks = has_judge_words(template.literal)
-    if not found.names:
+    if not prompt.names:
         return speaks and bool(template.slots) and length_of(template.literal) >= MIN_UNNAMED
     if template.slots:
         return speaks or announced

@@ -65,11 +65,11 @@ def templated(text: str) -> Template:
     """The text with its placeholders as slots; all else unchanged."""
     pieces: list[str | _Slot] = []
     done = 0
-    for found in _PLACEHOLDER.finditer(text):
-        if found[3] and _LATEX.search(text, max(0, found.start() - _LATEX_REACH), found.start()):
+    for match in _PLACEHOLDER.finditer(text):
+        if match[3] and _LATEX.search(text, max(0, match.start() - _LATEX_REACH), match.start()):
             continue
-        pieces += [text[done : found.start()], _Slot(found[1] or found[2] or found[3])]
-        done = found.end()
+        pieces += [text[done : match.start()], _Slot(match[1] or match[2] or match[3])]
+        done = match.end()
     pieces.append(text[done:])
     return _joined(pieces)
 
@@ -104,9 +104,9 @@ def templated_by_braces(text: str) -> tuple[Template, bool]:
     plain = templated(text)
     written = list(_PLACEHOLDER.finditer(text))
     without = _PLACEHOLDER.sub("", text)
-    if not any(found[3] for found in written) or not ("{{" in without or "}}" in without):
+    if not any(match[3] for match in written) or not ("{{" in without or "}}" in without):
         return plain, False
-    if any(found[2] for found in written):
+    if any(match[2] for match in written):
         return plain, "{{" in without
     undone = templated_as_format(text)
     return (undone, True) if undone is not None else (plain, "{{" in without)
@@ -119,12 +119,12 @@ def slotted(text: str, forms: Iterable[str], names: Iterable[str]) -> str:
     """
     wanted = {form.replace("x", name): name for form in forms for name in names}
     pattern = re.compile("|".join(re.escape(written) for written in sorted(wanted, key=len, reverse=True)))
-    return pattern.sub(lambda found: "{{" + wanted[found[0]] + "}}", text)
+    return pattern.sub(lambda match: "{{" + wanted[match[0]] + "}}", text)
 
 
 def foreign_placeholders(text: str) -> list[str]:
     """What looks like a placeholder of another template language, once each, the first few."""
-    return list(dict.fromkeys(found[0] for found in _FOREIGN.finditer(text)))[:5]
+    return list(dict.fromkeys(match[0] for match in _FOREIGN.finditer(text)))[:5]
 
 
 class _Slot(Struct, frozen=True):

@@ -141,7 +141,12 @@ def _forbidden_explanation(prompt: Prompt) -> Iterator[Suspicion]:
     forbids = _ONLY_JSON if is_json else _ONLY_SCORE
     # "On the first line, write only the score" leaves the other lines free.
     only = next(
-        (one for one in prompt.sentences if forbids.search(one.text) and not _LINE.search(one.text)), None
+        (
+            sentence
+            for sentence in prompt.sentences
+            if forbids.search(sentence.text) and not _LINE.search(sentence.text)
+        ),
+        None,
     )
     if only is None or (is_json and not objects_in(prompt.words)):
         return
@@ -164,15 +169,15 @@ def _keys(prompt: Prompt) -> set[str]:
 
 
 def _without_slot(prompt: Prompt) -> Iterator[Suspicion]:
-    found = _RELIED_ON.search(prompt.words)
-    if found is None:
+    match = _RELIED_ON.search(prompt.words)
+    if match is None:
         return
     shown = " ".join(f"{slot.name} {slot.field} {slot.label}" for slot in prompt.slots)
     is_written_out = any(_LISTED.search(place) for place in places_of(prompt))
     if not _SHOWS_ELEMENTS.search(shown) and not is_written_out:
         yield Suspicion(
-            found.start(),
-            f"the prompt relies on '{found[0]}', and no slot shows any.",
+            match.start(),
+            f"the prompt relies on '{match[0]}', and no slot shows any.",
             "Add an input for it, or take the words out.",
         )
 
@@ -236,10 +241,10 @@ def _has_place(prompt: Prompt) -> bool:
 def _has_place_each(prompt: Prompt) -> bool:
     """Whether the objects that hold a criterion's score also hold a confidence."""
     shown = objects_in(prompt.words)
-    scored = [one for one in shown if any(_SCORED.match(key) for key in one.values)]
+    scored = [example for example in shown if any(_SCORED.match(key) for key in example.values)]
     if not scored:
         return _has_place(prompt)
-    return any(_PLACE.search(key) for one in scored for key in one.values)
+    return any(_PLACE.search(key) for example in scored for key in example.values)
 
 
 # `examples-promised`: the prompt announces examples and shows none, or fewer kinds than it said.
@@ -281,28 +286,28 @@ _LEAST = 30
 
 def examples_promised(prompt: Prompt) -> Iterator[Suspicion]:
     """Each announcement against what follows it."""
-    for found in islice(_ANNOUNCED.finditer(prompt.words), _MOST):
-        line_end = prompt.words.find("\n", found.end())
+    for match in islice(_ANNOUNCED.finditer(prompt.words), _MOST):
+        line_end = prompt.words.find("\n", match.end())
         after = prompt.words[line_end if line_end >= 0 else len(prompt.words) :]
         sentence = prompt.words[
-            prompt.words.rfind("\n", 0, found.start()) + 1 : line_end if line_end >= 0 else None
+            prompt.words.rfind("\n", 0, match.start()) + 1 : line_end if line_end >= 0 else None
         ]
         takes_slot = any(
-            _SHOWS.search(f"{slot.name} {slot.field}") for slot in prompt.slots if slot.start > found.start()
+            _SHOWS.search(f"{slot.name} {slot.field}") for slot in prompt.slots if slot.start > match.start()
         )
         if takes_slot and any(slot.name == "examples" for slot in prompt.slots):
             continue
-        missing = _missing_kinds(found[0], after)
+        missing = _missing_kinds(match[0], after)
         if missing:
             yield Suspicion(
-                found.start(),
+                match.start(),
                 f"positive and negative examples are announced, and no {' and no '.join(missing)} one follows.",
                 "Show both kinds, for instance by {{examples}}, or announce what is there.",
             )
             return
-        if not takes_slot and not _holds_example(sentence[sentence.find(found[0]) + len(found[0]) :], after):
+        if not takes_slot and not _holds_example(sentence[sentence.find(match[0]) + len(match[0]) :], after):
             yield Suspicion(
-                found.start(),
+                match.start(),
                 "examples are announced, and none follows.",
                 "Show them, for instance by {{examples}}, or take the announcement out.",
             )
@@ -319,13 +324,13 @@ def _missing_kinds(announcement: str, after: str) -> list[str]:
 def _holds_example(rest_of_line: str, after: str) -> bool:
     """Whether enough text of its own stands before the next heading or the material to be judged."""
     heading = _HEADING.search(after)
-    own = after[: heading.start()] if heading and not _EXAMPLE.search(heading[0]) else after
+    section = after[: heading.start()] if heading and not _EXAMPLE.search(heading[0]) else after
     if heading and _EXAMPLE.search(after[heading.start() : heading.end() + 80]):
-        own = after
-    own = rest_of_line + own
-    slot = own.find(BLOT)
-    own = own[:slot] if slot >= 0 else own
-    return len("".join(own.split()).strip("*#-:：`.")) >= _LEAST
+        section = after
+    section = rest_of_line + section
+    slot = section.find(BLOT)
+    section = section[:slot] if slot >= 0 else section
+    return len("".join(section.split()).strip("*#-:：`.")) >= _LEAST
 
 
 # `reference-mismatch`: the words speak of a reference answer that no slot shows, or the other way round.
@@ -391,21 +396,21 @@ def _shows_reference(slot: Slot) -> bool:
 
 def _words_alone(prompt: Prompt) -> Iterator[Suspicion]:
     for sentence in prompt.sentences:
-        found = _NAMED.search(sentence.text)
-        if found and not _is_hedged(sentence, found):
+        match = _NAMED.search(sentence.text)
+        if match and not _is_hedged(sentence, match):
             yield Suspicion(
-                sentence.start + found.start(),
-                f"the prompt speaks of '{found[0]}', and no slot shows one.",
+                sentence.start + match.start(),
+                f"the prompt speaks of '{match[0]}', and no slot shows one.",
                 "Take the words out, or add the reference as an input and a slot.",
             )
             return
 
 
-def _is_hedged(sentence: Sentence, found: re.Match[str]) -> bool:
-    if _IS_ANOTHER.search(sentence.text[max(0, found.start() - 8) : found.start()]):
+def _is_hedged(sentence: Sentence, match: re.Match[str]) -> bool:
+    if _IS_ANOTHER.search(sentence.text[max(0, match.start() - 8) : match.start()]):
         return True
-    near = sentence.text[max(0, found.start() - 60) : found.end() + 40]
-    return bool(_NOT_THERE.search(near.replace(found[0], "")))
+    near = sentence.text[max(0, match.start() - 60) : match.end() + 40]
+    return bool(_NOT_THERE.search(near.replace(match[0], "")))
 
 
 def _slot_alone(prompt: Prompt, shown: list[Slot]) -> Iterator[Suspicion]:
@@ -455,8 +460,8 @@ def labels_not_blind(prompt: Prompt) -> Iterator[Suspicion]:
     pair = prompt.compared
     if pair is None:
         return
-    one, two = (_seen(prompt, slot, side) for slot, side in zip(pair, ("a", "b"), strict=True))
-    telling = _telling(one, two)
+    a, b = (_seen(prompt, slot, side) for slot, side in zip(pair, ("a", "b"), strict=True))
+    telling = _telling(a, b)
     if telling:
         yield Suspicion(
             pair[0].label_start,
@@ -477,7 +482,7 @@ def _seen(prompt: Prompt, slot: Slot, side: str) -> tuple[str, ...]:
 
 def _telling(one: tuple[str, ...], two: tuple[str, ...]) -> str:
     for left, right in zip(one, two, strict=False):
-        named = [found[0] for text in (left, right) if (found := MODEL_NAME.search(text))]
+        named = [match[0] for text in (left, right) if (match := MODEL_NAME.search(text))]
         if named and left.lower() != right.lower():
             return " and ".join(f"'{name}'" for name in named)
         is_told = any(_has(left, word) != _has(right, word) for word in _ALONE) or any(

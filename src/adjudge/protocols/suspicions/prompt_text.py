@@ -66,7 +66,7 @@ class Prompt:
         before = protocol.system_text + _GAP if self.has_system else ""
         self.whole = before + protocol.user_text
         self.user_start = len(before)
-        self.words = _SLOT.sub(lambda found: BLOT * len(found[0]), self.whole)
+        self.words = _SLOT.sub(lambda match: BLOT * len(match[0]), self.whole)
 
     def place(self, start: int) -> tuple[str, int]:
         """The file and the line of an offset."""
@@ -77,11 +77,11 @@ class Prompt:
     @cached_property
     def slots(self) -> tuple[Slot, ...]:
         slots = []
-        for found in _SLOT.finditer(self.whole):
-            label, where = _label_before(self.words, found.start())
-            name = found[1]
+        for match in _SLOT.finditer(self.whole):
+            label, where = _label_before(self.words, match.start())
+            name = match[1]
             field = self.protocol.alias.get(name, name)
-            slots.append(Slot(name, field, found.start(), found.end(), label, where))
+            slots.append(Slot(name, field, match.start(), match.end(), label, where))
         return tuple(slots)
 
     @cached_property
@@ -138,10 +138,10 @@ _SENTENCE_END = re.compile(
 
 def _sentences(words: str) -> Iterator[Sentence]:
     start = 0
-    for found in _SENTENCE_END.finditer(words):
-        if words[start : found.start()].strip():
-            yield Sentence(start, words[start : found.start()])
-        start = found.end()
+    for match in _SENTENCE_END.finditer(words):
+        if words[start : match.start()].strip():
+            yield Sentence(start, words[start : match.start()])
+        start = match.end()
     if words[start:].strip():
         yield Sentence(start, words[start:])
 
@@ -202,23 +202,23 @@ def _compared(prompt: Prompt) -> tuple[Slot, Slot] | None:
     ]
     inputs = inputs[:24]
     pairs = [
-        (one, two, base)
-        for one, two in combinations(inputs, 2)
-        for name, other in ((one.field, two.field), _labels(one, two))
+        (a, b, base)
+        for a, b in combinations(inputs, 2)
+        for name, other in ((a.field, b.field), _labels(a, b))
         if (base := _base_of(tokens_of(name), tokens_of(other))) is not None
     ]
     # question_1, answer_1, question_2, answer_2 are the turns of one conversation.
     if any(_ASKED & set(base) for _, _, base in pairs):
         return None
-    for one, two, base in pairs:
+    for a, b, base in pairs:
         if _is_judged(base) and (prompt.protocol.task == "compare" or _COMPARING.search(prompt.words)):
-            return one, two
+            return a, b
     return None
 
 
-def _labels(one: Slot, two: Slot) -> tuple[str, str]:
+def _labels(a: Slot, b: Slot) -> tuple[str, str]:
     """The two labels, with names of models made into sides."""
-    left, right = one.label[-60:], two.label[-60:]
+    left, right = a.label[-60:], b.label[-60:]
     if MODEL_NAME.search(left) and MODEL_NAME.search(right):
         return MODEL_NAME.sub("a", left), MODEL_NAME.sub("b", right)
     return left, right
@@ -273,7 +273,7 @@ def orders_in(prompt: Prompt) -> Iterator[Sentence]:
         if is_list and is_item:
             yield sentence
         for pattern in (_ORDER, _ORDER_EAST):
-            yield from (Sentence(sentence.start, found["order"]) for found in pattern.finditer(text))
+            yield from (Sentence(sentence.start, match["order"]) for match in pattern.finditer(text))
         if not is_item:
             is_list = bool(_LIST_HEAD.search(text))
 
@@ -315,9 +315,9 @@ def objects_in(words: str) -> tuple[Object, ...]:
             values.append({})
         elif token[0] == "}":
             if starts:
-                start, own = starts.pop(), values.pop()
-                if own:
-                    done.append(Object(start, token.end(), own))
+                start, keys = starts.pop(), values.pop()
+                if keys:
+                    done.append(Object(start, token.end(), keys))
         elif starts and (token["colon"] or token["single_colon"]):
             key = (token["double"] or token["single"] or "").strip().lower()
             value = _VALUE.match(words, token.end())
@@ -350,8 +350,8 @@ def places_of(prompt: Prompt) -> set[str]:
     }
     for shown in objects_in(prompt.words):
         places.update(shown.values)
-    places.update(found[1] for found in _TAG.finditer(prompt.words))
-    places.update(found[1] for found in _LABELLED.finditer(prompt.words))
+    places.update(match[1] for match in _TAG.finditer(prompt.words))
+    places.update(match[1] for match in _LABELLED.finditer(prompt.words))
     return {place.lower().strip() for place in places}
 
 
@@ -426,8 +426,8 @@ def level_lists(prompt: Prompt) -> list[list[Level]]:
             lists.append([level])
         else:
             near.append(level)
-    found = [levels for levels in lists if len(levels) > 1 and not _are_steps(levels)]
-    return found or _numbered(prompt)
+    kept = [levels for levels in lists if len(levels) > 1 and not _are_steps(levels)]
+    return kept or _numbered(prompt)
 
 
 def _numbered(prompt: Prompt) -> list[list[Level]]:
@@ -480,8 +480,8 @@ def _levels(prompt: Prompt) -> Iterator[Level]:
 
 
 def _matches(pattern: re.Pattern[str], words: str, scales: Iterable[Scale]) -> Iterator[tuple[Level, int]]:
-    for found in pattern.finditer(words):
-        groups = found.groupdict()
+    for match in pattern.finditer(words):
+        groups = match.groupdict()
         low = float(groups["low"])
         high = float(groups["high"] or low)
         on_scale = any(
@@ -492,8 +492,8 @@ def _matches(pattern: re.Pattern[str], words: str, scales: Iterable[Scale]) -> I
         if not on_scale:
             continue
         name, text = groups.get("name") or "", groups.get("text") or groups.get("inside") or ""
-        start = found.start("low")
-        yield Level(low, high, f"{name.strip(' ()')} {text}".strip().replace(BLOT, ""), start), found.end()
+        start = match.start("low")
+        yield Level(low, high, f"{name.strip(' ()')} {text}".strip().replace(BLOT, ""), start), match.end()
 
 
 def _within(start: int, taken: list[tuple[int, int]]) -> bool:
@@ -583,9 +583,9 @@ def _sign(text: str, good: re.Pattern[str], bad: re.Pattern[str]) -> int:
 
 def _count(text: str, pattern: re.Pattern[str]) -> int:
     total = 0
-    for found in pattern.finditer(text):
+    for match in pattern.finditer(text):
         is_negated = _NEGATION.search(
-            text[max(0, found.start() - 40) : found.start()]
-        ) or _NEGATED_AFTER.match(text, found.end())
+            text[max(0, match.start() - 40) : match.start()]
+        ) or _NEGATED_AFTER.match(text, match.end())
         total += -1 if is_negated else 1
     return total

@@ -70,9 +70,9 @@ def unanchored_levels(prompt: Prompt) -> Iterator[Suspicion]:
 
 def _in_passing(prompt: Prompt, scale: Scale) -> set[float]:
     spoken_of: set[float] = set()
-    for found in _IN_PASSING.finditer(prompt.words):
-        low = float(found[1] or found[3])
-        high = float(found[2] or found[4] or low)
+    for match in _IN_PASSING.finditer(prompt.words):
+        low = float(match[1] or match[3])
+        high = float(match[2] or match[4] or low)
         if (low, high) != (scale.low, scale.high):
             spoken_of.update(level for level in whole_levels(scale) if low <= level <= high)
     return spoken_of
@@ -80,7 +80,11 @@ def _in_passing(prompt: Prompt, scale: Scale) -> set[float]:
 
 def _missing(levels: list[Level], scale: Scale) -> list[float]:
     every = whole_levels(scale)
-    described = [level for level in every if any(one.low <= level <= one.high for one in levels)]
+    described = [
+        level
+        for level in every
+        if any(described_level.low <= level <= described_level.high for described_level in levels)
+    ]
     if len(described) < 3 or len(described) == len(every):
         return []
     gaps = {round(after - before, 9) for before, after in pairwise(described)}
@@ -144,22 +148,22 @@ def contradicting_direction(prompt: Prompt) -> Iterator[Suspicion]:
     if not scales:
         return
     evidence = [*_from_sentences(prompt), *_from_levels(prompt)]
-    plain = [one for one in evidence if one.is_plain]
-    high = next((one for one in plain if one.good == "high"), None)
-    low = next((one for one in plain if one.good == "low"), None)
+    plain = [piece for piece in evidence if piece.is_plain]
+    high = next((piece for piece in plain if piece.good == "high"), None)
+    low = next((piece for piece in plain if piece.good == "low"), None)
     if high and low:
         yield _against(
             low, f"{low.text}, but {high.text}", "Make the prompt say one thing about which end is good."
         )
         return
     for name, scale in scales:
-        found = next(
-            filter(None, (_contradiction(one, scale) for one in (*evidence, *_declared(scale)))), None
+        contradiction = next(
+            filter(None, (_contradiction(piece, scale) for piece in (*evidence, *_declared(scale)))), None
         )
-        if found:
+        if contradiction:
             yield _against(
-                found,
-                f"{found.text}, {_declaration(name, scale)}",
+                contradiction,
+                f"{contradiction.text}, {_declaration(name, scale)}",
                 "Turn the words round, or declare the other end as best.",
             )
             return
@@ -197,22 +201,22 @@ def _contradiction(evidence: _Evidence, scale: Scale) -> _Evidence | None:
 def _from_sentences(prompt: Prompt) -> Iterator[_Evidence]:
     ends: tuple[tuple[re.Pattern[str], End], ...] = ((_SAYS_HIGH, "high"), (_SAYS_LOW, "low"))
     for pattern, end in ends:
-        if found := pattern.search(prompt.words):
-            words = " ".join(found[0].split())
-            yield _Evidence(end, True, found.start(), f"the prompt says '{words}'", True)
+        if match := pattern.search(prompt.words):
+            words = " ".join(match[0].split())
+            yield _Evidence(end, True, match.start(), f"the prompt says '{words}'", True)
 
 
 def _from_levels(prompt: Prompt) -> Iterator[_Evidence]:
     for levels in level_lists(prompt):
-        if found := _orientation(levels):
-            good, is_plain, first = found
+        if good_end := _orientation(levels):
+            good, is_plain, first = good_end
             yield _Evidence(good, is_plain, first.start, _described(levels))
 
 
 def _declared(scale: Scale) -> Iterator[_Evidence]:
     levels = declared_levels(scale)
-    if len(levels) > 1 and (found := _orientation(levels)):
-        yield _Evidence(found[0], found[1], None, _described(levels))
+    if len(levels) > 1 and (good_end := _orientation(levels)):
+        yield _Evidence(good_end[0], good_end[1], None, _described(levels))
 
 
 def _orientation(levels: list[Level]) -> tuple[End, bool, Level] | None:
@@ -329,8 +333,8 @@ def example_is_answer(prompt: Prompt) -> Iterator[Suspicion]:
     if not scales:
         return
     levels = {level.start for levels in level_lists(prompt) for level in levels}
-    shown = [one for one in _shown_answers(prompt) if one.start not in levels]
-    if len({one.value for one in shown}) == 1 and _is_on(shown[0].value, scales):
+    shown = [answer for answer in _shown_answers(prompt) if answer.start not in levels]
+    if len({answer.value for answer in shown}) == 1 and _is_on(shown[0].value, scales):
         times = f"{len(shown)} times" if len(shown) > 1 else "once"
         yield Suspicion(
             shown[0].start,
@@ -345,34 +349,36 @@ def _is_on(value: float, scales: list[Scale]) -> bool:
 
 def _shown_answers(prompt: Prompt) -> list[_Shown]:
     answer = prompt.protocol.answer
-    found = [_Shown(float(one[1]), one.start(1)) for one in _DOUBLE_BRACKETS.finditer(prompt.words)]
+    answers = [_Shown(float(match[1]), match.start(1)) for match in _DOUBLE_BRACKETS.finditer(prompt.words)]
     if answer.tag:
-        found += _matches(prompt, rf"<{re.escape(answer.tag)}>\s?{_NUM}\s?</{re.escape(answer.tag)}>")
+        answers += _matches(prompt, rf"<{re.escape(answer.tag)}>\s?{_NUM}\s?</{re.escape(answer.tag)}>")
     if answer.marker:
-        found += _matches(prompt, rf"{re.escape(answer.marker)}\s{{0,2}}[(\[]?{_NUM}\b")
+        answers += _matches(prompt, rf"{re.escape(answer.marker)}\s{{0,2}}[(\[]?{_NUM}\b")
     for label in answer.labels:
-        found += _matches(prompt, rf"{re.escape(label)}\s?[:：]\s?[\[(<*]{{0,3}}{_NUM}{_ALONE}")
+        answers += _matches(prompt, rf"{re.escape(label)}\s?[:：]\s?[\[(<*]{{0,3}}{_NUM}{_ALONE}")
     if answer.reader in ("first_line", "label", "free"):
-        found += [_Shown(float(one[1]), one.start(1)) for one in _FOR_EXAMPLE.finditer(prompt.words)]
+        answers += [_Shown(float(match[1]), match.start(1)) for match in _FOR_EXAMPLE.finditer(prompt.words)]
     if answer.reader == "json":
-        found += _in_objects(prompt)
-    return sorted(set(found), key=lambda one: one.start)
+        answers += _in_objects(prompt)
+    return sorted(set(answers), key=lambda match: match.start)
 
 
 def _matches(prompt: Prompt, pattern: str) -> list[_Shown]:
-    return [_Shown(float(one[1]), one.start(1)) for one in re.finditer(pattern, prompt.words, re.IGNORECASE)]
+    return [
+        _Shown(float(match[1]), match.start(1)) for match in re.finditer(pattern, prompt.words, re.IGNORECASE)
+    ]
 
 
 def _in_objects(prompt: Prompt) -> list[_Shown]:
     answer = prompt.protocol.answer
-    own = {path.rpartition(".")[2] for path in (answer.score, *answer.scores.values()) if path}
-    if "{criterion}" in own:
-        own.update(name.lower() for name in prompt.protocol.criteria)
+    keys = {path.rpartition(".")[2] for path in (answer.score, *answer.scores.values()) if path}
+    if "{criterion}" in keys:
+        keys.update(name.lower() for name in prompt.protocol.criteria)
     return [
         _Shown(float(number[1]), start)
         for shown in objects_in(prompt.words)
         for key, (value, start) in shown.values.items()
-        if (key in own or _SCORE_KEY.match(key)) and (number := _NUMBER_ALONE.match(value))
+        if (key in keys or _SCORE_KEY.match(key)) and (number := _NUMBER_ALONE.match(value))
     ]
 
 
@@ -417,7 +423,7 @@ def _compare(prompts: Sequence[Prompt]) -> Iterator[tuple[Prompt, Suspicion]]:
         return
     seen = [(prompt, _settings(prompt), _sections(prompt), _lines(prompt)) for prompt in prompts]
     for prompt, settings, sections, lines in seen:
-        others = [one for one in seen if one[0] is not prompt]
+        others = [entry for entry in seen if entry[0] is not prompt]
         if not _is_of_the_family(lines, [their_lines for *_, their_lines in others]):
             continue
         unlike = [
@@ -437,9 +443,9 @@ def _compare(prompts: Sequence[Prompt]) -> Iterator[tuple[Prompt, Suspicion]]:
             )
 
 
-def _is_of_the_family(own: frozenset[str], others: Sequence[frozenset[str]]) -> bool:
+def _is_of_the_family(parts: frozenset[str], others: Sequence[frozenset[str]]) -> bool:
     """Whether a line of it stands in most of the others too: folders side by side may be strangers."""
-    counts = Counter(line for lines in others for line in lines if line in own)
+    counts = Counter(line for lines in others for line in lines if line in parts)
     return any(count >= _AGREEING and 2 * count >= len(others) for count in counts.values())
 
 
@@ -452,20 +458,20 @@ def _is_custom(count: int, others: int) -> bool:
     return count >= _AGREEING and others - count <= others // _PER_EXCEPTION
 
 
-def _lacking(own: frozenset[str], others: Sequence[frozenset[str]]) -> list[str]:
+def _lacking(parts: frozenset[str], others: Sequence[frozenset[str]]) -> list[str]:
     counts = Counter(section for sections in others for section in sections)
     return [
         f"it lacks {section}"
         for section in sorted(counts)
-        if section not in own and _is_custom(counts[section], len(others))
+        if section not in parts and _is_custom(counts[section], len(others))
     ]
 
 
-def _different(own: Mapping[str, Hashable], others: Sequence[Mapping[str, Hashable]]) -> Iterator[str]:
-    for key, mine in own.items():
+def _different(settings: Mapping[str, Hashable], others: Sequence[Mapping[str, Hashable]]) -> Iterator[str]:
+    for key, value in settings.items():
         theirs, count = Counter(other[key] for other in others).most_common(1)[0]
-        if theirs != mine and _is_custom(count, len(others)):
-            yield f"its {key} is {_shown(mine)}, theirs is {_shown(theirs)}"
+        if theirs != value and _is_custom(count, len(others)):
+            yield f"its {key} is {_shown(value)}, theirs is {_shown(theirs)}"
 
 
 def _shown(value: Hashable) -> str:
@@ -494,20 +500,20 @@ def _sections(prompt: Prompt) -> frozenset[str]:
     Score" are the same section, and so is "Instruction" in a protocol on following instructions.
     """
     words = prompt.words
-    own = {
+    names_of_prompt = {
         token
         for name in (*prompt.protocol.criteria, prompt.protocol.id.rpartition("/")[2])
         for token in tokens_of(name)
     }
     titles = [title for pattern in (_LINE, _HEADING) for title in pattern.findall(words)]
-    names = {_plain(title, left_out) for title in titles for left_out in (own, set[str]())} - {""}
-    found = {f"the section '{name}'" for name in names}
+    names = {_plain(title, left_out) for title in titles for left_out in (names_of_prompt, set[str]())} - {""}
+    sections = {f"the section '{name}'" for name in names}
     if _EXPLAIN.search(words) or prompt.protocol.answer.reason:
-        found.add("a request for an explanation")
-    return frozenset(found)
+        sections.add("a request for an explanation")
+    return frozenset(sections)
 
 
-def _plain(title: str, own: set[str]) -> str:
-    kept = [token for token in tokens_of(title) if token not in own and not token.isdigit()]
+def _plain(title: str, names_of_prompt: set[str]) -> str:
+    kept = [token for token in tokens_of(title) if token not in names_of_prompt and not token.isdigit()]
     name = " ".join(kept)
     return name if len(kept) <= 5 and len(name.encode()) <= _LONGEST_TITLE else ""
