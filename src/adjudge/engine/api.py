@@ -356,7 +356,10 @@ async def _execute(
         )
         await loop.run(prepared.items, prepared.n_items * len(plan.calls_of(Item("", {}))))
         status = "done"
-        return Run(run.name, str(request.store), status, loop.progress, _adjustments(prepared.plan))
+        warnings = dict.fromkeys(text for model in plan.models for text in model.warnings)
+        return Run(
+            run.name, str(request.store), status, loop.progress, (*_adjustments(prepared.plan), *warnings)
+        )
     except (Interrupted, asyncio.CancelledError):
         status = "interrupted"
         raise

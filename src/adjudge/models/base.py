@@ -83,6 +83,10 @@ class Model(ABC):
         self.price = price
         self.adjustments: list[str] = []
         """parameters that are not sent because the model refuses them; for the report"""
+        self.refused: set[str] = set()
+        """the names of these parameters, as users know them"""
+        self.warnings: list[str] = []
+        """what a user should know of this model before using its replies"""
 
     @property
     def identity(self) -> str:
@@ -122,7 +126,7 @@ class Model(ABC):
         notes: list[str] = []
         logprobs = await _probe_logprobs(self, call, notes)
         schema = await _probe_schema(self, notes)
-        notes += self.adjustments
+        notes += [*self.adjustments, *self.warnings]
         return Probe(True, logprobs, schema, reply.model_name, reply.fingerprint, reply.seconds, tuple(notes))
 
     async def probe_logprobs(self) -> bool:
@@ -185,12 +189,11 @@ async def _probe_logprobs(model: Model, call: Call, notes: list[str]) -> bool | 
 
 async def _probe_schema(model: Model, notes: list[str]) -> bool | None:
     call = _probe_call(model, "Answer in JSON with the key score.")
-    n_adjustments = len(model.adjustments)
     reply = await model.ask(call, Parameters(max_tokens=_PROBE_MAX_TOKENS, schema=_PROBE_SCHEMA))
     if reply.error is not None:
         notes.append(reply.error.message)
         return None
-    if any(text.startswith("schema") for text in model.adjustments[n_adjustments:]):
+    if "schema" in model.refused:
         return False
     try:
         msgspec.json.decode(reply.text, type=dict[str, int])

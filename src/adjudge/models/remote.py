@@ -314,6 +314,7 @@ class RemoteModel(Model):
             value = bytes(sent[name])[:40].decode("utf-8", "replace")
             shown_name = _SCHEMAS.get(parameter) or (f"{parameter} {value}" if len(value) < 20 else parameter)
             change = f"is sent as {new_name}" if new_name else "is not sent"
+            self.refused.add(_SCHEMAS.get(parameter, parameter))
             self.adjustments.append(f"{shown_name} {change}: {self.name} refuses it ({words})")
         return True
 

@@ -434,7 +434,7 @@ class LocalModel(Model):
                 path, size = self._path(), min(CONTEXT, scorer.longest)
                 self._server = Server(path, n_ctx=size, parallel=PARALLEL_REPLIES, threads=self.threads)
                 scorer.library.capture_log()
-                self.adjustments.append(_NO_RUBRICS.format(name=self.name))
+                self.warnings.append(_NO_RUBRICS.format(name=self.name))
         try:
             answer = self._server.chat(request_for(call, params))
         except (ValueError, RuntimeError) as error:
