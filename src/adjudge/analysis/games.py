@@ -15,10 +15,10 @@ from msgspec import Struct
 
 from ..combine import Kind
 from ..errors import DataError, listed
-from ..records import Choice, Estimate, Result, Scale
+from ..records import Estimate, Result, Scale
 from ..stats import Games, clustered_share, games_of
 from .result_types import Counts, HeadToHead
-from .run_view import RunView, as_number, cluster_of, protocol_id, results_by_model
+from .run_view import RunView, as_number, cluster_of, panel_vote, protocol_id, results_by_model
 from .tally import system_of, systems_of_pair
 
 
@@ -108,7 +108,7 @@ def _from_choices(name: str, rows: Sequence[Result], lengths: Lengths) -> Rankin
             continue
         n_partial += len(choices) < len(judges)
         n_same_system += sides[0] == sides[1]
-        games.append(_game(votes_on_item[0], _vote(choices), lengths))
+        games.append(_game(votes_on_item[0], as_number(panel_vote(choices)), lengths))
     notes = []
     if n_same_system:
         notes.append(
@@ -155,12 +155,6 @@ def _games_of_judge(rows: Sequence[Result], lengths: Lengths) -> Iterable[Game]:
 def _game(row: Result, share: float, lengths: Lengths) -> Game:
     first, second = systems_of_pair(row)
     return Game(first, second, share, row.group, row.item, lengths.get(row.item))
-
-
-def _vote(choices: Sequence[Choice]) -> float:
-    """The vote of several judges: the side with more votes, or a tie."""
-    lead = math.fsum(as_number(choice) - 0.5 for choice in choices)
-    return 0.5 if lead == 0 else float(lead > 0)
 
 
 def _from_scores(name: str, rows: Sequence[Result], scale: Scale | None) -> RankingInput:

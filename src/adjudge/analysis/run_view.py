@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import Struct, structs
 
-from ..combine import Kind, choice_criterion, majority
+from ..combine import Kind, choice_criterion
 from ..engine import judged_items, protocols_of, settings_of
 from ..records import Choice, Estimator, Judgment, Order, Protocol, ReaderName, Result, Scale, Subject
 from ..stats import Place, PositionBias, position_bias
@@ -307,7 +307,7 @@ def pooled_over_models(view: RunView) -> tuple[RunView, str]:
 
 
 def pooled_result(rows: Sequence[Result]) -> Result:
-    """One result of several judges: the mean of the scores, the majority of the choices."""
+    """One result of several judges: the mean of their scores, the vote on their choices."""
     if len(rows) == 1:
         return rows[0]
     values = [row.value for row in rows if row.value is not None]
@@ -316,9 +316,18 @@ def pooled_result(rows: Sequence[Result]) -> Result:
         rows[0],
         # Rounded, because equal means must not differ by the order of the sum: they would get different ranks.
         value=round(math.fsum(values) / len(values), 12) if values else None,
-        choice=majority(choices) if choices else None,
+        choice=panel_vote(choices) if choices else None,
         status="ok" if values or choices else rows[0].status,
     )
+
+
+def panel_vote(choices: Sequence[Choice]) -> Choice:
+    """The side that more judges chose, or a tie where both have as many votes.
+
+    Judges who say tie abstain. This is the sign of the mean choice, which the report counts by.
+    """
+    lead = choices.count("a") - choices.count("b")
+    return "tie" if lead == 0 else "a" if lead > 0 else "b"
 
 
 # -- Runs in a store
