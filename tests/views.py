@@ -9,7 +9,7 @@ import msgspec
 
 from adjudge.analysis import compare as comparing
 from adjudge.analysis import label_join, report, run_view, trust
-from adjudge.analysis.label_join import Joined
+from adjudge.analysis.label_join import LabelledTable
 from adjudge.analysis.result_types import Card, Comparison, Summary
 from adjudge.analysis.run_view import Positions, RunFacts, RunView, view_of_results
 from adjudge.records import Label, Result, Scale
@@ -58,7 +58,7 @@ def judge_card(
 
 def join(
     results: Iterable[Result], labels: Sequence[Label], scales: Scales | None = None
-) -> dict[str, Joined]:
+) -> dict[str, LabelledTable]:
     return label_join.join(view(results, scales), labels)
 
 

@@ -12,8 +12,9 @@ from pathlib import Path
 from rich.console import Console
 
 import adjudge
-from adjudge.analysis.report import summary_of
+from adjudge.analysis.report import summarise
 from adjudge.analysis.report_words import print_report
+from adjudge.analysis.run_view import tabulate
 from adjudge.store import open_store
 
 HERE = Path(__file__).parent
@@ -31,7 +32,7 @@ def main() -> None:
         )
         console = Console(record=True, width=112, force_terminal=True, file=(Path(folder) / "out").open("w"))
         with open_store(run.store, write=False) as store:
-            print_report(summary_of(store, store.run(run.name)), console)
+            print_report(summarise(tabulate(store, store.run(run.name), keep_results=False)), console)
     picture = console.export_svg(title="adjudge report news")
     # Fonts are taken from the reader's machine: a picture loads nothing from elsewhere.
     picture = re.sub(r"@font-face \{.*?\}", "", picture, flags=re.S)

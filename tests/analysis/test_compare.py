@@ -13,7 +13,7 @@ from scipy import stats
 import adjudge
 from adjudge.analysis.compare import compare_views
 from adjudge.analysis.match import inferred
-from adjudge.analysis.result_types import Comparison, CriterionContrast
+from adjudge.analysis.result_types import Comparison, CriterionComparison
 from adjudge.analysis.run_view import Digests, SingleReplies
 from adjudge.errors import DataError
 from adjudge.records import Choice, Item, Judgment, Result, Scale, Score
@@ -42,7 +42,7 @@ def compared(
     return adjudge.compare(first, second, scales=scales, names=("old", "new"), **more)
 
 
-def only(found: Comparison) -> CriterionContrast:
+def only(found: Comparison) -> CriterionComparison:
     assert len(found.criteria) == 1
     return next(iter(found.criteria.values()))
 

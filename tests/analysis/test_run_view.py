@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
-from adjudge.analysis.run_view import kinds_of
-from adjudge.records import Result, Scale
+from adjudge.analysis.games import ranking_inputs
+from adjudge.analysis.report import summarise
+from adjudge.analysis.run_view import kinds_of, pooled_over_models, view_of_results
+from adjudge.records import Choice, Result, Scale
 from adjudge.store import open_store
 from adjudge.store import rows as stored_rows
 from running import EXAMPLES, adjudge, write_rows
@@ -43,6 +45,26 @@ CASES: dict[str, tuple[list[Result], dict[tuple[str, str], Scale | None], list[s
 def test_the_kind_of_a_failed_row(name: str) -> None:
     results, scales, kinds = CASES[name]
     assert list(kinds_of(results, scales)) == kinds
+
+
+VOTES: dict[Choice, tuple[tuple[Choice, ...], ...]] = {
+    "a": (("a", "tie"), ("a", "tie", "tie"), ("a", "a", "b")),
+    "b": (("b", "b", "a", "tie"),),
+    "tie": (("a", "b"), ("a", "b", "tie"), ("tie", "tie")),
+}
+
+
+@pytest.mark.parametrize(
+    ("winner", "votes"), [(winner, votes) for winner in VOTES for votes in VOTES[winner]]
+)
+def test_every_analysis_counts_the_votes_of_a_panel_alike(winner: Choice, votes: tuple[Choice, ...]) -> None:
+    view = view_of_results(
+        row(model=f"m{k}", status="ok", choice=choice, **PAIR) for k, choice in enumerate(votes)
+    )
+    (pair,) = summarise(view).pairs["c"]
+    assert {"a": pair.a, "b": pair.b, "tie": pair.tie}[winner] == 1
+    assert ranking_inputs(view)[0].games[0].share == {"a": 1.0, "b": 0.0, "tie": 0.5}[winner]
+    assert pooled_over_models(view)[0].results[0].choice == winner
 
 
 N_PAIRS = 3

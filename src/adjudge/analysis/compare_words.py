@@ -12,7 +12,7 @@ from msgspec import Struct
 from ..records import Estimate
 from ..sections import Section
 from ..words import NO_VALUE, count, interval, listed, number, p_text, share
-from .result_types import Change, Comparison, CriterionContrast, SystemContrast, SystemOrder, SystemPair
+from .result_types import Change, Comparison, CriterionComparison, SystemComparison, SystemOrder, SystemPair
 
 # What a comparison means, in sentences that somebody can act on. Made from its numbers alone.
 #
@@ -43,7 +43,7 @@ class Runs(Struct, frozen=True):
     """whether the prompt, the judge or its settings differ"""
 
 
-def digits_of(one: CriterionContrast) -> int:
+def digits_of(one: CriterionComparison) -> int:
     """Two digits after the point; three where the whole scale is narrow."""
     scale = one.scales[0]
     if (
@@ -61,14 +61,14 @@ def digits_of(one: CriterionContrast) -> int:
     return 2 if scale.high - scale.low >= 2 else 3
 
 
-def criterion_sentences(name: str, one: CriterionContrast, runs: Runs) -> tuple[str, ...]:
+def criterion_sentences(name: str, one: CriterionComparison, runs: Runs) -> tuple[str, ...]:
     """What to know of one criterion: the level, the order, what failed."""
     told = [_level(name, one, runs)]
     told += [text for text in (_reversed_scale(one, runs), _order(one, runs), _failures(one, runs)) if text]
     return tuple(told)
 
 
-def summary(cards: Mapping[str, CriterionContrast], runs: Runs) -> tuple[str, ...]:
+def summary(cards: Mapping[str, CriterionComparison], runs: Runs) -> tuple[str, ...]:
     """Two or three sentences over all criteria, the last one says what to do."""
     if len(cards) == 1:
         one = next(iter(cards.values()))
@@ -76,7 +76,7 @@ def summary(cards: Mapping[str, CriterionContrast], runs: Runs) -> tuple[str, ..
     return (_levels(cards, runs), *_orders(cards, runs), *_advice(cards, runs))
 
 
-def _level(name: str, one: CriterionContrast, runs: Runs) -> str:
+def _level(name: str, one: CriterionComparison, runs: Runs) -> str:
     """Whether scores moved: of the only system, or of how many."""
     if all(found.is_same for found in one.systems.values()):
         items = count(one.n_items, "item" if one.kind == "scores" else "pair")
@@ -102,7 +102,7 @@ def _level(name: str, one: CriterionContrast, runs: Runs) -> str:
     return f"On {name} {len(shown)} of {count(len(one.systems), 'system')} moved from {runs.first} to {runs.second}; most of all {most}: {told}."
 
 
-def _single(name: str, one: CriterionContrast, found: SystemContrast, runs: Runs) -> str:
+def _single(name: str, one: CriterionComparison, found: SystemComparison, runs: Runs) -> str:
     items = count(found.difference.n, "item")
     if found.is_shown:
         return f"On {name} {runs.second} is {_size(one, found, runs)} than {runs.first}, on the same {items}."
@@ -114,11 +114,11 @@ def _single(name: str, one: CriterionContrast, found: SystemContrast, runs: Runs
     return f"{text}; a true difference of {number(found.minimum_detectable, digits_of(one))} would be found four times in five."
 
 
-def _numbers(one: CriterionContrast, found: SystemContrast) -> str:
+def _numbers(one: CriterionComparison, found: SystemComparison) -> str:
     return interval(found.difference, digits_of(one), is_difference=True)
 
 
-def _doubt(found: SystemContrast) -> str:
+def _doubt(found: SystemComparison) -> str:
     """Why an interval without 0 shows no difference."""
     if found.p is None or found.p > SHOWN:
         return f"the interval leaves 0 out, but the test finds p {_p(found.p)}, which decides"
@@ -128,7 +128,7 @@ def _doubt(found: SystemContrast) -> str:
     )
 
 
-def _size(one: CriterionContrast, found: SystemContrast, runs: Runs) -> str:
+def _size(one: CriterionComparison, found: SystemComparison, runs: Runs) -> str:
     """0.31 points better (+0.31 [0.12, 0.50], p = 0.004)."""
     value, digits = found.difference.value or 0.0, digits_of(one)
     if runs.is_other_text and one.direction:
@@ -144,7 +144,7 @@ def _p(p: float | None) -> str:
     return text if text.startswith("<") else f"= {text}"
 
 
-def _choices(name: str, one: CriterionContrast, runs: Runs) -> str:
+def _choices(name: str, one: CriterionComparison, runs: Runs) -> str:
     exact = one.agreement["exact"]
     if exact.value is None:
         return f"Whether the runs choose alike on {name} cannot be said: {exact.reason}."
@@ -159,7 +159,7 @@ def _choices(name: str, one: CriterionContrast, runs: Runs) -> str:
     return f"{text}; the win rate of {most.partition(' vs ')[0]} in {most} differs: {rates}, p {_p(found.p_adjusted)}."
 
 
-def _reversed_scale(one: CriterionContrast, runs: Runs) -> str:
+def _reversed_scale(one: CriterionComparison, runs: Runs) -> str:
     found = one.agreement.get("spearman")
     if found is None or found.value is None or found.value >= 0:
         return ""
@@ -172,7 +172,7 @@ def _reversed_scale(one: CriterionContrast, runs: Runs) -> str:
     )
 
 
-def _order(one: CriterionContrast, runs: Runs) -> str:
+def _order(one: CriterionComparison, runs: Runs) -> str:
     """Who wins in either run, and what becomes of the claims about systems."""
     if one.kind == "choices":
         return _order_of_choices(one, runs)
@@ -224,7 +224,7 @@ def _ordered(pair: SystemPair, value: float) -> tuple[str, str]:
     return (one, other) if value > 0 else (other, one)
 
 
-def _order_of_choices(one: CriterionContrast, runs: Runs) -> str:
+def _order_of_choices(one: CriterionComparison, runs: Runs) -> str:
     told = []
     for name, found in one.systems.items():
         winners = [_winner(name, side.low, side.high) for side in (found.first, found.second)]
@@ -249,7 +249,7 @@ def _winner(name: str, low: float | None, high: float | None) -> str:
     return b if high is not None and high < 0.5 else ""
 
 
-def _failures(one: CriterionContrast, runs: Runs) -> str:
+def _failures(one: CriterionComparison, runs: Runs) -> str:
     """What failed in either run, and what that leaves open."""
     first = sum(found.n_failed_first + found.n_failed_both for found in one.systems.values())
     second = sum(found.n_failed_second + found.n_failed_both for found in one.systems.values())
@@ -269,7 +269,7 @@ def _failures(one: CriterionContrast, runs: Runs) -> str:
     return f"{text}. Whatever they were, the mean difference{of} lies within {span}."
 
 
-def _levels(cards: Mapping[str, CriterionContrast], runs: Runs) -> str:
+def _levels(cards: Mapping[str, CriterionComparison], runs: Runs) -> str:
     known = [
         (name, system, found)
         for name, one in cards.items()
@@ -284,7 +284,7 @@ def _levels(cards: Mapping[str, CriterionContrast], runs: Runs) -> str:
     if not shown:
         return f"None of {count(len(known), 'difference')} between {runs.first} and {runs.second} is shown (criteria by systems, corrected for their number)."
 
-    def share_of_scale(each: tuple[str, str, SystemContrast]) -> float:
+    def share_of_scale(each: tuple[str, str, SystemComparison]) -> float:
         width = _width(cards[each[0]]) if cards[each[0]].unit == "points" else None
         return abs(each[2].difference.value or 0.0) / (width or 1.0)
 
@@ -298,7 +298,7 @@ def _levels(cards: Mapping[str, CriterionContrast], runs: Runs) -> str:
     return f"{len(shown)} of {count(len(known), 'difference')} between {runs.first} and {runs.second} are shown (criteria by systems, corrected for their number); the largest on {name}{of}: {size}."
 
 
-def _orders(cards: Mapping[str, CriterionContrast], runs: Runs) -> tuple[str, ...]:
+def _orders(cards: Mapping[str, CriterionComparison], runs: Runs) -> tuple[str, ...]:
     """The criteria whose conclusion changes, the strongest change in full."""
     told = []
     upside_down = [name for name, one in cards.items() if _reversed_scale(one, runs)]
@@ -324,7 +324,7 @@ def _all_of(n: int) -> str:
     return "the one criterion with several systems" if n == 1 else f"all {n} criteria"
 
 
-def _advice(cards: Mapping[str, CriterionContrast], runs: Runs) -> tuple[str, ...]:
+def _advice(cards: Mapping[str, CriterionComparison], runs: Runs) -> tuple[str, ...]:
     """What to do, by the gravest conclusion."""
     if all(each.is_same for one in cards.values() for each in one.systems.values()):
         return ()
@@ -346,7 +346,7 @@ def _advice(cards: Mapping[str, CriterionContrast], runs: Runs) -> tuple[str, ..
     return (_unseen(cards),)
 
 
-def _unseen(cards: Mapping[str, CriterionContrast]) -> str:
+def _unseen(cards: Mapping[str, CriterionComparison]) -> str:
     """What a difference that is not shown leaves open."""
     worst = 0.0
     for one in cards.values():
@@ -365,7 +365,7 @@ def _unseen(cards: Mapping[str, CriterionContrast]) -> str:
     )
 
 
-def _width(one: CriterionContrast) -> float | None:
+def _width(one: CriterionComparison) -> float | None:
     scale = one.scales[0]
     return None if scale is None or scale.low is None or scale.high is None else scale.high - scale.low
 
@@ -399,7 +399,7 @@ def compare_sections(found: Comparison) -> Iterator[Section]:
     yield Section("How to read this", (MEANING, f"seed {found.seed}"))
 
 
-def _criterion(name: str, one: CriterionContrast, found: Comparison) -> Iterator[Section]:
+def _criterion(name: str, one: CriterionComparison, found: Comparison) -> Iterator[Section]:
     told = () if len(found.criteria) == 1 else one.sentences
     items = count(one.n_items, "item" if one.kind == "scores" else "pair")
     unit = {"points": "points of the scale", "normalized": "share of the scale", "rank": "ranks only"}[
@@ -425,7 +425,7 @@ def _criterion(name: str, one: CriterionContrast, found: Comparison) -> Iterator
         yield from _order_section(one.order, found, digits)
 
 
-def _system(name: str, one: SystemContrast, digits: int) -> tuple[str, ...]:
+def _system(name: str, one: SystemComparison, digits: int) -> tuple[str, ...]:
     span = (
         "" if one.bounds is None else f"{number(one.bounds.low, digits)} to {number(one.bounds.high, digits)}"
     )
@@ -447,7 +447,7 @@ def _system(name: str, one: SystemContrast, digits: int) -> tuple[str, ...]:
     )
 
 
-def _agreement(one: CriterionContrast) -> Section:
+def _agreement(one: CriterionComparison) -> Section:
     names = {
         "spearman": "items ordered alike (Spearman)",
         "exact": "equal choices",

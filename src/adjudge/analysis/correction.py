@@ -1,7 +1,7 @@
-"""What people would have said on average: each system's mean corrected by its labels, and differences of systems.
+"""Means and differences of systems corrected with human labels (PPI++), pass shares and calibration.
 
-The labels must be a random part of the items, or have the probability with which each item was drawn. Of a pair, the
-value of a system is 1 where it wins, one half for a tie, 0 where it loses.
+The labels must be a random sample of the items, or carry the probability with which each item was drawn. For a pair, a
+system scores 1 for a win, one half for a tie, 0 for a loss.
 """
 
 from __future__ import annotations
@@ -28,181 +28,176 @@ from ..stats import (
     worth,
 )
 from ..stats.arrays import make_estimate, no_interval
-from .human_agreement import counted, levels_of, without
-from .label_join import Answer, Joined, Row
+from .human_agreement import levels_of, undefined_items, with_failures
+from .label_join import Answer, LabelledItem, LabelledTable, number_or_none
 from .result_types import CorrectedMean
+from .run_view import as_number
 
 MOST_SYSTEMS = 5
-"""Systems of which all differences are given; of more, only those from the best."""
-
-
+"""Up to this many systems, all differences are given; with more, only those from the best."""
 MOST_VALUES = 25
-"""Different labels up to which an ordinal calibration is given: the means of three raters on five levels have 13."""
+"""An ordinal calibration is given up to this many different labels; means of three raters on five levels have 13."""
 
 
 class Entry(Struct, frozen=True):
     """One item as a number for one system."""
 
-    row: Row
+    row: LabelledItem
     judge: float | None
     label: float | None
 
 
-def entries(joined: Joined) -> dict[str, list[Entry]]:
-    """The items of each system, in their order; a pair belongs to both."""
-    found: dict[str, list[Entry]] = defaultdict(list)
-    for row in joined.rows:
-        if joined.kind == "scores":
-            found[row.system].append(Entry(row, _number(row.answer), _number(row.label)))
+def entries_by_system(table: LabelledTable) -> dict[str, list[Entry]]:
+    """The items of each system, in their order; a pair belongs to both of its systems."""
+    by_system: dict[str, list[Entry]] = defaultdict(list)
+    for row in table.rows:
+        if table.kind == "scores":
+            by_system[row.system].append(Entry(row, number_or_none(row.answer), number_or_none(row.label)))
             continue
         for system, side in zip(row.systems, ("a", "b"), strict=True):
-            found[system].append(Entry(row, _won(row.answer, side), _won(row.label, side)))
-    return dict(found)
+            by_system[system].append(Entry(row, _share_won(row.answer, side), _share_won(row.label, side)))
+    return dict(by_system)
 
 
-def _number(answer: Answer | None) -> float | None:
-    return None if answer is None or isinstance(answer, str) else float(answer)
-
-
-def _won(answer: Answer | None, side: str) -> float | None:
+def _share_won(answer: Answer | None, side: str) -> float | None:
+    """What the system on one side gets: 1 for a win, 0 for a loss, one half for a tie."""
     if not isinstance(answer, str):
         return None
-    return 0.5 if answer == "tie" else float(answer == side)
+    return as_number(answer) if side == "a" else 1 - as_number(answer)
 
 
-def bias(joined: Joined) -> Estimate:
-    """Judge - people over all labelled items. Above 0 the judge gives more."""
-    rows = joined.labelled()
-    if not joined.is_same_scale:
-        return without("the labels are on a scale of their own", len(rows))
-    if joined.kind == "choices":
-        return without("a choice has no size", len(rows))
-    both = [row for row in rows if row.answer is not None]
-    apart = [
-        row.answer - row.label
-        for row in both
-        if not isinstance(row.answer, str) and not isinstance(row.label, str)
-        and row.answer is not None and row.label is not None
-    ]  # fmt: skip
-    return mean_interval(apart, joined.groups(both), len(rows) - len(both))
+def bias(table: LabelledTable) -> Estimate:
+    """Judge - people over all labelled items. Above 0 the judge's scores are higher."""
+    rows = table.labelled()
+    if not table.is_same_scale:
+        return undefined_items("the labels are on a scale of their own", len(rows))
+    if table.kind == "choices":
+        return undefined_items("a choice has no size", len(rows))
+    judged = [row for row in rows if row.answer is not None]
+    differences = [
+        answer - label
+        for row in judged
+        if (answer := number_or_none(row.answer)) is not None
+        and (label := number_or_none(row.label)) is not None
+    ]
+    return mean_interval(differences, table.groups(judged), len(rows) - len(judged))
 
 
-def corrected(joined: Joined) -> dict[str, CorrectedMean]:
-    """The mean of each system that has a label, three ways."""
-    limits = _limits(joined)
+def corrected(table: LabelledTable) -> dict[str, CorrectedMean]:
+    """The corrected mean of each system that has a label."""
+    limits = _limits(table)
     return {
-        system: _shown(_ppi(joined, own, limits), joined)
-        for system, own in entries(joined).items()
-        if any(entry.label is not None for entry in own)
+        system: _corrected_mean(_ppi(table, entries, limits), table)
+        for system, entries in entries_by_system(table).items()
+        if any(entry.label is not None for entry in entries)
     }
 
 
-def pooled(joined: Joined) -> CorrectedMean | None:
-    """The mean over the items of all systems; none for choices, where it would be one half, or a single system.
+def pooled(table: LabelledTable) -> CorrectedMean | None:
+    """The corrected mean over all systems; none for choices, where it would be one half, or for a single system.
 
-    Labels drawn by system are more frequent where a system has few items, so each system counts by its items. Where
-    a system has fewer than two labels, or its own items had different chances, each label counts by its chance.
+    Labels drawn by system are more frequent where a system has few items, so systems are weighted by their items. Where
+    a system has fewer than two labels, or its items had different probabilities, each label is weighted instead.
     """
-    by_system = entries(joined)
-    own = [entry for found in by_system.values() for entry in found]
-    if joined.kind == "choices" or len(by_system) < 2 or not any(entry.label is not None for entry in own):
+    by_system = entries_by_system(table)
+    entries = [entry for system_entries in by_system.values() for entry in system_entries]
+    if table.kind == "choices" or len(by_system) < 2 or not any(entry.label is not None for entry in entries):
         return None
-    n_labels = [sum(entry.label is not None for entry in found) for found in by_system.values()]
-    is_even = all(_probabilities(found) is None for found in by_system.values())
+    n_labels = [
+        sum(entry.label is not None for entry in system_entries) for system_entries in by_system.values()
+    ]
+    is_even = all(_probabilities(system_entries) is None for system_entries in by_system.values())
     if not (is_even and min(n_labels) >= 2 and sum(n_labels) >= len(n_labels) + 2):
-        return _shown(_ppi(joined, own, _limits(joined)), joined)
-    found = ppi_stratified(
-        [entry.label for entry in own],
-        [entry.judge for entry in own],
-        [entry.row.system for entry in own],
-        clusters=joined.groups([entry.row for entry in own]),
-        limits=_limits(joined),
+        return _corrected_mean(_ppi(table, entries, _limits(table)), table)
+    corrected = ppi_stratified(
+        [entry.label for entry in entries],
+        [entry.judge for entry in entries],
+        [entry.row.system for entry in entries],
+        clusters=table.groups([entry.row for entry in entries]),
+        limits=_limits(table),
     )
-    return _shown(found, joined)
+    return _corrected_mean(corrected, table)
 
 
-def _ppi(joined: Joined, own: Sequence[Entry], limits: tuple[float, float] | None) -> Corrected:
+def _ppi(table: LabelledTable, entries: Sequence[Entry], limits: tuple[float, float] | None) -> Corrected:
     return ppi_mean(
-        [entry.label for entry in own],
-        [entry.judge for entry in own],
-        clusters=joined.groups([entry.row for entry in own]),
-        probabilities=_probabilities(own),
+        [entry.label for entry in entries],
+        [entry.judge for entry in entries],
+        clusters=table.groups([entry.row for entry in entries]),
+        probabilities=_probabilities(entries),
         limits=limits,
     )
 
 
-def _probabilities(own: Sequence[Entry]) -> list[float | None] | None:
-    """With which chance each item was drawn, where that differs between items; none where it does not."""
-    drawn = [entry.row.probability for entry in own if entry.label is not None]
+def _probabilities(entries: Sequence[Entry]) -> list[float | None] | None:
+    """The probability of each labelled item to be drawn; none where it is the same for all items."""
+    drawn = [entry.row.probability for entry in entries if entry.label is not None]
     if None in drawn or len(set(drawn)) < 2:
         return None
-    return [entry.row.probability if entry.label is not None else None for entry in own]
+    return [entry.row.probability if entry.label is not None else None for entry in entries]
 
 
-def _limits(joined: Joined) -> tuple[float, float] | None:
-    if joined.kind == "choices":
+def _limits(table: LabelledTable) -> tuple[float, float] | None:
+    if table.kind == "choices":
         return 0.0, 1.0
-    scale = joined.scale
-    if scale is None or scale.low is None or scale.high is None or not joined.is_same_scale:
-        return None
-    return scale.low, scale.high
+    return table.scale.limits if table.scale is not None and table.is_same_scale else None
 
 
-def _shown(found: Corrected, joined: Joined) -> CorrectedMean:
-    other_unit = without("the labels are on a scale of their own", found.bias.n)
+def _corrected_mean(ppi: Corrected, table: LabelledTable) -> CorrectedMean:
+    other_unit = undefined_items("the labels are on a scale of their own", ppi.bias.n)
     return CorrectedMean(
-        **structs.asdict(found.corrected), judge_only=found.judge_only, labels_only=found.labels_only,
-        bias=found.bias if joined.is_same_scale else other_unit,
-        power=found.power, effective_labels=found.effective_labels,
+        **structs.asdict(ppi.corrected), judge_only=ppi.judge_only, labels_only=ppi.labels_only,
+        bias=ppi.bias if table.is_same_scale else other_unit,
+        power=ppi.power, effective_labels=ppi.effective_labels,
     )  # fmt: skip
 
 
-def differences(joined: Joined, means: dict[str, CorrectedMean]) -> dict[str, CorrectedMean]:
-    """First - second: on the inputs that both answered, one response each; of independent items otherwise.
+def differences(table: LabelledTable, means: dict[str, CorrectedMean]) -> dict[str, CorrectedMean]:
+    """First - second: paired on the inputs that both answered once; of independent items where they share none.
 
-    Win rates of pairs are not independent and have no difference here: `rank` compares systems by pairs.
+    Win rates of pairs are not independent, so they are left to `rank`.
     """
-    if joined.kind == "choices":
+    if table.kind == "choices":
         return {}
-    own = {system: found for system, found in entries(joined).items() if system in means}
+    by_system = {system: entries for system, entries in entries_by_system(table).items() if system in means}
     by_group = {
-        system: {entry.row.group: entry for entry in found if entry.row.group is not None}
-        for system, found in own.items()
+        system: {entry.row.group: entry for entry in entries if entry.row.group is not None}
+        for system, entries in by_system.items()
     }
-    found = {}
-    for first, second in _couples(list(own), means):
+    corrected_differences = {}
+    for first, second in _system_pairs(list(by_system), means):
         shared = [group for group in by_group[first] if group in by_group[second]]
-        is_single = all(len(by_group[system]) == len(own[system]) for system in (first, second))
+        is_single = all(len(by_group[system]) == len(by_system[system]) for system in (first, second))
         if not shared:
-            found[f"{first} - {second}"] = _independent(means[first], means[second])
+            corrected_differences[f"{first} - {second}"] = _independent(means[first], means[second])
         elif is_single and len(shared) >= 3:
             a, b = ([by_group[system][group] for group in shared] for system in (first, second))
             difference = ppi_difference(
                 [entry.label for entry in a], [entry.judge for entry in a],
                 [entry.label for entry in b], [entry.judge for entry in b],
-                limits=_limits(joined),
+                limits=_limits(table),
             )  # fmt: skip
-            found[f"{first} - {second}"] = _shown(difference, joined)
-    return found
+            corrected_differences[f"{first} - {second}"] = _corrected_mean(difference, table)
+    return corrected_differences
 
 
 def _independent(first: CorrectedMean, second: CorrectedMean) -> CorrectedMean:
-    """The difference of two systems that answered inputs of their own."""
+    """The difference of two systems that answered different inputs."""
 
-    def apart(one: Estimate, other: Estimate) -> Estimate:
-        return difference_of(one, other, "difference of independent means")
+    def difference(first_mean: Estimate, second_mean: Estimate) -> Estimate:
+        return difference_of(first_mean, second_mean, "difference of independent means")
 
-    own, alone = apart(first, second), apart(first.labels_only, second.labels_only)
+    mean, labels_only = difference(first, second), difference(first.labels_only, second.labels_only)
     return CorrectedMean(
-        **structs.asdict(own),
-        judge_only=apart(first.judge_only, second.judge_only),
-        labels_only=alone,
-        bias=apart(first.bias, second.bias),
-        effective_labels=worth(own, alone, first.judge_only.n + second.judge_only.n),
+        **structs.asdict(mean),
+        judge_only=difference(first.judge_only, second.judge_only),
+        labels_only=labels_only,
+        bias=difference(first.bias, second.bias),
+        effective_labels=worth(mean, labels_only, first.judge_only.n + second.judge_only.n),
     )  # fmt: skip
 
 
-def _couples(systems: Sequence[str], means: dict[str, CorrectedMean]) -> list[tuple[str, str]]:
+def _system_pairs(systems: Sequence[str], means: dict[str, CorrectedMean]) -> list[tuple[str, str]]:
     if len(systems) <= MOST_SYSTEMS:
         return list(combinations(systems, 2))
     known = [system for system in systems if means[system].value is not None]
@@ -212,68 +207,71 @@ def _couples(systems: Sequence[str], means: dict[str, CorrectedMean]) -> list[tu
     return [(best, system) for system in systems if system != best]
 
 
-def pass_shares(joined: Joined) -> dict[str, Estimate]:
-    """Where a criterion has two levels: the share at the good end that people would give, by Rogan and Gladen."""
-    levels = levels_of(joined.scale)
-    if joined.kind != "scores" or levels is None or len(levels) != 2 or not joined.is_same_scale:
+def pass_shares(table: LabelledTable) -> dict[str, Estimate]:
+    """On a scale of two levels: the share that people would pass, corrected as by Rogan and Gladen."""
+    levels = levels_of(table.scale)
+    if table.kind != "scores" or levels is None or len(levels) != 2 or not table.is_same_scale:
         return {}
-    scale = joined.scale
-    good = levels[0] if scale is not None and scale.best in (levels[0], "low") else levels[1]
+    good = levels[0] if table.scale is not None and table.scale.direction < 0 else levels[1]
 
     def passed(values: Sequence[float | None]) -> list[float | None]:
-        # Raters who differ on two levels are midway: half a pass, whichever end is the good one.
-        both = halved(values, levels)
-        return [None if one is None else sum(level == good for level in one) / 2 for one in both]
+        # Raters who disagree on two levels have a mean midway: half a pass.
+        levels_by_item = halved(values, levels)
+        return [
+            None if levels_of_item is None else sum(level == good for level in levels_of_item) / 2
+            for levels_of_item in levels_by_item
+        ]
 
     return {
-        system: corrected_share(passed([one.label for one in own]), passed([one.judge for one in own]))
-        for system, own in entries(joined).items()
-        if any(one.label is not None for one in own)
+        system: corrected_share(
+            passed([entry.label for entry in entries]), passed([entry.judge for entry in entries])
+        )
+        for system, entries in entries_by_system(table).items()
+        if any(entry.label is not None for entry in entries)
     }
 
 
-def calibration(joined: Joined, seed: int) -> dict[str, Estimate]:
-    """How far the scores are from people's on items that the calibration has not seen, before it and after.
+def calibration(table: LabelledTable, seed: int) -> dict[str, Estimate]:
+    """Mean absolute error of the scores on held-out items, before and after calibration.
 
-    `after` is isotonic, `ordinal` an ordinal regression, which is steadier for few labels; `error_` is each one's
-    calibration error: how far the mean label is from the score that was given.
+    `after` is isotonic, `ordinal` an ordinal regression, which is more stable with few labels. `error_…` is the
+    calibration error of each: the distance of the mean label from the score.
     """
-    if joined.kind != "scores" or not joined.is_same_scale or not joined.labelled():
+    if table.kind != "scores" or not table.is_same_scale or not table.labelled():
         return {}
-    rows = joined.labelled()
-    labels, scores = [_number(row.label) for row in rows], [_number(row.answer) for row in rows]
+    rows = table.labelled()
+    labels, scores = [number_or_none(row.label) for row in rows], [number_or_none(row.answer) for row in rows]
     n_failed = sum(row.answer is None for row in rows)
     isotonic = calibrate(labels, scores, seed=seed)
-    found = {
-        "before": counted(isotonic.mae_before, n_failed),
-        "after": counted(isotonic.mae_after, n_failed),
+    estimates = {
+        "before": with_failures(isotonic.mae_before, n_failed),
+        "after": with_failures(isotonic.mae_after, n_failed),
         "error_before": _calibration_error(isotonic.ece_before, isotonic.mae_before, n_failed),
         "error_after": _calibration_error(isotonic.ece_after, isotonic.mae_after, n_failed),
     }
     if len(set(labels)) > MOST_VALUES:
-        return found
+        return estimates
     ordinal = calibrate(labels, scores, "ordinal", seed=seed)
-    found["ordinal"] = counted(ordinal.mae_after, n_failed)
-    found["error_ordinal"] = _calibration_error(ordinal.ece_after, ordinal.mae_after, n_failed)
-    return found
+    estimates["ordinal"] = with_failures(ordinal.mae_after, n_failed)
+    estimates["error_ordinal"] = _calibration_error(ordinal.ece_after, ordinal.mae_after, n_failed)
+    return estimates
 
 
-def _calibration_error(value: float | None, beside: Estimate, n_failed: int) -> Estimate:
-    """A calibration error as an estimate; it has no interval of its own."""
+def _calibration_error(value: float | None, error: Estimate, n_failed: int) -> Estimate:
+    """A calibration error as an estimate, without an interval."""
     if value is None:
-        return without(beside.reason, beside.n, n_failed)
-    name, interval = (
-        "calibration error over ten bins of the scores",
-        no_interval("chance alone makes it larger than 0"),
+        return undefined_items(error.reason, error.n, n_failed)
+    interval = no_interval("chance alone makes it larger than 0")
+    return make_estimate(
+        value, interval, "calibration error over ten bins of the scores", n=error.n, n_failed=n_failed
     )
-    return make_estimate(value, interval, name, n=beside.n, n_failed=n_failed)
 
 
-def plans(joined: Joined, width: float | None) -> dict[str, Plan]:
-    """For each system the labels at which its corrected mean is known to `width`; none where none was asked for."""
+def plans(table: LabelledTable, width: float | None) -> dict[str, Plan]:
+    """System → labels needed for an interval of `width` around its corrected mean; empty without a width."""
     if width is None:
         return {}
     return {
-        system: labels_needed([one.label for one in own], [one.judge for one in own], width)
-        for system, own in entries(joined).items()
+        system: labels_needed([entry.label for entry in entries], [entry.judge for entry in entries], width)
+        for system, entries in entries_by_system(table).items()
     }

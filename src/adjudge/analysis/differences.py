@@ -1,4 +1,4 @@
-"""Which systems can be told apart: differences of all pairs, and the places that the tests leave open."""
+"""Differences of all pairs of systems with their tests, and the ranks that the tests leave possible."""
 
 from __future__ import annotations
 
@@ -12,61 +12,58 @@ from ..records import Estimate
 from ..stats import Games, Strengths, adjusted, any_time_mean, score_differences
 from ..stats.arrays import t_quantile, undefined
 from .games import Game, clusters_of
-from .result_types import Difference
-
-OPEN = 0.05
-"""Above this adjusted p-value two systems are not told apart."""
+from .result_types import SIGNIFICANCE, Difference
 
 
 class Fitted(NamedTuple):
-    """The games as arrays, what was fitted to them, and the systems by number."""
+    """The games as arrays, the strengths fitted to them, and the systems by number."""
 
     games: Games
-    found: Strengths
+    strengths: Strengths
     systems: tuple[str, ...]
 
 
 def strength_differences(fitted: Fitted, order: Sequence[int]) -> tuple[Difference, ...]:
-    """All pairs of systems, the better first."""
-    found, systems = fitted.found, fitted.systems
-    pairs = [(i, j) for at, i in enumerate(order) for j in order[at + 1 :]]
-    p_values = [found.p_values[min(pair), max(pair)] for pair in pairs]
+    """The differences in strength of all pairs of systems, the better first."""
+    strengths, systems = fitted.strengths, fitted.systems
+    pairs = [(i, j) for index, i in enumerate(order) for j in order[index + 1 :]]
+    p_values = [strengths.p_values[min(pair), max(pair)] for pair in pairs]
     return tuple(
         Difference(
             systems[i],
             systems[j],
             _strength_difference(fitted, i, j),
             p,
-            q,
-            "difference of strengths, t test" if (min(i, j), max(i, j)) in found.standard_errors else "sign test of their games",
-            q is None or q > OPEN,
+            p_adjusted,
+            "difference of strengths, t test" if (min(i, j), max(i, j)) in strengths.standard_errors else "sign test of their games",
+            p_adjusted is None or p_adjusted > SIGNIFICANCE,
         )
-        for (i, j), p, q in zip(pairs, p_values, adjusted(p_values), strict=True)
+        for (i, j), p, p_adjusted in zip(pairs, p_values, adjusted(p_values), strict=True)
     )  # fmt: skip
 
 
 def _strength_difference(fitted: Fitted, i: int, j: int) -> Estimate:
-    found = fitted.found
-    one, other = found.sandwich[i], found.sandwich[j]
+    strengths = fitted.strengths
+    first, second = strengths.sandwich[i], strengths.sandwich[j]
     n = fitted.games.n
-    se = found.standard_errors.get((min(i, j), max(i, j)))
-    if one.value is None or other.value is None or se is None:
+    se = strengths.standard_errors.get((min(i, j), max(i, j)))
+    if first.value is None or second.value is None or se is None:
         return undefined("the strengths of the two cannot be compared", n=n)
-    apart, half = one.value - other.value, t_quantile(max(1, fitted.games.n_clusters - 1)) * se
+    difference, half = first.value - second.value, t_quantile(max(1, fitted.games.n_clusters - 1)) * se
     return Estimate(
-        apart,
-        apart - half,
-        apart + half,
+        difference,
+        difference - half,
+        difference + half,
         n,
         method="difference of strengths, HC0 sandwich t interval",
-        unit=one.unit,
+        unit=first.unit,
     )
 
 
-def with_own_games(differences: Sequence[Difference], games: Sequence[Game]) -> tuple[Difference, ...]:
-    """The same, neighbours in the ranking with an interval of their own games that holds at every look.
+def with_head_to_head(differences: Sequence[Difference], games: Sequence[Game]) -> tuple[Difference, ...]:
+    """The same differences; neighbours in the ranking also get their head-to-head win rate, with an anytime-valid interval.
 
-    A prompt on which the two met is one observation, in the order in which prompts came.
+    A prompt on which the two met is one observation, in the order of the prompts.
     """
     neighbours = _neighbours(differences)
     shares: dict[tuple[str, str], dict[Hashable, list[float]]] = {pair: {} for pair in neighbours}
@@ -79,51 +76,60 @@ def with_own_games(differences: Sequence[Difference], games: Sequence[Game]) -> 
                 shares[pair].setdefault(cluster, []).append(share)
     return tuple(
         structs.replace(
-            one, any_time=any_time_mean([sum(own) / len(own) for own in met.values()], unit="prompt")
+            difference,
+            any_time=any_time_mean(
+                [sum(shares_on_prompt) / len(shares_on_prompt) for shares_on_prompt in by_prompt.values()],
+                unit="prompt",
+            ),
         )
-        if (met := shares.get((one.first, one.second)))
-        else one
-        for one in differences
+        if (by_prompt := shares.get((difference.first, difference.second)))
+        else difference
+        for difference in differences
     )
 
 
 def _neighbours(differences: Sequence[Difference]) -> set[tuple[str, str]]:
-    """The pairs of systems next to each other; differences come with the better first."""
-    order = list(dict.fromkeys(name for one in differences for name in (one.first, one.second)))
+    """The pairs of neighbours in the ranking; differences name the better system first."""
+    order = list(
+        dict.fromkeys(name for difference in differences for name in (difference.first, difference.second))
+    )
     return set(pairwise(order))
 
 
 def paired_differences(
     rows: Sequence[Sequence[float | None]], order: Sequence[int], systems: Sequence[str]
 ) -> tuple[Difference, ...]:
-    ordered = score_differences([rows[i] for i in order])
+    """The paired differences in scores of all pairs of systems, the better first."""
+    comparisons = score_differences([rows[i] for i in order])
     return tuple(
         Difference(
-            systems[order[one.first]],
-            systems[order[one.second]],
-            one.difference,
-            one.p,
-            one.p_adjusted,
-            one.test,
-            one.p_adjusted is None or one.p_adjusted > OPEN,
+            systems[order[difference.first]],
+            systems[order[difference.second]],
+            difference.difference,
+            difference.p,
+            difference.p_adjusted,
+            difference.test,
+            difference.p_adjusted is None or difference.p_adjusted > SIGNIFICANCE,
         )
-        for one in ordered
+        for difference in comparisons
     )
 
 
-def places_of(
+def rank_ranges(
     order: Sequence[int], differences: Sequence[Difference], systems: Sequence[str], sign: int = 1
 ) -> dict[str, tuple[int, int]]:
-    """The best place is behind all that are surely better, the worst before all that are surely worse."""
+    """The best and worst rank of each system: behind all significantly better ones, before all significantly worse ones."""
     better: dict[str, int] = dict.fromkeys(systems, 0)
     worse: dict[str, int] = dict.fromkeys(systems, 0)
-    for one in differences:
-        if not one.is_open:
-            # An undefined difference that is settled was settled by the games: the better stands first.
+    for difference in differences:
+        if not difference.is_open:
+            # A significant difference without a value comes from the sign test: the better system is first.
             ahead = (
-                one.first if one.difference.value is None or sign * one.difference.value > 0 else one.second
+                difference.first
+                if difference.difference.value is None or sign * difference.difference.value > 0
+                else difference.second
             )
-            behind = one.second if ahead == one.first else one.first
+            behind = difference.second if ahead == difference.first else difference.first
             better[behind] += 1
             worse[ahead] += 1
     n = len(order)

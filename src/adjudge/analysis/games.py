@@ -1,7 +1,7 @@
-"""Results as games of systems, or as scores of systems on the same inputs: what a ranking is made from.
+"""The input of a ranking: games between systems, or scores of systems on the same inputs, and their win rates.
 
-Several judges become one: the vote on a choice, the mean of scores. A failed row is counted for the systems that it
-belongs to. Nothing is estimated here.
+Several judges count as one: by their vote on a choice, by the mean of their scores. A failed result is counted for
+each of its systems.
 """
 
 from __future__ import annotations
@@ -15,13 +15,11 @@ from msgspec import Struct
 
 from ..combine import Kind
 from ..errors import DataError, listed
-from ..records import Choice, Estimate, Result, Scale
+from ..records import Estimate, Result, Scale
 from ..stats import Games, clustered_share, games_of
-from .result_types import Counts, Met
-from .run_view import RunView
-
-SHARE: dict[Choice, float] = {"a": 1.0, "b": 0.0, "tie": 0.5}
-"""What the first of two takes of a game."""
+from .result_types import Counts, HeadToHead
+from .run_view import RunView, as_number, cluster_of, panel_vote, protocol_id, results_by_model
+from .tally import system_of, systems_of_pair
 
 
 class Game(Struct, frozen=True):
@@ -30,15 +28,15 @@ class Game(Struct, frozen=True):
     first: str
     second: str
     share: float
-    """what the first takes: 1 won, 0 lost, 0.5 a tie, or the probability that it is the better one"""
+    """the result of the first: 1 won, 0 lost, 0.5 tied, or the probability that it is the better one"""
     group: str | None = None
-    """the prompt: games of one are not independent; none: the game stands alone"""
+    """the prompt; games on one prompt are not independent"""
     item: str = ""
     length_difference: float | None = None
-    """characters of the first's response - of the second's"""
+    """characters of the first response minus those of the second"""
 
 
-class Scored(Struct, frozen=True):
+class SystemScore(Struct, frozen=True):
     """One system's score on one input."""
 
     system: str
@@ -46,8 +44,8 @@ class Scored(Struct, frozen=True):
     value: float
 
 
-class Material(Struct, frozen=True):
-    """All that one criterion of one protocol gives to a ranking, of one judge or of several as one."""
+class RankingInput(Struct, frozen=True):
+    """Games or scores of one criterion of one protocol, from one judge or from several as one."""
 
     name: str
     criterion: str
@@ -55,77 +53,66 @@ class Material(Struct, frozen=True):
     kind: Kind
     models: tuple[str, ...]
     games: tuple[Game, ...]
-    scores: tuple[Scored, ...]
+    scores: tuple[SystemScore, ...]
     systems: tuple[str, ...]
-    """as they were first seen"""
+    """in the order first seen"""
     failed: dict[str, int]
     n_failed: int
     has_groups: bool
     is_higher_better: bool
     limits: tuple[float, float] | None
-    """the ends of the scale, where it has them"""
+    """of the scale; none where it is unbounded"""
     notes: tuple[str, ...]
     by_model: dict[str, tuple[Game, ...]]
     """the games of each judge alone, where there are several"""
     failed_by_model: dict[str, dict[str, int]] = {}
-    """judge → system → its pairs on which this judge failed, where there are several judges"""
+    """judge → system → pairs on which this judge failed, where there are several judges"""
 
 
 Lengths = Mapping[str, float]
-"""item → characters of response_a - of response_b"""
+"""item → characters of response_a minus those of response_b"""
 
 
-def materials(view: RunView, lengths: Lengths | None = None) -> list[Material]:
-    """What can be ranked, choices first; criteria by the names under which they are shown."""
+def ranking_inputs(view: RunView, lengths: Lengths | None = None) -> list[RankingInput]:
+    """One input for each criterion, choices first; with the names that the ranking shows."""
     cells = view.cells()
-    several = len({cell.protocol for cell in cells}) > 1
-    found = []
+    has_protocols = len({cell.protocol for cell in cells}) > 1
+    inputs = []
     for cell, rows in sorted(cells.items(), key=lambda entry: entry[0].kind != "choices"):
-        name = f"{cell.protocol.partition('@')[0]}/{cell.criterion}" if several else cell.criterion
+        name = f"{protocol_id(cell.protocol)}/{cell.criterion}" if has_protocols else cell.criterion
         if cell.kind == "scores" and cell._replace(kind="choices") in cells:
             name += " (scores)"
         if cell.kind == "choices":
-            found.append(_of_choices(name, rows, lengths or {}))
+            inputs.append(_from_choices(name, rows, lengths or {}))
         else:
-            found.append(_of_scores(name, rows, view.scale(cell.protocol, cell.criterion)))
-    return found
+            inputs.append(_from_scores(name, rows, view.scale(cell.protocol, cell.criterion)))
+    return inputs
 
 
-def _by_model(rows: Sequence[Result]) -> dict[str, list[Result]]:
-    found: dict[str, list[Result]] = defaultdict(list)
-    for row in rows:
-        found[row.model].append(row)
-    return dict(found)
-
-
-def _sides(row: Result) -> tuple[str, str]:
-    return row.system_a or "a", row.system_b or "b"
-
-
-def _of_choices(name: str, rows: Sequence[Result], lengths: Lengths) -> Material:
-    judges = _by_model(rows)
+def _from_choices(name: str, rows: Sequence[Result], lengths: Lengths) -> RankingInput:
+    judges = results_by_model(rows)
     votes: dict[str, list[Result]] = defaultdict(list)
     for row in rows:
         votes[row.item].append(row)
     games, n_partial = [], 0
     failed: Counter[str] = Counter()
-    n_failed = n_own = 0
+    n_failed = n_same_system = 0
     systems: dict[str, None] = {}
-    for own in votes.values():
-        sides = _sides(own[0])
+    for votes_on_item in votes.values():
+        sides = systems_of_pair(votes_on_item[0])
         systems.update(dict.fromkeys(sides))
-        given = [row.choice for row in own if row.choice is not None and row.status == "ok"]
-        if not given:
+        choices = [row.choice for row in votes_on_item if row.choice is not None and row.status == "ok"]
+        if not choices:
             failed.update(set(sides))
             n_failed += 1
             continue
-        n_partial += len(given) < len(judges)
-        n_own += sides[0] == sides[1]
-        games.append(_game(own[0], _vote(given), lengths))
+        n_partial += len(choices) < len(judges)
+        n_same_system += sides[0] == sides[1]
+        games.append(_game(votes_on_item[0], as_number(panel_vote(choices)), lengths))
     notes = []
-    if n_own:
+    if n_same_system:
         notes.append(
-            f"{n_own} pairs have two responses of one system: they say nothing of its rank and are left out."
+            f"{n_same_system} pairs have two responses of one system: they say nothing of its rank and are left out."
         )
     if n_partial and len(judges) > 1:
         notes.append(
@@ -137,9 +124,11 @@ def _of_choices(name: str, rows: Sequence[Result], lengths: Lengths) -> Material
         notes.append(
             f"{len(judges)} judges: a pair goes to the response with more votes, a tie where there are as many."
         )
-        by_model = {model: tuple(_single(own, lengths)) for model, own in judges.items()}
-        failed_by_model = {model: _failed_pairs(own) for model, own in judges.items()}
-    return Material(
+        by_model = {
+            model: tuple(_games_of_judge(rows_of_judge, lengths)) for model, rows_of_judge in judges.items()
+        }
+        failed_by_model = {model: _failed_pairs(rows_of_judge) for model, rows_of_judge in judges.items()}
+    return RankingInput(
         name=name, criterion=rows[0].criterion, protocol=rows[0].protocol, kind="choices", models=tuple(judges),
         games=tuple(game for game in games if game.first != game.second), scores=(), systems=tuple(systems),
         failed=dict(failed), n_failed=n_failed, has_groups=any(row.group is not None for row in rows),
@@ -152,58 +141,38 @@ def _failed_pairs(rows: Sequence[Result]) -> dict[str, int]:
     failed: Counter[str] = Counter()
     for row in rows:
         if row.choice is None or row.status != "ok":
-            failed.update(set(_sides(row)))
+            failed.update(set(systems_of_pair(row)))
     return dict(failed)
 
 
-def _single(rows: Sequence[Result], lengths: Lengths) -> Iterable[Game]:
+def _games_of_judge(rows: Sequence[Result], lengths: Lengths) -> Iterable[Game]:
     for row in rows:
-        first, second = _sides(row)
+        first, second = systems_of_pair(row)
         if row.choice is not None and row.status == "ok" and first != second:
-            yield _game(row, SHARE[row.choice], lengths)
+            yield _game(row, as_number(row.choice), lengths)
 
 
 def _game(row: Result, share: float, lengths: Lengths) -> Game:
-    first, second = _sides(row)
+    first, second = systems_of_pair(row)
     return Game(first, second, share, row.group, row.item, lengths.get(row.item))
 
 
-def _vote(choices: Sequence[Choice]) -> float:
-    """The choice of the majority; a tie where as many are for the one as for the other."""
-    lead = math.fsum(SHARE[choice] - 0.5 for choice in choices)
-    return 0.5 if lead == 0 else float(lead > 0)
-
-
-def _system(row: Result) -> str:
-    """Whose output was scored: of a pair, the side that the score is about."""
-    if row.subject is None:
-        return row.system
-    return _sides(row)[0 if row.subject == "a" else 1]
-
-
-def _unit(row: Result) -> str:
-    """What two systems must share to be compared: the prompt, or the pair that both stand in."""
-    if row.group is not None:
-        return f"g {row.group}"
-    return f"i {row.item}"
-
-
-def _of_scores(name: str, rows: Sequence[Result], scale: Scale | None) -> Material:
-    judges = _by_model(rows)
+def _from_scores(name: str, rows: Sequence[Result], scale: Scale | None) -> RankingInput:
+    judges = results_by_model(rows)
     values: dict[tuple[str, str, str], list[float]] = defaultdict(list)
-    asked: dict[tuple[str, str, str], None] = {}
+    judged: dict[tuple[str, str, str], None] = {}
     for row in rows:
-        key = (_system(row), _unit(row), f"{row.item} {row.subject or ''}")
-        asked.setdefault(key)
+        key = (system_of(row), cluster_of(row.group, row.item), f"{row.item} {row.subject or ''}")
+        judged.setdefault(key)
         if row.value is not None and row.status == "ok" and math.isfinite(row.value):
             values[key].append(row.value)
-    failed = Counter(key[0] for key in asked if key not in values)
-    n_partial = sum(len(own) < len(judges) for own in values.values())
-    together: dict[tuple[str, str], list[float]] = defaultdict(list)
-    for (system, unit, _), own in values.items():
-        together[system, unit].append(math.fsum(own) / len(own))
+    failed = Counter(key[0] for key in judged if key not in values)
+    n_partial = sum(len(item_values) < len(judges) for item_values in values.values())
+    by_unit: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for (system, unit, _), item_values in values.items():
+        by_unit[system, unit].append(math.fsum(item_values) / len(item_values))
     notes = []
-    if any(len(own) > 1 for own in together.values()):
+    if any(len(item_values) > 1 for item_values in by_unit.values()):
         notes.append("Several items of one system on one prompt count as their mean.")
     if len(judges) > 1:
         notes.append(f"{len(judges)} judges: the score of an item is their mean.")
@@ -211,44 +180,42 @@ def _of_scores(name: str, rows: Sequence[Result], scale: Scale | None) -> Materi
         notes.append(
             f"{n_partial} of {len(values)} items lack at least one judge: the mean is of those that answered."
         )
-    best = scale.best if scale is not None else "high"
-    is_higher = best == "high" or (scale is not None and best == scale.high)
-    if best == "unknown":
+    direction = scale.direction if scale is not None else 1
+    if direction == 0:
         notes.append(
             "Nothing says for sure which end of this scale is good: the order below takes the high end for it."
         )
-        is_higher = True
     elif scale is None:
         notes.append("The scale is not known: a higher score is taken to be better.")
-    elif not is_higher:
+    elif direction < 0:
         notes.append("On this scale the low end is good: systems with lower scores stand first.")
-    return Material(
+    return RankingInput(
         name=name, criterion=rows[0].criterion, protocol=rows[0].protocol, kind="scores", models=tuple(judges), games=(),
-        scores=tuple(Scored(system, unit, math.fsum(own) / len(own)) for (system, unit), own in together.items()),
-        systems=tuple(dict.fromkeys(key[0] for key in asked)), failed=dict(failed), n_failed=sum(failed.values()),
-        has_groups=any(row.group is not None for row in rows), is_higher_better=is_higher,
+        scores=tuple(SystemScore(system, unit, math.fsum(item_values) / len(item_values)) for (system, unit), item_values in by_unit.items()),
+        systems=tuple(dict.fromkeys(key[0] for key in judged)), failed=dict(failed), n_failed=sum(failed.values()),
+        has_groups=any(row.group is not None for row in rows), is_higher_better=direction >= 0,
         limits=scale.limits if scale is not None else None, notes=tuple(notes),
         by_model={},
     )  # fmt: skip
 
 
-def from_games(given: Iterable[Game | Sequence[object]]) -> Material:
-    """Games that were played elsewhere: `Game`s, or (system, system, outcome) with an outcome of a, b, tie or a share."""
+def input_from_games(source: Iterable[Game | Sequence[object]]) -> RankingInput:
+    """Games from elsewhere: `Game`s, or (system, system, outcome), where the outcome is a, b, tie or a share."""
     games, problems = [], []
-    for number, one in enumerate(given, start=1):
+    for number, entry in enumerate(source, start=1):
         try:
-            games.append(one if isinstance(one, Game) else _as_game(one))
+            games.append(entry if isinstance(entry, Game) else _as_game(entry))
         except ValueError as error:
             problems.append(f"game {number}: {error}")
     if problems:
         raise DataError(listed("games", problems))
-    strange = [game for game in games if not 0 <= game.share <= 1]
-    if strange:
+    out_of_range = [game for game in games if not 0 <= game.share <= 1]
+    if out_of_range:
         raise DataError(
-            f"A share of {strange[0].share} is not between 0 (lost) and 1 (won). Correct the games."
+            f"A share of {out_of_range[0].share} is not between 0 (lost) and 1 (won). Correct the games."
         )
     systems = dict.fromkeys(system for game in games for system in (game.first, game.second))
-    return Material(
+    return RankingInput(
         name="games", criterion="games", protocol="", kind="choices", models=(),
         games=tuple(game for game in games if game.first != game.second), scores=(), systems=tuple(systems), failed={},
         n_failed=0, has_groups=any(game.group is not None for game in games), is_higher_better=True,
@@ -257,31 +224,32 @@ def from_games(given: Iterable[Game | Sequence[object]]) -> Material:
     )  # fmt: skip
 
 
-def _as_game(given: Sequence[object]) -> Game:
-    if isinstance(given, str) or len(given) not in (3, 4):
+def _as_game(entry: Sequence[object]) -> Game:
+    if isinstance(entry, str) or len(entry) not in (3, 4):
         raise ValueError("give (system, system, outcome) or (system, system, outcome, group)")
-    first, second, outcome = given[:3]
-    group = None if len(given) < 4 or given[3] is None else str(given[3])
+    first, second, outcome = entry[:3]
+    group = None if len(entry) < 4 or entry[3] is None else str(entry[3])
     if outcome in ("a", "b", "tie"):
-        return Game(str(first), str(second), SHARE[outcome], group)
+        return Game(str(first), str(second), as_number(outcome), group)
     if isinstance(outcome, int | float) and outcome == outcome:
         return Game(str(first), str(second), float(outcome), group)
     raise ValueError(f"the outcome {outcome!r} is neither 'a', 'b', 'tie' nor a number from 0 to 1")
 
 
-# What systems took of their games: win rates and the table of who beat whom.
+# -- Win rates, overall and head to head
 
 
 def clusters_of(games: Sequence[Game]) -> list[Hashable]:
-    """What belongs together: the games of one prompt, or both judgments of one pair."""
+    """The cluster of each game: its prompt, its item, or the game alone."""
     return [
-        f"g {game.group}" if game.group is not None else f"i {game.item}" if game.item else number
+        cluster_of(game.group, game.item) if game.group is not None or game.item else number
         for number, game in enumerate(games)
     ]
 
 
 def games_as_arrays(games: Sequence[Game], systems: Sequence[str]) -> Games:
-    number = {system: place for place, system in enumerate(systems)}
+    """The games with systems as numbers, by their index in `systems`."""
+    number = {system: index for index, system in enumerate(systems)}
     return games_of(
         [number[game.first] for game in games],
         [number[game.second] for game in games],
@@ -291,48 +259,51 @@ def games_as_arrays(games: Sequence[Game], systems: Sequence[str]) -> Games:
     )
 
 
-class Taken(NamedTuple):
-    """What a system took of its games, and which of them belong together."""
+class GameShares(NamedTuple):
+    """The results of one system's games, with their clusters."""
 
     shares: list[float]
     clusters: list[Hashable]
 
 
-def taken_by(games: Sequence[Game], systems: Sequence[str]) -> dict[str, Taken]:
-    found = {system: Taken([], []) for system in systems}
+def shares_by_system(games: Sequence[Game], systems: Sequence[str]) -> dict[str, GameShares]:
+    """Each system's games."""
+    shares_of = {system: GameShares([], []) for system in systems}
     for game, cluster in zip(games, clusters_of(games), strict=True):
         for system, share in ((game.first, game.share), (game.second, 1 - game.share)):
-            found[system].shares.append(share)
-            found[system].clusters.append(cluster)
-    return found
+            shares_of[system].shares.append(share)
+            shares_of[system].clusters.append(cluster)
+    return shares_of
 
 
-def won_share(taken: Taken, n_failed: int = 0) -> Estimate:
-    return clustered_share(taken.shares, taken.clusters, n_failed)
+def win_rate_of(games: GameShares, n_failed: int = 0) -> Estimate:
+    return clustered_share(games.shares, games.clusters, n_failed)
 
 
-def counted(shares: Sequence[float]) -> Counts:
+def win_counts(shares: Sequence[float]) -> Counts:
     tied = sum(share == 0.5 for share in shares)
     won = sum(share > 0.5 for share in shares)
     return Counts(won, len(shares) - won - tied, tied)
 
 
-def matrix_of(games: Sequence[Game], systems: Sequence[str]) -> dict[str, dict[str, Met]]:
-    """What each system took of its games with each other one."""
+def win_matrix(games: Sequence[Game], systems: Sequence[str]) -> dict[str, dict[str, HeadToHead]]:
+    """The games of each system against each other system."""
     shares: dict[tuple[str, str], list[float]] = defaultdict(list)
     clusters: dict[tuple[str, str], list[Hashable]] = defaultdict(list)
     for game, cluster in zip(games, clusters_of(games), strict=True):
-        for one, other, share in (
+        for system, opponent, share in (
             (game.first, game.second, game.share),
             (game.second, game.first, 1 - game.share),
         ):
-            shares[one, other].append(share)
-            clusters[one, other].append(cluster)
+            shares[system, opponent].append(share)
+            clusters[system, opponent].append(cluster)
     return {
-        one: {
-            other: Met(clustered_share(own, clusters[one, other]), counted(own))
-            for other in systems
-            if (own := shares.get((one, other)))
+        system: {
+            opponent: HeadToHead(
+                clustered_share(pair_shares, clusters[system, opponent]), win_counts(pair_shares)
+            )
+            for opponent in systems
+            if (pair_shares := shares.get((system, opponent)))
         }
-        for one in systems
+        for system in systems
     }

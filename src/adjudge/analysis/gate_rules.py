@@ -1,6 +1,6 @@
-"""What a gate is asked to decide: thresholds from flags and from `adjudge.toml`. Flags win, criterion by criterion.
+"""The rules of a gate: thresholds from flags and from `adjudge.toml`. Flags win, criterion by criterion.
 
-Every mistake is found here, before a store is opened, except for names that only a run knows.
+Errors are reported here, before a store is opened, except for names that only a run knows.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ class Allowed(Struct, frozen=True):
     n: int | None = None
 
     def most(self, n_items: int) -> int:
-        """The greatest number of failures that passes."""
+        """The highest number of failures that passes."""
         if self.n is not None:
             return self.n
-        # 5 % of 60 items must be 3 whatever the rounding of 0.05 * 60.
+        # 5 % of 60 items must be 3, even if 0.05 * 60 is rounded down.
         return math.floor((self.share or 0.0) * n_items + 1e-9)
 
     def text(self) -> str:
@@ -43,7 +43,7 @@ DEFAULT_ALLOWED = Allowed(share=0.05)
 
 
 class Rules(Struct, frozen=True):
-    """All that a gate is asked to decide."""
+    """Everything that a gate decides."""
 
     min: dict[str, float] = {}
     max: dict[str, float] = {}
@@ -74,18 +74,22 @@ def make_rules(
     baseline_labels: str | None = None,
     systems: Sequence[str] = (),
 ) -> Rules:
-    """The rules of a file with those of the flags put over them."""
-    told = _read_config(config)
-    file = told.get("system", ())
+    """The rules of a file, overridden by those of the flags."""
+    config_table = _read_config(config)
+    systems_in_file = config_table.get("system", ())
 
-    def table(key: str, given: Sequence[str]) -> dict[str, float]:
+    def table(key: str, flag_value: Sequence[str]) -> dict[str, float]:
         flag = f"--{key.replace('_', '-')}"
-        return {**told.get(key, {}), **dict(_threshold(text, flag) for text in given)}
+        return {**config_table.get(key, {}), **dict(_parse_threshold(text, flag) for text in flag_value)}
 
-    def text(key: str, given: str | None) -> str | None:
-        return given if given is not None else told.get(key)
+    def text(key: str, flag_value: str | None) -> str | None:
+        return flag_value if flag_value is not None else config_table.get(key)
 
-    allowed = _allowed(max_failed, "--max-failed") if max_failed is not None else told.get("max_failed")
+    allowed = (
+        _parse_allowed(max_failed, "--max-failed")
+        if max_failed is not None
+        else config_table.get("max_failed")
+    )
     rules = Rules(
         min=table("min", min),
         max=table("max", max),
@@ -96,13 +100,14 @@ def make_rules(
         baseline_store=text("baseline_store", baseline_store),
         labels=text("labels", labels),
         baseline_labels=text("baseline_labels", baseline_labels),
-        systems=tuple(systems) or ((file,) if isinstance(file, str) else tuple(file)),
+        systems=tuple(systems)
+        or ((systems_in_file,) if isinstance(systems_in_file, str) else tuple(systems_in_file)),
     )
-    _check(rules)
+    _check_rules(rules)
     return rules
 
 
-def _check(rules: Rules) -> None:
+def _check_rules(rules: Rules) -> None:
     if not rules.criteria() and not rules.is_failed_given:
         raise DataError(
             "There is nothing to decide. Give a threshold, --min CRITERION=X or --max-drop CRITERION=D with --baseline RUN,\n"
@@ -118,16 +123,16 @@ def _check(rules: Rules) -> None:
         )
 
 
-def _threshold(text: str, flag: str) -> tuple[str, float]:
+def _parse_threshold(text: str, flag: str) -> tuple[str, float]:
     """clarity=4.0, or overall=50%."""
     name, sign, value = text.rpartition("=")
-    number = _number(value) if sign else None
+    number = _parse_number(value) if sign else None
     if not name.strip() or number is None:
         raise DataError(f"{flag} {text}: give a criterion and a number, as in {flag} clarity=4.0")
     return name.strip(), number
 
 
-def _number(text: str) -> float | None:
+def _parse_number(text: str) -> float | None:
     text = text.strip()
     factor = 0.01 if text.endswith("%") else 1.0
     try:
@@ -137,10 +142,10 @@ def _number(text: str) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _allowed(told: Any, where: str) -> Allowed:
-    """5% and 0.05 are shares, whole numbers from 1 are counts of items."""
-    text = str(told).strip()
-    number = None if isinstance(told, bool) else _number(text)
+def _parse_allowed(value: Any, where: str) -> Allowed:
+    """5% and 0.05 are shares, integers are numbers of items."""
+    text = str(value).strip()
+    number = None if isinstance(value, bool) else _parse_number(text)
     if number is not None and number >= 0:
         if not text.endswith("%") and number.is_integer():
             return Allowed(n=int(number))
@@ -150,21 +155,21 @@ def _allowed(told: Any, where: str) -> Allowed:
 
 
 def _read_config(path: str | Path | None) -> dict[str, Any]:
-    """The table [gate] of a file. The default file may be absent, one that was named may not."""
+    """The table [gate] of a file. Only the default file may be missing."""
     file = Path(path) if path is not None else Path(DEFAULT_FILE)
     if path is None and not file.is_file():
         return {}
     try:
-        told = tomllib.loads(file.read_text(encoding="utf-8-sig"))
+        document = tomllib.loads(file.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise DataError(f"{file} cannot be read: {error.strerror}. Check --config.") from error
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise DataError(f"{file} is not TOML: {error}. Correct it.") from error
-    found = told.get("gate", {})
-    if not isinstance(found, dict):
+    gate_table = document.get("gate", {})
+    if not isinstance(gate_table, dict):
         raise DataError(f"{file}: 'gate' must be a table. Write [gate] and its keys below.")
     problems: list[str] = []
-    read = {key: _read_key(key, value, problems) for key, value in found.items()}
+    read = {key: _read_key(key, value, problems) for key, value in gate_table.items()}
     if problems:
         raise DataError(listed(f"{file} [gate]", problems))
     return read
@@ -179,12 +184,13 @@ def _read_key(key: str, value: Any, problems: list[str]) -> Any:
         return _read_table(key, value, problems)
     elif key == "max_failed":
         try:
-            return _allowed(value, "max_failed =")
+            return _parse_allowed(value, "max_failed =")
         except DataError as error:
             problems.append(str(error))
     elif key == "system":
         if not (
-            isinstance(value, str) or (isinstance(value, list) and all(isinstance(one, str) for one in value))
+            isinstance(value, str)
+            or (isinstance(value, list) and all(isinstance(name, str) for name in value))
         ):
             problems.append("system: give a name, or a list of names.")
     elif not isinstance(value, str):
@@ -197,10 +203,10 @@ def _read_table(key: str, value: Any, problems: list[str]) -> dict[str, float]:
         problems.append(f"{key}: give a criterion and a number, as in {key} = {{ clarity = 4.0 }}.")
         return {}
     read = {}
-    for name, told in value.items():
-        number = None if isinstance(told, bool) else _number(str(told))
+    for name, entry in value.items():
+        number = None if isinstance(entry, bool) else _parse_number(str(entry))
         if number is None:
-            problems.append(f"{key}.{name}: '{told}' is not a number.")
+            problems.append(f"{key}.{name}: '{entry}' is not a number.")
         else:
             read[name] = number
     return read

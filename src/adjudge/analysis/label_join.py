@@ -1,7 +1,7 @@
-"""Brings a judge's results and people's labels together, item by item.
+"""Joins a judge's results with human labels, item by item. Nothing is estimated here.
 
-Several raters of an item become one label: the mean of numbers, the majority of choices (a tie where there is
-none). An item without a label stays, because the corrected mean needs it. Nothing is estimated here.
+Several raters of an item become one label: the mean of numbers, the majority of choices (a tie where there is none).
+Items without a label stay in the table, because corrected means need them.
 """
 
 from __future__ import annotations
@@ -16,38 +16,39 @@ from msgspec import Struct, structs
 from ..combine import Kind, majority
 from ..errors import DataError, listed
 from ..records import Choice, Label, Result, Scale, Status, Subject
-from .run_view import Cell, RunView, SampleKey, as_number
+from .run_view import CellKey, RunView, SampleKey, as_number, cluster_of, protocol_id
+from .tally import systems_of_pair
 
 Answer = float | str
 FEW_OFF_SCALE = 0.05
-"""Up to this share, labels off the scale are taken for slips; beyond it, for labels on another scale."""
+"""Up to this share, labels off the scale count as typing errors; above it, as labels on another scale."""
 
 
-class Row(Struct, frozen=True):
-    """One judged item with what people said of it."""
+class LabelledItem(Struct, frozen=True):
+    """One judged item with its labels."""
 
     item: str
     subject: Subject | None
     system: str
     systems: tuple[str, str]
-    """of a pair: who wrote a and who wrote b"""
+    """for a pair: the systems behind a and b"""
     group: str | None
     status: Status
     answer: Answer | None
-    """of the judge; none where it failed"""
+    """the judge's score or choice; none where it failed"""
     ratings: tuple[Answer | None, ...] = ()
-    """one place for each rater"""
+    """one for each rater; none where the rater did not rate the item"""
     label: Answer | None = None
     probability: float | None = None
     confidence: float | None = None
     spread: float | None = None
     samples: tuple[float, ...] = ()
-    """the single values behind `answer`, where the item was judged several times; a choice of a is 1, of b 0"""
+    """the single values behind `answer`, where the item was judged several times; for choices see `as_number`"""
     n_samples: int = 0
     n_samples_failed: int = 0
 
 
-class Joined(Struct, frozen=True):
+class LabelledTable(Struct, frozen=True):
     """All items of one judge and criterion."""
 
     criterion: str
@@ -56,100 +57,103 @@ class Joined(Struct, frozen=True):
     kind: Kind
     scale: Scale | None
     raters: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[LabelledItem, ...]
     n_unknown: int
     """labelled items that were not judged"""
     is_same_scale: bool
     """whether a judge's 4 and a person's 4 mean the same"""
     notes: tuple[str, ...]
 
-    def labelled(self) -> list[Row]:
+    def labelled(self) -> list[LabelledItem]:
         return [row for row in self.rows if row.label is not None]
 
     def has_groups(self) -> bool:
         return any(row.group is not None for row in self.rows)
 
-    def groups(self, rows: Sequence[Row]) -> list[str] | None:
-        """What belongs together, or none where every item stands alone."""
-        if not self.has_groups():
-            return None
-        return [f"g {row.group}" if row.group is not None else f"i {row.item}" for row in rows]
+    def groups(self, rows: Sequence[LabelledItem]) -> list[str] | None:
+        """The cluster of each row, or none where all items are independent."""
+        return [cluster_of(row.group, row.item) for row in rows] if self.has_groups() else None
+
+
+def number_or_none(answer: Answer | None) -> float | None:
+    """A score as a number; none for a choice or a missing answer."""
+    return None if answer is None or isinstance(answer, str) else float(answer)
 
 
 def numbers(answers: Iterable[Answer | None]) -> list[float | None]:
-    """The answers that are numbers, none for the others."""
-    return [answer if isinstance(answer, float | int) else None for answer in answers]
+    """The scores as numbers; none for choices and missing answers."""
+    return [number_or_none(answer) for answer in answers]
 
 
 def choices(answers: Iterable[Answer | None]) -> list[str | None]:
-    """The answers that are choices, none for the others."""
+    """The choices; none for scores and missing answers."""
     return [answer if isinstance(answer, str) else None for answer in answers]
 
 
-def join(view: RunView, labels: Sequence[Label]) -> dict[str, Joined]:
-    """One table for each judge and criterion, by the name under which the card shows it."""
-    cells: dict[tuple[Cell, str], list[Result]] = {}
+def join(view: RunView, labels: Sequence[Label]) -> dict[str, LabelledTable]:
+    """One table for each judge and criterion, by the name that the card shows."""
+    results_by_judge: dict[tuple[CellKey, str], list[Result]] = {}
     for cell, results in view.cells().items():
         for result in results:
-            cells.setdefault((cell, result.model), []).append(result)
-    if not cells:
+            results_by_judge.setdefault((cell, result.model), []).append(result)
+    if not results_by_judge:
         raise DataError("There is no result to hold against labels. Check that the run has judged something.")
-    n_protocols = len({cell.protocol for cell, _ in cells})
-    n_models = len({model for _, model in cells})
+    n_protocols = len({cell.protocol for cell, _ in results_by_judge})
+    n_models = len({model for _, model in results_by_judge})
     tables = {}
-    for (cell, model), results in cells.items():
-        name = f"{cell.protocol.partition('@')[0]}/{cell.criterion}" if n_protocols > 1 else cell.criterion
-        if cell.kind == "choices" and (cell._replace(kind="scores"), model) in cells:
+    for (cell, model), results in results_by_judge.items():
+        name = f"{protocol_id(cell.protocol)}/{cell.criterion}" if n_protocols > 1 else cell.criterion
+        if cell.kind == "choices" and (cell._replace(kind="scores"), model) in results_by_judge:
             name += " (choice)"
         if n_models > 1:
             name += f" · {model}"
         scale = view.scale(cell.protocol, cell.criterion) if cell.kind == "scores" else None
-        of_criterion = [label for label in labels if label.criterion == cell.criterion]
-        tables[name] = _joined(results, of_criterion, cell.kind, scale, view.samples)
+        criterion_labels = [label for label in labels if label.criterion == cell.criterion]
+        tables[name] = _labelled_table(results, criterion_labels, cell.kind, scale, view.samples)
     return tables
 
 
-def _joined(
+def _labelled_table(
     results: Sequence[Result],
     labels: Sequence[Label],
     kind: Kind,
     scale: Scale | None,
     samples: Mapping[SampleKey, tuple[float, ...]],
-) -> Joined:
+) -> LabelledTable:
     first = results[0]
     usable = [label for label in labels if isinstance(label.value, str) == (kind == "choices")]
     notes = []
     if len(usable) < len(labels) and not usable:
-        given = "choices (a, b, tie)" if kind == "scores" else "numbers"
-        notes.append(f"The labels are {given}, the judge gave {kind}: they cannot be compared.")
-    usable, is_same_scale, more = _on_scale(usable, scale)
+        label_kind = "choices (a, b, tie)" if kind == "scores" else "numbers"
+        notes.append(f"The labels are {label_kind}, the judge gave {kind}: they cannot be compared.")
+    usable, is_same_scale, scale_notes = _on_scale(usable, scale)
     raters = tuple(sorted({label.rater for label in usable}))
-    judged, repeated, merged = _merged(results)
-    said: dict[tuple[str, str | None], dict[str, Label]] = defaultdict(dict)
+    single, repeated, merge_notes = _one_per_item(results)
+    labels_of_item: dict[tuple[str, str | None], dict[str, Label]] = defaultdict(dict)
     for label in usable:
-        said[label.item, label.subject][label.rater] = label
+        labels_of_item[label.item, label.subject][label.rater] = label
     rows = tuple(
-        _row(
+        _labelled_item(
             result,
-            said.get((result.item, result.subject), {}),
+            labels_of_item.get((result.item, result.subject), {}),
             raters,
             repeated.get((result.item, result.subject)) or samples.get((*_result_key(result), kind), ()),
         )
-        for result in judged
+        for result in single
     )
-    known = {(row.item, row.subject) for row in rows}
-    n_unknown = len(said.keys() - known)
-    notes += [*more, *merged, *_about_ids(rows, said, n_unknown)]
+    judged = {(row.item, row.subject) for row in rows}
+    n_unknown = len(labels_of_item.keys() - judged)
+    notes += [*scale_notes, *merge_notes, *_unmatched_notes(rows, labels_of_item, n_unknown)]
     if raters and kind == "choices" and len(raters) > 1:
         notes.append("The label of a pair is the majority of its raters, a tie where there is none.")
-    return Joined(
+    return LabelledTable(
         first.criterion, first.protocol, first.model, kind, scale, raters, rows, n_unknown, is_same_scale,
         tuple(notes),
     )  # fmt: skip
 
 
 def _on_scale(labels: list[Label], scale: Scale | None) -> tuple[list[Label], bool, list[str]]:
-    """The labels that can be used, whether they share the judge's scale, and what to say of the others."""
+    """The usable labels, whether they are on the judge's scale, and notes on the others."""
     if scale is None or not labels:
         return labels, True, []
     if scale.low is None or scale.high is None:
@@ -159,16 +163,18 @@ def _on_scale(labels: list[Label], scale: Scale | None) -> tuple[list[Label], bo
         )
         return labels, False, [note]
     low, high = scale.low, scale.high
-    off = [label for label in labels if not isinstance(label.value, str) and not low <= label.value <= high]
-    if not off:
+    off_scale = [
+        label for label in labels if not isinstance(label.value, str) and not low <= label.value <= high
+    ]
+    if not off_scale:
         return labels, True, []
     ends = f"{low:g} to {high:g}"
-    if len(off) <= FEW_OFF_SCALE * len(labels):
-        shown = ", ".join(f"{label.item} = {label.value}" for label in off[:3])
-        note = f"{len(off)} of {len(labels)} labels are off the scale {ends} and left out ({shown}). Correct them."
-        return [label for label in labels if label not in off], True, [note]
+    if len(off_scale) <= FEW_OFF_SCALE * len(labels):
+        shown = ", ".join(f"{label.item} = {label.value}" for label in off_scale[:3])
+        note = f"{len(off_scale)} of {len(labels)} labels are off the scale {ends} and left out ({shown}). Correct them."
+        return [label for label in labels if label not in off_scale], True, [note]
     note = (
-        f"{len(off)} of {len(labels)} labels are off the scale {ends}: they are taken to be on a scale of their own. "
+        f"{len(off_scale)} of {len(labels)} labels are off the scale {ends}: they are taken to be on a scale of their own. "
         "Correlations and corrected means stand, in the labels' own unit; agreement, kappa and bias have no meaning."
     )
     return labels, False, [note]
@@ -181,67 +187,69 @@ def _result_key(result: Result) -> tuple[str, str, str, str, Subject | None]:
 Repeated = dict[tuple[str, str | None], tuple[float, ...]]
 
 
-def _merged(results: Sequence[Result]) -> tuple[list[Result], Repeated, list[str]]:
-    """One result per item and subject; where scores made elsewhere have several, their mean and the single ones."""
-    found: dict[tuple[str, str | None], list[Result]] = defaultdict(list)
+def _one_per_item(results: Sequence[Result]) -> tuple[list[Result], Repeated, list[str]]:
+    """One result per item and subject. Scores from elsewhere may have several: their mean counts, the values are kept."""
+    by_item: dict[tuple[str, str | None], list[Result]] = defaultdict(list)
     for result in results:
-        found[result.item, result.subject].append(result)
-    twice = {key: rows for key, rows in found.items() if len(rows) > 1}
-    if not twice:
+        by_item[result.item, result.subject].append(result)
+    duplicates = {key: rows for key, rows in by_item.items() if len(rows) > 1}
+    if not duplicates:
         return list(results), {}, []
     problems = [
         f"item '{item}' belongs to systems {', '.join(sorted({row.system for row in rows}))}: a label of it could "
         "mean either. Give each output an id of its own."
-        for (item, _), rows in twice.items()
+        for (item, _), rows in duplicates.items()
         if len({row.system for row in rows}) > 1
     ]
     if problems:
         raise DataError(listed("scores", problems))
-    merged = [_mean_of(rows) if len(rows) > 1 else rows[0] for rows in found.values()]
+    single = [_pooled_samples(rows) if len(rows) > 1 else rows[0] for rows in by_item.values()]
     repeated = {
         key: tuple(
             as_number(answer)
             for row in rows
             if (answer := row.choice if row.choice is not None else row.value) is not None
         )
-        for key, rows in twice.items()
+        for key, rows in duplicates.items()
     }
-    told = f"{len(twice)} items have several scores of one judge: their mean (or majority) counts."
-    return merged, repeated, [told]
+    note = f"{len(duplicates)} items have several scores of one judge: their mean (or majority) counts."
+    return single, repeated, [note]
 
 
-def _mean_of(rows: Sequence[Result]) -> Result:
+def _pooled_samples(rows: Sequence[Result]) -> Result:
     values = [row.value for row in rows if row.value is not None]
-    given = [row.choice for row in rows if row.choice is not None]
+    choices = [row.choice for row in rows if row.choice is not None]
     failed = sum(row.n_failed for row in rows)
-    middle = math.fsum(values) / len(values) if values else None
-    choice = majority(given) if given else None
+    mean = math.fsum(values) / len(values) if values else None
+    choice = majority(choices) if choices else None
     return structs.replace(
         rows[0],
-        value=middle,
+        value=mean,
         choice=choice,
-        status="ok" if values or given else rows[0].status,
+        status="ok" if values or choices else rows[0].status,
         n_samples=sum(row.n_samples for row in rows),
         n_failed=failed,
     )
 
 
-def _row(result: Result, said: Mapping[str, Label], raters: Sequence[str], samples: tuple[float, ...]) -> Row:
-    ratings = tuple(said[rater].value if rater in said else None for rater in raters)
-    chances = {label.probability for label in said.values()}
-    # Two responses of one pair are not two independent items.
+def _labelled_item(
+    result: Result, labels: Mapping[str, Label], raters: Sequence[str], samples: tuple[float, ...]
+) -> LabelledItem:
+    ratings = tuple(labels[rater].value if rater in labels else None for rater in raters)
+    probabilities = {label.probability for label in labels.values()}
+    # The two responses of a pair are not independent.
     group = result.group if result.group is not None or result.subject is None else f"pair {result.item}"
-    return Row(
+    return LabelledItem(
         item=result.item,
         subject=result.subject,
         system=result.system,
-        systems=(result.system_a or "a", result.system_b or "b"),
+        systems=systems_of_pair(result),
         group=group,
         status=result.status,
         answer=result.choice if result.choice is not None else result.value,
         ratings=ratings,
         label=label_of([rating for rating in ratings if rating is not None]),
-        probability=chances.pop() if len(chances) == 1 else None,
+        probability=probabilities.pop() if len(probabilities) == 1 else None,
         confidence=result.confidence,
         spread=result.spread,
         samples=samples,
@@ -250,34 +258,34 @@ def _row(result: Result, said: Mapping[str, Label], raters: Sequence[str], sampl
     )
 
 
-def label_of(given: Sequence[Answer]) -> Answer | None:
-    """What people say of an item: the mean of numbers, the majority of choices."""
-    if not given:
+def label_of(ratings: Sequence[Answer]) -> Answer | None:
+    """The label of an item from its ratings: the mean of numbers, the majority of choices."""
+    if not ratings:
         return None
-    choices = [cast("Choice", answer) for answer in given if isinstance(answer, str)]
+    choices = [cast("Choice", answer) for answer in ratings if isinstance(answer, str)]
     if choices:
         return majority(choices)
-    # Equal means must be equal whatever the order of the sum, or ranks would tell them apart.
-    return round(math.fsum(answer for answer in given if not isinstance(answer, str)) / len(given), 12)
+    # Rounded, because equal means must not differ by the order of the sum: they would get different ranks.
+    return round(math.fsum(answer for answer in ratings if not isinstance(answer, str)) / len(ratings), 12)
 
 
-def _about_ids(
-    rows: Sequence[Row], said: Mapping[tuple[str, str | None], object], n_unknown: int
+def _unmatched_notes(
+    rows: Sequence[LabelledItem], labels: Mapping[tuple[str, str | None], object], n_unknown: int
 ) -> list[str]:
-    """What to say where labelled items were not judged."""
+    """Notes on labelled items that were not judged."""
     if not n_unknown:
         return []
-    if n_unknown < len(said):
-        return [f"{n_unknown} of {len(said)} labelled items were not judged: their labels are not used."]
-    (item, subject), row = next(iter(said)), rows[0]
+    if n_unknown < len(labels):
+        return [f"{n_unknown} of {len(labels)} labelled items were not judged: their labels are not used."]
+    (item, subject), row = next(iter(labels)), rows[0]
     if any(row.item == item for row in rows):
-        place = "a subject (a or b)" if row.subject is not None else "no subject"
+        subjects = "a subject (a or b)" if row.subject is not None else "no subject"
         return [
-            f"No label fits a judged item: the judge's scores have {place}, the labels do not agree with that."
+            f"No label fits a judged item: the judge's scores have {subjects}, the labels do not agree with that."
         ]
-    mine = f"'{item}'" + (f" ({subject})" if subject else "")
-    none = f"None of the {len(said)} labelled items" if len(said) > 1 else "The only labelled item"
-    verb = "was judged" if len(said) > 1 else "was not judged"
+    label_item = f"'{item}'" + (f" ({subject})" if subject else "")
+    none_of = f"None of the {len(labels)} labelled items" if len(labels) > 1 else "The only labelled item"
+    verb = "was judged" if len(labels) > 1 else "was not judged"
     return [
-        f"{none} {verb}: the labels name items like {mine}, the judge items like '{row.item}'. Use the same ids in both."
+        f"{none_of} {verb}: the labels name items like {label_item}, the judge items like '{row.item}'. Use the same ids in both."
     ]

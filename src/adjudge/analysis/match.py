@@ -1,8 +1,7 @@
-"""Brings two runs together: criterion by criterion, item by item. Nothing is estimated here.
+"""Matches two runs criterion by criterion and item by item. Nothing is estimated here.
 
-Criteria are matched by their names, whatever the protocols are called; items by id and subject. Where a criterion was
-judged by several models, a model is compared with itself; where no model is in both runs, the mean (of choices the
-majority) of each run's models is.
+Criteria are matched by name, across protocols; items by id and subject. Where several models judged a criterion, each
+is compared with itself; where no model is in both runs, the mean (for choices the majority) of each run's models is.
 """
 
 from __future__ import annotations
@@ -15,47 +14,49 @@ from msgspec import Struct, structs
 from ..combine import Kind
 from ..errors import DataError
 from ..records import Choice, Result, Scale
+from .label_join import Answer
 from .result_types import Unit
-from .run_view import RunView, pooled_result
+from .run_view import RunView, cluster_of, pooled_result, protocol_id, results_by_model
+from .tally import systems_of_pair
 
-# Whether two runs' scores of one criterion may be subtracted from each other, and which sign means better.
+# -- Scales: whether the scores of two runs can be subtracted, and which sign is better
 #
-# Where the scales are the same, scores are taken as they are. Where they differ, each is taken as a share of its own scale,
-# from the bad end. Where that has no meaning (an open scale, or one whose good end nobody knows), only the order compares.
+# On the same scale, raw scores are compared. On different scales, each score counts as a share of its own scale, from
+# the bad end. Where that has no meaning (unbounded scale, unknown direction), only ranks can be compared.
 
 
 class Scaling(Struct, frozen=True):
-    """How the scores of one criterion are made comparable."""
+    """How the scores of one criterion become comparable."""
 
     unit: Unit
     limits: tuple[float, float] | None
-    """the ends in that unit; none where the scale is open or the unit is a rank"""
+    """lowest and highest value in that unit; none where the scale is unbounded or the unit is a rank"""
     direction: int
-    """of the difference: 1 where more is better, -1 where less is, 0 where nobody knows"""
+    """of the difference: 1 where higher is better, -1 where lower is, 0 where that is unknown"""
     signs: tuple[int, int]
-    """which sign makes the better score the greater one, in either run"""
+    """for each run the sign that makes higher better"""
     note: str = ""
 
 
-def scaling(first: Scale | None, second: Scale | None, runs: tuple[str, str]) -> Scaling:
-    """The strongest comparison that the two scales allow."""
+def choose_scaling(first: Scale | None, second: Scale | None, runs: tuple[str, str]) -> Scaling:
+    """The most precise comparison that the two scales allow."""
     if first is None or second is None:
         if first is not None or second is not None:
             which = runs[0] if first is None else runs[1]
             note = f"The scale of {which} is not known: scores are compared as they are."
             return Scaling("points", None, 0, (1, 1), note)
         return Scaling("points", None, 0, (1, 1))
-    ways = first.direction, second.direction
+    directions = first.direction, second.direction
     same_ends = (first.low, first.high) == (second.low, second.high)
     limits = first.limits
-    if same_ends and ways[0] == ways[1] != 0:
-        return Scaling("points", limits, ways[0], ways)
-    if 0 in ways:
-        return _of_unknown_direction(first, ways, same_ends, runs)
+    if same_ends and directions[0] == directions[1] != 0:
+        return Scaling("points", limits, directions[0], directions)
+    if 0 in directions:
+        return _unknown_direction(first, directions, same_ends, runs)
     if limits is not None and second.limits is not None:
-        told = f"{_ends(first)} in {runs[0]}, {_ends(second)} in {runs[1]}"
+        ends = f"{_ends(first)} in {runs[0]}, {_ends(second)} in {runs[1]}"
         note = (
-            f"The scales differ ({told}): each score counts as its share of its own scale, from 0, bad, to 1, good. "
+            f"The scales differ ({ends}): each score counts as its share of its own scale, from 0, bad, to 1, good. "
             "A difference may come from the scale alone."
         )
         return Scaling("normalized", (0.0, 1.0), 1, (1, 1), note)
@@ -63,24 +64,24 @@ def scaling(first: Scale | None, second: Scale | None, runs: tuple[str, str]) ->
         "rank",
         None,
         0,
-        ways,
+        directions,
         "The scales have nothing in common: only the order of items and systems compares.",
     )
 
 
-def _of_unknown_direction(
-    first: Scale, ways: tuple[int, int], same_ends: bool, runs: tuple[str, str]
+def _unknown_direction(
+    first: Scale, directions: tuple[int, int], same_ends: bool, runs: tuple[str, str]
 ) -> Scaling:
-    unknown = " and ".join(run for run, way in zip(runs, ways, strict=True) if way == 0)
-    told = f"Nobody knows which end of the scale is good in {unknown}: no word here about better or worse"
+    unknown = " and ".join(run for run, direction in zip(runs, directions, strict=True) if direction == 0)
+    start = f"Nobody knows which end of the scale is good in {unknown}: no word here about better or worse"
     if same_ends:
-        return Scaling("points", first.limits, 0, (1, 1), f"{told}; scores are compared as they are.")
+        return Scaling("points", first.limits, 0, (1, 1), f"{start}; scores are compared as they are.")
     return Scaling(
         "rank",
         None,
         0,
         (1, 1),
-        f"{told}, and the scales differ: only the order of items and systems compares.",
+        f"{start}, and the scales differ: only the order of items and systems compares.",
     )
 
 
@@ -90,7 +91,7 @@ def _ends(scale: Scale) -> str:
 
 
 def inferred(results: Iterable[Result]) -> Scale | None:
-    """The scale behind results that carry a normalised score too; none where two different values are missing."""
+    """The scale of results that also have a normalized score; none without two different values."""
     points = sorted(
         {
             (row.value, row.normalized)
@@ -109,30 +110,32 @@ def inferred(results: Iterable[Result]) -> Scale | None:
     return Scale(min(bad, good), max(bad, good), good)
 
 
-Answer = float | str
+# -- Matching
+
+
 Cells = dict[tuple[str, Kind], dict[str, list[Result]]]
 """(criterion, kind) → protocol → results"""
 
-_OTHER: dict[Choice, Choice] = {"a": "b", "b": "a", "tie": "tie"}
+_SWAPPED: dict[Choice, Choice] = {"a": "b", "b": "a", "tie": "tie"}
 
 
 class ComparedItem(Struct, frozen=True):
-    """One item in both runs. Of a pair `a` is the system that its table names first."""
+    """One item in both runs. For a pair, `a` is the system that its name puts first."""
 
     item: str
     system: str
-    """the name of its system, or of both where they differ: old → new"""
+    """its system; where the runs name it differently: first → second"""
     systems: tuple[str, str]
     group: str | None
     first: Answer | None
     """none where the judge failed"""
     second: Answer | None
     is_same: bool = False
-    """whether both runs have the same calls and the same replies: then the answers are equal by construction"""
+    """whether both runs have the same calls and the same replies, which makes the answers equal by construction"""
 
 
-class Table(Struct, frozen=True):
-    """All common items of one criterion."""
+class ComparisonTable(Struct, frozen=True):
+    """The common items of one criterion."""
 
     criterion: str
     kind: Kind
@@ -145,180 +148,195 @@ class Table(Struct, frozen=True):
     notes: tuple[str, ...]
 
     def groups(self, rows: Sequence[ComparedItem]) -> list[str] | None:
-        """What belongs together, or none where every item stands alone."""
+        """The cluster of each row, or none where all items are independent."""
         if all(row.group is None for row in self.rows):
             return None
-        return [f"g {row.group}" if row.group is not None else f"i {row.item}" for row in rows]
+        return [cluster_of(row.group, row.item) for row in rows]
 
 
-def match(first: RunView, second: RunView) -> tuple[dict[str, Table], list[str]]:
-    """The tables by the names under which they are shown, and what could not be matched."""
-    for side in (first, second):
-        if not side.results:
-            raise DataError(f"{side.name} has judged nothing yet. Run it first, or compare another run.")
+def match(first: RunView, second: RunView) -> tuple[dict[str, ComparisonTable], list[str]]:
+    """The tables by the names that the comparison shows, and notes on what could not be matched."""
+    for view in (first, second):
+        if not view.results:
+            raise DataError(f"{view.name} has judged nothing yet. Run it first, or compare another run.")
     of_first, of_second = _by_criterion(first), _by_criterion(second)
     common = [cell for cell in of_first if cell in of_second]
     if not common:
-        raise DataError(_nothing_common(first.name, of_first, second.name, of_second))
+        raise DataError(_no_common_criterion(first.name, of_first, second.name, of_second))
     notes = [
         f"{', '.join(missing)} is judged in {name} alone and not compared."
-        for name, own, other in ((first.name, of_first, of_second), (second.name, of_second, of_first))
-        if (missing := _missing(own, other))
+        for name, first_cells, second_cells in (
+            (first.name, of_first, of_second),
+            (second.name, of_second, of_first),
+        )
+        if (missing := _missing(first_cells, second_cells))
     ]
-    found: dict[str, Table] = {}
+    tables: dict[str, ComparisonTable] = {}
     for criterion, kind in common:
-        own, other = of_first[criterion, kind], of_second[criterion, kind]
-        couples, left = _protocol_couples(own, other)
-        if left:
-            notes.append(f"{criterion}: {left}")
+        first_cells, second_cells = of_first[criterion, kind], of_second[criterion, kind]
+        protocol_pairs, unmatched = _protocol_pairs(first_cells, second_cells)
+        if unmatched:
+            notes.append(f"{criterion}: {unmatched}")
         suffix = " (choice)" if kind == "choices" and (criterion, "scores") in common else ""
-        for protocols in couples:
-            prefix = f"{protocols[0].partition('@')[0]}/" if len(couples) > 1 else ""
-            for name, table in _by_models(criterion, kind, protocols, (first, second), (own, other)):
-                found[f"{prefix}{criterion}{suffix}{name}"] = table
-    return found, notes
+        for protocols in protocol_pairs:
+            prefix = f"{protocol_id(protocols[0])}/" if len(protocol_pairs) > 1 else ""
+            for name, table in _tables_by_model(
+                criterion, kind, protocols, (first, second), (first_cells, second_cells)
+            ):
+                tables[f"{prefix}{criterion}{suffix}{name}"] = table
+    return tables, notes
 
 
 def _by_criterion(view: RunView) -> Cells:
-    """Criteria are matched by their names, whichever protocol they belong to."""
+    """The results by criterion and kind, then by protocol."""
     cells: Cells = defaultdict(dict)
     for cell, results in view.cells().items():
         cells[cell.criterion, cell.kind][cell.protocol] = results
     return dict(cells)
 
 
-def _missing(own: Cells, other: Cells) -> list[str]:
-    names = {criterion for criterion, _ in other}
-    return list(dict.fromkeys(criterion for criterion, _ in own if criterion not in names))
+def _missing(cells: Cells, other_cells: Cells) -> list[str]:
+    names = {criterion for criterion, _ in other_cells}
+    return list(dict.fromkeys(criterion for criterion, _ in cells if criterion not in names))
 
 
-def _nothing_common(first: str, own: Cells, second: str, other: Cells) -> str:
-    def told(cells: Cells) -> str:
+def _no_common_criterion(first: str, first_cells: Cells, second: str, second_cells: Cells) -> str:
+    def criteria(cells: Cells) -> str:
         return ", ".join(f"{criterion} ({kind})" for criterion, kind in cells)
 
     return (
-        f"{first} and {second} have no criterion in common: {first} judged {told(own)}; {second} judged {told(other)}.\n"
+        f"{first} and {second} have no criterion in common: {first} judged {criteria(first_cells)}; {second} judged {criteria(second_cells)}.\n"
         "Criteria are matched by name. Rename one in its protocol or rubric, if they mean the same."
     )
 
 
-def _protocol_couples(
-    own: dict[str, list[Result]], other: dict[str, list[Result]]
+def _protocol_pairs(
+    first: dict[str, list[Result]], second: dict[str, list[Result]]
 ) -> tuple[list[tuple[str, str]], str]:
-    """Which protocol of the one run is held against which of the other, and what stays without a partner."""
-    by_id = {name.partition("@")[0]: name for name in other}
-    couples = [(name, by_id[name.partition("@")[0]]) for name in own if name.partition("@")[0] in by_id]
-    rest_own = [name for name in own if name not in {couple[0] for couple in couples}]
-    rest_other = [name for name in other if name not in {couple[1] for couple in couples}]
-    if len(rest_own) == len(rest_other) == 1:
-        return [*couples, (rest_own[0], rest_other[0])], ""
-    left = [name.partition("@")[0] for name in (*rest_own, *rest_other)]
-    if not couples and left:
+    """The protocols to compare with each other, and a note on those without a counterpart."""
+    by_id = {protocol_id(name): name for name in second}
+    pairs = [(name, by_id[protocol_id(name)]) for name in first if protocol_id(name) in by_id]
+    rest_first = [name for name in first if name not in {pair[0] for pair in pairs}]
+    rest_second = [name for name in second if name not in {pair[1] for pair in pairs}]
+    if len(rest_first) == len(rest_second) == 1:
+        return [*pairs, (rest_first[0], rest_second[0])], ""
+    unmatched = [protocol_id(name) for name in (*rest_first, *rest_second)]
+    if not pairs and unmatched:
         raise DataError(
-            f"One criterion is judged by several protocols ({', '.join(left)}), and none is in both runs: it is not clear "
+            f"One criterion is judged by several protocols ({', '.join(unmatched)}), and none is in both runs: it is not clear "
             "which to hold against which. Compare runs of one protocol each."
         )
     return (
-        couples,
-        f"{', '.join(left)} has no counterpart in the other run and is not compared." if left else "",
+        pairs,
+        f"{', '.join(unmatched)} has no counterpart in the other run and is not compared."
+        if unmatched
+        else "",
     )
 
 
-def _by_models(
+def _tables_by_model(
     criterion: str,
     kind: Kind,
     protocols: tuple[str, str],
-    sides: tuple[RunView, RunView],
+    views: tuple[RunView, RunView],
     cells: tuple[dict[str, list[Result]], dict[str, list[Result]]],
-) -> list[tuple[str, Table]]:
-    """A table for each model that is in both runs, or one of the only or the mean judge of each."""
-    by_model: list[dict[str, list[Result]]] = []
-    for name, cell in zip(protocols, cells, strict=True):
-        models: dict[str, list[Result]] = defaultdict(list)
-        for result in cell[name]:
-            models[result.model].append(result)
-        by_model.append(models)
-    own, other = by_model
-    known = [side.scale(name, criterion) for side, name in zip(sides, protocols, strict=True)]
+) -> list[tuple[str, ComparisonTable]]:
+    """A table for each model in both runs, or a single table of each run's only or pooled judge."""
+    first_models, second_models = (
+        results_by_model(cell[name]) for name, cell in zip(protocols, cells, strict=True)
+    )
+    known = [view.scale(name, criterion) for view, name in zip(views, protocols, strict=True)]
     scales = known[0] or inferred(cells[0][protocols[0]]), known[1] or inferred(cells[1][protocols[1]])
-    common = [model for model in own if model in other]
-    if len(own) == len(other) == 1 or not common:
-        table = _table(criterion, kind, protocols, scales, sides, (own, other))
+    common = [model for model in first_models if model in second_models]
+    if len(first_models) == len(second_models) == 1 or not common:
+        table = _comparison_table(criterion, kind, protocols, scales, views, (first_models, second_models))
         return [("", table)]
-    left = [model for model in (*own, *other) if model not in common]
-    notes = (f"{', '.join(left)} judged in one run alone and is left out.",) if left else ()
-    found = []
+    unmatched = [model for model in (*first_models, *second_models) if model not in common]
+    notes = (f"{', '.join(unmatched)} judged in one run alone and is left out.",) if unmatched else ()
+    tables = []
     for model in common:
-        table = _table(
-            criterion, kind, protocols, scales, sides, ({model: own[model]}, {model: other[model]})
+        table = _comparison_table(
+            criterion,
+            kind,
+            protocols,
+            scales,
+            views,
+            ({model: first_models[model]}, {model: second_models[model]}),
         )
         name = f" · {model}" if len(common) > 1 else ""
-        found.append((name, structs.replace(table, notes=(*table.notes, *notes))))
-    return found
+        tables.append((name, structs.replace(table, notes=(*table.notes, *notes))))
+    return tables
 
 
-def _table(
+def _comparison_table(
     criterion: str,
     kind: Kind,
     protocols: tuple[str, str],
     scales: tuple[Scale | None, Scale | None],
-    sides: tuple[RunView, RunView],
+    views: tuple[RunView, RunView],
     models: tuple[dict[str, list[Result]], dict[str, list[Result]]],
-) -> Table:
+) -> ComparisonTable:
     notes: list[str] = []
-    flat = [[row for rows in own.values() for row in rows] for own in models]
-    is_shared = any(_shares_ids(own) for own in models)
-    judged = [_by_item(rows, with_system=is_shared) for rows in flat]
-    for side, own, by_item in zip(sides, models, judged, strict=True):
-        if len(own) > 1:
+    results = [[row for rows in by_model.values() for row in rows] for by_model in models]
+    is_shared = any(_shares_ids(by_model) for by_model in models)
+    judged = [_by_item(rows, with_system=is_shared) for rows in results]
+    for view, by_model, by_item in zip(views, models, judged, strict=True):
+        if len(by_model) > 1:
             how = "mean" if kind == "scores" else "majority"
             partial = sum(
                 any(row.status != "ok" for row in rows) and any(row.status == "ok" for row in rows)
                 for rows in by_item.values()
             )
-            told = f"; on {partial} items not all of them answered" if partial else ""
-            notes.append(f"{side.name} counts as the {how} of its judges {', '.join(own)}{told}.")
+            partial_note = f"; on {partial} items not all of them answered" if partial else ""
+            notes.append(
+                f"{view.name} counts as the {how} of its judges {', '.join(by_model)}{partial_note}."
+            )
     first, second = ({key: pooled_result(rows) for key, rows in by_item.items()} for by_item in judged)
     shared = [key for key in first if key in second]
     rows = (
-        _choices(first, second, shared)
+        _compared_choices(first, second, shared)
         if kind == "choices"
-        else [_row(first[key], second[key]) for key in shared]
+        else [_compared_scores(first[key], second[key]) for key in shared]
     )
-    rows = [structs.replace(row, is_same=_is_same(row.item, sides, protocols, models)) for row in rows]
-    subjects = [{row.subject is not None for row in own} for own in flat]
+    rows = [
+        structs.replace(row, is_same=_has_same_replies(row.item, views, protocols, models)) for row in rows
+    ]
+    subjects = [{row.subject is not None for row in rows_of_run} for rows_of_run in results]
     if not shared and subjects[0] != subjects[1]:
         notes.append("one run has a score for each response of a pair, the other one for both together")
     renamed = sum(row.systems[0] != row.systems[1] for row in rows)
     if renamed and kind == "scores":
         notes.append(
-            f"{renamed} of {len(rows)} items belong to a system of another name in {sides[1].name}: an item is compared with "
+            f"{renamed} of {len(rows)} items belong to a system of another name in {views[1].name}: an item is compared with "
             "itself, whatever its system is called."
         )
-    names = [next(iter(own)) if len(own) == 1 else f"{len(own)} judges" for own in models]
-    return Table(
+    names = [next(iter(by_model)) if len(by_model) == 1 else f"{len(by_model)} judges" for by_model in models]
+    return ComparisonTable(
         criterion, kind, protocols, (names[0], names[1]), scales, tuple(rows), len(first) - len(shared),
         len(second) - len(shared), tuple(notes),
     )  # fmt: skip
 
 
-def _is_same(
+def _has_same_replies(
     item: str,
-    sides: tuple[RunView, RunView],
+    views: tuple[RunView, RunView],
     protocols: tuple[str, str],
     models: tuple[Iterable[str], Iterable[str]],
 ) -> bool:
-    """Whether the models that are compared were asked the same and answered the same."""
-    told = []
-    for side, name, compared in zip(sides, protocols, models, strict=True):
-        known = side.digests.get((item, name), {})
-        # Judges that were made into one have no name of their own here: then all of them count.
-        told.append({model: known[model] for model in compared if model in known} or dict(known))
-    return bool(told[0]) and told[0] == told[1]
+    """Whether the compared models got the same calls and gave the same replies."""
+    digests = []
+    for view, name, compared in zip(views, protocols, models, strict=True):
+        digests_by_model = view.digests.get((item, name), {})
+        # A pooled judge has no digest under its name: then all models count.
+        digests.append(
+            {model: digests_by_model[model] for model in compared if model in digests_by_model}
+            or dict(digests_by_model)
+        )
+    return bool(digests[0]) and digests[0] == digests[1]
 
 
 def _shares_ids(models: dict[str, list[Result]]) -> bool:
-    """Whether an id stands for the outputs of several systems, as in scores that were made elsewhere."""
+    """Whether an id is used for the outputs of several systems, as in scores from elsewhere."""
     seen: dict[tuple[str, str | None], str] = {}
     for rows in models.values():
         for row in rows:
@@ -328,13 +346,13 @@ def _shares_ids(models: dict[str, list[Result]]) -> bool:
 
 
 def _by_item(results: Iterable[Result], *, with_system: bool) -> dict[tuple[str, ...], list[Result]]:
-    found: dict[tuple[str, ...], list[Result]] = defaultdict(list)
+    by_item: dict[tuple[str, ...], list[Result]] = defaultdict(list)
     for row in results:
-        found[(row.item, row.subject or "", row.system if with_system else "")].append(row)
-    return found
+        by_item[(row.item, row.subject or "", row.system if with_system else "")].append(row)
+    return by_item
 
 
-def _row(first: Result, second: Result) -> ComparedItem:
+def _compared_scores(first: Result, second: Result) -> ComparedItem:
     systems = first.system, second.system
     return ComparedItem(
         first.item,
@@ -348,38 +366,46 @@ def _row(first: Result, second: Result) -> ComparedItem:
 
 def _group(first: Result, second: Result) -> str | None:
     group = second.group if second.group is not None else first.group
-    # Two responses of one pair are not two independent items.
+    # The two responses of a pair are not independent.
     return f"pair {first.item}" if group is None and first.subject is not None else group
 
 
-def _choices(
+def _compared_choices(
     first: dict[tuple[str, ...], Result],
     second: dict[tuple[str, ...], Result],
     shared: Iterable[tuple[str, ...]],
 ) -> list[ComparedItem]:
-    """Pairs of the same two systems in one frame, whichever of them an item calls a."""
+    """Pairs of the same two systems in one order, whichever of the two an item calls a."""
     frames: dict[frozenset[str], tuple[str, str]] = {}
     rows = []
     for key in shared:
-        one, other = first[key], second[key]
-        own, its = _systems(one), _systems(other)
-        if set(own) != set(its):
-            # With other names only the places can be compared.
-            names = f"{own[0]} vs {own[1]}", f"{its[0]} vs {its[1]}"
+        first_result, second_result = first[key], second[key]
+        first_pair, second_pair = systems_of_pair(first_result), systems_of_pair(second_result)
+        if set(first_pair) != set(second_pair):
+            # The names differ, so only a and b can be compared.
+            names = f"{first_pair[0]} vs {first_pair[1]}", f"{second_pair[0]} vs {second_pair[1]}"
             rows.append(
-                ComparedItem(one.item, " → ".join(names), names, _group(one, other), one.choice, other.choice)
+                ComparedItem(
+                    first_result.item,
+                    " → ".join(names),
+                    names,
+                    _group(first_result, second_result),
+                    first_result.choice,
+                    second_result.choice,
+                )
             )
             continue
-        frame = frames.setdefault(frozenset(own), own)
+        frame = frames.setdefault(frozenset(first_pair), first_pair)
         name = f"{frame[0]} vs {frame[1]}"
-        answers = _turned(one.choice, own != frame), _turned(other.choice, its != frame)
-        rows.append(ComparedItem(one.item, name, (name, name), _group(one, other), *answers))
+        answers = (
+            _swapped(first_result.choice, first_pair != frame),
+            _swapped(second_result.choice, second_pair != frame),
+        )
+        rows.append(
+            ComparedItem(first_result.item, name, (name, name), _group(first_result, second_result), *answers)
+        )
     return rows
 
 
-def _systems(result: Result) -> tuple[str, str]:
-    return result.system_a or "a", result.system_b or "b"
-
-
-def _turned(choice: Choice | None, is_turned: bool) -> Choice | None:
-    return _OTHER[choice] if choice is not None and is_turned else choice
+def _swapped(choice: Choice | None, is_swapped: bool) -> Choice | None:
+    return _SWAPPED[choice] if choice is not None and is_swapped else choice

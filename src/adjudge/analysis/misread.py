@@ -1,21 +1,20 @@
-"""What misread replies could have done to each number of a card.
+"""Widens the numbers of a judge card for replies that were misread.
 
-A check by hand (`adjudge sample --replies`) bounds the share of readings that are wrong. Every estimate is widened by
-what that share could have done, each kind of number in its own way:
+A check by hand (`adjudge sample --replies`) bounds the share of wrong readings. Each kind of estimate is widened by the
+effect that this share can have:
 
-    means, distances   a wrong reading moves one score by the width of the scale at the most
-    shares             a wrong reading changes one item, and every pair of items that it is in
-    coefficients       a share e of readings that have nothing to do with people shrinks a coefficient by 1 - e: so the
-                       true one may be larger by that, or smaller if those readings agreed by luck
-    corrected means    nothing: the labels correct what was read, wrong readings included
-    people alone       nothing
+    means, distances   a wrong reading moves one score by at most the width of the scale
+    shares             a wrong reading changes one item, and every pair of items that contains it
+    coefficients       a share e of random readings shrinks a coefficient by the factor 1 - e: the true one may be
+                       larger by that factor, or smaller if those readings agreed by chance
+    corrected means    no effect: the labels correct wrong readings, too
+    people alone       no effect
 
-The first two hold whatever the misread replies said, the third on average. Nothing here reads a file.
+The first two bounds hold for any misread replies, the third on average.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 from msgspec import structs
@@ -25,47 +24,44 @@ from ..records import Estimate, Scale
 from ..stats import AltTest, Bounds, Confidence, Retest, TieCalibration, TwoJudges, wilson
 from ..stats.arrays import AnyEstimate, with_remark
 from ..words import percent, share
-from .human_agreement import told
+from .human_agreement import two_judges_sentence
 from .result_types import (
     Card,
     CorrectedMean,
     CriterionCard,
-    JudgesApart,
+    JudgePair,
     PeopleCeiling,
     Quality,
     SystemFailures,
 )
 from .trust_words import opening, sentences
 
-# How often replies are misread, from replies that a person checked by hand (`adjudge sample --replies`).
-
-
 _YES = ("yes", "y", "true", "1", "right")
 _NO = ("no", "n", "false", "0", "wrong")
 
 
 def misread_share(path: str | Path) -> Estimate:
-    """The share of checked readings that are wrong, with Wilson's interval; rows not filled in are not counted.
+    """The share of wrong readings in a file checked by hand, with Wilson's interval; empty rows are not counted.
 
-    Several readings of one reply (a criterion each) go wrong together, so the interval counts replies.
+    Several readings of one reply (one per criterion) go wrong together, so the interval counts replies.
     """
     table = Table(path)
     problems = Problems(table)
     n_right = n_wrong = 0
     replies: set[object] = set()
     try:
-        for place, row in table.rows(problems.add):
-            # A truth value of JSON, or whatever a person types into a spreadsheet.
-            said = str(row["right"]).strip().lower() if row.get("right") is not None else ""
-            if said in _YES:
+        for row_number, row in table.rows(problems.add):
+            # A Boolean in JSON, or text that a person typed into a spreadsheet.
+            answer = str(row["right"]).strip().lower() if row.get("right") is not None else ""
+            if answer in _YES:
                 n_right += 1
-            elif said in _NO:
+            elif answer in _NO:
                 n_wrong += 1
-            elif said:
-                problems.add(place, f"right is '{said:.40}'. Write yes or no, or leave it empty.")
-            if said:
-                known = row.get("item"), row.get("order"), row.get("reply")
-                replies.add(place if known == (None, None, None) else tuple(map(str, known)))
+            elif answer:
+                problems.add(row_number, f"right is '{answer:.40}'. Write yes or no, or leave it empty.")
+            if answer:
+                reply_id = row.get("item"), row.get("order"), row.get("reply")
+                replies.add(row_number if reply_id == (None, None, None) else tuple(map(str, reply_id)))
     except BrokenFileError as broken:
         if not problems:
             raise
@@ -75,20 +71,17 @@ def misread_share(path: str | Path) -> Estimate:
         problems.add(0, "no row is checked. Write yes or no into the column 'right'.")
     if problems:
         raise problems.error()
-    found = wilson(n_wrong / n * len(replies), len(replies))
-    return structs.replace(found, value=n_wrong / n, n=n, unit=f"reply (n={len(replies)})")
+    estimate = wilson(n_wrong / n * len(replies), len(replies))
+    return structs.replace(estimate, value=n_wrong / n, n=n, unit=f"reply (n={len(replies)})")
 
 
-Widening = Callable[[Estimate], Estimate]
-
-
-def with_misread(card: Card, found: Estimate) -> Card:
-    """The card with every number as uncertain as the readings that it rests on, and its sentences made anew."""
-    upper = 1.0 if found.high is None else found.high
-    cards = {name: _criterion(own, upper) for name, own in card.criteria.items()}
-    judges = tuple(_judges(apart, upper) for apart in card.judges)
+def with_misread(card: Card, misread: Estimate) -> Card:
+    """The card with every interval widened for misread replies, and its sentences rewritten."""
+    upper = 1.0 if misread.high is None else misread.high
+    cards = {name: _widen_criterion(criterion_card, upper) for name, criterion_card in card.criteria.items()}
+    judges = tuple(_widen_judges(pair, upper) for pair in card.judges)
     note = (
-        f"Of {found.n} readings checked by hand {round((found.value or 0) * found.n)} were wrong ({percent(found)}): "
+        f"Of {misread.n} readings checked by hand {round((misread.value or 0) * misread.n)} were wrong ({percent(misread)}): "
         f"every interval allows for up to {share(upper)} misread."
     )
     return structs.replace(
@@ -96,168 +89,182 @@ def with_misread(card: Card, found: Estimate) -> Card:
         summary=opening(cards, judges),
         criteria=cards,
         judges=judges,
-        misread=found,
+        misread=misread,
         notes=(*card.notes, note),
     )
 
 
-def _criterion(card: CriterionCard, upper: float) -> CriterionCard:
-    by = _Widened(upper, card.scale, is_choices=card.kind == "choices")
+def _widen_criterion(card: CriterionCard, upper: float) -> CriterionCard:
+    allowance = _Allowance(upper, card.scale, is_choices=card.kind == "choices")
     wider = structs.replace(
         card,
-        item={name: by.agreement(name, own, card.item) for name, own in card.item.items()},
-        group={name: by.agreement(name, own, card.group) for name, own in card.group.items()},
-        system={name: by.agreement(name, own, card.system) for name, own in card.system.items()},
-        pairwise=None if card.pairwise is None else by.pairs(card.pairwise),
-        ceiling=None if card.ceiling is None else by.ceiling(card.ceiling),
-        alt_test=None if card.alt_test is None else by.alt_test(card.alt_test),
-        bias=by.mean(card.bias),
-        corrected={name: by.corrected(own) for name, own in card.corrected.items()},
-        pooled=None if card.pooled is None else by.corrected(card.pooled),
-        differences={name: by.corrected(own, times=2) for name, own in card.differences.items()},
-        pass_share={name: by.held(own) for name, own in card.pass_share.items()},
-        calibration={name: by.distance(own) for name, own in card.calibration.items()},
-        confidence=None if card.confidence is None else by.confidence(card.confidence),
-        quality=by.quality(card.quality),
+        item={name: allowance.agreement(name, estimate, card.item) for name, estimate in card.item.items()},
+        group={
+            name: allowance.agreement(name, estimate, card.group) for name, estimate in card.group.items()
+        },
+        system={
+            name: allowance.agreement(name, estimate, card.system) for name, estimate in card.system.items()
+        },
+        pairwise=None if card.pairwise is None else allowance.pairs(card.pairwise),
+        ceiling=None if card.ceiling is None else allowance.ceiling(card.ceiling),
+        alt_test=None if card.alt_test is None else allowance.alt_test(card.alt_test),
+        bias=allowance.mean(card.bias),
+        corrected={name: allowance.corrected(estimate) for name, estimate in card.corrected.items()},
+        pooled=None if card.pooled is None else allowance.corrected(card.pooled),
+        differences={
+            name: allowance.corrected(estimate, times=2) for name, estimate in card.differences.items()
+        },
+        pass_share={
+            name: allowance.corrected_by_labels(estimate) for name, estimate in card.pass_share.items()
+        },
+        calibration={name: allowance.distance(estimate) for name, estimate in card.calibration.items()},
+        confidence=None if card.confidence is None else allowance.confidence(card.confidence),
+        quality=allowance.quality(card.quality),
     )
     return structs.replace(wider, sentences=sentences(wider))
 
 
-class _Widened:
-    """Each kind of number with its own allowance for a share of readings that are wrong."""
+class _Allowance:
+    """Widens each kind of estimate for a share of wrong readings."""
 
     def __init__(self, upper: float, scale: Scale | None, *, is_choices: bool) -> None:
         self.upper = upper
-        self.said = f"up to {share(upper)} misread"
-        low, high = (scale.low, scale.high) if scale is not None else (None, None)
-        self.limits = (0.0, 1.0) if is_choices else None if low is None or high is None else (low, high)
+        self.text = f"up to {share(upper)} misread"
+        self.limits = (0.0, 1.0) if is_choices else scale.limits if scale is not None else None
 
     @property
     def width(self) -> float | None:
         return None if self.limits is None else self.limits[1] - self.limits[0]
 
     def shifted(
-        self, own: AnyEstimate, by: float, low: float | None = None, high: float | None = None
+        self, estimate: AnyEstimate, by: float, low: float | None = None, high: float | None = None
     ) -> AnyEstimate:
-        """Both ends moved outwards by as much, within `low` and `high`."""
-        if own.value is None:
-            return own
-        if own.low is None or own.high is None:
-            return with_remark(own, f"{self.said}, which is not in it")
-        ends = own.low - by, own.high + by
-        # An end beyond the scale already, where scores are, must not be drawn back.
-        least = ends[0] if low is None else max(ends[0], min(low, own.low))
-        most = ends[1] if high is None else min(ends[1], max(high, own.high))
-        wider = structs.replace(own, low=least, high=most)
-        return with_remark(wider, f"widened by {by:.2g} for {self.said}")
+        """Both ends of the interval moved outwards by `by`, within `low` and `high`."""
+        if estimate.value is None:
+            return estimate
+        if estimate.low is None or estimate.high is None:
+            return with_remark(estimate, f"{self.text}, which is not in it")
+        ends = estimate.low - by, estimate.high + by
+        # An interval that reaches beyond the scale already must not become narrower.
+        least = ends[0] if low is None else max(ends[0], min(low, estimate.low))
+        most = ends[1] if high is None else min(ends[1], max(high, estimate.high))
+        wider = structs.replace(estimate, low=least, high=most)
+        return with_remark(wider, f"widened by {by:.2g} for {self.text}")
 
-    def stretched(self, own: AnyEstimate) -> AnyEstimate:
-        """A coefficient whose ends could be larger or smaller by the share that has nothing to do with people."""
-        if own.value is None:
-            return own
-        if own.low is None or own.high is None:
-            return with_remark(own, f"{self.said}, which is not in it")
+    def stretched(self, estimate: AnyEstimate) -> AnyEstimate:
+        """A coefficient with both ends stretched by the factor of random readings."""
+        if estimate.value is None:
+            return estimate
+        if estimate.low is None or estimate.high is None:
+            return with_remark(estimate, f"{self.text}, which is not in it")
         kept = max(1e-9, 1 - self.upper)
-        low = min(own.low * kept, own.low / kept)
-        high = max(own.high * kept, own.high / kept)
-        wider = structs.replace(own, low=max(-1.0, low), high=min(1.0, high))
-        return with_remark(wider, f"stretched by {kept:.3g} for {self.said}")
+        low = min(estimate.low * kept, estimate.low / kept)
+        high = max(estimate.high * kept, estimate.high / kept)
+        wider = structs.replace(estimate, low=max(-1.0, low), high=min(1.0, high))
+        return with_remark(wider, f"stretched by {kept:.3g} for {self.text}")
 
-    def held(self, own: AnyEstimate) -> AnyEstimate:
-        """A number that the labels correct for whatever was read."""
-        if own.value is None:
-            return own
-        return with_remark(own, f"the labels correct for {self.said}")
+    def corrected_by_labels(self, estimate: AnyEstimate) -> AnyEstimate:
+        """A number that needs no widening, because labels correct for misread replies."""
+        if estimate.value is None:
+            return estimate
+        return with_remark(estimate, f"the labels correct for {self.text}")
 
     def mean(
-        self, own: AnyEstimate, times: int = 1, limits: tuple[float, float] | None = None
+        self, estimate: AnyEstimate, times: int = 1, limits: tuple[float, float] | None = None
     ) -> AnyEstimate:
-        """A mean of scores, or of `times` of them each."""
-        if own.value is None:
-            return own
+        """A mean of scores, or of values that each depend on `times` scores."""
+        if estimate.value is None:
+            return estimate
         if self.width is None:
-            return with_remark(own, f"{self.said}, whose effect has no bound on a scale without ends")
-        return self.shifted(own, times * self.upper * self.width, *(limits or (None, None)))
+            remark = f"{self.text}, whose effect has no bound on a scale without ends"
+            return with_remark(estimate, remark)
+        return self.shifted(estimate, times * self.upper * self.width, *(limits or (None, None)))
 
-    def distance(self, own: AnyEstimate) -> AnyEstimate:
-        return self.mean(own, limits=None if self.width is None else (0.0, self.width))
+    def distance(self, estimate: AnyEstimate) -> AnyEstimate:
+        return self.mean(estimate, limits=None if self.width is None else (0.0, self.width))
 
-    def fraction(self, own: AnyEstimate, times: float = 1.0) -> AnyEstimate:
-        return self.shifted(own, times * self.upper, 0.0, 1.0)
+    def fraction(self, estimate: AnyEstimate, times: float = 1.0) -> AnyEstimate:
+        return self.shifted(estimate, times * self.upper, 0.0, 1.0)
 
-    def agreement(self, name: str, own: Estimate, beside: dict[str, Estimate]) -> Estimate:
+    def agreement(self, name: str, estimate: Estimate, estimates: dict[str, Estimate]) -> Estimate:
         if name == "exact":
-            return self.fraction(own)
+            return self.fraction(estimate)
         if name == "decided":
-            # Readings are wrong among all items, and all of those could be among the decided ones.
-            return self.fraction(own, beside["exact"].n / max(1, own.n))
-        return self.stretched(own)
+            # All wrong readings could be among the decided items.
+            return self.fraction(estimate, estimates["exact"].n / max(1, estimate.n))
+        return self.stretched(estimate)
 
-    def pairs(self, own: TieCalibration) -> TieCalibration:
-        plain, best, held_out = (self.fraction(one, 2) for one in (own.plain, own.best, own.held_out))
-        return TieCalibration(plain, best, held_out, own.eps)
+    def pairs(self, calibration: TieCalibration) -> TieCalibration:
+        plain, best, held_out = (
+            self.fraction(share, 2) for share in (calibration.plain, calibration.best, calibration.held_out)
+        )
+        return TieCalibration(plain, best, held_out, calibration.eps)
 
-    def ceiling(self, own: PeopleCeiling) -> PeopleCeiling:
-        judge = self.stretched(own.judge)
-        ratio = own.share
+    def ceiling(self, people: PeopleCeiling) -> PeopleCeiling:
+        judge = self.stretched(people.judge)
+        ratio = people.share
         if ratio.value is not None and ratio.low is not None and ratio.high is not None:
             kept = max(1e-9, 1 - self.upper)
             low, high = min(ratio.low * kept, ratio.low / kept), max(ratio.high * kept, ratio.high / kept)
             wider = structs.replace(ratio, low=low, high=high)
-            ratio = with_remark(wider, f"stretched by {kept:.3g} for {self.said}")
-        return structs.replace(own, judge=judge, share=ratio)
+            ratio = with_remark(wider, f"stretched by {kept:.3g} for {self.text}")
+        return structs.replace(people, judge=judge, share=ratio)
 
-    def alt_test(self, own: AltTest) -> AltTest:
-        if own.winning_rate.value is None:
-            return own
-        told = f"{self.said}: the test takes every reading for right"
-        return structs.replace(own, advantage=self.fraction(own.advantage), cautions=(*own.cautions, told))
+    def alt_test(self, test: AltTest) -> AltTest:
+        if test.winning_rate.value is None:
+            return test
+        caution = f"{self.text}: the test takes every reading for right"
+        return structs.replace(
+            test, advantage=self.fraction(test.advantage), cautions=(*test.cautions, caution)
+        )
 
-    def corrected(self, own: CorrectedMean, times: int = 1) -> CorrectedMean:
+    def corrected(self, mean: CorrectedMean, times: int = 1) -> CorrectedMean:
         limits = self.limits if times == 1 else None
         return structs.replace(
-            self.held(own),
-            judge_only=self.mean(own.judge_only, times, limits),
-            bias=self.mean(own.bias, times),
+            self.corrected_by_labels(mean),
+            judge_only=self.mean(mean.judge_only, times, limits),
+            bias=self.mean(mean.bias, times),
         )
 
-    def confidence(self, own: Confidence) -> Confidence:
+    def confidence(self, confidence: Confidence) -> Confidence:
         return structs.replace(
-            own,
-            error=self.fraction(own.error),
-            brier=self.fraction(own.brier),
-            excess=self.shifted(own.excess, self.upper, -1.0, 1.0),
+            confidence,
+            error=self.fraction(confidence.error),
+            brier=self.fraction(confidence.brier),
+            excess=self.shifted(confidence.excess, self.upper, -1.0, 1.0),
         )
 
-    def quality(self, own: Quality) -> Quality:
+    def quality(self, quality: Quality) -> Quality:
         return structs.replace(
-            own,
-            retest=None if own.retest is None else self._retest(own.retest),
-            failures={name: self._failures(one) for name, one in own.failures.items()},
+            quality,
+            retest=None if quality.retest is None else self._retest(quality.retest),
+            failures={name: self._failures(failures) for name, failures in quality.failures.items()},
         )
 
-    def _retest(self, own: Retest) -> Retest:
-        return structs.replace(own, single=self.stretched(own.single), mean=self.stretched(own.mean))
+    def _retest(self, retest: Retest) -> Retest:
+        return structs.replace(retest, single=self.stretched(retest.single), mean=self.stretched(retest.mean))
 
-    def _failures(self, own: SystemFailures) -> SystemFailures:
-        bounds = own.bounds
+    def _failures(self, failures: SystemFailures) -> SystemFailures:
+        bounds = failures.bounds
         if bounds is not None and self.limits is not None and self.width is not None:
             by = self.upper * self.width
             bounds = Bounds(max(self.limits[0], bounds.low - by), min(self.limits[1], bounds.high + by))
-        return structs.replace(own, failed=self.fraction(own.failed), bounds=bounds)
+        return structs.replace(failures, failed=self.fraction(failures.failed), bounds=bounds)
 
 
-def _judges(apart: JudgesApart, upper: float) -> JudgesApart:
-    """Two judges: the difference may move by what each of the two may."""
-    by = _Widened(upper, None, is_choices=apart.mcnemar is not None)
-    own = apart.result
-    if apart.mcnemar is not None:
-        first, second = by.fraction(own.first), by.fraction(own.second)
-        difference = by.shifted(own.difference, 2 * upper, -1.0, 1.0)
+def _widen_judges(judges: JudgePair, upper: float) -> JudgePair:
+    """Two judges: the difference may move by the allowance of each."""
+    allowance = _Allowance(upper, None, is_choices=judges.mcnemar is not None)
+    versus = judges.result
+    if judges.mcnemar is not None:
+        first, second = allowance.fraction(versus.first), allowance.fraction(versus.second)
+        difference = allowance.shifted(versus.difference, 2 * upper, -1.0, 1.0)
     else:
-        first, second = by.stretched(own.first), by.stretched(own.second)
+        first, second = allowance.stretched(versus.first), allowance.stretched(versus.second)
         kept = max(1e-9, 1 - upper)
-        apart_by = (abs(own.first.value or 0.0) + abs(own.second.value or 0.0)) * (1 / kept - 1)
-        difference = by.shifted(own.difference, apart_by, -2.0, 2.0)
-    wider = structs.replace(apart, result=TwoJudges(first, second, difference, own.permutation, own.williams))
-    return structs.replace(wider, sentence=told(wider))
+        shift = (abs(versus.first.value or 0.0) + abs(versus.second.value or 0.0)) * (1 / kept - 1)
+        difference = allowance.shifted(versus.difference, shift, -2.0, 2.0)
+    wider = structs.replace(
+        judges, result=TwoJudges(first, second, difference, versus.permutation, versus.williams)
+    )
+    return structs.replace(wider, sentence=two_judges_sentence(wider))

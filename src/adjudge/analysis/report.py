@@ -1,43 +1,65 @@
-"""The report of a run: what is known of every system and criterion, and what to beware of."""
+"""The numbers of a run's report: every system and criterion, the agreement of the judges, and warnings."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
-from typing import TypeVar
+from typing import Any, Literal, TypeVar
 
 from msgspec import structs
 
-from ..records import Scale
-from ..stats import Column, clustered_share, joined, matched, n_distinct, pooled, spearman, wilson
+from ..records import Estimate, Scale
+from ..stats import (
+    Column,
+    clustered_share,
+    joined,
+    krippendorff_alpha,
+    matched,
+    mean_interval,
+    n_distinct,
+    pooled,
+    spearman,
+    wilson,
+)
 from ..stats.arrays import undefined
 from .cautions import cautions
-from .panel import PanelSummary, panel_of
 from .result_types import (
     Cell,
     Correlation,
     FailureShare,
+    JudgeInPanel,
     ModelSummary,
     PairSummary,
+    PanelSummary,
     RungShare,
     Spreads,
     Summary,
 )
-from .run_view import ModelFacts, Positions, RunFacts, RunView
-from .tally import STATUSES, Pair, Scores, Tally, best_first, cell, criterion_summary, panel, spread_of
+from .run_view import ModelFacts, Positions, RunFacts, RunView, protocol_id
+from .tally import (
+    STATUSES,
+    Pair,
+    Scores,
+    Tally,
+    best_first,
+    cell,
+    criterion_summary,
+    pool_judges,
+    spread_of,
+)
 
-Labels = Mapping[tuple[str, str], str]
+Names = Mapping[tuple[str, str], str]
 """(protocol, criterion) → the name under which a report shows it"""
 
 
 def summarise(view: RunView) -> Summary:
-    """Everything a report says about a run."""
+    """The report of a run, as values."""
     facts, tally = view.facts, view.tally
     has_both = facts.parameters.get("order", "both") == "both"
-    labels = _labels(tally, facts)
-    order = _order_names(view)
-    scales = {where: view.scale(*where) for where in tally.scores}
-    whole = {where: _panels(models) for where, models in tally.scores.items()}
+    names = _names(tally, facts)
+    order = _positions_by_name(view)
+    scales = {key: view.scale(*key) for key in tally.scores}
+    pooled_scores = {key: _pooled(models) for key, models in tally.scores.items()}
     summary = Summary(
         run=facts.run,
         started=facts.started,
@@ -48,16 +70,18 @@ def summarise(view: RunView) -> Summary:
         n_failed=_total(tally, lambda scores: len(scores.failed)),
         n_samples=_total(tally, lambda scores: scores.n_samples),
         n_samples_failed=_total(tally, lambda scores: scores.n_samples_failed),
-        systems=best_first(_cells(whole, labels, scales), list(scales.values())),
-        criteria={labels[where]: criterion_summary(*where, whole[where], scales[where]) for where in whole},
-        pairs={labels[where]: _pairs(_panels(models), has_both) for where, models in tally.choices.items()},
+        systems=best_first(_cells(pooled_scores, names, scales), list(scales.values())),
+        criteria={
+            names[key]: criterion_summary(*key, pooled_scores[key], scales[key]) for key in pooled_scores
+        },
+        pairs={names[key]: _pairs(_pooled(models), has_both) for key, models in tally.choices.items()},
         position={name: positions.all_models.first_share for name, positions in order.items()},
         order={name: positions.all_models for name, positions in order.items()},
-        panel=_panel(tally, labels, scales),
-        models=_models(tally, labels, scales, facts, order),
+        panel=_panel(tally, names, scales),
+        models=_models(tally, names, scales, facts, order),
         rungs={model: _rungs(counts) for model, counts in tally.rungs.items()},
         failures_by_system=_failures_by_system(tally),
-        correlations=_correlations(whole, labels),
+        correlations=_correlations(pooled_scores, names),
         flags={flag: n_distinct([keys]) for flag, keys in sorted(tally.flagged.items())},
         warnings=(),
         protocols={protocol.id: protocol.digest for protocol in facts.protocols},
@@ -75,25 +99,25 @@ def summarise(view: RunView) -> Summary:
         n_left_out=facts.n_left_out,
         call_errors=facts.call_errors,
     )
-    return structs.replace(summary, warnings=cautions(summary, _spreads(tally, labels, scales), facts))
+    return structs.replace(summary, warnings=cautions(summary, _spreads(tally, names, scales), facts))
 
 
-def _labels(tally: Tally, facts: RunFacts) -> Labels:
-    """The criterion alone, after its protocol where there are several; two versions of one id by their digests."""
-    ids = [protocol.partition("@")[0] for protocol in tally.protocols]
-    names = {
+def _names(tally: Tally, facts: RunFacts) -> Names:
+    """The criterion, prefixed with its protocol where there are several; with the digest for two versions of one id."""
+    ids = [protocol_id(protocol) for protocol in tally.protocols]
+    protocol_names = {
         protocol: name if ids.count(name) == 1 else protocol
         for protocol, name in zip(tally.protocols, ids, strict=True)
     }
-    is_one = len(names) <= 1 and len(facts.protocols) <= 1
-    places = [*tally.scores, *tally.choices]
-    return {where: where[1] if is_one else f"{names[where[0]]}/{where[1]}" for where in places}
+    is_single = len(protocol_names) <= 1 and len(facts.protocols) <= 1
+    keys = [*tally.scores, *tally.choices]
+    return {key: key[1] if is_single else f"{protocol_names[key[0]]}/{key[1]}" for key in keys}
 
 
-def _order_names(view: RunView) -> dict[str, Positions]:
-    """Position bias by the names of the criteria."""
+def _positions_by_name(view: RunView) -> dict[str, Positions]:
+    """Position bias, by the name of the criterion."""
     return {
-        f"{protocol.partition('@')[0]}/{criterion}" if len(view.protocols) > 1 else criterion: positions
+        f"{protocol_id(protocol)}/{criterion}" if len(view.protocols) > 1 else criterion: positions
         for (protocol, criterion), positions in view.positions.items()
     }
 
@@ -101,29 +125,26 @@ def _order_names(view: RunView) -> dict[str, Positions]:
 SystemOrPair = TypeVar("SystemOrPair", str, Pair)
 
 
-def _panels(models: Mapping[str, Mapping[SystemOrPair, Scores]]) -> dict[SystemOrPair, Scores]:
-    """Each place's scores over all judges."""
-    places = dict.fromkeys(place for by_place in models.values() for place in by_place)
-    return {
-        place: panel([by_place[place] for by_place in models.values() if place in by_place])
-        for place in places
-    }
+def _pooled(models: Mapping[str, Mapping[SystemOrPair, Scores]]) -> dict[SystemOrPair, Scores]:
+    """The scores of each system, or pair of systems, over all judges."""
+    keys = dict.fromkeys(key for by_key in models.values() for key in by_key)
+    return {key: pool_judges([by_key[key] for by_key in models.values() if key in by_key]) for key in keys}
 
 
 def _cells(
-    whole: Mapping[tuple[str, str], Mapping[str, Scores]],
-    labels: Labels,
+    pooled_scores: Mapping[tuple[str, str], Mapping[str, Scores]],
+    names: Names,
     scales: Mapping[tuple[str, str], Scale | None],
 ) -> dict[str, dict[str, Cell]]:
     systems: dict[str, dict[str, Cell]] = {}
-    for where, by_system in whole.items():
+    for key, by_system in pooled_scores.items():
         for system, scores in by_system.items():
-            systems.setdefault(system, {})[labels[where]] = cell(scores, scales[where])
+            systems.setdefault(system, {})[names[key]] = cell(scores, scales[key])
     return systems
 
 
 def _rungs(counts: Mapping[str, int]) -> dict[str, RungShare]:
-    """The share of each rung, failures among them, the most frequent first."""
+    """The share of each reading rule, and of failures, the most frequent first."""
     total = sum(counts.values())
     in_order = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
     return {rung: RungShare(count, count / total) for rung, count in in_order if count}
@@ -131,9 +152,8 @@ def _rungs(counts: Mapping[str, int]) -> dict[str, RungShare]:
 
 def _total(tally: Tally, count: Callable[[Scores], int]) -> int:
     """A sum over scores and choices of all judges."""
-    scores = [one for models in tally.scores.values() for by in models.values() for one in by.values()]
-    choices = [one for models in tally.choices.values() for by in models.values() for one in by.values()]
-    return sum(map(count, [*scores, *choices]))
+    trees: list[Mapping[str, Mapping[Any, Scores]]] = [*tally.scores.values(), *tally.choices.values()]
+    return sum(count(scores) for models in trees for by_key in models.values() for scores in by_key.values())
 
 
 def _pairs(by_pair: Mapping[Pair, Scores], has_both: bool) -> tuple[PairSummary, ...]:
@@ -141,7 +161,7 @@ def _pairs(by_pair: Mapping[Pair, Scores], has_both: bool) -> tuple[PairSummary,
 
 
 def _pair(pair: Pair, scores: Scores, has_both: bool) -> PairSummary:
-    """The verdicts on two systems; of several judges, the side that more of them chose."""
+    """The choices between two systems; with several judges, the side that more of them chose."""
     won, lost = sum(value > 0 for value in scores.ok.values), sum(value < 0 for value in scores.ok.values)
     n, n_failed = len(scores.ok), len(scores.failed)
     shares = [(1 + (value > 0) - (value < 0)) / 2 for value in scores.ok.values]
@@ -163,26 +183,28 @@ def _pair(pair: Pair, scores: Scores, has_both: bool) -> PairSummary:
 
 def _models(
     tally: Tally,
-    labels: Labels,
+    names: Names,
     scales: Mapping[tuple[str, str], Scale | None],
     facts: RunFacts,
     order: Mapping[str, Positions],
 ) -> dict[str, ModelSummary]:
-    """Each judge; its own means only where there are several, since otherwise they are the run's."""
+    """Each judge; with means only where there are several, since otherwise they are those of the run."""
     known = {model.spec: model for model in facts.models}
     specs = dict.fromkeys([*known, *tally.models])
     summaries = {}
     for spec in specs:
         model = known.get(spec) or ModelFacts(spec)
-        own = {where: models[spec] for where, models in tally.scores.items() if spec in models}
+        scores = {key: models[spec] for key, models in tally.scores.items() if spec in models}
         summaries[spec] = ModelSummary(
             names=model.names,
             fingerprints=model.fingerprints,
             is_fake=model.is_fake,
-            systems=best_first(_cells(own, labels, scales), list(scales.values())) if len(specs) > 1 else {},
+            systems=best_first(_cells(scores, names, scales), list(scales.values()))
+            if len(specs) > 1
+            else {},
             pairs={
-                labels[where]: _pairs(models[spec], facts.parameters.get("order", "both") == "both")
-                for where, models in tally.choices.items()
+                names[key]: _pairs(models[spec], facts.parameters.get("order", "both") == "both")
+                for key, models in tally.choices.items()
                 if len(specs) > 1 and spec in models
             },
             order={
@@ -195,21 +217,20 @@ def _models(
 
 
 def _panel(
-    tally: Tally, labels: Labels, scales: Mapping[tuple[str, str], Scale | None]
+    tally: Tally, names: Names, scales: Mapping[tuple[str, str], Scale | None]
 ) -> dict[str, PanelSummary]:
-    """How the judges agree on each criterion, where there are several."""
-    found = {}
-    for places, is_choice in ((tally.scores, False), (tally.choices, True)):
-        for where, models in places.items():
+    """Inter-rater agreement on each criterion, where there are several judges."""
+    panels = {}
+    for tree, is_choice in ((tally.scores, False), (tally.choices, True)):
+        for key, models in tree.items():
             columns: dict[str, Column] = {
-                model: joined([scores.ok for scores in by_place.values()])
-                for model, by_place in models.items()
+                model: joined([scores.ok for scores in by_key.values()]) for model, by_key in models.items()
             }
             if len(columns) > 1:
-                # A comparison may score a criterion and choose by it: these are two things to agree on.
-                name = labels[where] if labels[where] not in found else f"{labels[where]} (choice)"
-                found[name] = panel_of(columns, scales.get(where), is_choice=is_choice)
-    return found
+                # A protocol may score a criterion and choose by it: agreement on each is reported.
+                name = names[key] if names[key] not in panels else f"{names[key]} (choice)"
+                panels[name] = panel_of(columns, scales.get(key), is_choice=is_choice)
+    return panels
 
 
 def _failures_by_system(tally: Tally) -> dict[str, FailureShare]:
@@ -229,7 +250,7 @@ def _failure_share(parts: list[Scores]) -> FailureShare:
             counts[status] = counts.get(status, 0) + count
     n = sum(part.n_samples for part in parts)
     failed = sum(part.n_samples_failed for part in parts)
-    # The criteria of one reply fail together, so that only items count as independent.
+    # The criteria of one reply fail together, so only items are independent.
     n_items = n_distinct([keys for part in parts for keys in (part.ok.keys, part.failed.keys)])
     share = structs.replace(wilson(failed / n * n_items, n_items), unit=f"item (n={n_items})", n=n)
     in_order: dict[str, int] = {status: counts[status] for status in STATUSES if status in counts}
@@ -245,27 +266,143 @@ def _failure_share(parts: list[Scores]) -> FailureShare:
 
 
 def _correlations(
-    whole: Mapping[tuple[str, str], Mapping[str, Scores]], labels: Labels
+    pooled_scores: Mapping[tuple[str, str], Mapping[str, Scores]], names: Names
 ) -> tuple[Correlation, ...]:
     """Spearman between every two criteria, over the items of all systems."""
-    if len(whole) < 2:
+    if len(pooled_scores) < 2:
         return ()
     columns = {
-        labels[where]: pooled([joined([scores.ok for scores in by_system.values()])])[0]
-        for where, by_system in whole.items()
+        names[key]: pooled([joined([scores.ok for scores in by_system.values()])])[0]
+        for key, by_system in pooled_scores.items()
     }
-    found = []
+    correlations = []
     for x, y in combinations(columns, 2):
         x_values, y_values, n_groups, n_unmatched = matched(columns[x], columns[y])
         estimate = spearman(x_values, y_values, n_groups)
-        found.append(Correlation((x, y), structs.replace(estimate, n_failed=n_unmatched)))
-    return tuple(found)
+        correlations.append(Correlation((x, y), structs.replace(estimate, n_failed=n_unmatched)))
+    return tuple(correlations)
 
 
-def _spreads(tally: Tally, labels: Labels, scales: Mapping[tuple[str, str], Scale | None]) -> Spreads:
-    """How each judge's scores on each criterion are spread, over all systems."""
+def _spreads(tally: Tally, names: Names, scales: Mapping[tuple[str, str], Scale | None]) -> Spreads:
+    """The spread of each judge's scores on each criterion, over all systems."""
     return {
-        (labels[where], model): spread_of(joined([scores.ok for scores in systems.values()]), scales[where])
-        for where, models in tally.scores.items()
+        (names[key], model): spread_of(joined([scores.ok for scores in systems.values()]), scales[key])
+        for key, models in tally.scores.items()
         for model, systems in models.items()
     }
+
+
+# -- Inter-rater agreement of several judges
+#
+# Agreement is Krippendorff's alpha: 1 for perfect agreement, 0 for agreement by chance. A judge stands apart where the
+# others agree clearly better without it. With two judges, neither can stand apart.
+
+
+_MOST_VALUES = 50
+"""More values than this are rounded to a grid of this many steps, because alpha counts by value."""
+_MOST_ITEMS = 10_000
+"""Alpha is computed on at most this many items: its interval is narrow by then, and a report must be quick."""
+_MOST_WORK = 4_000_000
+"""items times resamples"""
+
+ItemScores = list[float | None]
+"""the scores of one item, one for each judge"""
+
+
+def panel_of(columns: Mapping[str, Column], scale: Scale | None, *, is_choice: bool) -> PanelSummary:
+    """The agreement of judges; each column has one judge's scores (or signs of choices) by item."""
+    table = _table([pooled([column])[0] for column in columns.values()])
+    is_unbounded = not is_choice and scale is not None and scale.limits is None
+    if is_unbounded:
+        alpha = undefined(
+            "log-probabilities of different models have no common scale", n=len(table), unit="item"
+        )
+    else:
+        alpha = _alpha(table, is_choice)
+    judges = {
+        name: _judge(table, number, is_choice=is_choice, is_unbounded=is_unbounded)
+        for number, name in enumerate(columns)
+    }
+    return PanelSummary("vote" if is_choice else "mean", alpha, judges, _outlier(alpha, judges))
+
+
+def _table(columns: Sequence[Column]) -> list[ItemScores]:
+    """Items × judges, for items that at least two judges scored. Sorted by hash, so the first items are a random draw."""
+    rows: dict[int, ItemScores] = {}
+    for number, column in enumerate(columns):
+        for key, value in zip(column.keys, column.values, strict=True):
+            rows.setdefault(key, [None] * len(columns))[number] = value
+    return [rows[key] for key in sorted(rows) if sum(value is not None for value in rows[key]) > 1]
+
+
+def _alpha(table: Sequence[ItemScores], is_choice: bool) -> Estimate:
+    drawn = table[:_MOST_ITEMS]
+    n_resamples = min(1000, _MOST_WORK // max(1, len(drawn)))
+    metric: Literal["nominal", "interval"] = "nominal" if is_choice else "interval"
+    alpha = krippendorff_alpha(_on_grid(drawn), metric, n_resamples=n_resamples)
+    if len(drawn) == len(table):
+        return alpha
+    return structs.replace(
+        alpha, method=f"{alpha.method}; of {len(table)} items {len(drawn)} drawn at random"
+    )
+
+
+def _on_grid(table: Sequence[ItemScores]) -> Sequence[ItemScores]:
+    values = {value for row in table for value in row if value is not None}
+    if len(values) <= _MOST_VALUES:
+        return table
+    low, width = min(values), (max(values) - min(values)) / _MOST_VALUES
+    return [
+        [None if value is None else low + round((value - low) / width) * width for value in row]
+        for row in table
+    ]
+
+
+def _judge(table: Sequence[ItemScores], number: int, *, is_choice: bool, is_unbounded: bool) -> JudgeInPanel:
+    scores: list[float] = []
+    rest: list[float] = []
+    for row in table:
+        others = [value for other, value in enumerate(row) if other != number and value is not None]
+        value = row[number]
+        if value is not None and others:
+            scores.append(value)
+            rest.append(sum(others) / len(others))
+    return JudgeInPanel(
+        shift=_shift(scores, rest, is_choice=is_choice, is_unbounded=is_unbounded),
+        with_rest=spearman(scores, rest),
+        alpha_without=_alpha_without(table, number, is_choice=is_choice, is_unbounded=is_unbounded),
+    )
+
+
+def _shift(
+    scores: Sequence[float], rest: Sequence[float], *, is_choice: bool, is_unbounded: bool
+) -> Estimate:
+    if is_choice or is_unbounded:
+        why = "choices have no level" if is_choice else "the judges have no common scale"
+        return undefined(why, n=len(scores), unit="item")
+    return mean_interval([score - others for score, others in zip(scores, rest, strict=True)])
+
+
+def _alpha_without(
+    table: Sequence[ItemScores], number: int, *, is_choice: bool, is_unbounded: bool
+) -> Estimate:
+    if is_unbounded:
+        return undefined("the judges have no common scale", unit="item")
+    others = [[value for judge, value in enumerate(row) if judge != number] for row in table]
+    if not others or len(others[0]) < 2:
+        return undefined("only one judge is left", unit="item")
+    return _alpha([row for row in others if sum(value is not None for value in row) > 1], is_choice)
+
+
+def _outlier(alpha: Estimate, judges: Mapping[str, JudgeInPanel]) -> str | None:
+    """The judge whose removal raises alpha most, if the interval without it lies above the alpha of all judges."""
+    if alpha.value is None:
+        return None
+    candidates = [
+        (judge.alpha_without.value, name)
+        for name, judge in judges.items()
+        if judge.alpha_without.value is not None
+        and judge.alpha_without.low is not None
+        and judge.alpha_without.low > alpha.value
+    ]
+    return max(candidates)[1] if candidates else None

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 from ..records import Estimate, Scale
 from ..stats import PositionBias
 from ..untrusted import safe
-from .panel import JudgeInPanel, PanelSummary
-from .result_types import Cell, PairSummary, RungShare, Summary
+from .result_types import Cell, JudgeInPanel, PairSummary, PanelSummary, RungShare, Summary
 from .tally import key_text
 
 if TYPE_CHECKING:

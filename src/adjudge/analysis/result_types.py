@@ -1,6 +1,7 @@
-"""What a gate decided and on what, as values. Nothing here computes.
+"""The results of every analysis as plain values: report, judge card, ranking, comparison, gate. Nothing here computes.
 
-The exit codes are part of the contract with scripts: 0 good, 1 worse, 3 not enough evidence, 4 the judge failed too often.
+Field names are JSON keys and part of the public contract, as are the exit codes of the gate. Every number comes with
+its n and its failures. A number that cannot be given is an `Estimate` without a value, and with the reason.
 """
 
 from __future__ import annotations
@@ -25,9 +26,11 @@ from ..stats import (
     TwoJudges,
 )
 from ..stats.resample import N_RESAMPLES
-from .panel import PanelSummary
 
-# The parts of a summary, as they are written to JSON. No number stands without n and failures.
+SIGNIFICANCE = 0.05
+"""Differences with an adjusted p-value up to this are statistically significant."""
+
+# -- The report of a run
 
 
 CautionKind = Literal[
@@ -38,43 +41,43 @@ CautionKind = Literal[
 
 
 Spreads = dict[tuple[str, str], Spread]
-"""(criterion, model) → how the scores are spread over all systems"""
+"""(criterion, model) → the spread of the scores over all systems"""
 
 
 class Cell(Estimate, frozen=True):
-    """The mean of one criterion for one system, with what became of all its scores."""
+    """The mean of one criterion for one system, with its failures and the distribution of its scores."""
 
     failures: dict[str, int] = field(default_factory=dict)
-    """status → scores; together they are `n_failed`"""
+    """status → number of scores; they add up to `n_failed`"""
     bounds: Bounds | None = None
-    """the mean if all failures had been at the one or the other end of the scale"""
+    """the mean if all failures had been at the low end of the scale, or all at the high end"""
     distribution: dict[str, int] = field(default_factory=dict)
-    """value → scores; see `distribution_of`"""
+    """value → number of scores; see `distribution_of`"""
     distribution_of: Literal["values", "nearest levels", "nothing"] = "values"
     """`nearest levels` where scores lie between the levels, `nothing` where there are too many values"""
     n_samples: int = 0
-    """replies behind these scores; more than scores where each item was judged several times"""
+    """replies behind these scores; more than the scores where each item was judged several times"""
     n_samples_failed: int = 0
-    """those that could not be read; a score is ok as long as one of its samples is"""
+    """unreadable replies; a score is ok as long as one of its samples could be read"""
     n_groups: int | None = None
-    """groups behind the interval; none where each item stands alone"""
+    """groups behind the interval; none where items are independent"""
     n_partial: int = 0
     """items that only some of several judges scored"""
     n_flagged: int = 0
     """scores of items with `injection_suspected`"""
     without_flagged: Estimate | None = None
-    """the mean without those"""
+    """the mean without the flagged scores"""
 
 
 class CriterionSummary(Struct, frozen=True):
-    """What holds for one criterion over all systems."""
+    """One criterion over all systems."""
 
     protocol: str
     criterion: str
     scale: Scale | None
     spread: Spread
     minimum_detectable: float | None
-    """the smallest true difference of two systems that this many items show four times in five"""
+    """the smallest true difference of two systems that this many items detect with 80 % power"""
 
 
 class FailureShare(Struct, frozen=True):
@@ -85,14 +88,14 @@ class FailureShare(Struct, frozen=True):
     by_status: dict[str, int]
     n_samples: int
     n_samples_failed: int
-    """also those whose score stands, because another sample of it could be read"""
+    """includes samples whose score is ok because another sample of it could be read"""
     n_items: int
     share: Estimate
-    """of the samples that failed; the interval counts items, since criteria of one reply fail together"""
+    """share of failed samples; the interval counts items, because the criteria of one reply fail together"""
 
 
 class Correlation(Struct, frozen=True):
-    """How two criteria move together over items."""
+    """The correlation of two criteria over items."""
 
     criteria: tuple[str, str]
     spearman: Estimate
@@ -113,11 +116,11 @@ class PairSummary(Struct, frozen=True):
     n_partial: int
     """pairs that only some of several judges decided"""
     order_conflicts: Estimate
-    """the share of choices that changed with the order shown, and count as ties; undefined with one order"""
+    """share of choices that changed with the order shown and count as ties; undefined with one order"""
 
 
 class ModelSummary(Struct, frozen=True):
-    """One judge: who it said it was, and its own means where there are several judges."""
+    """One judge: how it identified itself, and its means where there are several judges."""
 
     names: dict[str, int]
     fingerprints: dict[str, int]
@@ -128,21 +131,43 @@ class ModelSummary(Struct, frozen=True):
 
 
 class RungShare(Struct, frozen=True):
-    """How many scores were read on one rung of the ladder."""
+    """How many scores were read by one reading rule."""
 
     n: int
     share: float
 
 
+class JudgeInPanel(Struct, frozen=True):
+    """One judge compared with the others, on the items that it and at least one other have judged."""
+
+    shift: Estimate
+    """mean of its score minus the mean of the others': how much more lenient it is; undefined for choices"""
+    with_rest: Estimate
+    """Spearman correlation with the mean of the others"""
+    alpha_without: Estimate
+    """Krippendorff's alpha of the other judges"""
+
+
+class PanelSummary(Struct, frozen=True):
+    """Inter-rater agreement of several judges on one criterion."""
+
+    pooled: Literal["mean", "vote"]
+    """how the judges become one in the numbers of the run: each item's mean, or the side that more judges chose"""
+    alpha: Estimate
+    judges: dict[str, JudgeInPanel]
+    stands_apart: str | None
+    """the judge without which the others agree clearly better"""
+
+
 class Caution(Struct, frozen=True):
-    """Something a reader must know before using a number."""
+    """A warning to read before using a number."""
 
     kind: CautionKind
     text: str
 
 
 class Summary(Struct, frozen=True):
-    """All that a report says, in the order in which it says it."""
+    """Everything in a report, in the order of its sections."""
 
     run: str
     started: str
@@ -155,18 +180,18 @@ class Summary(Struct, frozen=True):
     n_samples: int
     n_samples_failed: int
     systems: dict[str, dict[str, Cell]]
-    """best first by the first criterion; over several judges, of each item's mean"""
+    """best first by the first criterion; with several judges, from each item's mean"""
     criteria: dict[str, CriterionSummary]
     pairs: dict[str, tuple[PairSummary, ...]]
     position: dict[str, Estimate]
-    """criterion → share of choices for the response shown first"""
+    """criterion → share of choices of the response shown first"""
     order: dict[str, PositionBias]
-    """criterion → whether the place shown decides: both orders, the first place, a test"""
+    """criterion → position bias"""
     panel: dict[str, PanelSummary]
-    """criterion → how several judges agree; empty with one judge"""
+    """criterion → agreement of the judges; empty with one judge"""
     models: dict[str, ModelSummary]
     rungs: dict[str, dict[str, RungShare]]
-    """model → rung, or `failed` → scores"""
+    """model → reading rule, or `failed` → scores"""
     failures_by_system: dict[str, FailureShare]
     correlations: tuple[Correlation, ...]
     flags: dict[str, int]
@@ -184,90 +209,88 @@ class Summary(Struct, frozen=True):
     n_planned: int | None = None
     n_left_out: int = 0
     n_unpriced: int = 0
-    """replies whose cost is not known, and not in `cost_usd`"""
+    """replies whose cost is unknown and not in `cost_usd`"""
     call_errors: dict[str, int] = {}
 
 
-# What a judge card says, as values: agreement, ceiling, correction, failures, and the sentences in front.
-#
-# Nothing here computes. A number that cannot be given is an `Estimate` without a value whose `method` says why.
+# -- The judge card: agreement with people, noise ceiling, corrected means, failures
 
 
-class Draws(Struct, frozen=True):
-    """How intervals are resampled: what a claim is about, how often, and from which seed."""
+class Resampling(Struct, frozen=True):
+    """How intervals are resampled: the unit to resample, how often, and the seed."""
 
     unit: Resample = "inputs"
     n: int = N_RESAMPLES
-    """where a resample is costly (the ceiling, permutations), half as many"""
+    """half as many where a resample is expensive (the noise ceiling, permutations)"""
     seed: int = 0
 
 
 class Sentence(Struct, frozen=True):
-    """A finding for someone who is not a statistician, and where it comes from."""
+    """A finding in plain words, and the method behind it."""
 
     text: str
     source: str
 
 
 class PeopleCeiling(Estimate, frozen=True, kw_only=True):
-    """One rater against the others, as an estimate; what the judge reaches of it is beside it."""
+    """The noise ceiling: the agreement of one rater with the others, and the judge's share of it."""
 
     upper: Estimate | None = None
-    """one rater against the mean of all, the rater included"""
+    """one rater compared with the mean of all raters, this one included"""
     judge: Estimate
-    """the judge, held against the same raters"""
+    """the judge compared with the same raters"""
     share: Estimate
-    """judge / ceiling; above 1 the judge is closer to the others than a rater is"""
+    """judge / ceiling; above 1 the judge agrees with the raters better than a rater does"""
     by_rater: dict[str, float | None] = field(default_factory=dict)
 
 
 class CorrectedMean(Estimate, frozen=True, kw_only=True):
-    """The mean that people would have given, from a few labels and the judge's scores of all items."""
+    """A mean corrected with human labels: a few labels and the judge's scores of all items (PPI++)."""
 
     judge_only: Estimate
     labels_only: Estimate
     bias: Estimate
     """judge - people on the labelled items"""
     power: float | None = None
-    """how far the judge is believed; 0 is not at all"""
+    """weight of the judge's scores; 0 ignores them"""
     effective_labels: float | None = None
-    """how many labels without a judge would give as narrow an interval; at most all items"""
+    """number of labels that would give an interval of this width without a judge; at most all items"""
 
 
 class SystemFailures(Struct, frozen=True):
-    """How often the judge gave nothing for a system, and what that leaves open."""
+    """How often the judge failed on a system, and the means that remain possible."""
 
     n: int
-    """items that were asked about"""
+    """judged items, failed ones included"""
     failed: Estimate
-    """the share without a score"""
+    """share of items without a score"""
     by_status: dict[str, int]
     n_samples: int
     n_samples_failed: int
     bounds: Bounds | None
-    """the least and the greatest mean that the failures leave possible"""
+    """lowest and highest mean that the failures leave possible"""
 
 
 class Quality(Struct, frozen=True):
-    """What the scores show without people."""
+    """Checks that need no labels."""
 
     n: int
     n_failed: int
     spread: Spread | None
     """none for choices"""
     counts: dict[str, int]
-    """how often each answer was given, for choices"""
+    """for choices: number of items by choice"""
     sample_sd: float | None
-    """the standard deviation of repeated samples of one item, pooled"""
+    """pooled standard deviation of repeated samples of one item"""
     retest: Retest | None
-    """within- and between-item variance and reliability of repeated samples; none where none was repeated"""
+    """within- and between-item variance and reliability of repeated samples; none without repeated samples"""
     minimum_detectable: float | None
-    """the smallest difference of two systems that as many items would show"""
+    """the smallest difference of two systems that this many items detect"""
     failures: dict[str, SystemFailures]
 
 
 class CriterionCard(Struct, frozen=True):
-    """One judge on one criterion, held against people."""
+    """One judge on one criterion, compared with people."""
 
     criterion: str
     protocol: str
@@ -284,7 +307,7 @@ class CriterionCard(Struct, frozen=True):
     """labelled items that were not judged"""
     sentences: tuple[Sentence, ...]
     notes: tuple[str, ...]
-    """what a reader must know before using the numbers"""
+    """warnings to read before using the numbers"""
     item: dict[str, Estimate]
     group: dict[str, Estimate]
     system: dict[str, Estimate]
@@ -296,56 +319,54 @@ class CriterionCard(Struct, frozen=True):
     pooled: CorrectedMean | None
     """the corrected mean over all systems; none for choices or a single system"""
     differences: dict[str, CorrectedMean]
-    """first - second: on the inputs that both answered, or of independent items where they share none"""
+    """first - second: paired on shared inputs, or of independent items where the systems share none"""
     pass_share: dict[str, Estimate]
-    """by system the share that people would pass (Rogan-Gladen), on a scale of two levels"""
+    """system → share that people would pass (Rogan-Gladen), on a scale of two levels"""
     calibration: dict[str, Estimate]
-    """the mean distance from people on held-out items: `before`, `after` an isotonic calibration, after an `ordinal` one;
-    with `error_` in front the calibration error"""
+    """mean absolute error on held-out items: `before`, `after` an isotonic calibration, after an `ordinal` one;
+    with the prefix `error_` the calibration error"""
     plan: dict[str, Plan]
-    """by system the labels needed for the width that was asked for"""
+    """system → labels needed for the requested interval width"""
     confidence: Confidence | None
-    """stated confidence against being right; none where none was stated"""
+    """calibration of stated confidence; none where the judge stated none"""
     quality: Quality
 
 
-class JudgesApart(Struct, frozen=True):
-    """Two judges of one criterion on the same labelled items: which one goes with people better."""
+class JudgePair(Struct, frozen=True):
+    """Two judges of one criterion on the same labelled items: which one agrees with people better."""
 
     criterion: str
     first: str
     second: str
     sentence: Sentence
     result: TwoJudges
-    """of scores the Spearman correlations with people, of choices the shares of equal choices"""
+    """for scores the Spearman correlations with people, for choices the shares of equal choices"""
     mcnemar: Test | None = None
-    """for choices: of the items that one judge alone got right, how many were the first's"""
+    """for choices: McNemar's test on the items that only one of the judges got right"""
 
 
 class Card(Struct, frozen=True):
-    """The judge card: whether scores can be trusted, and what they are really."""
+    """The judge card: how well a judge agrees with people, and means corrected with their labels."""
 
     summary: tuple[Sentence, ...]
     criteria: dict[str, CriterionCard]
-    judges: tuple[JudgesApart, ...]
+    judges: tuple[JudgePair, ...]
     resample: str
     seed: int
     n_labels: int
     n_labels_empty: int
-    """rows of the label file that nobody filled in yet"""
+    """rows of the label file without a value"""
     notes: tuple[str, ...]
     run: str = ""
     misread: Estimate | None = None
-    """the share of readings that a person found wrong; none where nobody checked"""
+    """share of readings that were wrong in a check by hand; none without a check"""
 
 
-# What a ranking says, as values: where each system stands, what cannot be told apart, and what to beware of.
-#
-# Nothing here computes. A number that cannot be given is an `Estimate` without a value whose `method` says why.
+# -- The ranking of systems
 
 
 class Counts(Struct, frozen=True):
-    """Games won, lost and tied; by probability, won is above one half."""
+    """Games won, lost and tied; a probability above one half counts as won."""
 
     won: int
     lost: int
@@ -357,11 +378,11 @@ class Standing(Struct, frozen=True):
 
     system: str
     place: int
-    """by the point estimates; 1 is best"""
+    """rank by the point estimates; 1 is best"""
     places: tuple[int, int]
-    """the best and the worst place that the tests leave open"""
+    """best and worst rank that the tests leave possible"""
     win_rate: Estimate
-    """a tie is half a win"""
+    """a tie counts as half a win"""
     strength: Estimate
     """on the log scale; 0 is the mean of the systems; sandwich interval"""
     strength_bootstrap: Estimate
@@ -369,19 +390,19 @@ class Standing(Struct, frozen=True):
     """the strength on an Elo-like scale: 400 points are odds of ten to one, 1000 is the mean"""
     counts: Counts
     n_failed: int
-    """pairs or scores of this system without a usable judgment"""
+    """pairs or scores of this system on which the judge failed"""
     mean: Estimate | None = None
-    """of scores; none where the judge chose between responses"""
+    """mean score; none for choices"""
     weighted: Estimate | None = None
-    """the win rate by how likely each choice was; none without log-probabilities"""
+    """win rate weighted by the probability of each choice; none without log-probabilities"""
     length_controlled: Estimate | None = None
-    """the win rate, were all responses equally long"""
+    """win rate if all responses were equally long"""
     length_difference: float | None = None
-    """characters by which its responses are longer than those they met, on the mean"""
+    """mean number of characters by which its responses are longer than their opponents'"""
 
 
 class Difference(Struct, frozen=True):
-    """Two systems: how far apart they are, and whether that could be chance."""
+    """The difference of two systems, and its test."""
 
     first: str
     second: str
@@ -392,23 +413,23 @@ class Difference(Struct, frozen=True):
     """Holm's, over all pairs of systems"""
     test: str
     is_open: bool
-    """whether the two cannot be told apart"""
+    """whether the difference is not significant"""
     any_time: Estimate | None = None
-    """of neighbours: the share of their own games that the first took, with an interval for whoever looks again and again"""
+    """for neighbours in the ranking: head-to-head win rate of the first, with an anytime-valid interval"""
 
 
-class Met(Struct, frozen=True):
-    """What a system took of its games with another."""
+class HeadToHead(Struct, frozen=True):
+    """The games of one system against another."""
 
     share: Estimate
     counts: Counts
 
 
 class Length(Struct, frozen=True):
-    """How the length of a response moves the judge."""
+    """Length bias of the judge."""
 
     coefficient: Estimate
-    """change of the log odds per typical difference of lengths"""
+    """change of the log odds per typical difference in length"""
     typical_difference: float | None
     """in characters"""
 
@@ -422,20 +443,20 @@ class CriterionRanking(Struct, frozen=True, kw_only=True):
     models: tuple[str, ...]
     systems: tuple[Standing, ...]
     order: PositionBias
-    """of choices: whether the place decides; without numbers for scores"""
+    """position bias of choices; undefined for scores"""
     order_by_model: dict[str, PositionBias] = field(default_factory=dict)
-    matrix: dict[str, dict[str, Met]]
+    matrix: dict[str, dict[str, HeadToHead]]
     differences: tuple[Difference, ...]
     length: Length | None
     by_model: dict[str, dict[str, Estimate]]
     """the win rates by each judge alone, where there are several"""
     model: str
-    """how strengths were fitted"""
+    """the model that was fitted to the games"""
     tie_parameter: float | None
     components: tuple[tuple[str, ...], ...]
-    """systems whose strengths can be compared, those above first"""
+    """systems whose strengths can be compared, the better ones first"""
     islands: tuple[tuple[str, ...], ...]
-    """systems that met, directly or through others"""
+    """systems connected by games, directly or through others"""
     never_lost: tuple[str, ...]
     never_won: tuple[str, ...]
     n_games: int
@@ -446,17 +467,17 @@ class CriterionRanking(Struct, frozen=True, kw_only=True):
 
 
 class Proposal(Struct, frozen=True):
-    """A comparison worth asking for."""
+    """A pair of systems to compare next."""
 
     system_a: str
     system_b: str
     group: str | None
-    """the prompt on which both outputs are known and were not compared; none: one that is not in the run yet"""
+    """a prompt whose two outputs are known but not compared yet; none: a prompt that is not in the run"""
     id: str | None
 
 
 class Ranking(CriterionRanking, frozen=True, kw_only=True):
-    """The first criterion in full, and all of them by name."""
+    """The ranking by the first criterion, and the rankings by every criterion."""
 
     criteria: dict[str, CriterionRanking]
     next: tuple[Proposal, ...] = ()
@@ -464,91 +485,89 @@ class Ranking(CriterionRanking, frozen=True, kw_only=True):
     seed: int = 0
 
 
-# What a comparison of two runs says, as values. Nothing here computes.
-#
-# Every difference is second - first. A number that cannot be given is an `Estimate` without a value whose `method` says why.
+# -- The comparison of two runs; every difference is second - first
 
 
 Unit = Literal["points", "normalized", "rank"]
-"""What is subtracted: scores as they are, scores as a share of their scale, or nothing, because only ranks compare."""
+"""What is subtracted: raw scores, scores as a share of their scale, or nothing, because only ranks can be compared."""
 
 Change = Literal["same", "reversed", "only first", "only second", "open"]
-"""What becomes of the claim that one system beats another: shown in both runs, shown the other way round, shown in one
-alone, or in neither."""
+"""Whether one system beats another significantly: in both runs, in opposite directions, in one run only, or in neither."""
 
 Conclusion = Literal["holds", "differs", "reversed", "shifted", "not shown", "undefined"]
-"""Of several systems: whether what is shown about them in one run is shown in the other. Of one: whether its score moved."""
+"""With several systems: whether their significant differences agree between the runs. With one: whether its score moved."""
 
 
-class SystemContrast(Struct, frozen=True):
+class SystemComparison(Struct, frozen=True):
     """One system (or one pair of systems) in both runs, on the items that both judged."""
 
     first: Estimate
-    """the mean in the first run; of a pair the win rate of the system that is named first"""
+    """mean in the first run; for a pair the win rate of the system named first"""
     second: Estimate
     difference: Estimate
     p: float | None
     p_adjusted: float | None
-    """by Holm over all differences of the comparison"""
+    """Holm's, over all differences of the comparison"""
     test: str
     n_items: int
-    """items that both runs have"""
+    """items in both runs"""
     n_failed_first: int
-    """items without a score in the first run alone"""
+    """items that failed in the first run only"""
     n_failed_second: int
     n_failed_both: int
     bounds: Bounds | None
-    """the mean difference whatever the failed were; none where the scale is open"""
+    """range of the mean difference including failures; none where the scale is unbounded"""
     minimum_detectable: float | None
-    """the true difference that as many items would find four times in five"""
+    """the true difference that this many items detect with 80 % power"""
     system_first: str
     system_second: str
     n_same: int = 0
-    """items of which both runs have the same calls and the same replies"""
+    """items with the same calls and the same replies in both runs"""
 
     @property
     def is_same(self) -> bool:
-        """Whether nothing can differ: all items have the same calls and the same replies in both runs."""
+        """Whether all items have the same calls and the same replies in both runs, so that nothing can differ."""
         return 0 < self.n_items == self.n_same
 
     @property
     def is_doubtful(self) -> bool:
-        """Whether the interval leaves 0 out and the corrected test shows nothing: the two answer different questions."""
+        """Whether the interval excludes 0 although the adjusted test is not significant."""
         low, high = self.difference.low, self.difference.high
         return low is not None and high is not None and not self.is_shown and not low <= 0 <= high
 
     @property
     def is_shown(self) -> bool:
-        return self.p_adjusted is not None and self.p_adjusted <= 0.05
+        """Whether the difference is significant."""
+        return self.p_adjusted is not None and self.p_adjusted <= SIGNIFICANCE
 
 
 class SystemPair(Struct, frozen=True):
-    """Two systems under both runs; above 0 the one that is named first is better (higher, where no end is known as good)."""
+    """Two systems in both runs; above 0 the one named first is better (or higher, where the direction is unknown)."""
 
     systems: tuple[str, str]
     first: Estimate
     second: Estimate
     p_first: float | None
-    """by Holm over all pairs of systems in that run"""
+    """Holm's, over all pairs of systems in that run"""
     p_second: float | None
     change: Change
 
 
 class SystemOrder(Struct, frozen=True):
-    """The systems from the best mean to the worst, in both runs."""
+    """The systems in both runs, from the best mean to the worst."""
 
     first: tuple[str, ...]
     second: tuple[str, ...]
     winners_first: tuple[str, ...]
-    """the systems with the best mean: several where they share it"""
+    """the system with the best mean; several where they tie"""
     winners_second: tuple[str, ...]
     kendall: Estimate
     pairs: tuple[SystemPair, ...]
     n_flipped: int
-    """pairs of systems whose means stand in another order, shown or not"""
+    """pairs of systems whose means changed order, significantly or not"""
 
 
-class CriterionContrast(Struct, frozen=True):
+class CriterionComparison(Struct, frozen=True):
     """One criterion in both runs."""
 
     criterion: str
@@ -558,18 +577,18 @@ class CriterionContrast(Struct, frozen=True):
     scales: tuple[Scale | None, Scale | None]
     unit: Unit
     direction: int
-    """1 where more is better, -1 where less is, 0 where nobody knows"""
+    """1 where a higher score is better, -1 where a lower one is, 0 where that is unknown"""
     sentences: tuple[str, ...]
     notes: tuple[str, ...]
     conclusion: Conclusion
     n_items: int
     n_only_first: int
     n_only_second: int
-    systems: dict[str, SystemContrast]
+    systems: dict[str, SystemComparison]
     order: SystemOrder | None
     """none for one system, and for choices"""
     agreement: dict[str, Estimate]
-    """`spearman` over items; of choices `exact`, `decided` and `kappa`"""
+    """`spearman` over items; for choices `exact`, `decided` and `kappa`"""
 
 
 class Comparison(Struct, frozen=True):
@@ -578,30 +597,33 @@ class Comparison(Struct, frozen=True):
     summary: tuple[str, ...]
     first: str
     second: str
-    criteria: dict[str, CriterionContrast]
+    criteria: dict[str, CriterionComparison]
     changed: tuple[str, ...]
-    """what differs between the runs beside their scores, in words"""
+    """what differs between the runs apart from their scores"""
     judging_changes: tuple[str, ...]
-    """those among them that make another judge: the protocol, the model, the settings"""
+    """the changes among them to the judge: protocol, model, settings"""
     n_items: int
-    """items that both runs have"""
+    """items in both runs"""
     n_only_first: int
     n_only_second: int
     n_content_differs: int | None
-    """common items whose texts differ; none where that is not known"""
+    """common items whose texts differ; none where that is unknown"""
     fields_that_differ: dict[str, int]
     notes: tuple[str, ...]
     seed: int
     is_fake: bool = False
 
 
+# -- The release gate. Its exit codes are part of the contract with scripts:
+# 0 good, 1 worse, 3 not enough evidence, 4 the judge failed too often.
+
+
 Outcome = Literal["good", "worse", "open", "failed"]
 Rule = Literal["min", "max", "max_drop", "max_failed"]
 
 EXIT_CODES: dict[Outcome, int] = {"good": 0, "worse": 1, "open": 3, "failed": 4}
-GRAVITY: tuple[Outcome, ...] = ("failed", "worse", "open", "good")
-"""Of several checks the gravest outcome is the gate's. A judge that fails too often comes first: what it says of the rest
-is not to be relied on."""
+SEVERITY: tuple[Outcome, ...] = ("failed", "worse", "open", "good")
+"""The most severe outcome of all checks decides. Too many failures come first: they make the other checks unreliable."""
 WORDS: dict[Outcome, str] = {
     "good": "good",
     "worse": "worse",
@@ -611,35 +633,35 @@ WORDS: dict[Outcome, str] = {
 
 
 class Check(Struct, frozen=True):
-    """One threshold held against one estimate."""
+    """One estimate compared with one threshold."""
 
     rule: Rule
     criterion: str
     system: str
     threshold: float
     estimate: Estimate
-    """what was decided on: a mean, a change against the baseline, or a share of failures"""
+    """a mean, a change from the baseline, or a share of failures"""
     outcome: Outcome
     text: str
     """the decision as a sentence"""
     remarks: tuple[str, ...] = ()
     minimum_detectable: float | None = None
-    """the distance from the threshold that as many items decide four times in five"""
+    """the distance from the threshold that this many items detect with 80 % power"""
     n_more: int | None = None
-    """how many more it would take to decide four times in five; none where it is decided or no number would do"""
+    """how many more are needed to decide with 80 % power; none where it is decided or no number would be enough"""
     n_more_of: str = ""
     """items, groups or labels"""
     is_share: bool = False
-    """whether the threshold is a share, written in per cent: a win rate, or failures of all items"""
+    """whether the threshold is a share, shown in per cent: a win rate, or a share of failed items"""
 
     @property
     def asked(self) -> str:
-        """The threshold as a reader is shown it."""
+        """The threshold as text."""
         return f"{100 * self.threshold:.10g} %" if self.is_share else f"{self.threshold:g}"
 
 
 class Verdict(Struct, frozen=True):
-    """All checks of a gate, and what they come to."""
+    """All checks of a gate, and their outcome."""
 
     outcome: Outcome
     exit_code: int
@@ -648,11 +670,11 @@ class Verdict(Struct, frozen=True):
     checks: tuple[Check, ...]
     notes: tuple[str, ...]
     is_fake: bool
-    """whether a judge was a fake for tests: then the outcome says nothing about any system"""
+    """whether a judge is a fake for tests: then the outcome says nothing about any system"""
     is_corrected: bool
-    """whether labels of people corrected the means"""
+    """whether the means are corrected with human labels"""
 
 
-def gravest(outcomes: list[Outcome]) -> Outcome:
-    """What several checks come to."""
-    return min(outcomes, key=GRAVITY.index, default="good")
+def most_severe(outcomes: list[Outcome]) -> Outcome:
+    """The outcome of several checks together."""
+    return min(outcomes, key=SEVERITY.index, default="good")

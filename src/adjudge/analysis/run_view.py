@@ -1,10 +1,10 @@
 """`RunView`: the one table of a run that report, trust, rank, compare and gate read.
 
-A run is read from the store once, by `tabulate`: each judgment is decoded once, combined to results, and looked at
-for what only single replies show (positions, samples, digests). Results that were made elsewhere become a view by
-`view_of_results`. What several analyses must agree on is decided here and nowhere else: whether a failed row is a score
-or a choice, the scale and direction of a criterion, position bias, and the notes about the run itself.
-Nothing is estimated here but position bias.
+`tabulate` reads a run from the store once: it decodes each judgment once, combines judgments to results, and collects
+what only single replies show (positions, samples, digests). `view_of_results` makes a view of results from elsewhere.
+Facts that several analyses share are decided here and nowhere else: whether a failed result is a score or a choice, the
+scale of a criterion, which results are independent, position bias, and the notes about the run. Position bias is the
+only estimate in this module.
 """
 
 from __future__ import annotations
@@ -19,32 +19,28 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import Struct, structs
 
-from ..combine import Kind, choice_criterion, majority
+from ..combine import Kind, choice_criterion
 from ..engine import judged_items, protocols_of, settings_of
 from ..records import Choice, Estimator, Judgment, Order, Protocol, ReaderName, Result, Scale, Subject
 from ..stats import Place, PositionBias, position_bias
 from ..store import Judged, RunRow, Store
-from .tally import Tally
+from .tally import CriterionKey, Tally
 
 Scales = Mapping[tuple[str, str], Scale | None]
 """(protocol, criterion) → scale; the protocol as in `Result.protocol`, its id alone, or "" for any protocol"""
-
-CriterionKey = tuple[str, str]
-"""protocol and criterion"""
 
 SampleKey = tuple[str, str, str, str, Subject | None, Kind]
 """protocol, criterion, model, item, subject and kind"""
 
 Digests = Mapping[tuple[str, str], Mapping[str, int]]
-"""(item, protocol) → model → a number that stands for what was asked and what was read from the replies"""
-
+"""(item, protocol) → model → a hash of the calls and of what was read from the replies"""
 
 Contents = Mapping[str, Mapping[str, int]]
 """item → field → a checksum of its text"""
 
 
-class Cell(NamedTuple):
-    """What belongs together in every analysis: the results of one protocol, criterion and kind."""
+class CellKey(NamedTuple):
+    """What every analysis keeps together: the results of one protocol, criterion and kind."""
 
     protocol: str
     criterion: str
@@ -55,31 +51,31 @@ class ModelFacts(Struct, frozen=True):
     """One judge, as it was configured and as it identified itself."""
 
     spec: str
-    """what `Result.model` holds"""
+    """the value of `Result.model`"""
     names: dict[str, int] = {}
-    """the model's own names of itself, with the number of replies under each"""
+    """name that the model gave itself → number of replies"""
     fingerprints: dict[str, int] = {}
     is_fake: bool = False
 
 
 class ProtocolFacts(Struct, frozen=True):
-    """One protocol, by its id and the digest of all that it says."""
+    """One protocol, by its id and the digest of its contents."""
 
     id: str
     digest: str = ""
     reader: ReaderName | None = None
-    """`likelihood` where the model is asked for no reply"""
+    """`likelihood` where the model writes no reply"""
 
 
 class Positions(Struct, frozen=True):
-    """Position bias on one criterion, over all judges and by judge."""
+    """Position bias on one criterion: over all judges, and by judge."""
 
     all_models: PositionBias
     by_model: dict[str, PositionBias]
 
 
 class RunFacts(Struct, frozen=True):
-    """What the manifest and the totals of a run say; a default means "not known"."""
+    """What the manifest and the totals of a run say; a default means unknown."""
 
     run: str = ""
     started: str = ""
@@ -92,33 +88,33 @@ class RunFacts(Struct, frozen=True):
     tokens_in: int = 0
     tokens_out: int = 0
     n_unpriced: int = 0
-    """replies whose cost is not known, and not in `cost_usd`"""
+    """replies whose cost is unknown and not in `cost_usd`"""
     cost_usd: float | None = None
     """none where no price is known"""
     seconds: float = 0.0
     n_calls: int = 0
     n_cached: int = 0
-    """calls that were answered from the store and cost nothing"""
+    """cache hits: calls that were answered from the store and cost nothing"""
     n_planned: int | None = None
-    """items that the run was given; fewer are judged where it was stopped"""
+    """items of the run; fewer are judged where it was stopped"""
     n_left_out: int = 0
-    """bad lines of the items file that were skipped with --skip-bad"""
+    """bad lines of the items file that --skip-bad skipped"""
     call_errors: dict[str, int] = {}
-    """kind of error → calls that brought no reply"""
+    """kind of error → calls without a reply"""
     n_reasks_failed: int = 0
-    """failed calls that were retries of an unreadable reply: their item stays unread"""
+    """failed calls that asked again after an unreadable reply: their item stays unread"""
     adjustments: tuple[str, ...] = ()
-    """parameters that were not sent, because the model refuses them"""
+    """parameters that were not sent because the model refuses them"""
 
 
 class RunView(Struct, frozen=True):
-    """A run as every analysis sees it; of results made elsewhere the fields about the run are empty."""
+    """A run as every analysis sees it; for results from elsewhere the fields about the run are empty."""
 
     name: str
     results: tuple[Result, ...]
     """in the order of the items; empty where only the tally was kept"""
     kinds: tuple[Kind, ...]
-    """for each result whether it is a score or a choice"""
+    """whether each result is a score or a choice"""
     scales: Scales
     tally: Tally
     facts: RunFacts = RunFacts()
@@ -129,22 +125,22 @@ class RunView(Struct, frozen=True):
     """the single values behind results that have several"""
     digests: Digests = {}
     contents: Contents | None = None
-    """the texts of the items; only for a comparison, as are the digests"""
+    """checksums of the items' texts; only for a comparison, as are the digests"""
     choice_spans: Mapping[tuple[int, int], tuple[int, int]] = {}
-    """(item, call) → where in the reply the choice stands; only for runs with log-probabilities"""
+    """(item, call) → start and end of the choice in the reply; only for runs with log-probabilities"""
     seqs: Mapping[str, int] = {}
     """item → its number in the run"""
     judgment_notes: Mapping[str, Mapping[str, str]] = {}
-    """item → what its judgments noted beside their scores; only with `keep_notes`"""
+    """item → notes of its judgments; only with `keep_notes`"""
 
     def scale(self, protocol: str, criterion: str) -> Scale | None:
         return scale_of(self.scales, protocol, criterion)
 
-    def cells(self) -> dict[Cell, list[Result]]:
+    def cells(self) -> dict[CellKey, list[Result]]:
         """The results by protocol, criterion and kind, in the order in which they were first seen."""
-        cells: dict[Cell, list[Result]] = defaultdict(list)
+        cells: dict[CellKey, list[Result]] = defaultdict(list)
         for result, kind in zip(self.results, self.kinds, strict=True):
-            cells[Cell(result.protocol, result.criterion, kind)].append(result)
+            cells[CellKey(result.protocol, result.criterion, kind)].append(result)
         return dict(cells)
 
     def fake_models(self) -> tuple[str, ...]:
@@ -152,7 +148,7 @@ class RunView(Struct, frozen=True):
         return tuple(model.spec for model in self.facts.models if model.is_fake)
 
     def notes(self) -> tuple[str, ...]:
-        """What the store knows and the numbers do not show."""
+        """Warnings about the run that its numbers do not show."""
         notes = [fake_note(spec) for spec in self.fake_models()]
         return (*notes, *self.status_notes())
 
@@ -170,41 +166,63 @@ def fake_note(spec: str) -> str:
 
 def scale_of(scales: Scales, protocol: str, criterion: str) -> Scale | None:
     """The scale of a criterion: by its protocol with its digest, by the protocol's id, or by the criterion alone."""
-    for key in (protocol, protocol.partition("@")[0], ""):
+    for key in (protocol, protocol_id(protocol), ""):
         if (key, criterion) in scales:
             return scales[key, criterion]
     return None
 
 
 def is_declared(scales: Scales, protocol: str, criterion: str) -> bool:
-    """Whether anything says on which scale a criterion is, even that it has none."""
-    return any((key, criterion) in scales for key in (protocol, protocol.partition("@")[0], ""))
+    """Whether the scale of a criterion is known, even if only that it has none."""
+    return any((key, criterion) in scales for key in (protocol, protocol_id(protocol), ""))
 
 
 def by_criterion(scales: Mapping[str, Scale] | None) -> Scales:
-    """Scales that a caller gave by the names of the criteria alone."""
+    """Scales that a caller gave by criterion alone."""
     return {("", criterion): scale for criterion, scale in (scales or {}).items()}
 
 
-# -- Results that were made elsewhere
+def protocol_id(protocol: str) -> str:
+    """The id of a protocol without its digest."""
+    return protocol.partition("@")[0]
+
+
+def results_by_model(results: Iterable[Result]) -> dict[str, list[Result]]:
+    """The results of each judge, in the order in which judges were first seen."""
+    results_of: dict[str, list[Result]] = defaultdict(list)
+    for result in results:
+        results_of[result.model].append(result)
+    return dict(results_of)
+
+
+def cluster_of(group: str | None, item: str) -> str:
+    """What makes results dependent on each other: a common group (a prompt), or a common item."""
+    return f"g {group}" if group is not None else f"i {item}"
+
+
+# -- Results from elsewhere
 
 
 def view_of_results(results: Iterable[Result], scales: Scales | None = None, name: str = "") -> RunView:
-    """A view of any results. A failed row has neither a value nor a choice: its kind is found by `kinds_of`."""
+    """A view of any results. A failed result has neither a value nor a choice: `kinds_of` decides its kind."""
     rows = tuple(results)
     kinds = kinds_of(rows, scales or {})
+    return RunView(name, rows, kinds, scales or {}, _tally(rows, kinds))
+
+
+def _tally(results: Iterable[Result], kinds: Iterable[Kind]) -> Tally:
     tally = Tally()
-    for result, kind in zip(rows, kinds, strict=True):
+    for result, kind in zip(results, kinds, strict=True):
         tally.add(result, kind)
-    return RunView(name, rows, kinds, scales or {}, tally)
+    return tally
 
 
 def kinds_of(results: Sequence[Result], scales: Scales) -> tuple[Kind, ...]:
     """Whether each result is a score or a choice.
 
-    A failed row without a subject is what the other rows of its criterion are, whichever judge gave them. Where all
-    failed, the scale decides: a criterion without one is decided by a choice; one whose scores have a subject, too, since
-    a row without a subject is then the choice. Where nothing is known of the scale, rows of pairs are choices.
+    A failed result without a subject has the kind of the other results of its criterion, from any judge. If all of them
+    failed: where other results of the criterion have a subject, the one without is the choice; otherwise the scale
+    decides, since a criterion without a scale has choices; where the scale is unknown, results of pairs are choices.
     """
     chosen, scored, with_subject = set(), set(), set()
     for result in results:
@@ -235,30 +253,27 @@ def kinds_of(results: Sequence[Result], scales: Scales) -> tuple[Kind, ...]:
 
 
 def side_by_side(views: Sequence[RunView]) -> RunView:
-    """Several runs as the judges of one; a model that judged the same criterion in two of them is named after its run, too."""
+    """Several runs as the judges of one run. Where a model judged a criterion in two of them, its name includes the run."""
     if len(views) == 1:
         return views[0]
-    judged = [
-        {(row.protocol.partition("@")[0], row.criterion, row.model) for row in view.results} for view in views
+    criteria_and_models = [
+        {(protocol_id(row.protocol), row.criterion, row.model) for row in view.results} for view in views
     ]
-    is_shared = bool(set.intersection(*judged))
+    is_shared = bool(set.intersection(*criteria_and_models))
 
     def model_in(view: RunView, model: str) -> str:
         return f"{model} in {view.name}" if is_shared else model
 
-    tally = Tally()
     results = [
         structs.replace(row, model=model_in(view, row.model)) for view in views for row in view.results
     ]
     kinds = [kind for view in views for kind in view.kinds]
-    for result, kind in zip(results, kinds, strict=True):
-        tally.add(result, kind)
     return RunView(
         name=" and ".join(view.name for view in views),
         results=tuple(results),
         kinds=tuple(kinds),
         scales={key: scale for view in views for key, scale in view.scales.items()},
-        tally=tally,
+        tally=_tally(results, kinds),
         samples={
             (key[0], key[1], model_in(view, key[2]), *key[3:]): values
             for view in views
@@ -268,7 +283,7 @@ def side_by_side(views: Sequence[RunView]) -> RunView:
 
 
 def pooled_over_models(view: RunView) -> tuple[RunView, str]:
-    """One result per item where several models judged: the mean of their scores, the majority of their choices."""
+    """One result per item where several models judged (see `pooled_result`), and a note that says so."""
     models = list(view.tally.models)
     if len(models) < 2:
         return view, ""
@@ -282,30 +297,37 @@ def pooled_over_models(view: RunView) -> tuple[RunView, str]:
             structs.replace(pooled_result(group), model=f"{len(models)} judges") for group in by_item.values()
         ]
         kinds += [cell.kind] * len(by_item)
-    tally = Tally()
-    for result, kind in zip(results, kinds, strict=True):
-        tally.add(result, kind)
     failed = Counter(row.model for row in view.results if row.status != "ok")
     asked = Counter(row.model for row in view.results)
     note = f"Several judges: the mean of {', '.join(models)} counts, of choices the majority."
     for model, n in failed.items():
         note += f" {model} failed on {n:,} of {asked[model]:,}."
+    tally = _tally(results, kinds)
     return structs.replace(view, results=tuple(results), kinds=tuple(kinds), tally=tally, samples={}), note
 
 
 def pooled_result(rows: Sequence[Result]) -> Result:
-    """One result of several judges: the mean of the scores, the majority of the choices."""
+    """One result of several judges: the mean of their scores, the vote on their choices."""
     if len(rows) == 1:
         return rows[0]
     values = [row.value for row in rows if row.value is not None]
     choices = [row.choice for row in rows if row.choice is not None]
     return structs.replace(
         rows[0],
-        # Equal means must be equal whatever the order of the sum, or they would get different ranks.
+        # Rounded, because equal means must not differ by the order of the sum: they would get different ranks.
         value=round(math.fsum(values) / len(values), 12) if values else None,
-        choice=majority(choices) if choices else None,
+        choice=panel_vote(choices) if choices else None,
         status="ok" if values or choices else rows[0].status,
     )
+
+
+def panel_vote(choices: Sequence[Choice]) -> Choice:
+    """The side that more judges chose, or a tie where both have as many votes.
+
+    Judges who say tie abstain. This is the sign of the mean choice, which the report counts by.
+    """
+    lead = choices.count("a") - choices.count("b")
+    return "tie" if lead == 0 else "a" if lead > 0 else "b"
 
 
 # -- Runs in a store
@@ -320,13 +342,13 @@ def tabulate(
     choice_spans: bool = False,
     keep_notes: bool = False,
 ) -> RunView:
-    """Read a run once. A report alone needs only the tally (`keep_results=False`), which takes little memory.
+    """Read a run once. A report needs only the tally (`keep_results=False`), which takes little memory.
 
-    `for_comparison` adds what tells whether two runs judged the same texts, made the same calls and got the same
-    replies; `choice_spans` says where in each reply its choice stands.
+    `for_comparison` adds digests that show whether two runs judged the same texts, made the same calls and got the same
+    replies; `choice_spans` adds the position of the choice in each reply.
     """
     protocols = protocols_of(store, run)
-    seen = SingleReplies(
+    replies = SingleReplies(
         protocols,
         settings_of(run).samples > 1 and keep_results,
         f"{store.path} {run.id}" if for_comparison else None,
@@ -337,7 +359,7 @@ def tabulate(
     kinds: list[Kind] = []
     seqs: dict[str, int] = {}
     notes: dict[str, dict[str, str]] = {}
-    for judged in judged_items(seen.watch(store.judgments(run)), protocols):
+    for judged in judged_items(replies.watch(store.judgments(run)), protocols):
         for result, kind, voices in judged.results:
             tally.add(result, kind)
             if keep_notes:
@@ -358,21 +380,21 @@ def tabulate(
             for criterion, scale in protocol.criteria.items()
         },
         tally=tally,
-        facts=_facts(store, run, protocols, seen.n_reasks_failed),
+        facts=_facts(store, run, protocols, replies.n_reasks_failed),
         run=run,
         protocols=protocols,
-        positions=seen.position_biases(),
-        samples=seen.sample_values(),
-        digests=seen.digests,
+        positions=replies.position_biases(),
+        samples=replies.sample_values(),
+        digests=replies.digests,
         contents=_contents(store, run) if for_comparison else None,
-        choice_spans=seen.choice_spans,
+        choice_spans=replies.choice_spans,
         seqs=seqs,
         judgment_notes=notes,
     )
 
 
 def _contents(store: Store, run: RunRow) -> Contents:
-    # A checksum is enough: the question is whether a text was changed, not whether it was forged.
+    # A checksum is enough: it shows whether a text was changed, not whether it was forged.
     return {
         item.id: {name: zlib.crc32(msgspec.json.encode(value)) for name, value in item.fields.items()}
         for item in store.items(run)
@@ -380,7 +402,7 @@ def _contents(store: Store, run: RunRow) -> Contents:
 
 
 class SingleReplies:
-    """What is collected from single judgments while they pass by, before they are combined."""
+    """What is collected from single judgments before they are combined."""
 
     def __init__(
         self, protocols: Mapping[str, Protocol], has_samples: bool, digest_salt: str | None, keeps_spans: bool
@@ -393,39 +415,43 @@ class SingleReplies:
         self._digest_salt = digest_salt
         self._keeps_spans = keeps_spans
         self._shown: dict[CriterionKey, dict[tuple[int, int, str], list[Place | None]]] = {}
-        """criterion → (item, sample, model) → the position chosen in the given order, and in the other one"""
+        """criterion → (item, sample, model) → the position chosen in order ab, and in order ba"""
         self._samples: dict[SampleKey, dict[Order, list[float]]] = {}
 
-    def watch(self, judged: Iterable[Judged]) -> Iterator[Judged]:
-        for place in judged:
-            self.n_reasks_failed += place.about.kind == "reask" and place.error is not None
+    def watch(self, judgments: Iterable[Judged]) -> Iterator[Judged]:
+        for judged in judgments:
+            self.n_reasks_failed += judged.about.kind == "reask" and judged.error is not None
             if self._digest_salt is not None:
-                self._add_digest(place, self._digest_salt)
-            if place.judgment is not None and place.seq >= 0 and place.about.kind not in ("reask", "steps"):
-                self._add_positions(place, place.judgment)
+                self._add_digest(judged, self._digest_salt)
+            if (
+                judged.judgment is not None
+                and judged.seq >= 0
+                and judged.about.kind not in ("reask", "steps")
+            ):
+                self._add_positions(judged, judged.judgment)
                 if self._has_samples:
-                    self._add_samples(place, place.judgment)
+                    self._add_samples(judged, judged.judgment)
                 if self._keeps_spans:
-                    self._add_span(place, place.judgment)
-            yield place
+                    self._add_span(judged, judged.judgment)
+            yield judged
 
-    def _add_positions(self, place: Judged, judgment: Judgment) -> None:
-        protocol = self._protocols.get(place.about.protocol)
+    def _add_positions(self, judged: Judged, judgment: Judgment) -> None:
+        protocol = self._protocols.get(judged.about.protocol)
         if protocol is None or protocol.task != "compare":
             return
         for criterion, choice in choices_in(judgment, protocol):
-            shown = self._shown.setdefault((place.about.protocol, criterion), {})
-            both = shown.setdefault((place.seq, place.about.sample, place.about.model), [None, None])
-            both[0 if place.about.order == "ab" else 1] = position_of(choice, place.about.order)
+            shown = self._shown.setdefault((judged.about.protocol, criterion), {})
+            positions = shown.setdefault((judged.seq, judged.about.sample, judged.about.model), [None, None])
+            positions[0 if judged.about.order == "ab" else 1] = position_of(choice, judged.about.order)
 
-    def _add_samples(self, place: Judged, judgment: Judgment) -> None:
-        if place.item is None:
+    def _add_samples(self, judged: Judged, judgment: Judgment) -> None:
+        if judged.item is None:
             return
-        about = place.about
+        about = judged.about
 
         def add(criterion: str, subject: Subject | None, kind: Kind, value: float) -> None:
-            assert place.item is not None
-            key = (about.protocol, criterion, about.model, place.item.id, subject, kind)
+            assert judged.item is not None
+            key = (about.protocol, criterion, about.model, judged.item.id, subject, kind)
             self._samples.setdefault(key, {}).setdefault(about.order, []).append(value)
 
         for score in judgment.scores:
@@ -434,32 +460,32 @@ class SingleReplies:
         if judgment.choice is not None and about.criteria:
             add(choice_criterion(about.criteria), None, "choices", as_number(judgment.choice))
 
-    def _add_digest(self, place: Judged, salt: str) -> None:
-        """Equal digests: the same calls (texts, prompt, judge, settings), and the same was read from each reply.
+    def _add_digest(self, judged: Judged, salt: str) -> None:
+        """Equal digests mean the same calls (texts, prompt, judge, settings) and the same reading of each reply.
 
-        A call without a reply equals only itself: what the reply would have been is not known.
+        A call without a reply equals no other: its reply is unknown.
         """
-        if place.item is None:
+        if judged.item is None:
             return
-        # What a retry brought is part of the judgment of the first reply.
-        is_read = place.judgment is not None or place.about.kind == "reask"
-        own_salt = "" if is_read and place.error is None else salt
-        content = msgspec.json.encode((place.call, place.about, place.judgment, own_salt))
-        by_model = self.digests.setdefault((place.item.id, place.about.protocol), {})
-        # A sum, because two runs may have their calls in another order.
+        # The reply to a second question is part of the judgment of the first reply.
+        is_read = judged.judgment is not None or judged.about.kind == "reask"
+        call_salt = "" if is_read and judged.error is None else salt
+        content = msgspec.json.encode((judged.call, judged.about, judged.judgment, call_salt))
+        by_model = self.digests.setdefault((judged.item.id, judged.about.protocol), {})
+        # A sum, because two runs may make their calls in different orders.
         number = int.from_bytes(blake2b(content, digest_size=8).digest())
-        by_model[place.about.model] = by_model.get(place.about.model, 0) + number
+        by_model[judged.about.model] = by_model.get(judged.about.model, 0) + number
 
-    def _add_span(self, place: Judged, judgment: Judgment) -> None:
-        # What was read from a retry stands in another reply.
+    def _add_span(self, judged: Judged, judgment: Judgment) -> None:
+        # A choice that was read from a second question is in another reply.
         if judgment.choice_span is not None and judgment.choice_how != "reask":
-            self.choice_spans[place.seq, place.call_index] = judgment.choice_span
+            self.choice_spans[judged.seq, judged.call_index] = judgment.choice_span
 
     def position_biases(self) -> dict[CriterionKey, Positions]:
         return {key: _positions(shown) for key, shown in self._shown.items()}
 
     def sample_values(self) -> dict[SampleKey, tuple[float, ...]]:
-        """Both orders of a pair are two questions: the order with most samples is taken."""
+        """The samples of each result; of the two orders of a pair, those of the order with more samples."""
         values: dict[SampleKey, tuple[float, ...]] = {}
         for key, orders in self._samples.items():
             longest = max(orders, key=lambda order: len(orders[order]))
@@ -483,7 +509,7 @@ def _positions(shown: Mapping[tuple[int, int, str], Sequence[Place | None]]) -> 
 
 
 def choices_in(judgment: Judgment, protocol: Protocol) -> Iterator[tuple[str, Choice]]:
-    """The choices of one reply: the one it states, and those that its scores of both responses imply."""
+    """The choices of one reply: the stated one, and those that its scores of both responses imply."""
     stated = choice_criterion(protocol.criteria)
     if judgment.choice is not None:
         yield stated, judgment.choice
@@ -500,14 +526,14 @@ def choices_in(judgment: Judgment, protocol: Protocol) -> Iterator[tuple[str, Ch
 
 
 def position_of(choice: Choice, order: Order) -> Place:
-    """Where the chosen response was shown."""
+    """The position at which the chosen response was shown."""
     if choice == "tie":
         return "tie"
     return "first" if (choice == "a") == (order == "ab") else "second"
 
 
 def as_number(answer: float | str) -> float:
-    """A score as it is; of a choice the share that response a takes."""
+    """A score unchanged; a choice as the share that response a gets: 1, 0, or one half for a tie."""
     return {"a": 1.0, "b": 0.0}.get(answer, 0.5) if isinstance(answer, str) else float(answer)
 
 

@@ -1,4 +1,7 @@
-"""The card of a stored run, and `adjudge.trust`: results, labels and scales from wherever they are."""
+"""`adjudge.trust`: the judge card, which says how far a judge's scores can be trusted.
+
+Joins results with labels and puts the parts of the card together, from a stored run or from any results.
+"""
 
 from __future__ import annotations
 
@@ -19,76 +22,89 @@ from ..stats import Resample, Retest, bounds, minimum_detectable, nearest, retes
 from ..stats.resample import N_RESAMPLES
 from ..store import Store, open_store
 from ..words import count
-from .correction import Entry, bias, calibration, corrected, differences, entries, pass_shares, plans, pooled
+from .correction import (
+    Entry,
+    bias,
+    calibration,
+    corrected,
+    differences,
+    entries_by_system,
+    pass_shares,
+    plans,
+    pooled,
+)
 from .human_agreement import (
     agreement,
+    alternative_annotator_test,
     ceiling,
     ceiling_of_choices,
+    choice_agreements,
     correlations,
-    judges_apart,
     levels_of,
-    of_choices,
     pairwise,
-    replacement,
     stated_confidence,
+    two_judges,
 )
-from .label_join import Joined, Row, choices, join, numbers
+from .label_join import LabelledItem, LabelledTable, choices, join, numbers
 from .misread import misread_share, with_misread
-from .result_types import Card, CriterionCard, Draws, Quality, SystemFailures
+from .result_types import Card, CriterionCard, Quality, Resampling, SystemFailures
 from .run_view import RunView, by_criterion, side_by_side, tabulate, view_of_results
 from .trust_words import opening, sentences
 
-# What a judge's answers show without people: their spread, their noise, and where they are missing.
-#
-# Failures go with low scores in real data, so each system's mean has the bounds that its failures leave open.
+# -- Checks that need no labels
 
 
-def quality(joined: Joined) -> Quality:
-    """All that can be said from the judge's answers alone."""
-    n_failed = sum(row.answer is None for row in joined.rows)
-    values = [value for value in numbers(row.answer for row in joined.rows) if value is not None]
-    levels = levels_of(joined.scale)
+def quality(table: LabelledTable) -> Quality:
+    """The spread, noise and failures of the judge's answers."""
+    n_failed = sum(row.answer is None for row in table.rows)
+    values = [value for value in numbers(row.answer for row in table.rows) if value is not None]
+    levels = levels_of(table.scale)
     by_level = nearest(values, levels) if levels else values
     counts = Counter(value for value in by_level if value is not None)
-    given = Counter(choice for choice in choices(row.answer for row in joined.rows) if choice is not None)
-    by_system = entries(joined)
+    choice_counts = Counter(
+        choice for choice in choices(row.answer for row in table.rows) if choice is not None
+    )
+    by_system = entries_by_system(table)
     return Quality(
-        n=len(joined.rows),
+        n=len(table.rows),
         n_failed=n_failed,
-        spread=spread(counts, len(levels) if levels else None) if joined.kind == "scores" else None,
-        counts={choice: given.get(choice, 0) for choice in ("a", "b", "tie")} if given else {},
-        sample_sd=_sample_sd(joined.rows),
-        retest=_retest(joined.rows),
-        minimum_detectable=_detectable(by_system) if joined.kind == "scores" else None,
-        failures={system: _failures(own, joined) for system, own in by_system.items()},
+        spread=spread(counts, len(levels) if levels else None) if table.kind == "scores" else None,
+        counts={choice: choice_counts.get(choice, 0) for choice in ("a", "b", "tie")}
+        if choice_counts
+        else {},
+        sample_sd=_sample_sd(table.rows),
+        retest=_retest(table.rows),
+        minimum_detectable=_detectable(by_system) if table.kind == "scores" else None,
+        failures={system: _failures(entries, table) for system, entries in by_system.items()},
     )
 
 
-def _failures(own: Sequence[Entry], joined: Joined) -> SystemFailures:
-    known = [entry.judge for entry in own if entry.judge is not None]
-    n_failed = len(own) - len(known)
-    scale = joined.scale
+def _failures(entries: Sequence[Entry], table: LabelledTable) -> SystemFailures:
+    """The failures of one system. Low scores fail more often in real data, so the bounds of the mean are given, too."""
+    scores = [entry.judge for entry in entries if entry.judge is not None]
+    n_failed = len(entries) - len(scores)
+    scale = table.scale
     low, high = (scale.low, scale.high) if scale is not None else (None, None)
-    if joined.kind == "choices":
+    if table.kind == "choices":
         low, high = 0.0, 1.0
     return SystemFailures(
-        n=len(own),
-        failed=wilson(n_failed, len(own)),
-        by_status=dict(Counter(entry.row.status for entry in own if entry.judge is None)),
-        n_samples=sum(entry.row.n_samples for entry in own),
-        n_samples_failed=sum(entry.row.n_samples_failed for entry in own),
-        bounds=bounds(known, n_failed, low, high),
+        n=len(entries),
+        failed=wilson(n_failed, len(entries)),
+        by_status=dict(Counter(entry.row.status for entry in entries if entry.judge is None)),
+        n_samples=sum(entry.row.n_samples for entry in entries),
+        n_samples_failed=sum(entry.row.n_samples_failed for entry in entries),
+        bounds=bounds(scores, n_failed, low, high),
     )
 
 
-def _sample_sd(rows: Sequence[Row]) -> float | None:
-    """The noise of asking again, over items that were asked several times."""
+def _sample_sd(rows: Sequence[LabelledItem]) -> float | None:
+    """The pooled standard deviation over items that were judged several times."""
     squares = [row.spread**2 for row in rows if row.spread is not None]
     return math.sqrt(math.fsum(squares) / len(squares)) if squares else None
 
 
-def _retest(rows: Sequence[Row]) -> Retest | None:
-    """How much of what the scores show would come out again: samples of one item against different items."""
+def _retest(rows: Sequence[LabelledItem]) -> Retest | None:
+    """Test-retest reliability: the variance of samples of one item compared with that between items."""
     repeated = [row.samples for row in rows if len(row.samples) > 1]
     if not repeated:
         return None
@@ -97,21 +113,21 @@ def _retest(rows: Sequence[Row]) -> Retest | None:
 
 
 def _detectable(by_system: dict[str, list[Entry]]) -> float | None:
-    """From the pooled deviation within systems, at the size of the smallest of them."""
+    """The minimum detectable difference, from the pooled deviation within systems and the size of the smallest."""
     squares, n, n_systems, smallest = 0.0, 0, 0, math.inf
-    for own in by_system.values():
-        known = [entry.judge for entry in own if entry.judge is not None]
-        if len(known) < 2:
+    for entries in by_system.values():
+        scores = [entry.judge for entry in entries if entry.judge is not None]
+        if len(scores) < 2:
             continue
-        mean = math.fsum(known) / len(known)
-        squares += math.fsum((value - mean) ** 2 for value in known)
-        n, n_systems, smallest = n + len(known), n_systems + 1, min(smallest, len(known))
+        mean = math.fsum(scores) / len(scores)
+        squares += math.fsum((value - mean) ** 2 for value in scores)
+        n, n_systems, smallest = n + len(scores), n_systems + 1, min(smallest, len(scores))
     if not n_systems or n <= n_systems:
         return None
     return minimum_detectable(int(smallest), math.sqrt(squares / (n - n_systems)))
 
 
-# Puts the judge card together: results and labels in, one card out. No file, no store, no model.
+# -- The judge card
 
 
 def judge_card(
@@ -126,34 +142,34 @@ def judge_card(
 ) -> Card:
     """Compare a judge with people's labels, criterion by criterion.
 
-    `plan_width` asks how many labels it takes to know each mean to that width. `resample` says what a claim is
-    about: new inputs, new systems, or both.
+    `plan_width` is the interval width for which the card says how many labels are needed. `resample` says what the
+    intervals generalise to: new inputs, new systems, or both.
     """
     tables = join(view, labels)
-    draws = Draws(resample, n_resamples, seed)
-    cards = {name: _criterion(joined, draws, plan_width) for name, joined in tables.items()}
-    judged = {card.criterion for card in cards.values()}
-    judges = judges_apart(tables, draws)
+    resampling = Resampling(resample, n_resamples, seed)
+    cards = {name: _criterion(table, resampling, plan_width) for name, table in tables.items()}
+    criteria = {card.criterion for card in cards.values()}
+    judge_pairs = two_judges(tables, resampling)
     return Card(
-        summary=opening(cards, judges),
+        summary=opening(cards, judge_pairs),
         criteria=cards,
-        judges=judges,
+        judges=judge_pairs,
         resample=resample,
         seed=seed,
         n_labels=len(labels),
         n_labels_empty=n_empty,
-        notes=_notes(labels, judged, n_empty),
+        notes=_notes(labels, criteria, n_empty),
         run=view.name,
     )
 
 
 def _notes(labels: Sequence[Label], judged: set[str], n_empty: int) -> tuple[str, ...]:
-    """What to say of the labels as a whole."""
+    """Notes on the labels as a whole."""
     notes = []
-    strange = sorted({label.criterion for label in labels} - judged)
-    if strange:
+    unknown = sorted({label.criterion for label in labels} - judged)
+    if unknown:
         notes.append(
-            f"Labels of {', '.join(strange)} are not used: the judge's criteria are {', '.join(sorted(judged))}. "
+            f"Labels of {', '.join(unknown)} are not used: the judge's criteria are {', '.join(sorted(judged))}. "
             "Rename them in the label file, if they mean the same."
         )
     if n_empty:
@@ -161,66 +177,66 @@ def _notes(labels: Sequence[Label], judged: set[str], n_empty: int) -> tuple[str
     return tuple(notes)
 
 
-def _criterion(joined: Joined, draws: Draws, plan_width: float | None) -> CriterionCard:
-    labelled = joined.labelled()
-    is_scores = joined.kind == "scores"
-    means = corrected(joined)
+def _criterion(table: LabelledTable, resampling: Resampling, plan_width: float | None) -> CriterionCard:
+    labelled = table.labelled()
+    is_scores = table.kind == "scores"
+    means = corrected(table)
     card = CriterionCard(
-        criterion=joined.criterion,
-        protocol=joined.protocol,
-        model=joined.model,
-        kind=joined.kind,
-        scale=joined.scale,
-        raters=joined.raters,
-        n_items=len(joined.rows),
+        criterion=table.criterion,
+        protocol=table.protocol,
+        model=table.model,
+        kind=table.kind,
+        scale=table.scale,
+        raters=table.raters,
+        n_items=len(table.rows),
         n_labelled=len(labelled),
         n_failed=sum(row.answer is None for row in labelled),
-        n_unknown=joined.n_unknown,
+        n_unknown=table.n_unknown,
         sentences=(),
-        notes=_criterion_notes(joined),
-        item={**correlations(joined, "item", draws), **agreement(joined, draws.seed)}
+        notes=_criterion_notes(table),
+        item={**correlations(table, "item", resampling), **agreement(table, resampling.seed)}
         if is_scores
-        else of_choices(joined),
-        group=correlations(joined, "group", draws) if is_scores else {},
-        system=correlations(joined, "system", draws) if is_scores else {},
-        pairwise=pairwise(joined, draws.seed) if is_scores else None,
-        ceiling=ceiling(joined, draws) if is_scores else ceiling_of_choices(joined),
-        alt_test=replacement(joined),
-        bias=bias(joined),
+        else choice_agreements(table),
+        group=correlations(table, "group", resampling) if is_scores else {},
+        system=correlations(table, "system", resampling) if is_scores else {},
+        pairwise=pairwise(table, resampling.seed) if is_scores else None,
+        ceiling=ceiling(table, resampling) if is_scores else ceiling_of_choices(table),
+        alt_test=alternative_annotator_test(table),
+        bias=bias(table),
         corrected=means,
-        pooled=pooled(joined),
-        differences=differences(joined, means),
-        pass_share=pass_shares(joined),
-        calibration=calibration(joined, draws.seed),
-        plan=plans(joined, plan_width),
-        confidence=stated_confidence(joined, draws.seed),
-        quality=quality(joined),
+        pooled=pooled(table),
+        differences=differences(table, means),
+        pass_share=pass_shares(table),
+        calibration=calibration(table, resampling.seed),
+        plan=plans(table, plan_width),
+        confidence=stated_confidence(table, resampling.seed),
+        quality=quality(table),
     )
     return structs.replace(card, sentences=sentences(card))
 
 
-def _criterion_notes(joined: Joined) -> tuple[str, ...]:
-    labelled = joined.labelled()
-    notes = list(joined.notes)
+def _criterion_notes(table: LabelledTable) -> tuple[str, ...]:
+    labelled = table.labelled()
+    notes = list(table.notes)
     if not labelled and not notes:
         notes.append(
-            f"There are no labels of '{joined.criterion}': only what the scores show by themselves is given."
+            f"There are no labels of '{table.criterion}': only what the scores show by themselves is given."
         )
     if labelled and all(row.answer is None for row in labelled):
         notes.append("The judge failed on every labelled item: there is nothing to hold against people.")
-    if labelled and joined.scale is None and joined.kind == "scores":
+    if labelled and table.scale is None and table.kind == "scores":
         notes.append("The scale is not known: judge and people are taken to use the same one.")
-    is_part = 0 < len(labelled) < len(joined.rows)
+    is_part = 0 < len(labelled) < len(table.rows)
     if is_part and any(row.probability is None for row in labelled):
         notes.append(
-            f"Labels on {len(labelled)} of {len(joined.rows)} items: corrected means hold if those are a random part "
+            f"Labels on {len(labelled)} of {len(table.rows)} items: corrected means hold if those are a random part "
             "(adjudge sample draws one)."
         )
     return tuple(notes)
 
 
 class CardSettings(TypedDict, total=False):
-    """What a user may ask of a card."""
+    """The settings of a judge card."""
 
     resample: Resample
     n_resamples: int
@@ -237,48 +253,47 @@ def trust(
     checked: str | Path | None = None,
     **settings: Unpack[CardSettings],
 ) -> Card:
-    """Hold a run, or any results, against labels: a file, a list, or for a run the labels in its store.
+    """Compare a run, or any results, with labels: a file, a list, or for a run the labels in its store.
 
     The scales of a run are known; for other results `scales` gives them by criterion. `versus` names a second run in
     the same store; `checked` is a file of replies that were checked by hand.
     """
-    card = _held(source, labels, scales, versus, **settings)
+    card = _card(source, labels, scales, versus, **settings)
     return card if checked is None else with_checked(card, checked)
 
 
-def _held(
+def _card(
     source: Run | Iterable[Result],
     labels: str | Path | Sequence[Label] | None,
     scales: dict[str, Scale] | None,
     versus: str | None,
     **settings: Unpack[CardSettings],
 ) -> Card:
-    said = read_labels(labels) if isinstance(labels, str | Path) else None
-    if said is None and labels is not None and not isinstance(labels, str | Path):
-        said = LabelFile(tuple(labels))
+    label_file = read_labels(labels) if isinstance(labels, str | Path) else None
+    if label_file is None and labels is not None and not isinstance(labels, str | Path):
+        label_file = LabelFile(tuple(labels))
     if isinstance(source, Run):
         with open_store(source.store, write=False) as store:
             other = None if versus is None else store.run(versus)
             views = [tabulate(store, run) for run in (store.run(source.name), other) if run is not None]
-            return card_of_views(store, views, said, **settings)
+            return card_of_views(store, views, label_file, **settings)
     if versus is not None:
         raise DataError("versus names a run; give the results of both judges in one list instead.")
-    if said is None:
+    if label_file is None:
         raise DataError("Results alone cannot be trusted: give labels, a file or a list of Label.")
     view = view_of_results(source, by_criterion(scales))
-    return judge_card(view, said.labels, n_empty=said.n_empty, **settings)
+    return judge_card(view, label_file.labels, n_empty=label_file.n_empty, **settings)
 
 
 def card_of_views(
-    store: Store, views: Sequence[RunView], given: LabelFile | None, **settings: Unpack[CardSettings]
+    store: Store, views: Sequence[RunView], label_file: LabelFile | None, **settings: Unpack[CardSettings]
 ) -> Card:
-    """The card of a run, or of two runs as two judges, by the labels that are given or by those in the store.
+    """The card of a run, or of two runs as two judges, with the labels of a file or those in the store.
 
-    Labels that are given take the place of those in the store: the two may be the same ones, and counting them twice
-    would make two raters of one.
+    The labels of a file replace those in the store: they may be the same, and would count twice.
     """
     stored = [label for view in views if view.run is not None for label in store.labels(view.run)]
-    labels = given or LabelFile(tuple(stored))
+    labels = label_file or LabelFile(tuple(stored))
     notes = [note for view in views for note in view.notes()]
     known = {_identity(label) for label in labels.labels}
     n_other = sum(_identity(label) not in known for label in stored)
@@ -301,5 +316,5 @@ def _identity(label: Label) -> tuple[object, ...]:
 
 
 def with_checked(card: Card, path: str | Path) -> Card:
-    """The card with what a check of replies by hand found, and every interval as wide as that makes it."""
+    """The card with its intervals widened for the misread replies found in a check by hand."""
     return with_misread(card, misread_share(path))

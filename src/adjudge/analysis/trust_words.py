@@ -18,7 +18,7 @@ from .result_types import (
     Card,
     CorrectedMean,
     CriterionCard,
-    JudgesApart,
+    JudgePair,
     PeopleCeiling,
     Quality,
     Sentence,
@@ -35,7 +35,7 @@ FEW_ITEMS = 10
 """Items below which a missing interval means that there are too few of them."""
 
 
-def opening(cards: Mapping[str, CriterionCard], judges: Sequence[JudgesApart] = ()) -> tuple[Sentence, ...]:
+def opening(cards: Mapping[str, CriterionCard], judges: Sequence[JudgePair] = ()) -> tuple[Sentence, ...]:
     """The sentences of the only criterion, or of several the best and the worst; of two judges also the better."""
     if len(cards) == 1:
         return next(iter(cards.values())).sentences

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from ..analysis.gate_rules import Rules
     from ..analysis.result_types import Card, Verdict
-    from ..analysis.sampling import Drawn
+    from ..analysis.sampling import DrawnRows
     from ..analysis.trust import CardSettings
     from ..stats import Resample
 
@@ -155,7 +155,7 @@ def sample_command(
         typer.echo(f"Fill in the column value, then: adjudge trust {name} --labels {output}", err=True)
 
 
-def _write(drawn: Drawn, output: Path | None) -> None:
+def _write(drawn: DrawnRows, output: Path | None) -> None:
     """To the terminal, or to a new file: one that exists may hold somebody's labels."""
     if output is None:
         _write_csv(drawn, sys.stdout)
@@ -173,7 +173,7 @@ def _write(drawn: Drawn, output: Path | None) -> None:
         ) from error
 
 
-def _write_csv(drawn: Drawn, file: IO[str]) -> None:
+def _write_csv(drawn: DrawnRows, file: IO[str]) -> None:
     """A cell that a spreadsheet could take for a formula begins with an apostrophe; reading takes it off again."""
     from ..data import guarded
 
@@ -419,18 +419,18 @@ def gate_command(
 
 
 def _verdict(run: str, rules: Rules, store: Path, seed: int) -> Verdict:
-    from ..analysis.gate import Judged, verdict_of
+    from ..analysis.gate import GateInput, verdict_of
     from ..store import open_store
 
     with open_store(store, write=False) as opened:
-        judged = Judged(opened, opened.run(run), rules.labels)
+        judged = GateInput(opened, opened.run(run), rules.labels)
         if rules.baseline is None:
             return verdict_of(judged, rules, None, seed)
         if rules.baseline_store is None:
-            before = Judged(opened, opened.run(rules.baseline), rules.baseline_labels)
+            before = GateInput(opened, opened.run(rules.baseline), rules.baseline_labels)
             return verdict_of(judged, rules, before, seed)
     with open_store(rules.baseline_store, write=False) as other:
-        before = Judged(other, other.run(rules.baseline), rules.baseline_labels)
+        before = GateInput(other, other.run(rules.baseline), rules.baseline_labels)
     return verdict_of(judged, rules, before, seed)
 
 

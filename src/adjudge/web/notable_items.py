@@ -12,7 +12,7 @@ from itertools import groupby
 
 from msgspec import Struct
 
-from ..analysis.label_join import Joined
+from ..analysis.label_join import LabelledTable
 from ..records import Result, Scale
 
 MOST_ITEMS = 20
@@ -66,7 +66,7 @@ class _Heaviest:
 def notable_items(
     results: Iterable[Result],
     scales: Scales,
-    points: Mapping[str, Joined] | None = None,
+    points: Mapping[str, LabelledTable] | None = None,
     most: int = MOST_ITEMS,
 ) -> list[NotableItem]:
     """The most notable items, those farthest from people first. Each kind adds a few; an item may have several reasons."""
@@ -125,7 +125,7 @@ def _offer_disagreement(results: list[Result], scales: Scales, judges: _Heaviest
             judges.offer(1.0, item, f"judges choose opposite sides on {criterion}", criterion)
 
 
-def _offer_far_from_people(far: _Heaviest, points: Mapping[str, Joined]) -> None:
+def _offer_far_from_people(far: _Heaviest, points: Mapping[str, LabelledTable]) -> None:
     for name, joined in points.items():
         if not joined.is_same_scale:
             continue

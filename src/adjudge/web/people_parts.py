@@ -10,7 +10,7 @@ from markupsafe import Markup
 from msgspec import Struct
 
 from ..analysis.human_agreement import levels_of, share_a_level
-from ..analysis.label_join import Joined, Row, numbers
+from ..analysis.label_join import LabelledItem, LabelledTable, numbers
 from ..analysis.rank_words import leader, rank_sections
 from ..analysis.report_words import decimals, interval, percent
 from ..analysis.result_types import (
@@ -18,7 +18,7 @@ from ..analysis.result_types import (
     CorrectedMean,
     CriterionCard,
     CriterionRanking,
-    Met,
+    HeadToHead,
     Ranking,
     Standing,
 )
@@ -79,7 +79,7 @@ def _plain(section: Section) -> PlainTable:
 # The numbers are the card's; only where bins are drawn are labels counted here, and their intervals come from `stats`.
 
 
-Points = Mapping[str, Joined]
+Points = Mapping[str, LabelledTable]
 """The judge's answers beside people's, by the card's name of the criterion."""
 
 _MOST_BINS = 12
@@ -142,7 +142,7 @@ def card_part(card: Card, points: Points | None = None) -> CardPart:
     )
 
 
-def _criterion(name: str, card: CriterionCard, joined: Joined | None) -> CriterionPeople:
+def _criterion(name: str, card: CriterionCard, joined: LabelledTable | None) -> CriterionPeople:
     everything = list(_agreement(card))
     rows = [row for row in everything if row[2].value is not None]
     low = -1.0 if any((end or 0) < 0 for _, _, one in rows for end in (one.value, one.low)) else 0.0
@@ -217,7 +217,7 @@ def _three(system: str, mean: CorrectedMean, domain: Domain, digits: int) -> Mar
     return strip(marks, domain, title)
 
 
-def _scatter(name: str, card: CriterionCard, joined: Joined | None) -> Markup | None:
+def _scatter(name: str, card: CriterionCard, joined: LabelledTable | None) -> Markup | None:
     if joined is None or joined.kind != "scores":
         return None
     both = [(row, x, y) for row, x, y in _both(joined.labelled())]
@@ -232,7 +232,7 @@ def _scatter(name: str, card: CriterionCard, joined: Joined | None) -> Markup | 
     return scatter(points, axes, f"{name}: the judge against people", bins=bins, is_same_scale=same)
 
 
-def _both(rows: Sequence[Row]) -> Iterator[tuple[Row, float, float]]:
+def _both(rows: Sequence[LabelledItem]) -> Iterator[tuple[LabelledItem, float, float]]:
     answers, labels = numbers(row.answer for row in rows), numbers(row.label for row in rows)
     for row, x, y in zip(rows, answers, labels, strict=True):
         if x is not None and y is not None:
@@ -260,7 +260,7 @@ def _binned(pairs: Sequence[tuple[float, float]], limits: tuple[float, float]) -
     return found
 
 
-def _reliability(name: str, joined: Joined | None) -> Markup | None:
+def _reliability(name: str, joined: LabelledTable | None) -> Markup | None:
     """In ten steps of stated confidence: how often the judge said what people say."""
     if joined is None or not joined.is_same_scale:
         return None
@@ -280,7 +280,7 @@ def _reliability(name: str, joined: Joined | None) -> Markup | None:
     return curve_with_intervals(bins, axes, f"{name}: is stated confidence honest?")
 
 
-def _stated(joined: Joined) -> Iterator[tuple[float, bool]]:
+def _stated(joined: LabelledTable) -> Iterator[tuple[float, bool]]:
     """Stated confidence and whether the judge was right, as the card counts it: the same choice, or the nearest level."""
     rows = [row for row in joined.labelled() if row.answer is not None]
     if joined.kind == "scores":
@@ -314,7 +314,7 @@ class StandingRow(Struct, frozen=True):
 class MatrixCell(Struct, frozen=True):
     """What the system of the row took of its games with that of the column."""
 
-    met: Met
+    met: HeadToHead
     css: str
 
 
@@ -396,7 +396,7 @@ def _row(one: Standing, strengths: Domain) -> StandingRow:
     )
 
 
-def _matrix(systems: list[str], met: Mapping[str, Mapping[str, Met]]) -> Matrix | None:
+def _matrix(systems: list[str], met: Mapping[str, Mapping[str, HeadToHead]]) -> Matrix | None:
     """For three systems and more; two are a row of the table of pairs."""
     if len(systems) < 3:
         return None
@@ -405,5 +405,5 @@ def _matrix(systems: list[str], met: Mapping[str, Mapping[str, Met]]) -> Matrix 
     return Matrix(tuple(shown), rows, len(systems) - len(shown))
 
 
-def _cell(met: Met | None) -> MatrixCell | None:
+def _cell(met: HeadToHead | None) -> MatrixCell | None:
     return None if met is None or met.share.value is None else MatrixCell(met, shade(met.share.value))

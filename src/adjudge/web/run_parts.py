@@ -10,7 +10,7 @@ from typing import Any, TypedDict
 from markupsafe import Markup
 from msgspec import Struct, structs
 
-from ..analysis.label_join import Joined, join
+from ..analysis.label_join import LabelledTable, join
 from ..analysis.rank import rank_view
 from ..analysis.report_words import (
     MEANING,
@@ -291,7 +291,7 @@ class Known(TypedDict):
 
     card: Card | None
     ranking: Ranking | None
-    points: Mapping[str, Joined] | None
+    points: Mapping[str, LabelledTable] | None
     timing: Sequence[Spent] | None
     values: Mapping[tuple[str, str], Sequence[float]] | None
     manifest: Mapping[str, Any] | None

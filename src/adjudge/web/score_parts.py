@@ -8,7 +8,6 @@ from itertools import pairwise
 from markupsafe import Markup
 from msgspec import Struct
 
-from ..analysis.panel import JudgeInPanel, PanelSummary
 from ..analysis.report_words import (
     PANEL_MEANING,
     decimals,
@@ -24,7 +23,7 @@ from ..analysis.report_words import (
     pooling_text,
     scale_text,
 )
-from ..analysis.result_types import Cell, PairSummary, Summary
+from ..analysis.result_types import Cell, JudgeInPanel, PairSummary, PanelSummary, Summary
 from ..records import Estimate, Scale
 from ..stats import PositionBias
 from .charts import Domain, Mark, Part, axis, axis_of_bins, axis_of_levels, bars, domain_of, stacked, strip
