@@ -10,9 +10,21 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from ..records import Estimate, Scale
+from ..records import Scale
 from ..stats import PositionBias
 from ..untrusted import safe
+from ..words import (
+    NO_VALUE,
+    count,
+    decimals,
+    duration,
+    failures_text,
+    interval,
+    number,
+    p_text,
+    percent,
+    share,
+)
 from .panel import JudgeInPanel, PanelSummary
 from .result_types import Cell, PairSummary, RungShare, Summary
 from .tally import key_text
@@ -23,48 +35,10 @@ if TYPE_CHECKING:
 # Numbers and names as a report writes them, the same in a terminal and in Markdown.
 
 
-NO_VALUE = "–"
-
 MEANING = (
     "[low, high] is a 95 % interval: the same judge on other items of this kind would give a mean in about this "
     "range. It does not say that the judge is right; only labels by people can show that."
 )
-
-
-def decimals(scale: Scale | None) -> int:
-    """Digits after the point: two on a scale like 1–5, three where the whole scale is narrow or open."""
-    if scale is None:
-        return 2
-    if scale.low is None or scale.high is None:
-        return 3
-    return 2 if scale.high - scale.low >= 2 else 3
-
-
-def interval(estimate: Estimate, digits: int) -> str:
-    """3.42 [3.29, 3.55], or a dash for what is undefined."""
-    if estimate.value is None:
-        return NO_VALUE
-    if estimate.low is None or estimate.high is None:
-        return f"{number(estimate.value, digits)} [{NO_VALUE}]"
-    ends = f"{number(estimate.low, digits)}, {number(estimate.high, digits)}"
-    return f"{number(estimate.value, digits)} [{ends}]"
-
-
-def number(value: float, digits: int) -> str:
-    """So many digits after the point; a number too long for a table by its power of ten."""
-    return f"{value:.{digits}f}" if abs(value) < 1e6 else f"{value:.{digits}e}"
-
-
-def percent(estimate: Estimate) -> str:
-    """62 % [55 %, 69 %]."""
-    if estimate.value is None or estimate.low is None or estimate.high is None:
-        return NO_VALUE
-    return f"{share(estimate.value)} [{share(estimate.low)}, {share(estimate.high)}]"
-
-
-def share(value: float) -> str:
-    """62 %, and one digit more below ten."""
-    return f"{value * 100:.0f} %" if value == 0 or value >= 0.1 else f"{value * 100:.1f} %"
 
 
 def scale_text(scale: Scale | None) -> str:
@@ -79,11 +53,6 @@ def scale_text(scale: Scale | None) -> str:
     ends = f"{key_text(scale.low)}–{key_text(scale.high)}"
     named = ", ".join(f"{key_text(level)} = {name}" for level, name in sorted(scale.names.items()))
     return f"{ends} ({named}), {better}" if named else f"{ends}, {better}"
-
-
-def failures_text(failures: Mapping[str, int]) -> str:
-    """2 unparsed, 1 refused."""
-    return ", ".join(f"{count} {status.replace('_', ' ')}" for status, count in failures.items())
 
 
 def bounds_text(cell: Cell, digits: int) -> str:
@@ -128,28 +97,12 @@ def rungs_text(rungs: Mapping[str, RungShare]) -> str:
     return ", ".join(f"{name} {share(rung.share)}" for name, rung in rungs.items()) + f" of {total:,}"
 
 
-def duration(seconds: float) -> str:
-    """48 s, 3 min 20 s, 2 h 5 min."""
-    whole = round(seconds)
-    if whole < 60:
-        return f"{seconds:.1f} s" if seconds < 10 else f"{whole} s"
-    minutes, rest = divmod(whole, 60)
-    if minutes < 60:
-        return f"{minutes} min {rest} s"
-    return f"{minutes // 60} h {minutes % 60} min"
-
-
-def count_of(number: int, noun: str) -> str:
-    """1 item, 2 items."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
 def size_text(summary: Summary) -> str:
     """How much was judged, and how much of it failed."""
-    shown = [count_of(summary.n_items, "item")]
+    shown = [count(summary.n_items, "item")]
     if summary.systems:
-        shown.append(count_of(len(summary.systems), "system"))
-    scores = count_of(summary.n_scores, "choice" if summary.pairs and not summary.systems else "score")
+        shown.append(count(len(summary.systems), "system"))
+    scores = count(summary.n_scores, "choice" if summary.pairs and not summary.systems else "score")
     of_all = f" ({share(summary.n_failed / summary.n_scores)})" if summary.n_failed else ""
     return " · ".join([*shown, f"{scores}, {summary.n_failed:,} failed{of_all}"])
 
@@ -160,13 +113,13 @@ def cost_text(summary: Summary) -> str:
         summary.n_calls or summary.tokens_in or summary.tokens_out or summary.cost_usd or summary.seconds
     ):
         return ""
-    calls = count_of(summary.n_calls, "call")
+    calls = count(summary.n_calls, "call")
     if summary.n_cached:
         calls += f" ({summary.n_cached:,} from the store)"
     tokens = f"{summary.tokens_in:,} tokens in, {summary.tokens_out:,} out"
     cost = "cost not known (no price given)" if summary.cost_usd is None else f"${summary.cost_usd:,.4f}"
     if summary.cost_usd is not None and summary.n_unpriced:
-        cost += f" (and {count_of(summary.n_unpriced, 'call')} without a price)"
+        cost += f" (and {count(summary.n_unpriced, 'call')} without a price)"
     if summary.cost_usd and summary.n_calls and summary.n_cached >= summary.n_calls:
         cost += ", paid by an earlier run"
     return " · ".join([calls, tokens, cost, duration(summary.seconds)])
@@ -194,34 +147,17 @@ def detectable_text(value: float, digits: int, scale: Scale | None) -> str:
     )
 
 
-_MOST_NAMED = 4
-
-
-def listed(names: Sequence[str], between: str = ", ") -> str:
-    """Names one after the other; of many, the first few and how many more there are."""
-    shown = between.join(names[:_MOST_NAMED])
-    return shown if len(names) <= _MOST_NAMED else f"{shown} and {len(names) - _MOST_NAMED} more"
-
-
-def p_text(p: float | None) -> str:
-    """p = 0.032, p < 0.001."""
-    if p is None:
-        return ""
-    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
-
-
 ORDER_HEADS = ("same winner in both orders", "pairs", "won by the first place", "choices", "p")
 
 
 def order_cells(found: PositionBias) -> list[str]:
     """Whether the place decides: the agreement of both orders, the first place's share, and a test."""
-    p = p_text(found.p).removeprefix("p = ").removeprefix("p ")
     return [
         percent(found.agreement),
         f"{found.n_pairs:,}",
         percent(found.first_share),
         f"{found.first_share.n:,}",
-        p or NO_VALUE,
+        p_text(found.p),
     ]
 
 
@@ -582,11 +518,11 @@ def _bars(cell: Cell, scale: Scale | None) -> str:
     if n_levels > 11:
         return ""
     levels = [0] * n_levels
-    for value, count in cell.distribution.items():
+    for value, n in cell.distribution.items():
         place = round((float(value) - scale.low) / scale.step)
-        levels[max(0, min(n_levels - 1, place))] += count
+        levels[max(0, min(n_levels - 1, place))] += n
     top = max(levels)
-    drawn = "".join(" " if not count else _BARS[-(-count * 7 // top)] for count in levels)
+    drawn = "".join(" " if not n else _BARS[-(-n * 7 // top)] for n in levels)
     return f"{key_text(scale.low)}|{drawn}|{key_text(scale.high)}"
 
 
@@ -644,7 +580,7 @@ def _foot(summary: Summary, width: int) -> Iterable[Line]:
     for model, rungs in summary.rungs.items():
         yield from prose("read      ", f"{model}: {rungs_text(rungs)}", width)
     if summary.flags:
-        shown = ", ".join(f"{flag} {count}" for flag, count in summary.flags.items())
+        shown = ", ".join(f"{flag} {n}" for flag, n in summary.flags.items())
         yield from prose("flags     ", shown, width)
     for adjustment in summary.adjustments:
         yield from prose("adjusted  ", adjustment, width)
@@ -807,7 +743,7 @@ def _markdown_correlations(summary: Summary) -> Iterable[str]:
 def _markdown_foot(summary: Summary) -> Iterable[str]:
     lines = [f"read: {escaped(model)}: {rungs_text(rungs)}" for model, rungs in summary.rungs.items()]
     if summary.flags:
-        flags = ", ".join(f"{flag} {count}" for flag, count in summary.flags.items())
+        flags = ", ".join(f"{flag} {n}" for flag, n in summary.flags.items())
         lines.append(f"flags: {escaped(flags)}")
     lines += [f"adjusted: {escaped(adjustment)}" for adjustment in summary.adjustments]
     if cost := cost_text(summary):

@@ -12,7 +12,6 @@ from msgspec import Struct
 from ..analysis.human_agreement import levels_of, share_a_level
 from ..analysis.label_join import Joined, Row, numbers
 from ..analysis.rank_words import leader, rank_sections
-from ..analysis.report_words import decimals, interval, percent
 from ..analysis.result_types import (
     Card,
     CorrectedMean,
@@ -25,6 +24,7 @@ from ..analysis.result_types import (
 from ..analysis.trust_words import statistic_name, trust_sections
 from ..records import Estimate
 from ..stats import halved, mean_interval, wilson
+from ..words import decimals, interval, percent
 from .charts import Axes, Bin, Domain, Mark, Point, axis, curve_with_intervals, domain_of, scatter, strip
 from .score_parts import SHARES, kept, share_strip
 

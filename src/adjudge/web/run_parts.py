@@ -12,16 +12,7 @@ from msgspec import Struct, structs
 
 from ..analysis.label_join import Joined, join
 from ..analysis.rank import rank_view
-from ..analysis.report_words import (
-    MEANING,
-    cost_text,
-    duration,
-    failures_text,
-    judge_text,
-    rungs_text,
-    share,
-    size_text,
-)
+from ..analysis.report_words import MEANING, cost_text, judge_text, rungs_text, size_text
 from ..analysis.result_types import Card, Caution, Correlation, FailureShare, Ranking, Summary
 from ..analysis.run_view import RunView
 from ..analysis.trust import card_of_views
@@ -29,6 +20,7 @@ from ..data.labels import LabelFile
 from ..errors import DataError
 from ..store import Store
 from ..store.browsing import Spent, spent
+from ..words import duration, failures_text, share
 from .charts import Part, histogram, stacked, swatch
 from .people_parts import CardPart, Points, RankingPart, card_part, ranking_part
 from .score_parts import (

@@ -11,22 +11,17 @@ from msgspec import Struct
 from ..analysis.panel import JudgeInPanel, PanelSummary
 from ..analysis.report_words import (
     PANEL_MEANING,
-    decimals,
     detectable_text,
-    failures_text,
     groups_text,
-    interval,
-    number,
     order_meaning,
-    p_text,
     panel_text,
-    percent,
     pooling_text,
     scale_text,
 )
 from ..analysis.result_types import Cell, PairSummary, Summary
 from ..records import Estimate, Scale
 from ..stats import PositionBias
+from ..words import decimals, failures_text, interval, number, p_phrase, percent
 from .charts import Domain, Mark, Part, axis, axis_of_bins, axis_of_levels, bars, domain_of, stacked, strip
 
 # How scores are spread: one bar for each level of the scale, or bins of equal width where there are too many values.
@@ -301,7 +296,7 @@ def _order(judge: str, found: PositionBias) -> OrderRow:
         found=found,
         agreement=share_strip(found.agreement, f"same winner in {percent(found.agreement)}", reference=None),
         first=share_strip(found.first_share, f"first place won {percent(found.first_share)}"),
-        test=p_text(found.p),
+        test=p_phrase(found.p),
     )
 
 

@@ -15,17 +15,8 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from ..analysis.report_words import (
-    NO_VALUE,
-    count_of,
-    duration,
-    failures_text,
-    interval,
-    number,
-    percent,
-    share,
-)
 from ..version import __version__
+from ..words import NO_VALUE, count, duration, failures_text, interval, number, percent, share
 from .html_text import judge_name, marked, plain, shown, told
 
 
@@ -56,7 +47,7 @@ def environment() -> Environment:
         "percent": percent,
         "duration": duration,
         "failures": failures_text,
-        "counted": count_of,
+        "counted": count,
         "thousands": lambda value: f"{value:,}",
         "words": lambda name: str(name).replace("_", " "),
         "moment": _moment,
