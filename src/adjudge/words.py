@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from .records import Estimate, Scale
+from .sections import Interval, Mark
 
 NO_VALUE = "–"
 _MOST_NAMED = 5
@@ -44,6 +45,27 @@ def percent(estimate: Estimate | None) -> str:
     if estimate.low is None or estimate.high is None:
         return f"{share(estimate.value)} [{NO_VALUE}]"
     return f"{share(estimate.value)} [{share(estimate.low)}, {share(estimate.high)}]"
+
+
+def interval_cell(
+    estimate: Estimate,
+    digits: int = 2,
+    *,
+    is_difference: bool = False,
+    possible: tuple[float, float] | None = None,
+    beside: Estimate | None = None,
+) -> Interval:
+    """The same in a cell that a page can draw; `beside` is drawn with it."""
+    text = interval(estimate, digits, is_difference=is_difference)
+    marks = [Mark(estimate.value, estimate.low, estimate.high, possible)]
+    if beside is not None:
+        marks.append(Mark(beside.value, beside.low, beside.high))
+    return Interval(text, tuple(marks))
+
+
+def percent_cell(estimate: Estimate) -> Interval:
+    """A share in a cell that a page can draw."""
+    return Interval(percent(estimate), (Mark(estimate.value, estimate.low, estimate.high),))
 
 
 def p_text(p: float | None) -> str:

@@ -14,8 +14,9 @@ from typing import Any
 
 import pytest
 
-from ..analysis.report_words import aligned, fitted, judge_text, n_columns, scale_text
+from ..analysis.report_words import judge_text, scale_text
 from ..errors import AdjudgeError
+from ..text_layout import aligned, fitted, n_columns
 from ..untrusted import safe
 from ..words import NO_VALUE, count, decimals, failures_text, interval
 from .judge_fixture import CurrentTest, Use

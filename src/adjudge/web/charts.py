@@ -10,6 +10,7 @@ from markupsafe import Markup, escape
 from msgspec import Struct
 
 from ..records import Scale
+from ..sections import Mark
 from .html_text import plain
 
 # Elements of SVG, every text and attribute escaped. Knows nothing of what is drawn.
@@ -178,25 +179,14 @@ def _step(least: float) -> float:
 _HEIGHT = 24
 
 
-class Mark(Struct, frozen=True):
-    """A value with its interval, and the span that failures leave possible."""
-
-    value: float | None
-    low: float | None = None
-    high: float | None = None
-    possible: tuple[float, float] | None = None
-    css: str = ""
-    """`hollow` for a second value beside the first"""
-
-
 def strip(marks: Sequence[Mark], domain: Domain, title: str, *, reference: float | None = None) -> Markup:
-    """One row: for each mark a dot on its interval. A value that is undefined leaves no dot, but what is possible is drawn."""
+    """One row: for each mark a dot on its interval, hollow after the first. A value that is undefined leaves no dot, but what is possible is drawn."""
     parts = [uprights([domain.along(tick) for tick in ticks(domain)], _HEIGHT, "gridline")]
     if reference is not None:
         parts.append(line(domain.along(reference), 0, domain.along(reference), _HEIGHT, "ref"))
     lanes = _HEIGHT / (len(marks) + 1)
     for place, mark in enumerate(marks, start=1):
-        parts += _mark(mark, domain, place * lanes)
+        parts += _mark(mark, domain, place * lanes, "" if place == 1 else "hollow")
     return chart("100%", _HEIGHT, title, parts)
 
 
@@ -227,17 +217,15 @@ def axis_of_bins(low: float, high: float) -> Markup:
     return chart("100%", 16, f"from {tick_text(low)} to {tick_text(high)}", parts)
 
 
-def _mark(mark: Mark, domain: Domain, y: float) -> list[Markup]:
+def _mark(mark: Mark, domain: Domain, y: float, css: str) -> list[Markup]:
     parts = []
     if mark.possible is not None and mark.possible[0] < mark.possible[1]:
         parts.append(line(domain.along(mark.possible[0]), y, domain.along(mark.possible[1]), y, "possible"))
     if mark.value is None:
         return parts
     if mark.low is not None and mark.high is not None:
-        parts.append(
-            line(domain.along(mark.low), y, domain.along(mark.high), y, f"whisker {mark.css}".strip())
-        )
-    parts.append(circle(domain.along(mark.value), y, 4.5, f"dot {mark.css}".strip()))
+        parts.append(line(domain.along(mark.low), y, domain.along(mark.high), y, f"whisker {css}".strip()))
+    parts.append(circle(domain.along(mark.value), y, 4.5, f"dot {css}".strip()))
     return parts
 
 
