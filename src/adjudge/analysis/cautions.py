@@ -17,10 +17,7 @@ from .model_families import family_of, family_of_judge
 from .result_types import Caution, Cell, Spreads, Summary
 from .run_view import RunFacts
 
-# What a reader must know of the judges: that one is too weak, judges its own kin, stands apart, or goes by the place.
-#
-# Rules as in `cautions`: each looks at a finished summary and says nothing where there is nothing to say.
-
+# Judges: too weak, of a system's own family, apart from the others, or swayed by the position
 
 _MANY_CONFLICTS = 0.1
 _LITTLE_ALPHA = 0.667

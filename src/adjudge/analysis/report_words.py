@@ -287,7 +287,9 @@ def _bars(criterion: str, scale: Scale | None, cells: Mapping[str, Cell], values
     counted = {system: _counted(cell, values.get((criterion, system), ())) for system, cell in cells.items()}
     counted = {system: counts for system, counts in counted.items() if counts}
     seen = sorted({value for counts in counted.values() for value in counts})
-    levels = _levels(scale) or (seen if len(seen) <= _MOST_BARS else [])
+    levels = (scale.values(_MOST_BARS) if scale is not None else []) or (
+        seen if len(seen) <= _MOST_BARS else []
+    )
     if levels:
         sums = {system: _by_level(levels, counts) for system, counts in counted.items()}
     elif seen:
@@ -310,15 +312,6 @@ def _counted(cell: Cell, values: Sequence[float]) -> dict[float, int]:
     for value in values:
         counts[round(value, 9)] = counts.get(round(value, 9), 0) + 1
     return counts
-
-
-def _levels(scale: Scale | None) -> list[float]:
-    if scale is None or scale.low is None or scale.high is None or not scale.step:
-        return []
-    n_steps = (scale.high - scale.low) / scale.step
-    if not 1 <= n_steps < _MOST_BARS:
-        return []
-    return [round(scale.low + place * scale.step, 9) for place in range(round(n_steps) + 1)]
 
 
 def _edges(scale: Scale | None, low: float, high: float) -> list[float]:

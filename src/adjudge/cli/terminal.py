@@ -1,4 +1,4 @@
-"""Sections of text and tables on a terminal or as Markdown. Names in them are users': here they are made harmless."""
+"""Prints results: sections and tables for people, JSON for programs. Names in them are users': here they are made harmless."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ..sections import Section, plain_lines, text_of
 from ..text_layout import Line, n_columns, prose
 from ..untrusted import safe, safe_text
 
-# Printing: tables for people, JSON for programs, and judged text that cannot act on the terminal.
+# Text, JSON and files
 
 
 @contextlib.contextmanager

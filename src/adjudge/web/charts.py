@@ -1,4 +1,8 @@
-"""Plots with two axes: scores against what people said, and a curve through bins with an interval each."""
+"""Charts as SVG: intervals on one axis, bars, histograms, scatter plots and calibration curves.
+
+Every text and attribute is escaped. Nothing here knows what is drawn. Coordinates along x may be shares of the width
+(`"43.2%"`), so that a chart fits its cell without stretching its text.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +15,9 @@ from msgspec import Struct
 
 from ..records import Scale
 from ..sections import Mark
-from .html_text import plain
+from .templating import plain
 
-# Elements of SVG, every text and attribute escaped. Knows nothing of what is drawn.
-#
-# Coordinates along x may be shares of the width (`"43.2%"`), so that a chart fits its cell without stretching its text.
+# Elements of SVG
 
 
 Along = float | str
@@ -111,7 +113,7 @@ def _text(value: Along) -> str:
     return f"{value:.1f}".removesuffix(".0")
 
 
-# Where a value stands along an axis, and at which round numbers the axis has its marks.
+# Axes
 
 
 _ROOM = 0.06
@@ -173,7 +175,7 @@ def _step(least: float) -> float:
     return next(power * factor for factor in (1, 2, 5, 10) if power * factor >= least * (1 - 1e-9))
 
 
-# Dots with their intervals, one to a row, all rows of a table on the same axis.
+# Dots with their intervals, one to a row
 
 
 _HEIGHT = 24
@@ -229,7 +231,7 @@ def _mark(mark: Mark, domain: Domain, y: float, css: str) -> list[Markup]:
     return parts
 
 
-# Counts as bars: how scores are spread over their levels, and what became of all of a whole.
+# Counts as bars
 
 
 _BAR = 14

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from ..sections import Axis, Bars, Column, Counts, Interval, Section, Shade, Value, text_of
 from .charts import Domain, Part, axis, axis_of_bins, axis_of_levels, bars, domain_of, stacked, strip, swatch
-from .html_text import judge_name
+from .templating import judge_name
 
 FIRST, LAST = 50, 10
 """Of more rows than these together, the rest is counted: a table of thousands of rows tells nobody anything."""
