@@ -1,13 +1,11 @@
-"""Numbers as every result writes them: the same in a sentence, in a terminal, in Markdown and on a page.
-
-The card, a ranking, a comparison and a gate use these; a report has forms of its own beside its charts.
-"""
+"""Writes numbers, counts and lists of names: the same in a sentence, on a terminal, in Markdown and on a page."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from .records import Estimate
+from .records import Estimate, Scale
+from .sections import Interval, Mark
 
 NO_VALUE = "–"
 _MOST_NAMED = 5
@@ -49,6 +47,27 @@ def percent(estimate: Estimate | None) -> str:
     return f"{share(estimate.value)} [{share(estimate.low)}, {share(estimate.high)}]"
 
 
+def interval_cell(
+    estimate: Estimate,
+    digits: int = 2,
+    *,
+    is_difference: bool = False,
+    possible: tuple[float, float] | None = None,
+    beside: Estimate | None = None,
+) -> Interval:
+    """The same in a cell that a page can draw; `beside` is drawn with it."""
+    text = interval(estimate, digits, is_difference=is_difference)
+    marks = [Mark(estimate.value, estimate.low, estimate.high, possible)]
+    if beside is not None:
+        marks.append(Mark(beside.value, beside.low, beside.high))
+    return Interval(text, tuple(marks))
+
+
+def percent_cell(estimate: Estimate) -> Interval:
+    """A share in a cell that a page can draw."""
+    return Interval(percent(estimate), (Mark(estimate.value, estimate.low, estimate.high),))
+
+
 def p_text(p: float | None) -> str:
     """0.031, or that it is below what three digits show."""
     if p is None:
@@ -56,8 +75,10 @@ def p_text(p: float | None) -> str:
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def p_phrase(p: float) -> str:
-    """p = 0.031, or p < 0.001."""
+def p_phrase(p: float | None) -> str:
+    """p = 0.031, or p < 0.001; empty where there is no test."""
+    if p is None:
+        return ""
     return f"p {p_text(p)}" if p < 0.001 else f"p = {p_text(p)}"
 
 
@@ -66,11 +87,36 @@ def count(n: int, noun: str, nouns: str | None = None) -> str:
     return f"{n:,} {noun}" if n == 1 else f"{n:,} {nouns or noun + 's'}"
 
 
-def listed(given: Sequence[str], most: int = 4) -> str:
+def duration(seconds: float) -> str:
+    """48 s, 3 min 20 s, 2 h 5 min."""
+    rounded = round(seconds)
+    if rounded < 60:
+        return f"{seconds:.1f} s" if seconds < 10 else f"{rounded} s"
+    minutes, rest = divmod(rounded, 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    return f"{minutes // 60} h {minutes % 60} min"
+
+
+def decimals(scale: Scale | None) -> int:
+    """Digits after the point: two on a scale like 1–5, three where the scale is narrow or unbounded."""
+    if scale is None:
+        return 2
+    if scale.low is None or scale.high is None:
+        return 3
+    return 2 if scale.high - scale.low >= 2 else 3
+
+
+def failures_text(failures: Mapping[str, int]) -> str:
+    """2 unparsed, 1 refused."""
+    return ", ".join(f"{n} {status.replace('_', ' ')}" for status, n in failures.items())
+
+
+def listed(given: Sequence[str], most: int = _MOST_NAMED, between: str = ", ") -> str:
     """a, b and 3 more; in a row of facts."""
     if len(given) <= most:
-        return ", ".join(given)
-    return f"{', '.join(given[: most - 1])} and {len(given) - most + 1} more"
+        return between.join(given)
+    return f"{between.join(given[: most - 1])} and {len(given) - most + 1} more"
 
 
 def names(given: Sequence[str]) -> str:

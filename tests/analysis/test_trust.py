@@ -19,6 +19,7 @@ from adjudge.analysis.trust import trust
 from adjudge.analysis.trust_words import trust_sections
 from adjudge.errors import DataError
 from adjudge.records import Estimate, Label, Result, Scale
+from adjudge.sections import text_of
 from adjudge.stats import wilson
 from judged import FIVE, choice, score
 from thorough import tries
@@ -368,7 +369,7 @@ def assert_explained(card: Card) -> None:
         assert estimate.value is not None or estimate.reason
     for part in trust_sections(card):
         assert all(len(row) == len(part.columns) for row in part.rows)
-        assert not any("nan" in cell.split() for row in part.rows for cell in row)
+        assert not any("nan" in text_of(cell).split() for row in part.rows for cell in row)
     msgspec.json.decode(msgspec.json.encode(card))
 
 

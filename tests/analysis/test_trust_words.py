@@ -8,6 +8,7 @@ import pytest
 
 from adjudge.analysis.result_types import Card, CriterionCard
 from adjudge.analysis.trust_words import trust_sections
+from adjudge.cli.terminal import section_lines
 from adjudge.records import Choice, Label, Result, Scale
 from judged import FIVE, choice, score
 from views import judge_card
@@ -36,9 +37,7 @@ def tact(results: list[Result], labels: list[Label], scale: Scale | None = FIVE)
 
 def printed(card: Card) -> str:
     parts = list(trust_sections(card))
-    lines = [line for part in parts for line in part.lines]
-    rows = [" | ".join(row) for part in parts for row in (part.columns, *part.rows)]
-    return "\n".join([*lines, *rows])
+    return "\n".join(text for text, _ in section_lines(parts, None))
 
 
 VALUES = [float(1 + k % 5) for k in range(20)]

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from adjudge.analysis.report_words import n_columns
 from adjudge.cli.terminal import table_lines, wrapped
+from adjudge.text_layout import n_columns
 from running import EXAMPLES, adjudge
 
 WIDTHS = (80, 120)
@@ -73,6 +73,8 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 COMMANDS = (
+    ("report", "repaired"),
+    ("report", "styles"),
     ("compare", "draft", "repaired"),
     ("rank", "styles"),
     ("gate", "repaired", "--min", "courtesy=2", "--max-drop", "courtesy=1", "--baseline", "draft"),

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from markupsafe import Markup
 
 from adjudge.records import Scale
+from adjudge.sections import Mark
 from adjudge.web.charts import (
     MOST_POINTS,
     Axes,
     Bin,
     Domain,
-    Mark,
     Part,
     Point,
     axis,
@@ -33,7 +33,7 @@ from adjudge.web.charts import (
     swatch,
     ticks,
 )
-from adjudge.web.people_parts import shade
+from adjudge.web.section_view import shade
 
 FIVE = Domain(1.0, 5.0)
 HOSTILE = '"><script>alert(1)</script>\u202e&'
@@ -173,7 +173,7 @@ def test_what_failures_leave_possible_is_drawn_as_a_band() -> None:
 
 
 def test_two_marks_of_a_row_do_not_hide_each_other() -> None:
-    first, second = having(strip([Mark(3.0), Mark(3.0, css="hollow")], FIVE, "M1"), "dot")
+    first, second = having(strip([Mark(3.0), Mark(3.0)], FIVE, "M1"), "dot")
     assert first.get("cy") != second.get("cy")
 
 

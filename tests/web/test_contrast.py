@@ -144,7 +144,7 @@ def test_the_numbers_of_the_win_matrix_stand_out(theme: str) -> None:
     faint = {}
     for name, ground in cells.items():
         # Small print of strong cells takes the colour of the text.
-        small = "text" if f".heat .{name} small" in css else "muted"
+        small = "text" if f".heat .{name} .ci" in css else "muted"
         for text in ("text", small):
             found = contrast(linear(colours[text]), ground)
             if found < ENOUGH:

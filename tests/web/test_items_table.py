@@ -108,9 +108,10 @@ def test_what_people_said_and_how_far_the_judge_is_from_it_are_two_columns(brows
     assert row_of(page, "i4")[at : at + 2] == ["–", "–"]
 
 
-def test_each_question_about_the_place_has_a_row_of_its_own(browser: Browser) -> None:
+def test_both_questions_about_the_place_are_drawn_in_one_row(browser: Browser) -> None:
     page = " ".join(browser.get("/run?run=pairs").text.split())
-    assert sum("p = " in row for row in re.findall(r"<tr[ >].*?</tr>", page)) == 1
+    rows = [row for row in re.findall(r"<tr[ >].*?</tr>", page) if 'data-head="p"' in row]
+    assert [row.count("<svg") for row in rows if "<svg" in row] == [2]
 
 
 def test_a_pair_that_was_only_chosen_between_has_no_columns_of_scores(store: Path, browser: Browser) -> None:

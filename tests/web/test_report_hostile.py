@@ -15,8 +15,7 @@ from adjudge.analysis.item_view import shorten
 from adjudge.data.labels import LabelFile
 from adjudge.records import Label
 from adjudge.store import open_store
-from adjudge.web.html_text import marked, plain, shown, told
-from adjudge.web.templating import environment
+from adjudge.web.templating import environment, marked, plain, shown, told
 from pageparsing import Page, acting
 from running import adjudge, write_rows
 

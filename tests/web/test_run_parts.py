@@ -9,17 +9,17 @@ from typing import Any
 import pytest
 
 from adjudge.analysis.rank import rank
+from adjudge.analysis.rank_words import rank_sections
+from adjudge.analysis.report_words import score_sections
 from adjudge.analysis.result_types import Summary
 from adjudge.records import Choice, Label, Result, Scale
+from adjudge.sections import Bars, Section, Shade
 from adjudge.store import open_store
 from adjudge.store.browsing import Spent, calls_of_item
-from adjudge.web.html_text import judge_name
 from adjudge.web.notable_items import MOST_ITEMS, notable_items
-from adjudge.web.people_parts import ranking_part
 from adjudge.web.report_file import MOST_CALLS, calls_to_show
 from adjudge.web.run_parts import RunParts, run_parts
-from adjudge.web.score_parts import spread_of
-from adjudge.web.templating import environment
+from adjudge.web.templating import environment, judge_name
 from judged import FIVE, choice, score
 from pageparsing import Page
 from running import DIRECT, adjudge, answers, write_rows
@@ -167,21 +167,22 @@ def test_the_same_fault_is_shown_once(tmp_path: Path) -> None:
 # -- parts
 
 
+def spreads(section: Section) -> list[Bars]:
+    return [value for row in section.rows for value in row if isinstance(value, Bars)]
+
+
 def test_scores_between_levels_are_counted_in_bins_and_none_is_lost() -> None:
     values = [random.Random(k).uniform(1, 5) for k in range(200)]
     summary = summary_of([result(f"i{k}", value) for k, value in enumerate(values)])
-    cell = summary.systems["s"]["tact"]
-    found = spread_of("tact", FIVE, {"s": cell}, {("tact", "s"): values})
-    assert found is not None
-    assert sum(found.counts["s"]) == 200
+    (spread,) = spreads(next(score_sections(summary, {("tact", "s"): values})))
+    assert sum(spread.counts) == 200
 
 
 def test_levels_that_nobody_gave_have_a_place_among_the_bars() -> None:
     summary = summary_of([result("i1", 5.0), result("i2", 5.0)])
-    found = spread_of("tact", FIVE, {"s": summary.systems["s"]["tact"]}, {})
-    assert found is not None
-    assert found.names == ("1", "2", "3", "4", "5")
-    assert found.counts["s"] == (0, 0, 0, 0, 2)
+    (spread,) = spreads(next(score_sections(summary)))
+    assert spread.levels == (1, 2, 3, 4, 5)
+    assert spread.counts == (0, 0, 0, 0, 2)
 
 
 def test_several_judges_are_held_against_each_other_and_shown_one_by_one() -> None:
@@ -213,21 +214,24 @@ def test_a_ranking_has_every_system_with_its_interval_and_the_matrix_of_all() ->
     page = shown(run_parts(summary, ranking=ranking))
     assert "ranking" in page.ids()
     assert ranking.systems[0].system == "alpha"
-    part = ranking_part(ranking)
-    assert part is not None
-    (one,) = part.criteria
-    assert one.matrix is not None
+    (matrix,) = [
+        section.rows
+        for section in rank_sections(ranking)
+        if any(isinstance(value, Shade) for row in section.rows for value in row)
+    ]
+    cells = [row[1:] for row in matrix]
     for i in range(3):
-        assert one.matrix.rows[i][i] is None, "no system meets itself"
+        assert cells[i][i] == "", "no system meets itself"
         for j in range(3):
-            here, there = one.matrix.rows[i][j], one.matrix.rows[j][i]
-            if here is not None and there is not None:
-                assert (here.met.share.value or 0) + (there.met.share.value or 0) == pytest.approx(1)
+            here, there = cells[i][j], cells[j][i]
+            if isinstance(here, Shade) and isinstance(there, Shade):
+                assert here.share + there.share == pytest.approx(1)
 
 
 def test_scores_alone_make_no_ranking_of_choices() -> None:
     rows = [result(f"i{k}", float(k % 5 + 1), system=f"s{k % 2}", group=f"g{k // 2}") for k in range(40)]
-    assert ranking_part(rank(rows, scales={"tact": FIVE})) is None
+    parts = run_parts(summary_of(rows), ranking=rank(rows, scales={"tact": FIVE}))
+    assert not parts.has("ranking")
 
 
 def test_stated_confidence_is_drawn_against_being_right() -> None:
@@ -252,9 +256,10 @@ def test_time_and_cost_are_drawn_where_they_are_known_and_left_out_where_not() -
 @pytest.mark.parametrize(("status", "css"), [("running", "warn"), ("interrupted", "bad")])
 def test_only_a_run_that_has_ended_is_marked_as_stopped(status: str, css: str) -> None:
     known = facts(run="r", status=status, n_planned=1200, scales=dict(SCALES))
-    first = run_parts(summarise([result("i1", 3.0)], facts=known)).cautions[0]
-    assert first.css == css
-    assert "1 of 1" in first.text
+    page = shown(run_parts(summarise([result("i1", 3.0)], facts=known)))
+    (notice,) = page.having("notice")
+    assert css in notice["class"].split()
+    assert "1 of 1200" in page.text
 
 
 def test_a_summary_of_nothing_has_parts_that_render() -> None:

@@ -12,16 +12,12 @@ from typing import NamedTuple
 
 from ..records import Estimate
 from ..stats import difference_of_shares
-from . import report_words
+from ..words import count, interval, listed, number, p_phrase, percent, share
 from .model_families import family_of, family_of_judge
-from .report_words import listed
 from .result_types import Caution, Cell, Spreads, Summary
 from .run_view import RunFacts
 
-# What a reader must know of the judges: that one is too weak, judges its own kin, stands apart, or goes by the place.
-#
-# Rules as in `cautions`: each looks at a finished summary and says nothing where there is nothing to say.
-
+# Judges: too weak, of a system's own family, apart from the others, or swayed by the position
 
 _MANY_CONFLICTS = 0.1
 _LITTLE_ALPHA = 0.667
@@ -78,12 +74,12 @@ def apart(summary: Summary) -> Iterator[Caution]:
             yield Caution(
                 "judge_apart",
                 f"On {criterion} {panel.stands_apart} stands apart: without it the other judges agree with alpha "
-                f"{report_words.interval(without, 2)}, with it {report_words.interval(alpha, 2)} (n={alpha.n}).",
+                f"{interval(without, 2)}, with it {interval(alpha, 2)} (n={alpha.n}).",
             )
         elif alpha.value < _LITTLE_ALPHA:
             yield Caution(
                 "panel_disagrees",
-                f"On {criterion} the judges agree little: alpha {report_words.interval(alpha, 2)}, n={alpha.n}. Their "
+                f"On {criterion} the judges agree little: alpha {interval(alpha, 2)}, n={alpha.n}. Their "
                 f"{panel.pooled} hides that they do not measure the same.",
             )
 
@@ -123,8 +119,8 @@ def _favoured_places(summary: Summary) -> Iterator[Caution]:
             fair = "Only both orders together are fair." if found.n_pairs else "--order both would settle it."
             yield Caution(
                 "position",
-                f"On {criterion} {judge} favours the response shown {place}: the first won {report_words.percent(share)} of "
-                f"{share.n} choices ({report_words.p_text(found.p)}). {fair}",
+                f"On {criterion} {judge} favours the response shown {place}: the first won {percent(share)} of "
+                f"{share.n} choices ({p_phrase(found.p)}). {fair}",
             )
 
 
@@ -133,7 +129,7 @@ def contradictions(summary: Summary) -> Iterator[Caution]:
     if n:
         yield Caution(
             "contradiction",
-            f"In {n} of {report_words.count_of(summary.n_items, 'item')} the judge chose the response that it gave the lower score "
+            f"In {n} of {count(summary.n_items, 'item')} the judge chose the response that it gave the lower score "
             "(verdict_contradicts_scores): its choices and its scores do not tell the same.",
         )
 
@@ -197,7 +193,7 @@ def _incomplete(summary: Summary, n_reasks_failed: int) -> Iterator[Caution]:
             again += f" {n_reasks_failed} of them asked for an answer that a first reply lacked: that reply counts as unread."
         yield Caution(
             "failed_calls",
-            f"{report_words.count_of(n_failed, 'call')} brought no reply ({kinds}). {again.strip()}",
+            f"{count(n_failed, 'call')} brought no reply ({kinds}). {again.strip()}",
         )
 
 
@@ -221,7 +217,7 @@ def _fake_models(summary: Summary) -> Iterator[Caution]:
 def _changed_models(summary: Summary) -> Iterator[Caution]:
     for spec, model in summary.models.items():
         if len(model.names) > 1:
-            seen = listed([f"{name} ({count} replies)" for name, count in model.names.items()])
+            seen = listed([f"{name} ({n} replies)" for name, n in model.names.items()])
             yield Caution(
                 "model_changed",
                 f"{spec} called itself by {len(model.names)} names during this run: {seen}. Scores before and "
@@ -305,8 +301,8 @@ def _uneven(where: str, noun: str, systems: Mapping[str, _Failed], more: Mapping
     also = f" The same goes for {listed(others)}." if others else ""
     return Caution(
         "uneven_failures",
-        f"{where}{own.failed:,} of {own.n:,} {noun} of {worst} failed ({report_words.share(own.rate)}), against "
-        f"{other.failed:,} of {other.n:,} ({report_words.share(other.rate)}) of {against}. Replies that cannot be read go "
+        f"{where}{own.failed:,} of {own.n:,} {noun} of {worst} failed ({share(own.rate)}), against "
+        f"{other.failed:,} of {other.n:,} ({share(other.rate)}) of {against}. Replies that cannot be read go "
         f"with bad outputs, so a mean over the rest flatters {worst}: mind the range that its failures leave "
         f"open.{also}",
     )
@@ -398,7 +394,7 @@ def _injections(summary: Summary) -> Iterator[Caution]:
             "injection_suspected",
             f"{n_flagged} {'score is of a text that seems' if n_flagged == 1 else 'scores are of texts that seem'} "
             f"to speak to the judge (injection_suspected). "
-            f"Mean with and without them: {listed(largest, '; ')}.",
+            f"Mean with and without them: {listed(largest, between='; ')}.",
         )
 
 
@@ -412,7 +408,7 @@ def _change(system: str, criterion: str, cell: Cell, without: Estimate) -> tuple
 
 def _near_duplicates(summary: Summary) -> Iterator[Caution]:
     alike = [
-        f"{found.criteria[0]} and {found.criteria[1]} ({found.spearman.value:.2f}, n={found.spearman.n})"
+        f"{found.criteria[0]} and {found.criteria[1]} ({number(found.spearman.value)}, n={found.spearman.n})"
         for found in summary.correlations
         if found.spearman.value is not None
         and found.spearman.value >= _NEAR_DUPLICATE
@@ -421,10 +417,10 @@ def _near_duplicates(summary: Summary) -> Iterator[Caution]:
     if alike:
         yield Caution(
             "near_duplicates",
-            f"Nearly the same score under two names (Spearman): {listed(alike, '; ')}. Do not average them as if they "
+            f"Nearly the same score under two names (Spearman): {listed(alike, between='; ')}. Do not average them as if they "
             "were independent: the mean would look surer than it is.",
         )
 
 
 def _number(estimate: Estimate) -> str:
-    return "none" if estimate.value is None else f"{estimate.value:.2f}"
+    return "none" if estimate.value is None else number(estimate.value)

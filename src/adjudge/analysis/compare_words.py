@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec import Struct
 
 from ..records import Estimate
-from ..sections import Section
+from ..sections import Section, notices
 from ..words import NO_VALUE, count, interval, listed, number, p_text, share
 from .result_types import Change, Comparison, CriterionComparison, SystemComparison, SystemOrder, SystemPair
 
@@ -388,12 +388,11 @@ _CHANGES: dict[Change, str] = {
 
 def compare_sections(found: Comparison) -> Iterator[Section]:
     """The comparison from its sentences to its last table."""
-    lines = [*found.summary, *(f"! {note}" for note in found.notes)]
+    changes = "Texts, protocol, judge and settings are the same, as far as they are known."
     if found.changed:
-        lines.append(f"What differs: {'; '.join(found.changed)}.")
-    else:
-        lines.append("Texts, protocol, judge and settings are the same, as far as they are known.")
-    yield Section(f"{found.first} → {found.second}", tuple(lines), depth=1)
+        changes = f"What differs: {'; '.join(found.changed)}."
+    title = f"{found.first} → {found.second}"
+    yield Section(title, found.summary, depth=1, notices=notices(found.notes), notes=(changes,))
     for name, one in found.criteria.items():
         yield from _criterion(name, one, found)
     yield Section("How to read this", (MEANING, f"seed {found.seed}"))
@@ -412,14 +411,13 @@ def _criterion(name: str, one: CriterionComparison, found: Comparison) -> Iterat
         if n
     ]
     about = "; ".join([about, *alone])
-    lines = (about, *told, *(f"! {note}" for note in one.notes))
     columns = (
         "system" if one.kind == "scores" else "pair", found.first, found.second, "difference [95 %]", "p", "n", "failed first / second",
         "finds", "whatever the failed were", "unit", "remark",
     )  # fmt: skip
     digits = digits_of(one)
     rows = tuple(_system(system, each, digits) for system, each in one.systems.items())
-    yield Section(name, lines, columns, rows)
+    yield Section(name, (about, *told), columns, rows, notices=notices(one.notes))
     yield _agreement(one)
     if one.order is not None:
         yield from _order_section(one.order, found, digits)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from ..sections import Section
+from ..sections import Section, notices
 from ..words import NO_VALUE, interval, number, percent, share
 from .result_types import WORDS, Check, Verdict
 
@@ -32,8 +32,13 @@ def gate_sections(verdict: Verdict) -> Iterator[Section]:
     fake = " [fake]" if verdict.is_fake else ""
     against = f" against {verdict.baseline}" if verdict.baseline is not None else ""
     title = f"Gate of {verdict.run}{against}: {WORDS[verdict.outcome]} (exit {verdict.exit_code}){fake}"
-    lines = (*_sentences(verdict), *(f"! {note}" for note in verdict.notes), *_remarks(verdict))
-    yield Section(title, lines, depth=1)
+    yield Section(
+        title,
+        tuple(_sentences(verdict)),
+        depth=1,
+        notices=notices(verdict.notes),
+        notes=tuple(_remarks(verdict)),
+    )
     columns = (
         "check",
         "criterion",

@@ -13,10 +13,21 @@ from itertools import pairwise
 from msgspec import structs
 
 from ..records import Estimate
-from ..sections import Section
+from ..sections import WIN_RATES, Axis, Column, Section, Shade, notices
 from ..stats import PositionBias
-from ..words import NO_VALUE, count, interval, names, number, p_text, percent, share
-from .result_types import CriterionRanking, Ranking, Standing
+from ..words import (
+    NO_VALUE,
+    count,
+    interval,
+    interval_cell,
+    names,
+    number,
+    p_text,
+    percent,
+    percent_cell,
+    share,
+)
+from .result_types import CriterionRanking, HeadToHead, Ranking, Standing
 
 # What a reader must know before using a ranking, in sentences.
 
@@ -151,25 +162,19 @@ MEANING = (
     "those that pairwise tests leave open (Holm over all pairs, 5 %). Whoever asks, looks and asks again goes by the interval of the own "
     "games at every look: it stays right however often one looks."
 )
-_WIDEST_MATRIX = 12
 
 
-def rank_sections(ranking: Ranking) -> Iterator[Section]:
-    """The ranking from its sentence to its last table."""
+def rank_sections(ranking: Ranking, widest_matrix: int = 12) -> Iterator[Section]:
+    """The ranking from its sentence to its last table; of more systems than fit, none against all."""
     title = f"Ranking of {ranking.run}" if ranking.run else "Ranking"
-    yield Section(title, tuple(_opening(ranking)), depth=1)
+    own = next(iter(ranking.criteria.values())).notes
+    general = [note for note in ranking.notes if note not in own]
+    yield Section(title, (leader(ranking),), depth=1, notices=notices(general))
     for name, one in ranking.criteria.items():
-        yield from _criterion(name, one)
+        yield from _criterion(name, one, widest_matrix)
     if ranking.next:
         yield _next(ranking)
-    yield Section("How to read this", (MEANING, f"seed {ranking.seed}"))
-
-
-def _opening(ranking: Ranking) -> Iterator[str]:
-    """Who is ahead, in a sentence; then what concerns the run as a whole."""
-    yield leader(ranking)
-    own = set(next(iter(ranking.criteria.values())).notes)
-    yield from (f"! {note}" for note in ranking.notes if note not in own)
+    yield Section("How to read this", (MEANING, f"seed {ranking.seed}"), is_detail=True)
 
 
 def leader(ranking: CriterionRanking) -> str:
@@ -207,7 +212,7 @@ def _is_level(best: Standing, one: Standing, ranking: CriterionRanking) -> bool:
     return own is not None and other is not None and math.isclose(own, other, rel_tol=1e-9, abs_tol=1e-9)
 
 
-def _criterion(name: str, ranking: CriterionRanking) -> Iterator[Section]:
+def _criterion(name: str, ranking: CriterionRanking, widest_matrix: int) -> Iterator[Section]:
     noun = "comparison" if ranking.kind == "choices" else "comparison of scores"
     about = f"{count(ranking.n_games, noun, noun.replace('comparison', 'comparisons'))} of {count(len(ranking.systems), 'system')}"
     if ranking.n_groups is not None:
@@ -218,9 +223,9 @@ def _criterion(name: str, ranking: CriterionRanking) -> Iterator[Section]:
     fit = f"strengths: {ranking.model}"
     if ranking.tie_parameter is not None:
         fit += f", tie parameter {ranking.tie_parameter:.2f}"
-    yield Section(name, (about, fit, *(f"! {note}" for note in ranking.notes)))
+    yield Section(name, (about, fit), notices=notices(ranking.notes))
     yield _standings(ranking)
-    yield from _matrix(ranking)
+    yield from _matrix(ranking, widest_matrix)
     yield _differences(ranking)
     yield from _order(ranking)
     yield from _length_section(ranking)
@@ -234,13 +239,14 @@ def _places(standing: Standing) -> str:
 
 def _standings(ranking: CriterionRanking) -> Section:
     columns = (
-        "place", "system", "mean [95 %]", "win rate [95 %]", "by probability", "strength [95 %]", "bootstrap", "Elo-like", "won / lost / tied",
-        "n", "failed", "unit", "remark",
+        "place", "system", "mean [95 %]", Column("win rate [95 %]", WIN_RATES), Column("by probability", is_minor=True),
+        Column("strength [95 %]", Axis(reference=0.0)), Column("bootstrap", is_minor=True), Column("Elo-like", is_minor=True),
+        "won / lost / tied", "n", "failed", Column("unit", is_minor=True), "remark",
     )  # fmt: skip
     rows = tuple(
         (
-            _places(one), one.system, "" if one.mean is None else interval(one.mean), percent(one.win_rate),
-            "" if one.weighted is None else percent(one.weighted), interval(one.strength), _ends(one),
+            _places(one), one.system, "" if one.mean is None else interval(one.mean), percent_cell(one.win_rate),
+            "" if one.weighted is None else percent(one.weighted), interval_cell(one.strength), _ends(one),
             NO_VALUE if one.elo.value is None else number(one.elo.value, 0), f"{one.counts.won} / {one.counts.lost} / {one.counts.tied}",
             str(one.win_rate.n), str(one.n_failed), one.strength.unit, _remark(one),
         )
@@ -265,12 +271,12 @@ def _ends(standing: Standing) -> str:
     return f"[{number(found.low)}, {number(found.high)}]"
 
 
-def _matrix(ranking: CriterionRanking) -> Iterator[Section]:
+def _matrix(ranking: CriterionRanking, widest: int) -> Iterator[Section]:
     """What each row took of its games with each column."""
     systems = [one.system for one in ranking.systems]
     if len(systems) < 3:
         return
-    if len(systems) > _WIDEST_MATRIX:
+    if len(systems) > widest:
         line = f"{len(systems)} systems are too many for a table: see `matrix` in --json."
         yield Section("Who beats whom", (line,), depth=3)
         return
@@ -282,7 +288,7 @@ def _matrix(ranking: CriterionRanking) -> Iterator[Section]:
                 if other == one
                 else NO_VALUE
                 if (met := ranking.matrix[one].get(other)) is None
-                else f"{(met.share.value or 0.0) * 100:.0f} % ({met.share.n})"
+                else _shade(met)
                 for other in systems
             ),
         )
@@ -295,6 +301,13 @@ def _matrix(ranking: CriterionRanking) -> Iterator[Section]:
         rows,
         3,
     )
+
+
+def _shade(met: HeadToHead) -> Shade:
+    won = met.share.value or 0.0
+    low, high = met.share.low, met.share.high
+    ends = "" if low is None or high is None else f"{share(low)} to {share(high)}"
+    return Shade(f"{won * 100:.0f} % ({met.share.n})", won, ends)
 
 
 def _differences(ranking: CriterionRanking) -> Section:
@@ -327,7 +340,7 @@ def _differences(ranking: CriterionRanking) -> Section:
         "test",
         "own games, at every look",
     )
-    return Section("What can be told apart", (line,), columns, rows, 3)
+    return Section("What can be told apart", (line,), columns, rows, 3, is_detail=True)
 
 
 def _order(ranking: CriterionRanking) -> Iterator[Section]:
@@ -352,7 +365,7 @@ def _order(ranking: CriterionRanking) -> Iterator[Section]:
         for name, bias in judges.items()
     )  # fmt: skip
     line = "p: is one place favoured, among pairs whose winner changed with the order (binomial test)?"
-    yield Section("Does the place decide?", (line,), columns, rows, 3)
+    yield Section("Does the place decide?", (line,), columns, rows, 3, is_detail=True)
 
 
 def _length_section(ranking: CriterionRanking) -> Iterator[Section]:
@@ -369,7 +382,7 @@ def _length_section(ranking: CriterionRanking) -> Iterator[Section]:
     )  # fmt: skip
     typical = f" ({found.typical_difference:.0f} characters)" if found.typical_difference else ""
     line = f"Log odds per typical difference of lengths{typical}: {interval(found.coefficient)}{_because(found.coefficient)}."
-    yield Section("Does length decide?", (line,), columns, rows, 3)
+    yield Section("Does length decide?", (line,), columns, rows, 3, is_detail=True)
 
 
 def _because(estimate: Estimate) -> str:
@@ -383,7 +396,7 @@ def _judges(ranking: CriterionRanking) -> Iterator[Section]:
         rows = tuple(
             (model, *(percent(own[name]) for name in systems)) for model, own in ranking.by_model.items()
         )
-        yield Section("Win rates by each judge alone", (), ("judge", *systems), rows, 3)
+        yield Section("Win rates by each judge alone", (), ("judge", *systems), rows, 3, is_detail=True)
 
 
 def _next(ranking: Ranking) -> Section:

@@ -1,69 +1,207 @@
-"""A summary in Markdown, for a pull request or a paper.
+"""The words of a report: its sections, from the head of the run to what the calls cost.
 
-Names come from users' files: in a cell they can open neither a tag, a table cell, a link nor a
-mention of a person.
+Names stand here as users wrote them: what shows a section makes them harmless first.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from ..records import Estimate, Scale
+from ..records import Scale
+from ..sections import (
+    CORRELATIONS,
+    SHARES,
+    WIN_RATES,
+    Axis,
+    Bars,
+    Column,
+    Counts,
+    Notice,
+    Part,
+    Section,
+    Value,
+)
 from ..stats import PositionBias
-from ..untrusted import safe
-from .result_types import Cell, JudgeInPanel, PairSummary, PanelSummary, RungShare, Summary
+from ..words import (
+    count,
+    decimals,
+    duration,
+    failures_text,
+    interval,
+    interval_cell,
+    number,
+    p_text,
+    percent,
+    percent_cell,
+    share,
+)
+from .result_types import Cell, FailureShare, PairSummary, PanelSummary, RungShare, Summary
 from .tally import key_text
 
-if TYPE_CHECKING:
-    from rich.console import Console
-
-# Numbers and names as a report writes them, the same in a terminal and in Markdown.
-
-
-NO_VALUE = "–"
+Values = Mapping[tuple[str, str], Sequence[float]]
+"""(criterion, system) → scores, where a summary has too many different ones to count by value"""
 
 MEANING = (
     "[low, high] is a 95 % interval: the same judge on other items of this kind would give a mean in about this "
     "range. It does not say that the judge is right; only labels by people can show that."
 )
+PANEL_MEANING = (
+    "Alpha is Krippendorff's: 1 where the judges say the same, 0 where they agree as by chance; below 0.67 few would build "
+    "on it. With the others: Spearman with their mean."
+)
+ORDER_MEANING = (
+    "A fair judge names the same winner in both orders, and each place wins half of the decided choices. p: the binomial "
+    "test that, where the winner changed with the order, both places are favoured alike."
+)
+ONE_ORDER_MEANING = (
+    "Each pair was shown in one order. p: the binomial test that both places win alike; where the same system always "
+    "stands first, that is a question about the systems too."
+)
+_READINGS = {
+    "strict": "exactly the format that was asked for",
+    "anchored": "the same format as judges really write it",
+    "reask": "asked once more for the answer alone",
+}
+FAILURE_MEANING = (
+    "A failure is never a number: it takes part in no mean. Where one system fails more than another, means alone would "
+    "flatter it."
+)
+STATUSES = ("unparsed", "out_of_range", "conflicting", "refused", "truncated", "no_reply")
+_SEVERE = frozenset({"all_failed", "fake_model", "weak_judge", "incomplete"})
 
 
-def decimals(scale: Scale | None) -> int:
-    """Digits after the point: two on a scale like 1–5, three where the whole scale is narrow or open."""
-    if scale is None:
-        return 2
-    if scale.low is None or scale.high is None:
-        return 3
-    return 2 if scale.high - scale.low >= 2 else 3
+def report_sections(summary: Summary, values: Values | None = None) -> tuple[Section, ...]:
+    """The report of a run, in the order in which it is read. `values` are scores to draw, where they are known."""
+    return (
+        _head(summary),
+        *caution_sections(summary),
+        *score_sections(summary, values),
+        *pair_sections(summary),
+        *panel_sections(summary),
+        *failure_sections(summary),
+        *reading_sections(summary),
+        *cost_sections(summary),
+        *how_to_read(summary),
+    )
 
 
-def interval(estimate: Estimate, digits: int) -> str:
-    """3.42 [3.29, 3.55], or a dash for what is undefined."""
-    if estimate.value is None:
-        return NO_VALUE
-    if estimate.low is None or estimate.high is None:
-        return f"{number(estimate.value, digits)} [{NO_VALUE}]"
-    ends = f"{number(estimate.low, digits)}, {number(estimate.high, digits)}"
-    return f"{number(estimate.value, digits)} [{ends}]"
+def _head(summary: Summary) -> Section:
+    version = f"adjudge {summary.version}" if summary.version else ""
+    about = " · ".join(text for text in (summary.started, summary.status, version) if text)
+    lines = [about] if about else []
+    lines += [
+        f"judge: {judge_text(spec, model.names, model.is_fake)}" for spec, model in summary.models.items()
+    ]
+    if summary.protocols:
+        named = [f"{name} ({digest[:12]})" if digest else name for name, digest in summary.protocols.items()]
+        lines.append(f"protocol: {', '.join(named)}")
+    if summary.estimator:
+        lines.append(f"estimator: {summary.estimator}")
+    lines.append(f"judged: {size_text(summary)}")
+    if pooling := pooling_text(summary):
+        lines.append(f"pooled {pooling}")
+    return Section(f"Report of {summary.run}" if summary.run else "Report", tuple(lines), depth=1)
 
 
-def number(value: float, digits: int) -> str:
-    """So many digits after the point; a number too long for a table by its power of ten."""
-    return f"{value:.{digits}f}" if abs(value) < 1e6 else f"{value:.{digits}e}"
+def caution_sections(summary: Summary) -> Iterator[Section]:
+    """What to know before using a number."""
+    if summary.warnings:
+        # A run that still goes on is not complete either, but nothing is wrong with it.
+        severe = _SEVERE - {"incomplete"} if summary.status == "running" else _SEVERE
+        warned = tuple(Notice(warning.text, warning.kind in severe) for warning in summary.warnings)
+        yield Section("Before you use these numbers", notices=warned)
 
 
-def percent(estimate: Estimate) -> str:
-    """62 % [55 %, 69 %]."""
-    if estimate.value is None or estimate.low is None or estimate.high is None:
-        return NO_VALUE
-    return f"{share(estimate.value)} [{share(estimate.low)}, {share(estimate.high)}]"
+def how_to_read(summary: Summary) -> Iterator[Section]:
+    """What an interval says and what it does not."""
+    if any(cell.low is not None for cells in summary.systems.values() for cell in cells.values()):
+        yield Section("How to read this", (MEANING,))
 
 
-def share(value: float) -> str:
-    """62 %, and one digit more below ten."""
-    return f"{value * 100:.0f} %" if value == 0 or value >= 0.1 else f"{value * 100:.1f} %"
+def size_text(summary: Summary) -> str:
+    """How much was judged, and how much of it failed."""
+    shown = [count(summary.n_items, "item")]
+    if summary.systems:
+        shown.append(count(len(summary.systems), "system"))
+    scores = count(summary.n_scores, "choice" if summary.pairs and not summary.systems else "score")
+    of_all = f" ({share(summary.n_failed / summary.n_scores)})" if summary.n_failed else ""
+    return " · ".join([*shown, f"{scores}, {summary.n_failed:,} failed{of_all}"])
+
+
+def pooling_text(summary: Summary) -> str:
+    """What the numbers over several judges are made of; empty with one judge."""
+    kinds = {panel.pooled for panel in summary.panel.values()}
+    said = {"mean": "each score is the mean over the judges", "vote": "each choice is the judges' vote"}
+    n_judges = max((len(panel.judges) for panel in summary.panel.values()), default=0)
+    return f"over {n_judges} judges: {', '.join(said[kind] for kind in sorted(kinds))}" if n_judges else ""
+
+
+def judge_text(spec: str, names: Mapping[str, int], is_fake: bool) -> str:
+    """The judge's spec, and what it calls itself where that is something else."""
+    own = [name for name in names if name and name != spec.partition(":")[2]]
+    says = f" (calls itself {', '.join(own)})" if own else ""
+    return f"{spec}{says}{' [fake]' if is_fake else ''}"
+
+
+# Scores: the mean of each system on each criterion.
+
+
+def score_sections(summary: Summary, values: Values | None = None) -> Iterator[Section]:
+    """One section for each criterion, then how criteria move together."""
+    for criterion, about in summary.criteria.items():
+        cells = {
+            system: by_name[criterion] for system, by_name in summary.systems.items() if criterion in by_name
+        }
+        if not cells:
+            continue
+        digits = decimals(about.scale)
+        bars = _bars(criterion, about.scale, cells, values or {})
+        rows = tuple(
+            _score_row((system,), cell, digits, bars.get(system, "")) for system, cell in cells.items()
+        )
+        notes = [groups_text(cells.values())]
+        if about.minimum_detectable is not None:
+            notes.append(detectable_text(about.minimum_detectable, digits, about.scale))
+        yield Section(
+            criterion,
+            (scale_text(about.scale),),
+            _score_columns(("system",), about.scale),
+            rows,
+            notes=tuple(note for note in notes if note),
+        )
+    yield from _correlations(summary)
+
+
+def _score_columns(names: tuple[str, ...], scale: Scale | None) -> tuple[str | Column, ...]:
+    axis = Axis() if scale is None else Axis(scale.low, scale.high)
+    mean = Column("mean [95 %]", axis)
+    return (
+        *names,
+        mean,
+        Column("scores", is_spare=True),
+        "n",
+        "failed",
+        "range including failures",
+        "remark",
+    )
+
+
+def _score_row(names: tuple[str, ...], cell: Cell, digits: int, bars: Value = "") -> tuple[Value, ...]:
+    possible = (cell.bounds.low, cell.bounds.high) if cell.n_failed and cell.bounds is not None else None
+    span = "" if possible is None else f"{number(possible[0], digits)} to {number(possible[1], digits)}"
+    mean = interval_cell(cell, digits, possible=possible)
+    return (*names, mean, bars, f"{cell.n:,}", f"{cell.n_failed:,}", span, _remark(cell))
+
+
+def _remark(cell: Cell) -> str:
+    """What must be said beside a mean: what failed, and why an interval is missing."""
+    # Where all scores failed, the failures are the reason.
+    why = "" if cell.value is None and cell.n_failed else cell.reason
+    texts = [failures_text(cell.failures), why]
+    if cell.n_samples > cell.n + cell.n_failed and cell.n_samples_failed:
+        texts.append(f"{cell.n_samples_failed:,} of {cell.n_samples:,} samples failed")
+    return "; ".join(text for text in texts if text)
 
 
 def scale_text(scale: Scale | None) -> str:
@@ -80,27 +218,6 @@ def scale_text(scale: Scale | None) -> str:
     return f"{ends} ({named}), {better}" if named else f"{ends}, {better}"
 
 
-def failures_text(failures: Mapping[str, int]) -> str:
-    """2 unparsed, 1 refused."""
-    return ", ".join(f"{count} {status.replace('_', ' ')}" for status, count in failures.items())
-
-
-def bounds_text(cell: Cell, digits: int) -> str:
-    """What the failures leave open; empty where nothing failed."""
-    if not cell.n_failed or cell.bounds is None:
-        return ""
-    low, high = number(cell.bounds.low, digits), number(cell.bounds.high, digits)
-    return f"mean {low} to {high} whatever the failed were"
-
-
-def remarks(cell: Cell, digits: int) -> str:
-    """What must be said beside a mean: what failed, what that leaves open, and why an interval is missing."""
-    said = [failures_text(cell.failures), bounds_text(cell, digits), cell.reason]
-    if cell.n_samples > cell.n + cell.n_failed and cell.n_samples_failed:
-        said.append(f"{cell.n_samples_failed:,} of {cell.n_samples:,} samples failed")
-    return "; ".join(text for text in said if text)
-
-
 def groups_text(cells: Iterable[Cell]) -> str:
     """What counts as one observation where items share groups; empty where each stands alone."""
     counts = sorted({cell.n_groups for cell in cells if cell.n_groups is not None})
@@ -108,74 +225,6 @@ def groups_text(cells: Iterable[Cell]) -> str:
         return ""
     span = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
     return f"Intervals by group: items that share one count as one observation ({span} {'group' if counts[-1] == 1 else 'groups'})."
-
-
-def pair_remarks(pair: PairSummary) -> str:
-    """Who won how often, what failed, and how much the order decided."""
-    said = [
-        f"{pair.system_a} {pair.a}, {pair.system_b} {pair.b}, tie {pair.tie}",
-        failures_text(pair.failures),
-    ]
-    if pair.order_conflicts.n:
-        said.append(f"the order changed the choice in {percent(pair.order_conflicts)}")
-    return "; ".join(text for text in said if text)
-
-
-def rungs_text(rungs: Mapping[str, RungShare]) -> str:
-    """strict 96 %, anchored 3 %, failed 1 % of 200."""
-    total = sum(rung.n for rung in rungs.values())
-    return ", ".join(f"{name} {share(rung.share)}" for name, rung in rungs.items()) + f" of {total:,}"
-
-
-def duration(seconds: float) -> str:
-    """48 s, 3 min 20 s, 2 h 5 min."""
-    whole = round(seconds)
-    if whole < 60:
-        return f"{seconds:.1f} s" if seconds < 10 else f"{whole} s"
-    minutes, rest = divmod(whole, 60)
-    if minutes < 60:
-        return f"{minutes} min {rest} s"
-    return f"{minutes // 60} h {minutes % 60} min"
-
-
-def count_of(number: int, noun: str) -> str:
-    """1 item, 2 items."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
-def size_text(summary: Summary) -> str:
-    """How much was judged, and how much of it failed."""
-    shown = [count_of(summary.n_items, "item")]
-    if summary.systems:
-        shown.append(count_of(len(summary.systems), "system"))
-    scores = count_of(summary.n_scores, "choice" if summary.pairs and not summary.systems else "score")
-    of_all = f" ({share(summary.n_failed / summary.n_scores)})" if summary.n_failed else ""
-    return " · ".join([*shown, f"{scores}, {summary.n_failed:,} failed{of_all}"])
-
-
-def cost_text(summary: Summary) -> str:
-    """Calls, tokens, money and time; empty where none of it is known."""
-    if not (
-        summary.n_calls or summary.tokens_in or summary.tokens_out or summary.cost_usd or summary.seconds
-    ):
-        return ""
-    calls = count_of(summary.n_calls, "call")
-    if summary.n_cached:
-        calls += f" ({summary.n_cached:,} from the store)"
-    tokens = f"{summary.tokens_in:,} tokens in, {summary.tokens_out:,} out"
-    cost = "cost not known (no price given)" if summary.cost_usd is None else f"${summary.cost_usd:,.4f}"
-    if summary.cost_usd is not None and summary.n_unpriced:
-        cost += f" (and {count_of(summary.n_unpriced, 'call')} without a price)"
-    if summary.cost_usd and summary.n_calls and summary.n_cached >= summary.n_calls:
-        cost += ", paid by an earlier run"
-    return " · ".join([calls, tokens, cost, duration(summary.seconds)])
-
-
-def judge_text(spec: str, names: Mapping[str, int], is_fake: bool) -> str:
-    """The judge's spec, and what it calls itself where that is something else."""
-    own = [name for name in names if name and name != spec.partition(":")[2]]
-    says = f" (calls itself {', '.join(own)})" if own else ""
-    return f"{spec}{says}{' [fake]' if is_fake else ''}"
 
 
 def detectable_text(value: float, digits: int, scale: Scale | None) -> str:
@@ -193,49 +242,211 @@ def detectable_text(value: float, digits: int, scale: Scale | None) -> str:
     )
 
 
-_MOST_NAMED = 4
+def _correlations(summary: Summary) -> Iterator[Section]:
+    if not summary.correlations:
+        return
+    title, about = "How criteria move together", "Spearman over items; 1: the same order"
+    known = [pair for pair in summary.correlations if pair.spearman.low is not None]
+    if not known:
+        yield Section(title, (about, "There are too few items to tell."), is_detail=True)
+        return
+    rows = tuple(
+        (
+            *pair.criteria,
+            interval_cell(pair.spearman),
+            f"{pair.spearman.n:,}",
+            f"{pair.spearman.n_failed:,}",
+            pair.spearman.unit,
+            pair.spearman.reason,
+        )
+        for pair in known
+    )
+    columns = (
+        "criterion",
+        "criterion",
+        Column("Spearman [95 %]", CORRELATIONS),
+        "n",
+        "failed",
+        "unit",
+        "remark",
+    )
+    yield Section(title, (about,), columns, rows, is_detail=True)
 
 
-def listed(names: Sequence[str], between: str = ", ") -> str:
-    """Names one after the other; of many, the first few and how many more there are."""
-    shown = between.join(names[:_MOST_NAMED])
-    return shown if len(names) <= _MOST_NAMED else f"{shown} and {len(names) - _MOST_NAMED} more"
+# How scores are spread: a bar for each level of the scale, or bins of equal width where there are too many values.
 
 
-def p_text(p: float | None) -> str:
-    """p = 0.032, p < 0.001."""
-    if p is None:
-        return ""
-    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
+_BARS = "▁▂▃▄▅▆▇█"
+_MOST_BARS = 13
+_N_BINS = 12
 
 
-ORDER_HEADS = ("same winner in both orders", "pairs", "won by the first place", "choices", "p")
+def _bars(criterion: str, scale: Scale | None, cells: Mapping[str, Cell], values: Values) -> dict[str, Bars]:
+    """system → its scores; empty where they are not known one by one, or are all the same."""
+    counted = {system: _counted(cell, values.get((criterion, system), ())) for system, cell in cells.items()}
+    counted = {system: counts for system, counts in counted.items() if counts}
+    seen = sorted({value for counts in counted.values() for value in counts})
+    levels = (scale.values(_MOST_BARS) if scale is not None else []) or (
+        seen if len(seen) <= _MOST_BARS else []
+    )
+    if levels:
+        sums = {system: _by_level(levels, counts) for system, counts in counted.items()}
+    elif seen:
+        levels = _edges(scale, seen[0], seen[-1])
+        sums = {system: _by_bin(levels, counts) for system, counts in counted.items()}
+    if len(levels) < 2 or not counted:
+        return {}
+    tallest = max(n for counts in sums.values() for n in counts)
+    return {
+        system: Bars(_drawn(levels, counts), tuple(levels), tuple(counts), tallest)
+        for system, counts in sums.items()
+    }
 
 
-def order_cells(found: PositionBias) -> list[str]:
-    """Whether the place decides: the agreement of both orders, the first place's share, and a test."""
-    p = p_text(found.p).removeprefix("p = ").removeprefix("p ")
-    return [
-        percent(found.agreement),
-        f"{found.n_pairs:,}",
-        percent(found.first_share),
-        f"{found.first_share.n:,}",
-        p or NO_VALUE,
-    ]
+def _counted(cell: Cell, values: Sequence[float]) -> dict[float, int]:
+    """value → scores; from the scores themselves where the cell does not count them."""
+    if cell.distribution:
+        return {round(float(value), 9): n for value, n in cell.distribution.items()}
+    counts: dict[float, int] = {}
+    for value in values:
+        counts[round(value, 9)] = counts.get(round(value, 9), 0) + 1
+    return counts
 
 
-ORDER_MEANING = (
-    "A fair judge names the same winner in both orders, and each place wins half of the decided choices. p: the binomial "
-    "test that, where the winner changed with the order, both places are favoured alike."
-)
-ONE_ORDER_MEANING = (
-    "Each pair was shown in one order. p: the binomial test that both places win alike; where the same system always "
-    "stands first, that is a question about the systems too."
-)
+def _edges(scale: Scale | None, low: float, high: float) -> list[float]:
+    """The ends of bins over the scale, or over round numbers around the values."""
+    if scale is not None and scale.low is not None and scale.high is not None:
+        low, high = scale.low, scale.high
+    else:
+        unit = 10.0 ** (math.floor(math.log10(high - low)) - 1)
+        low, high = math.floor(low / unit) * unit, math.ceil(high / unit) * unit
+    return [low + place * (high - low) / _N_BINS for place in range(_N_BINS + 1)]
 
 
-def order_meaning(summary: Summary) -> str:
-    return ORDER_MEANING if any(found.n_pairs for found in summary.order.values()) else ONE_ORDER_MEANING
+def _by_level(levels: Sequence[float], counts: Mapping[float, int]) -> list[int]:
+    """How many scores are nearest to each level; means of samples lie between the levels."""
+    sums = [0] * len(levels)
+    for value, n in counts.items():
+        nearest = min(range(len(levels)), key=lambda place: abs(levels[place] - value))
+        sums[nearest] += n
+    return sums
+
+
+def _by_bin(edges: Sequence[float], counts: Mapping[float, int]) -> list[int]:
+    sums = [0] * _N_BINS
+    for value, n in counts.items():
+        place = int((value - edges[0]) / (edges[-1] - edges[0]) * _N_BINS)
+        sums[min(_N_BINS - 1, max(0, place))] += n
+    return sums
+
+
+def _drawn(levels: Sequence[float], counts: Sequence[int]) -> str:
+    """From low to high: 1|▂▃█▅ |5."""
+    top = max(counts)
+    drawn = "".join(" " if not n else _BARS[-(-n * 7 // top)] for n in counts)
+    return f"{levels[0]:.4g}|{drawn}|{levels[-1]:.4g}"
+
+
+# Choices: who won against whom, and whether the place shown decided.
+
+
+def pair_sections(summary: Summary) -> Iterator[Section]:
+    """One section for each criterion that is decided by a choice, then the position bias."""
+    for criterion, pairs in summary.pairs.items():
+        line = "which of two is better; a tie is half a win"
+        yield Section(criterion, (line,), _pair_columns(()), tuple(_pair_row(pair) for pair in pairs))
+    yield from _order(summary)
+
+
+def _pair_columns(names: tuple[str, ...]) -> tuple[str | Column, ...]:
+    won = Column("first won [95 %]", WIN_RATES)
+    changed = Column("changed with the order", SHARES)
+    return ("pair", *names, won, "won / lost / tied", "n", "failed", changed, "remark")
+
+
+def _pair_row(pair: PairSummary, *names: str) -> tuple[Value, ...]:
+    parts = (
+        Part(pair.system_a, pair.a, "first"),
+        Part("tie", pair.tie, "tie"),
+        Part(pair.system_b, pair.b, "second"),
+    )
+    return (
+        f"{pair.system_a} against {pair.system_b}",
+        *names,
+        percent_cell(pair.won_by_a),
+        Counts(f"{pair.a} / {pair.b} / {pair.tie}", parts),
+        f"{pair.won_by_a.n:,}",
+        f"{pair.failed:,}",
+        percent(pair.order_conflicts) if pair.order_conflicts.n else "",
+        failures_text(pair.failures),
+    )
+
+
+def _order(summary: Summary) -> Iterator[Section]:
+    """Whether the place decides, criterion by criterion; of several judges, each by itself too."""
+    rows: list[tuple[Value, ...]] = []
+    for criterion, bias in summary.order.items():
+        judges = {
+            spec: model.order[criterion] for spec, model in summary.models.items() if criterion in model.order
+        }
+        rows.append(_order_row(criterion, "all" if judges else "", bias))
+        rows += [_order_row(criterion, judge, own) for judge, own in judges.items()]
+    if not rows:
+        return
+    columns = (
+        "criterion", "judge", Column("same winner in both orders", SHARES), "pairs", Column("won by the first place", WIN_RATES),
+        "choices", "p",
+    )  # fmt: skip
+    has_both = any(bias.n_pairs for bias in summary.order.values())
+    meaning = ORDER_MEANING if has_both else ONE_ORDER_MEANING
+    yield Section("Does the place decide?", (), columns, tuple(rows), notes=(meaning,))
+
+
+def _order_row(criterion: str, judge: str, bias: PositionBias) -> tuple[Value, ...]:
+    first = bias.first_share
+    return (
+        criterion,
+        judge,
+        percent_cell(bias.agreement),
+        f"{bias.n_pairs:,}",
+        percent_cell(first),
+        f"{first.n:,}",
+        p_text(bias.p),
+    )
+
+
+# Several judges: how far they agree, and what each of them gave.
+
+
+def panel_sections(summary: Summary) -> Iterator[Section]:
+    """Each judge by itself, where there are several; the other tables of a report are over all of them."""
+    if not summary.panel:
+        return
+    yield Section("Judge by judge", (PANEL_MEANING,))
+    for criterion, panel in summary.panel.items():
+        about = summary.criteria.get(criterion)
+        digits = decimals(about.scale if about is not None else None)
+        rows = tuple(
+            (
+                judge,
+                interval_cell(found.with_rest),
+                interval(found.shift, digits),
+                interval(found.alpha_without),
+                f"{found.with_rest.n:,}",
+            )
+            for judge, found in panel.judges.items()
+        )
+        columns = (
+            "judge",
+            Column("with the others", CORRELATIONS),
+            "higher than they by",
+            "their alpha without it",
+            "n",
+        )
+        apart = panel.stands_apart
+        notes = () if apart is None else (f"{apart} stands apart: the others agree better without it.",)
+        yield Section(criterion, (f"agreement: {panel_text(panel)}",), columns, rows, 3, notes=notes)
+        yield from _by_judge(criterion, panel, summary)
 
 
 def panel_text(panel: PanelSummary) -> str:
@@ -245,580 +456,99 @@ def panel_text(panel: PanelSummary) -> str:
     return f"{said} ({told})" if told else said
 
 
-PANEL_MEANING = (
-    "Alpha is Krippendorff's: 1 where the judges say the same, 0 where they agree as by chance; below 0.67 few would build "
-    "on it. With the others: Spearman with their mean."
-)
-PANEL_HEADS = ("with the others", "higher than they by", "their alpha without it", "n")
-
-
-def panel_cells(found: JudgeInPanel, digits: int) -> list[str]:
-    """One judge beside the others."""
-    return [
-        interval(found.with_rest, 2),
-        interval(found.shift, digits),
-        interval(found.alpha_without, 2),
-        f"{found.with_rest.n:,}",
-    ]
-
-
-def pooling_text(summary: Summary) -> str:
-    """What the numbers over several judges are made of; empty with one judge."""
-    kinds = {panel.pooled for panel in summary.panel.values()}
-    said = {"mean": "each score is the mean over the judges", "vote": "each choice is the judges' vote"}
-    n_judges = max((len(panel.judges) for panel in summary.panel.values()), default=0)
-    return f"over {n_judges} judges: {', '.join(said[kind] for kind in sorted(kinds))}" if n_judges else ""
-
-
-# Lines of text that fit a terminal: names that cannot act on it, columns that stand below each other, broken prose.
-#
-# Names of systems, criteria and models come from users' files, and may hold escape sequences, line breaks, or lines that a
-# CI runner would take for commands: none of them reaches the output as it is. Nothing here knows what is reported.
-
-
-_LONGEST_NAME = 48
-LEAST_ROOM = 12
-"""columns below which a name stands on a line of its own"""
-
-Line = tuple[str, str]
-"""a text without line breaks, and its style"""
-
-
-def named(
-    names: Sequence[str], rows: Sequence[Sequence[str]], remarks: Sequence[str], width: int
-) -> Iterable[Line]:
-    """Names, numbers in columns, and remarks: on one line where the width allows it, else on several."""
-    numbers = aligned(rows)
-    room = width - 4 - max(map(n_columns, numbers))
-    longest = min(_LONGEST_NAME, max(map(n_columns, names)))
-    has_room = room >= min(LEAST_ROOM, longest)
-    for name, text, remark in zip(names, numbers, remarks, strict=True):
-        if has_room:
-            line = f"  {fitted(name, min(room, longest))}  {text}"
-        else:
-            yield f"  {fitted(name, min(width - 2, longest))}", ""
-            line = f"    {text}"
-        if remark and n_columns(line) + 2 + n_columns(safe(remark)) <= width:
-            yield f"{line}  {safe(remark)}", ""
-            continue
-        yield line, ""
-        if remark:
-            yield from prose(" " * 6, remark, width, "dim")
-
-
-def headed(
-    names: Sequence[str], heads: Sequence[str], rows: Sequence[Sequence[str]], width: int
-) -> Iterable[Line]:
-    """A table under heads; where there is no room for it, a line for each cell under its name."""
-    numbers = aligned([heads, *rows])
-    room = width - 4 - max(map(n_columns, numbers))
-    longest = min(_LONGEST_NAME, max(map(n_columns, names), default=0))
-    if room >= min(LEAST_ROOM, longest):
-        column = min(room, longest)
-        yield f"  {' ' * column}  {numbers[0]}", "dim"
-        for name, text in zip(names, numbers[1:], strict=True):
-            yield f"  {fitted(name, column)}  {text}", ""
-        return
-    for name, row in zip(names, rows, strict=True):
-        yield f"  {fitted(name, min(width - 2, longest))}", ""
-        for head, cell in zip(heads, row, strict=True):
-            yield from prose("    ", f"{head}: {cell}", width)
-
-
-def prose(lead: str, text: str, width: int, style: str = "") -> Iterable[Line]:
-    """A text broken into lines, those after the first indented under it."""
-    indent = " " * min(n_columns(lead), 12)
-    line, is_empty = lead, True
-    for word in safe(text).split(" "):
-        if not is_empty and n_columns(line) + 1 + n_columns(word) > width:
-            yield line, style
-            line, is_empty = indent, True
-        line = f"{line}{word}" if is_empty else f"{line} {word}"
-        is_empty = False
-        while n_columns(line) > width:
-            n = _n_fitting(line, width)
-            yield line[:n], style
-            line = indent + line[n:]
-    yield line, style
-
-
-def _n_fitting(text: str, width: int) -> int:
-    """How many characters of a text fit into so many columns."""
-    n, used = 0, 0
-    while n < len(text) and (used := used + n_columns(text[n])) <= width:
-        n += 1
-    return n
-
-
-def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Columns of one width each, two spaces apart."""
-    widths = [max(map(n_columns, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(
-            cell + " " * (wide - n_columns(cell)) for cell, wide in zip(row, widths, strict=True)
-        ).rstrip()
-        for row in rows
-    ]
-
-
-def n_columns(text: str) -> int:
-    """How many columns a text takes; Chinese and Korean characters take two."""
-    from rich.cells import cell_len
-
-    return cell_len(text)
-
-
-def fitted(text: str, width: int) -> str:
-    """A name in exactly so many columns. A longer one is cut in its middle: ends tell versions apart."""
-    from rich.cells import set_cell_size
-
-    if n_columns(text) <= width:
-        return set_cell_size(text, width)
-    head = set_cell_size(text, width // 2)
-    tail = text
-    while n_columns(tail) > width - n_columns(head) - 1:
-        tail = tail[1:]
-    return set_cell_size(f"{head}…{tail}", width)
-
-
-# Several judges in a terminal: each one's numbers beside the others', and how far they agree.
-
-
-_LEAST_NAME = 16
-
-Table = dict[str, dict[str, str]]
-"""system or pair → judge → what it comes to"""
-
-
-def panel_lines(summary: Summary, width: int) -> Iterable[Line]:
-    """Each judge by itself, where there are several; the other tables of a report are over all of them."""
-    if not summary.panel:
-        return
-    yield "", ""
-    yield from prose("Judge by judge   ", "mean [95 % interval] (n, failed)", width, "bold")
-    for criterion, panel in summary.panel.items():
-        yield from _criterion(criterion, panel, summary, width)
-    yield from prose("  ", PANEL_MEANING, width, "dim")
-
-
-def _criterion(criterion: str, panel: PanelSummary, summary: Summary, width: int) -> Iterable[Line]:
-    yield from prose(f"{safe(criterion)}   ", panel_text(panel), width, "bold")
-    yield from _columns(cells_by_judge(criterion, panel, summary), list(panel.judges), width)
-    digits = decimals(scale_of(criterion, summary))
-    rows = [panel_cells(found, digits) for found in panel.judges.values()]
-    yield from headed([safe(judge) for judge in panel.judges], PANEL_HEADS, rows, width)
-    if panel.stands_apart is not None:
-        yield from prose(
-            "  ", f"{panel.stands_apart} stands apart: the others agree better without it.", width
-        )
-
-
-def _columns(table: Table, judges: list[str], width: int) -> Iterable[Line]:
-    """A column for each judge, or, where there is no room for that, a line for each."""
-    rows = [[row.get(judge, NO_VALUE) for judge in judges] for row in table.values()]
-    names = [safe(name) for name in table]
-    if not rows:
-        return
-    widest = [max(n_columns(cell) for cell in column) for column in zip(*rows, strict=True)]
-    heads = [
-        fitted(safe(judge), min(n_columns(safe(judge)), max(wide, 8)))
-        for judge, wide in zip(judges, widest, strict=True)
-    ]
-    lines = aligned([heads, *rows])
-    room = width - 4 - max(map(n_columns, lines))
-    if room >= min(_LEAST_NAME, max(map(n_columns, names))):
-        column = min(room, max(map(n_columns, names)))
-        for name, line in zip(["", *names], lines, strict=True):
-            yield f"  {fitted(name, column)}  {line}", ""
-        return
-    listed = [
-        (f"{name} by {safe(judge)}", [cell])
-        for name, row in zip(names, rows, strict=True)
-        for judge, cell in zip(judges, row, strict=True)
-    ]
-    yield from named([name for name, _ in listed], [cells for _, cells in listed], [""] * len(listed), width)
-
-
-def cells_by_judge(criterion: str, panel: PanelSummary, summary: Summary) -> Table:
+def _by_judge(criterion: str, panel: PanelSummary, summary: Summary) -> Iterator[Section]:
     """What each judge gave each system, or said of each pair of systems, on one criterion."""
     name = criterion.removesuffix(" (choice)")
-    table: Table = {}
-    for judge in panel.judges:
-        model = summary.models[judge]
-        if panel.pooled == "vote":
-            for pair in model.pairs.get(name, ()):
-                table.setdefault(f"{pair.system_a} against {pair.system_b}", {})[judge] = _of_pair(pair)
-        else:
-            digits = decimals(scale_of(name, summary))
-            for system in summary.systems:
-                cells: Mapping[str, Cell] = model.systems.get(system, {})
-                if name in cells:
-                    table.setdefault(system, {})[judge] = _of_cell(cells[name], digits)
-    return table
-
-
-def scale_of(criterion: str, summary: Summary) -> Scale | None:
-    about = summary.criteria.get(criterion)
-    return about.scale if about is not None else None
-
-
-def _of_cell(cell: Cell, digits: int) -> str:
-    return f"{interval(cell, digits)} ({cell.n}, {cell.n_failed})"
-
-
-def _of_pair(pair: PairSummary) -> str:
-    return f"won {percent(pair.won_by_a)} ({pair.won_by_a.n}, {pair.failed})"
-
-
-# A summary for a terminal: aligned, as wide as the terminal, plain when it is piped.
-#
-# Names of systems, criteria and models come from users' files, and may hold escape sequences,
-# line breaks, or lines that a CI runner would take for commands: none of them reaches the output
-# as it is.
-
-
-__all__ = ["print_report", "report_lines", "safe"]
-
-_PIPED_WIDTH = 120
-_NARROWEST = 40
-_BARS = "▁▂▃▄▅▆▇█"
-_ASCII = str.maketrans({"–": "-", "…": "...", "·": "|", "→": "->", **dict.fromkeys(_BARS, None)})
-
-
-def print_report(summary: Summary, console: Console | None = None) -> None:
-    """Print a summary to the terminal, or to whatever `console` writes to."""
-    from rich.console import Console
-    from rich.text import Text
-
-    if console is None:
-        console = Console(highlight=False, markup=False, emoji=False)
-    width = max(_NARROWEST, console.width) if console.is_terminal else _PIPED_WIDTH
-    can_draw = console.encoding.lower().replace("-", "").startswith("utf")
-    for text, style in report_lines(summary, width):
-        if not can_draw:
-            text = text.translate(_ASCII).encode(console.encoding, "replace").decode(console.encoding)
-        console.print(
-            Text(text.rstrip(), style=style if console.is_terminal else ""), soft_wrap=True, highlight=False
-        )
-
-
-def report_lines(summary: Summary, width: int) -> list[Line]:
-    """The whole report, line by line."""
-    return [
-        *_head(summary, width),
-        *_cautions(summary, width),
-        *_criteria(summary.systems, summary, width),
-        *_pairs(summary.pairs, width),
-        *_order(summary, width),
-        *panel_lines(summary, width),
-        *_correlations(summary, width),
-        *_foot(summary, width),
-    ]
-
-
-def _head(summary: Summary, width: int) -> Iterable[Line]:
-    about = [
-        f"run {summary.run}" if summary.run else "report",
-        summary.started,
-        summary.status,
-        f"adjudge {summary.version}" if summary.version else "",
-    ]
-    yield from prose("", " · ".join(part for part in about if part), width, "bold")
-    for spec, model in summary.models.items():
-        yield from prose("judge     ", judge_text(spec, model.names, model.is_fake), width)
-    if summary.protocols:
-        named = [f"{name} ({digest[:12]})" if digest else name for name, digest in summary.protocols.items()]
-        yield from prose("protocol  ", ", ".join(named), width)
-    if summary.estimator:
-        yield from prose("estimator ", summary.estimator, width)
-    yield from prose("judged    ", size_text(summary), width)
-    if pooling := pooling_text(summary):
-        yield from prose("pooled    ", pooling, width)
-
-
-def _cautions(summary: Summary, width: int) -> Iterable[Line]:
-    if summary.warnings:
-        yield "", ""
-        yield "Before you use these numbers", "bold yellow"
-    for warning in summary.warnings:
-        yield from prose("  ! ", warning.text, width, "yellow")
-
-
-def _criteria(systems: Mapping[str, Mapping[str, Cell]], summary: Summary, width: int) -> Iterable[Line]:
-    for criterion, about in summary.criteria.items():
-        cells = {system: by_name[criterion] for system, by_name in systems.items() if criterion in by_name}
-        if not cells:
-            continue
-        digits = decimals(about.scale)
-        yield "", ""
-        yield from prose(f"{safe(criterion)}   ", scale_text(about.scale), width, "bold")
-        yield from _rows(cells, about.scale, digits, width)
-        if groups := groups_text(cells.values()):
-            yield from prose("  ", groups, width, "dim")
-        if about.minimum_detectable is not None and systems is summary.systems:
-            yield from prose(
-                "  ", detectable_text(about.minimum_detectable, digits, about.scale), width, "dim"
-            )
-
-
-def _rows(cells: Mapping[str, Cell], scale: Scale | None, digits: int, width: int) -> Iterable[Line]:
-    """One line for each system; the bars are left out where there is no room for them."""
-    rows = [
-        [interval(cell, digits), f"n={cell.n}", f"failed {cell.n_failed}", _bars(cell, scale)]
-        for cell in cells.values()
-    ]
-    names = [safe(system) for system in cells]
-    if width - 4 - max(map(n_columns, aligned(rows))) < min(LEAST_ROOM, max(map(n_columns, names))):
-        rows = [row[:-1] for row in rows]
-    yield from named(names, rows, [remarks(cell, digits) for cell in cells.values()], width)
-
-
-def _bars(cell: Cell, scale: Scale | None) -> str:
-    """How often each level was given, from low to high: 1▁▁▃█▅5."""
-    if scale is None or scale.low is None or scale.high is None or not scale.step or not cell.distribution:
-        return ""
-    n_levels = round((scale.high - scale.low) / scale.step) + 1
-    if n_levels > 11:
-        return ""
-    levels = [0] * n_levels
-    for value, count in cell.distribution.items():
-        place = round((float(value) - scale.low) / scale.step)
-        levels[max(0, min(n_levels - 1, place))] += count
-    top = max(levels)
-    drawn = "".join(" " if not count else _BARS[-(-count * 7 // top)] for count in levels)
-    return f"{key_text(scale.low)}|{drawn}|{key_text(scale.high)}"
-
-
-def _pairs(pairs_of: Mapping[str, Sequence[PairSummary]], width: int) -> Iterable[Line]:
-    for criterion, pairs in pairs_of.items():
-        yield "", ""
-        yield from prose(
-            f"{safe(criterion)}   ", "which of two is better; a tie is half a win", width, "bold"
-        )
-        rows = [
-            [f"won {percent(pair.won_by_a)}", f"n={pair.won_by_a.n}", f"failed {pair.failed}"]
-            for pair in pairs
+    rows: list[tuple[Value, ...]] = []
+    if panel.pooled == "vote":
+        columns = _pair_columns(("judge",))
+        rows += [
+            _pair_row(pair, judge)
+            for judge in panel.judges
+            for pair in summary.models[judge].pairs.get(name, ())
         ]
-        names = [f"{safe(pair.system_a)} against {safe(pair.system_b)}" for pair in pairs]
-        yield from named(names, rows, [pair_remarks(pair) for pair in pairs], width)
-
-
-def _order(summary: Summary, width: int) -> Iterable[Line]:
-    """Whether the place decides, criterion by criterion; of several judges, each by itself too."""
-    names, rows = [], []
-    for criterion, found in summary.order.items():
-        names.append(safe(criterion))
-        rows.append(order_cells(found))
-        for spec, model in summary.models.items():
-            if criterion in model.order:
-                names.append(f"  {safe(spec)}")
-                rows.append(order_cells(model.order[criterion]))
-    if not rows:
-        return
-    yield "", ""
-    yield "Does the place decide?", "bold"
-    yield from headed(names, ORDER_HEADS, rows, width)
-    yield from prose("  ", order_meaning(summary), width, "dim")
-
-
-def _correlations(summary: Summary, width: int) -> Iterable[Line]:
-    if not summary.correlations:
-        return
-    yield "", ""
-    yield from prose("How criteria move together   ", "Spearman over items; 1: the same order", width, "bold")
-    known = [found for found in summary.correlations if found.spearman.low is not None]
-    if not known:
-        yield from prose("  ", "There are too few items to tell.", width, "dim")
-        return
-    names = [f"{safe(found.criteria[0])} – {safe(found.criteria[1])}" for found in known]
-    found = [correlation.spearman for correlation in known]
-    rows = [[interval(one, 2), f"n={one.n}", f"failed {one.n_failed}"] for one in found]
-    yield from named(names, rows, [one.reason for one in found], width)
-    if any(one.unit.startswith("group") for one in found):
-        yield from prose("  ", "Intervals count groups, not items.", width, "dim")
-
-
-def _foot(summary: Summary, width: int) -> Iterable[Line]:
-    yield "", ""
-    for model, rungs in summary.rungs.items():
-        yield from prose("read      ", f"{model}: {rungs_text(rungs)}", width)
-    if summary.flags:
-        shown = ", ".join(f"{flag} {count}" for flag, count in summary.flags.items())
-        yield from prose("flags     ", shown, width)
-    for adjustment in summary.adjustments:
-        yield from prose("adjusted  ", adjustment, width)
-    if cost := cost_text(summary):
-        yield from prose("cost      ", cost, width)
-    if any(cell.low is not None for cells in summary.systems.values() for cell in cells.values()):
-        yield "", ""
-        yield from prose("", MEANING, width, "dim")
-
-
-_SPECIAL = re.compile(r"[&<>|`*_\[\]~\\$]")
-_LINKING = re.compile(r"(?<=@)|(?<=#)(?=\d)|(?<=:)(?=//)|(?<=www)(?=\.)|(?<=GH)(?=-\d)", re.IGNORECASE)
-
-
-def markdown(summary: Summary) -> str:
-    """The report as Markdown text, ending in a line break."""
-    parts = [
-        *_markdown_head(summary),
-        *_markdown_cautions(summary),
-        *_markdown_criteria(summary.systems, summary, "##"),
-        *_markdown_pairs(summary.pairs, "##"),
-        *_markdown_order(summary),
-        *_panel(summary),
-        *_markdown_correlations(summary),
-        *_markdown_foot(summary),
-    ]
-    return "\n\n".join(parts) + "\n"
-
-
-def escaped(text: str) -> str:
-    """A text that Markdown shows as it is: no HTML, no table cell, no emphasis, no link, no mention."""
-    # A character without width keeps GitHub from making links and mentions out of names.
-    unlinked = _LINKING.sub("\u200b", safe(text))
-    return _SPECIAL.sub(lambda found: f"&#{ord(found[0])};", unlinked)
-
-
-def _markdown_head(summary: Summary) -> Iterable[str]:
-    yield f"# {escaped(summary.run or 'Report')}"
-    judges = ", ".join(
-        escaped(judge_text(spec, model.names, model.is_fake)) for spec, model in summary.models.items()
-    )
-    facts = [f"judge {judges}" if judges else ""]
-    facts += [f"protocol {escaped(name)}" for name in summary.protocols]
-    facts += [
-        f"estimator {summary.estimator}" if summary.estimator else "",
-        escaped(size_text(summary)),
-        pooling_text(summary),
-    ]
-    yield " · ".join(fact for fact in facts if fact)
-
-
-def _markdown_cautions(summary: Summary) -> Iterable[str]:
-    if summary.warnings:
-        yield "**Before you use these numbers**"
-        yield "\n".join(f"- {escaped(caution.text)}" for caution in summary.warnings)
-
-
-def _markdown_criteria(
-    systems: Mapping[str, Mapping[str, Cell]], summary: Summary, level: str
-) -> Iterable[str]:
-    for criterion, about in summary.criteria.items():
-        cells = {system: by_name[criterion] for system, by_name in systems.items() if criterion in by_name}
-        if not cells:
-            continue
-        digits = decimals(about.scale)
-        yield f"{level} {escaped(criterion)}"
-        yield escaped(scale_text(about.scale))
-        rows = [
-            [
-                escaped(system),
-                interval(cell, digits),
-                f"{cell.n}",
-                f"{cell.n_failed}",
-                escaped(remarks(cell, digits)),
-            ]
-            for system, cell in cells.items()
+    else:
+        about = summary.criteria.get(name)
+        scale = about.scale if about is not None else None
+        columns = _score_columns(("system", "judge"), scale)
+        rows += [
+            _score_row((system, judge), cells[name], decimals(scale))
+            for system in summary.systems
+            for judge in panel.judges
+            if name in (cells := summary.models[judge].systems.get(system, {}))
         ]
-        yield _table(["system", "mean [95 % interval]", "n", "failed", "remarks"], rows, "lrrrl")
-        if groups := groups_text(cells.values()):
-            yield groups
-        if about.minimum_detectable is not None and systems is summary.systems:
-            yield detectable_text(about.minimum_detectable, digits, about.scale)
-
-
-def _markdown_pairs(pairs_of: Mapping[str, Sequence[PairSummary]], level: str) -> Iterable[str]:
-    for criterion, pairs in pairs_of.items():
-        yield f"{level} {escaped(criterion)}"
-        rows = [
-            [
-                escaped(pair.system_a),
-                escaped(pair.system_b),
-                percent(pair.won_by_a),
-                f"{pair.a} / {pair.b} / {pair.tie}",
-                f"{pair.won_by_a.n}",
-                f"{pair.failed}",
-                percent(pair.order_conflicts),
-            ]
-            for pair in pairs
-        ]
-        heads = ["a", "b", "won by a (a tie is half)", "a / b / tie", "n", "failed", "changed with the order"]
-        yield _table(heads, rows, "llrrrrr")
-
-
-def _markdown_order(summary: Summary) -> Iterable[str]:
-    found = [(criterion, "all", order) for criterion, order in summary.order.items()]
-    found += [
-        (criterion, spec, order)
-        for spec, model in summary.models.items()
-        for criterion, order in model.order.items()
-    ]
-    rows = [[escaped(criterion), escaped(judge), *order_cells(order)] for criterion, judge, order in found]
     if rows:
-        yield "## Does the place decide?"
-        yield _table(["criterion", "judge", *ORDER_HEADS], rows, "llrrrrr")
-        yield order_meaning(summary)
+        yield Section(f"{criterion}: each judge by itself", (), columns, tuple(rows), 3, is_detail=True)
 
 
-def _panel(summary: Summary) -> Iterable[str]:
-    """A column for each judge, then how far they agree."""
-    if not summary.panel:
+# What could not be read, how the rest was read, and what it cost.
+
+
+def failure_sections(summary: Summary) -> Iterator[Section]:
+    """Failures by system; nothing where nothing failed, or where there is only a choice to fail."""
+    by_system = summary.failures_by_system
+    if not any(failures.n_samples_failed for failures in by_system.values()):
         return
-    yield "## Judge by judge"
-    yield "mean [95 % interval] (n, failed)"
-    for criterion, panel in summary.panel.items():
-        yield f"### {escaped(criterion)}"
-        table = cells_by_judge(criterion, panel, summary)
-        heads = ["", *(escaped(judge) for judge in panel.judges)]
-        rows = [
-            [escaped(name), *(row.get(judge, NO_VALUE) for judge in panel.judges)]
-            for name, row in table.items()
-        ]
-        if rows:
-            yield _table(heads, rows, "l" + "r" * len(panel.judges))
-        yield f"agreement: {panel_text(panel)}"
-        digits = decimals(scale_of(criterion, summary))
-        beside = [[escaped(judge), *panel_cells(found, digits)] for judge, found in panel.judges.items()]
-        yield _table(["judge", *PANEL_HEADS], beside, "lrrrr")
-        if panel.stands_apart is not None:
-            yield f"{escaped(panel.stands_apart)} stands apart: the others agree better without it."
-    yield PANEL_MEANING
+    columns = ("system", "scores", "failed [95 %]", "n", "remark")
+    rows = tuple(_failure_row(system, failures) for system, failures in by_system.items())
+    yield Section("Failures", (), columns, rows, notes=(FAILURE_MEANING,))
 
 
-def _markdown_correlations(summary: Summary) -> Iterable[str]:
-    if summary.correlations:
-        yield "## How criteria move together"
-        rows = [
-            [
-                *map(escaped, found.criteria),
-                interval(found.spearman, 2),
-                f"{found.spearman.n}",
-                f"{found.spearman.n_failed}",
-                found.spearman.unit,
-            ]
-            for found in summary.correlations
-        ]
-        heads = ["criterion", "criterion", "Spearman [95 % interval]", "n", "failed", "unit"]
-        yield _table(heads, rows, "llrrrl")
+def _failure_row(system: str, failures: FailureShare) -> tuple[Value, ...]:
+    statuses = {name: failures.by_status[name] for name in STATUSES if name in failures.by_status}
+    counts = {"ok": failures.n - failures.failed, **statuses}
+    samples = ""
+    if failures.n_samples > failures.n and failures.n_samples_failed:
+        samples = f"{failures.n_samples_failed:,} of {failures.n_samples:,} samples failed"
+    scores = Counts(failures_text(counts), _parts(counts))
+    return system, scores, percent_cell(failures.share), f"{failures.n:,}", samples
 
 
-def _markdown_foot(summary: Summary) -> Iterable[str]:
-    lines = [f"read: {escaped(model)}: {rungs_text(rungs)}" for model, rungs in summary.rungs.items()]
+def _parts(counts: Mapping[str, int]) -> tuple[Part, ...]:
+    return tuple(Part(name.replace("_", " "), n, name) for name, n in counts.items())
+
+
+def reading_sections(summary: Summary) -> Iterator[Section]:
+    """How the replies of each judge were read, and what was noticed in them."""
+    rows = tuple((judge, *_rungs(rungs)) for judge, rungs in summary.rungs.items() if rungs)
+    if rows:
+        rungs = {name for by_name in summary.rungs.values() for name in by_name}
+        meaning = ". ".join(f"{name}: {text}" for name, text in _READINGS.items() if name in rungs)
+        notes = () if rungs <= {"strict", "failed"} else (f"{meaning}.",)
+        yield Section("How replies were read", (), ("judge", "read as", "n"), rows, notes=notes)
     if summary.flags:
-        flags = ", ".join(f"{flag} {count}" for flag, count in summary.flags.items())
-        lines.append(f"flags: {escaped(flags)}")
-    lines += [f"adjusted: {escaped(adjustment)}" for adjustment in summary.adjustments]
-    if cost := cost_text(summary):
-        lines.append(f"cost: {escaped(cost)}")
-    if lines:
-        yield "\n".join(f"- {line}" for line in lines)
-    if summary.systems:
-        yield MEANING
+        flags = [f"{flag}: {count(n, 'item')}" for flag, n in summary.flags.items()]
+        yield Section("Flags", (", ".join(flags),))
 
 
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], alignment: str) -> str:
-    """A table of cells that are already escaped."""
-    rule = ["---:" if side == "r" else "---" for side in alignment]
-    lines = [heads, rule, *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+def _rungs(rungs: Mapping[str, RungShare]) -> tuple[Value, str]:
+    """strict 96 %, anchored 3 %, failed 1 %; and of how many."""
+    text = ", ".join(f"{name} {share(rung.share)}" for name, rung in rungs.items())
+    return Counts(
+        text, _parts({name: rung.n for name, rung in rungs.items()})
+    ), f"{sum(rung.n for rung in rungs.values()):,}"
+
+
+def cost_sections(summary: Summary) -> Iterator[Section]:
+    """Calls, tokens, money and time, and what was not sent because a model does not take it."""
+    lines = [cost_text(summary), *(f"adjusted: {adjustment}" for adjustment in summary.adjustments)]
+    if any(lines):
+        yield Section("Time and cost", tuple(line for line in lines if line))
+
+
+def cost_text(summary: Summary) -> str:
+    """Calls, tokens, money and time; empty where none of it is known."""
+    if not (
+        summary.n_calls or summary.tokens_in or summary.tokens_out or summary.cost_usd or summary.seconds
+    ):
+        return ""
+    calls = count(summary.n_calls, "call")
+    if summary.n_cached:
+        calls += f" ({summary.n_cached:,} from the store)"
+    tokens = f"{summary.tokens_in:,} tokens in, {summary.tokens_out:,} out"
+    cost = "cost not known (no price given)" if summary.cost_usd is None else f"${summary.cost_usd:,.4f}"
+    if summary.cost_usd is not None and summary.n_unpriced:
+        cost += f" (and {count(summary.n_unpriced, 'call')} without a price)"
+    if summary.cost_usd and summary.n_calls and summary.n_cached >= summary.n_calls:
+        cost += ", paid by an earlier run"
+    return " · ".join([calls, tokens, cost, duration(summary.seconds)])

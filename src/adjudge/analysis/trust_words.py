@@ -5,15 +5,17 @@ Names stand here as users wrote them: whoever prints a section makes them harmle
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from msgspec import structs
 
 from ..records import Estimate, Scale
-from ..sections import Section
+from ..sections import Axis, Column, Interval, Section, Sourced, Value, notices
 from ..stats import Retest, Test, difference_of_shares
 from ..stats.means import ALL_SAME
 from ..stats.ppi import LABELLED
 from ..stats.resample import SAME
-from ..words import NO_VALUE, count, interval, number, percent, share
+from ..words import NO_VALUE, count, interval, interval_cell, number, percent_cell, share
 from .result_types import (
     Card,
     CorrectedMean,
@@ -352,15 +354,26 @@ _NAMES = {
 }
 
 
+_COUNTS = (
+    "n",
+    Column("failed", is_minor=True),
+    Column("left out", is_minor=True),
+    Column("unit", is_minor=True),
+    "remark",
+)
+"""what an estimate rests on"""
+
+
 def trust_sections(card: Card) -> Iterator[Section]:
     """The card from its sentences to its last table."""
     title = f"Judge card of {card.run}" if card.run else "Judge card"
-    yield Section(title, (*_told(card.summary), *(f"! {note}" for note in card.notes)), depth=1)
+    yield Section(title, _sourced(card.summary), depth=1, notices=notices(card.notes))
     for name, one in card.criteria.items():
         yield from _criterion(name, one, is_only=len(card.criteria) == 1)
     if card.judges:
         yield _judges(card)
-    yield Section("How to read this", (*_meanings(card), f"resampled: {card.resample}; seed {card.seed}"))
+    meanings = (*_meanings(card), f"resampled: {card.resample}; seed {card.seed}")
+    yield Section("How to read this", meanings, is_detail=True)
 
 
 def _meanings(card: Card) -> Iterator[str]:
@@ -376,24 +389,23 @@ def _meanings(card: Card) -> Iterator[str]:
         yield WORTH
 
 
-def _told(sentences: tuple[Sentence, ...]) -> Iterator[str]:
-    for sentence in sentences:
-        yield sentence.text
-        yield f"  from: {sentence.source}"
+def _sourced(sentences: Iterable[Sentence]) -> tuple[Sourced, ...]:
+    return tuple(Sourced(sentence.text, sentence.source) for sentence in sentences)
 
 
 def _criterion(name: str, card: CriterionCard, is_only: bool) -> Iterator[Section]:
     raters = count(len(card.raters), "rater")
     about = f"{card.n_labelled} of {count(card.n_items, 'item')} labelled by {raters}, judge {card.model}"
-    opening = () if is_only else tuple(_told(card.sentences))
-    yield Section(name, (about, *opening, *(f"! {note}" for note in card.notes)))
+    opening = () if is_only else _sourced(card.sentences)
+    yield Section(name, (about, *opening), notices=notices(card.notes))
     if card.n_labelled:
         yield _agreement(card)
         yield from _people(card)
         everywhere = {} if card.pooled is None else {"(all systems)": card.pooled}
-        yield _corrected("What is the score really?", {**card.corrected, **everywhere})
+        yield _corrected("What is the score really?", {**card.corrected, **everywhere}, card.scale)
         if card.differences:
-            yield _corrected("Differences of systems", card.differences, "n")
+            differences = _corrected("Differences of systems", card.differences, None, "n")
+            yield structs.replace(differences, is_detail=True)
         yield from _more_rows(card)
     yield _by_itself(card)
 
@@ -418,7 +430,7 @@ def _more_rows(card: CriterionCard) -> Iterator[Section]:
         if name in card.calibration
     ]
     if rows:
-        yield Section("Correcting single scores", (), columns, tuple(rows), 3)
+        yield Section("Correcting single scores", (), columns, tuple(rows), 3, is_detail=True)
     if card.plan:
         planned = tuple(
             (
@@ -432,7 +444,7 @@ def _more_rows(card: CriterionCard) -> Iterator[Section]:
             for name, plan in card.plan.items()
         )
         heads = ("system", "width", "labels so far", "labels needed", "without the judge", "remark")
-        yield Section("How many labels?", (), heads, planned, 3)
+        yield Section("How many labels?", (), heads, planned, 3, is_detail=True)
 
 
 def _labels(n: int | None) -> str:
@@ -452,7 +464,7 @@ def _judges(card: Card) -> Section:
         )
         for apart in card.judges
     )  # fmt: skip
-    lines = tuple(_told(tuple(apart.sentence for apart in card.judges)))
+    lines = _sourced(apart.sentence for apart in card.judges)
     means = (
         "Scores: Spearman with people, p by permuting the two judges' scores. Choices: the share of equal choices, "
         "p by McNemar's exact test."
@@ -474,8 +486,15 @@ def _agreement(card: CriterionCard) -> Section:
         where = "group" if card.group["pearson"].unit.startswith("group") else "item"
         rows.append(_estimate_row((where, "pairs ordered alike"), card.pairwise.plain))
         rows.append(_estimate_row((where, "… small gaps as ties"), card.pairwise.held_out))
-    columns = ("level", "statistic", "value [95 %]", "n", "failed", "left out", "unit", "remark")
+    columns = ("level", "statistic", _agreement_column(rows), *_COUNTS)
     return Section("Agreement with people", (), columns, tuple(rows), 3)
+
+
+def _agreement_column(rows: Iterable[Sequence[Value]]) -> Column:
+    """Agreement ends at 1, and begins at 0 unless something is below."""
+    marks = [mark for row in rows for value in row if isinstance(value, Interval) for mark in value.marks]
+    is_below = any((end or 0.0) < 0 for mark in marks for end in (mark.value, mark.low))
+    return Column("value [95 %]", Axis(-1.0 if is_below else 0.0, 1.0, 0.0))
 
 
 def statistic_name(statistic: str, card: CriterionCard) -> str:
@@ -484,7 +503,6 @@ def statistic_name(statistic: str, card: CriterionCard) -> str:
 
 
 def _people(card: CriterionCard) -> Iterator[Section]:
-    columns = ("what", "value [95 %]", "n", "failed", "left out", "unit", "remark")
     top = card.ceiling
     if top is not None:
         rows = [_estimate_row(("a rater with the others",), top)]
@@ -495,6 +513,7 @@ def _people(card: CriterionCard) -> Iterator[Section]:
             if card.kind == "scores"
             else "How often two raters choose alike, and the judge and a rater."
         )
+        columns = ("what", _agreement_column(rows), *_COUNTS)
         yield Section("People among themselves", (how,), columns, tuple(rows), 3)
     test = card.alt_test
     if test is None:
@@ -509,15 +528,22 @@ def _people(card: CriterionCard) -> Iterator[Section]:
         _estimate_row(("winning rate",), test.winning_rate),
         _estimate_row(("advantage",), test.advantage),
     ]
-    lines += [f"! {text}" for text in test.cautions]
-    yield Section("May it replace a person?", tuple(lines), columns, tuple(rows), 3)
+    yield Section(
+        "May it replace a person?",
+        tuple(lines),
+        ("what", "value [95 %]", *_COUNTS),
+        tuple(rows),
+        3,
+        notices(test.cautions),
+        is_detail=True,
+    )
 
 
-def _estimate_row(names: tuple[str, ...], found: Estimate) -> tuple[str, ...]:
+def _estimate_row(names: tuple[str, ...], found: Estimate) -> tuple[Value, ...]:
     remark = "; ".join(text for text in (found.reason, found.caution) if text)
     return (
         *names,
-        interval(found),
+        interval_cell(found),
         str(found.n),
         str(found.n_failed),
         str(found.n_undefined),
@@ -526,14 +552,19 @@ def _estimate_row(names: tuple[str, ...], found: Estimate) -> tuple[str, ...]:
     )
 
 
-def _corrected(title: str, means: Mapping[str, CorrectedMean], count_of: str = "labels") -> Section:
+def _corrected(
+    title: str, means: Mapping[str, CorrectedMean], scale: Scale | None, count_of: str = "labels"
+) -> Section:
     """Each mean three ways, and how many labels without a judge would have known it as well."""
-    columns = ("system", "corrected [95 %]", "judge alone", "labels alone", "judge - people", count_of, "failed",
-               "worth", "unit", "remark")  # fmt: skip
+    axis = Axis() if scale is None else Axis(scale.low, scale.high)
+    columns = (
+        "system", Column("corrected [95 %]", axis), "judge alone", Column("labels alone", is_minor=True), "judge - people", count_of,
+        "failed", Column("worth", is_minor=True), Column("unit", is_minor=True), "remark",
+    )  # fmt: skip
     rows = tuple(
         (
             name,
-            interval(mean),
+            interval_cell(mean, beside=mean.judge_only),
             interval(mean.judge_only),
             interval(mean.labels_only),
             interval(mean.bias),
@@ -567,9 +598,9 @@ def _by_itself(card: CriterionCard) -> Section:
         span = NO_VALUE if limits is None else f"{number(limits.low)} to {number(limits.high)}"
         statuses = ", ".join(f"{n} {status.replace('_', ' ')}" for status, n in own.by_status.items())
         samples = f"{own.n_samples_failed} of {own.n_samples}"
-        rows.append((system, str(own.n), percent(own.failed), span, samples, statuses))
+        rows.append((system, str(own.n), percent_cell(own.failed), span, samples, statuses))
     columns = ("system", "items", "failed [95 %]", "mean, whatever the failed were", "samples failed", "why")
-    return Section("Without people", tuple(_spread_lines(card)), columns, tuple(rows), 3)
+    return Section("Without people", tuple(_spread_lines(card)), columns, tuple(rows), 3, is_detail=True)
 
 
 def _spread_lines(card: CriterionCard) -> Iterator[str]:

@@ -14,8 +14,9 @@ from typing import IO, TYPE_CHECKING, Any, cast, get_args
 import typer
 
 from ..errors import DataError
+from .markdown import markdown_of
 from .options import AS_JSON, RUN, STORE
-from .terminal import markdown_of, print_json, print_sections, print_text, whoever_reads, writing
+from .terminal import print_json, print_sections, print_text, whoever_reads, writing
 
 if TYPE_CHECKING:
     from typing import Unpack

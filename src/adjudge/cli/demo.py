@@ -248,7 +248,7 @@ def _print_between(figures: Figures) -> None:
 
 
 def _interval(estimate: Estimate) -> str:
-    from ..analysis.report_words import interval
+    from ..words import interval
 
     return interval(estimate, 2)
 

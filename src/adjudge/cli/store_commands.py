@@ -13,8 +13,9 @@ import typer
 
 from ..errors import DataError
 from ..records import Item
+from .markdown import markdown_of
 from .options import AS_JSON, RUN, STORE
-from .terminal import print_json, print_table, print_text, writing
+from .terminal import print_json, print_sections, print_table, print_text, writing
 
 if TYPE_CHECKING:
     from ..analysis.item_view import AnswerView, CallView
@@ -190,7 +191,7 @@ def _write_html(store: Path, run: str, html: Path, labels: Path | None) -> None:
 def show_report(store: str, name: str, *, as_json: bool = False, as_markdown: bool = False) -> int:
     """Print the report of a run, and return how many of its scores and choices were read."""
     from ..analysis.report import summarise
-    from ..analysis.report_words import markdown, print_report
+    from ..analysis.report_words import report_sections
     from ..analysis.run_view import tabulate
     from ..store import open_store
 
@@ -199,9 +200,9 @@ def show_report(store: str, name: str, *, as_json: bool = False, as_markdown: bo
     if as_json:
         print_json(summary)
     elif as_markdown:
-        print_text(markdown(summary))
+        print_text(markdown_of(report_sections(summary)))
     else:
-        print_report(summary)
+        print_sections(report_sections(summary))
     return summary.n_scores - summary.n_failed
 
 

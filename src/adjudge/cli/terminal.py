@@ -1,8 +1,9 @@
-"""Sections of text and tables on a terminal or as Markdown. Names in them are users': here they are made harmless."""
+"""Prints results: sections and tables for people, JSON for programs. Names in them are users': here they are made harmless."""
 
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import re
 import secrets
@@ -16,12 +17,12 @@ from typing import IO, Any
 
 import msgspec
 
-from ..analysis.report_words import Line, n_columns, prose
 from ..errors import DataError
-from ..sections import Section
+from ..sections import Section, plain_lines, text_of
+from ..text_layout import Line, n_columns, prose
 from ..untrusted import safe, safe_text
 
-# Printing: tables for people, JSON for programs, and judged text that cannot act on the terminal.
+# Text, JSON and files
 
 
 @contextlib.contextmanager
@@ -87,35 +88,28 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, spare:
 
     Columns named in `spare` may be left out on a narrow terminal, the first named first.
     """
+    if sys.stdout.isatty():
+        _print_lines([("", ""), *table_lines(columns, rows, terminal_width(), spare), ("", "")])
+    else:
+        _print_lines(_piped_table(columns, rows))
+
+
+def print_sections(sections: Iterable[Section]) -> None:
+    """Broken between words to the width of a terminal; a line for each line when it is piped."""
+    _print_lines(section_lines(sections, terminal_width() if sys.stdout.isatty() else None))
+
+
+def _print_lines(lines: Sequence[Line]) -> None:
+    """Lines that are harmless already: with their styles on a terminal, as plain text into a pipe."""
+    if not sys.stdout.isatty():
+        print_text("\n".join(text for text, _ in lines))
+        return
     from rich.console import Console
     from rich.text import Text
-
-    if not sys.stdout.isatty():
-        _pipe_table(columns, rows)
-        return
 
     console = Console(highlight=False, markup=False, emoji=False)
-    console.print()
-    for text, style in table_lines(columns, rows, terminal_width(), spare):
+    for text, style in lines:
         console.print(Text(text, style=style), soft_wrap=True)
-    console.print()
-
-
-def _pipe_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(*(safe(name) for name in columns), box=SIMPLE_HEAD, pad_edge=False)
-    for row in rows:
-        table.add_row(*(Text(safe(cell)) for cell in row))
-    # A program reads it line by line: the table is as wide as it has to be.
-    wide = Console(width=1_000_000)
-    console = Console(width=max(200, wide.measure(table).maximum))
-    with console.capture() as captured:
-        console.print(table)
-    print_text(captured.get().removesuffix("\n"))
 
 
 def terminal_width() -> int:
@@ -320,54 +314,57 @@ def _flowing(cells: Iterable[tuple[str, str]], width: int) -> list[str]:
     return lines
 
 
-def print_sections(parts: Iterable[Section]) -> None:
-    """Broken between words to the width of a terminal; a line for each line when it is piped."""
+def section_lines(sections: Iterable[Section], width: int | None) -> list[Line]:
+    """Sections in so many columns of text; without a width, each line and each row of a table is one line."""
+    lines: list[Line] = []
     has_gap = False
-    for part in parts:
-        if part.depth > 1 and not has_gap:
-            print_text("")
-        _print_line(safe(part.title))
-        for line in part.lines:
-            _print_line(f"  {safe(line)}")
-        sys.stdout.flush()
-        has_table = any(any(row) for row in part.rows)
-        if has_table:
-            print_table(*_without_empty(part.columns, part.rows))
+    for section in sections:
+        if section.depth > 1 and not has_gap:
+            lines.append(("", ""))
+        lines += _paragraph(section.title, width, "bold")
+        for text in plain_lines(section):
+            lines += _paragraph(f"  {text}", width)
+        for notice in section.notices:
+            lines += _paragraph(f"  ! {notice.text}", width, "bold yellow" if notice.is_severe else "yellow")
+        table = _section_table(section, width)
+        lines += table
+        for text in section.notes:
+            lines += _paragraph(f"  {text}", width, "dim")
         # A table on a terminal has ended with an empty line already.
-        has_gap = has_table and sys.stdout.isatty()
+        has_gap = bool(table) and width is not None and not section.notes
+    return lines
 
 
-def _print_line(text: str) -> None:
-    if not sys.stdout.isatty():
-        print_text(text)
-        return
-
-    for line in wrapped(text, terminal_width()):
-        print_text(line)
+def _paragraph(text: str, width: int | None, style: str = "") -> list[Line]:
+    shown = safe(text)
+    return [(line, style) for line in ([shown] if width is None else wrapped(shown, width))]
 
 
-def markdown_of(parts: Iterable[Section]) -> str:
-    """For a paper, a pull request or a step summary."""
-    from ..analysis.report_words import escaped
-
-    blocks = []
-    for part in parts:
-        blocks.append(f"{'#' * part.depth} {escaped(part.title)}")
-        blocks += [escaped(line.strip()) for line in part.lines]
-        if part.rows:
-            columns, rows = _without_empty(part.columns, part.rows)
-            lines = [
-                [escaped(name) for name in columns],
-                ["---"] * len(columns),
-                *([escaped(cell) for cell in row] for row in rows),
-            ]
-            blocks.append("\n".join(f"| {' | '.join(line)} |" for line in lines))
-    return "\n\n".join(blocks)
+def _section_table(section: Section, width: int | None) -> list[Line]:
+    """The table of a section between two empty lines; nothing where no cell is filled."""
+    filled = section.filled()
+    if not filled.columns:
+        return []
+    names = [column.name for column in filled.heads]
+    rows = [[text_of(value) for value in row] for row in filled.rows]
+    if width is None:
+        return _piped_table(names, rows)
+    spare = [column.name for column in filled.heads if column.is_spare]
+    return [("", ""), *table_lines(names, rows, width, spare), ("", "")]
 
 
-def _without_empty(
-    columns: Sequence[str], rows: Sequence[Sequence[str]]
-) -> tuple[list[str], list[list[str]]]:
-    """The table without remarks that no row has."""
-    kept = [i for i in range(len(columns)) if any(row[i] for row in rows)]
-    return [columns[i] for i in kept], [[row[i] for i in kept] for row in rows]
+def _piped_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[Line]:
+    """As wide as it has to be: a program reads it line by line."""
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(*(safe(name) for name in columns), box=SIMPLE_HEAD, pad_edge=False)
+    for row in rows:
+        table.add_row(*(Text(safe(cell)) for cell in row))
+    wide = Console(width=1_000_000)
+    console = Console(width=max(200, wide.measure(table).maximum), file=io.StringIO(), no_color=True)
+    with console.capture() as captured:
+        console.print(table)
+    return [(text, "") for text in captured.get().removesuffix("\n").split("\n")]

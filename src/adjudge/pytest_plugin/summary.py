@@ -14,10 +14,11 @@ from typing import Any
 
 import pytest
 
-from ..analysis import report_words
-from ..analysis.report_words import aligned, fitted, n_columns
+from ..analysis.report_words import judge_text, scale_text
 from ..errors import AdjudgeError
+from ..text_layout import aligned, fitted, n_columns
 from ..untrusted import safe
+from ..words import NO_VALUE, count, decimals, failures_text, interval
 from .judge_fixture import CurrentTest, Use
 from .outcome import NoScore, Origin, Outcome, shortened
 
@@ -97,13 +98,13 @@ def _lowest(outcome: Outcome) -> float:
 
 def _by(origin: Origin) -> str:
     judge = shortened(origin.model, _LONGEST_MODEL)
-    return f"{origin.protocol.id} by {report_words.judge_text(judge, {}, origin.is_fake)}"
+    return f"{origin.protocol.id} by {judge_text(judge, {}, origin.is_fake)}"
 
 
 def _scale(outcome: Outcome) -> str:
     names = {result.criterion for result in outcome.results if result.choice is None}
     scale = outcome.origin.scale_of(names.pop()) if len(names) == 1 else None
-    return f" ({report_words.scale_text(scale)})" if scale is not None else ""
+    return f" ({scale_text(scale)})" if scale is not None else ""
 
 
 def reply_hint(outcome: Outcome, folder: Path) -> str:
@@ -141,7 +142,7 @@ def _means(use: Use) -> str:
     text = []
     for name, estimate in estimates.items():
         lead = "" if len(estimates) == 1 else f"{name} "
-        text.append(f"{lead}{report_words.interval(estimate, report_words.decimals(origin.scale_of(name)))}")
+        text.append(f"{lead}{interval(estimate, decimals(origin.scale_of(name)))}")
     return ", ".join(text)
 
 
@@ -149,9 +150,7 @@ def _statuses(use: Use) -> str:
     if not use.is_many:
         return use.outcomes[0].status
     counts = Counter(outcome.status for outcome in use.outcomes)
-    return report_words.failures_text(
-        {status: counts[status] for status in sorted(counts, key=lambda s: s != "ok")}
-    )
+    return failures_text({status: counts[status] for status in sorted(counts, key=lambda s: s != "ok")})
 
 
 def summary(rows: Sequence[dict[str, Any]], width: int, *, is_long: bool) -> Iterable[str]:
@@ -192,15 +191,15 @@ def _cost(row: dict[str, Any]) -> str:
     """What this session spent; a dash where calls were made and no price is known."""
     if row["cost_usd"]:
         return f"${row['cost_usd']:.4f}"
-    return report_words.NO_VALUE if row["asked"] else "$0"
+    return NO_VALUE if row["asked"] else "$0"
 
 
 def _total(rows: Sequence[dict[str, Any]]) -> str:
     asked, stored = sum(row["asked"] for row in rows), sum(row["from_store"] for row in rows)
     failed = sum(row["n_failed"] for row in rows)
     text = [
-        f"{report_words.count_of(asked, 'call')} asked, {stored:,} from the store",
-        f"{report_words.count_of(failed, 'judgment')} failed" if failed else "",
+        f"{count(asked, 'call')} asked, {stored:,} from the store",
+        f"{count(failed, 'judgment')} failed" if failed else "",
         f"${cost:.4f}" if (cost := sum(row["cost_usd"] for row in rows)) else "",
     ]
     return " · ".join(text for text in text if text)

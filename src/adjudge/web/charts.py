@@ -1,4 +1,8 @@
-"""Plots with two axes: scores against what people said, and a curve through bins with an interval each."""
+"""Charts as SVG: intervals on one axis, bars, histograms, scatter plots and calibration curves.
+
+Every text and attribute is escaped. Nothing here knows what is drawn. Coordinates along x may be shares of the width
+(`"43.2%"`), so that a chart fits its cell without stretching its text.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +14,10 @@ from markupsafe import Markup, escape
 from msgspec import Struct
 
 from ..records import Scale
-from .html_text import plain
+from ..sections import Mark
+from .templating import plain
 
-# Elements of SVG, every text and attribute escaped. Knows nothing of what is drawn.
-#
-# Coordinates along x may be shares of the width (`"43.2%"`), so that a chart fits its cell without stretching its text.
+# Elements of SVG
 
 
 Along = float | str
@@ -110,7 +113,7 @@ def _text(value: Along) -> str:
     return f"{value:.1f}".removesuffix(".0")
 
 
-# Where a value stands along an axis, and at which round numbers the axis has its marks.
+# Axes
 
 
 _ROOM = 0.06
@@ -172,31 +175,20 @@ def _step(least: float) -> float:
     return next(power * factor for factor in (1, 2, 5, 10) if power * factor >= least * (1 - 1e-9))
 
 
-# Dots with their intervals, one to a row, all rows of a table on the same axis.
+# Dots with their intervals, one to a row
 
 
 _HEIGHT = 24
 
 
-class Mark(Struct, frozen=True):
-    """A value with its interval, and the span that failures leave possible."""
-
-    value: float | None
-    low: float | None = None
-    high: float | None = None
-    possible: tuple[float, float] | None = None
-    css: str = ""
-    """`hollow` for a second value beside the first"""
-
-
 def strip(marks: Sequence[Mark], domain: Domain, title: str, *, reference: float | None = None) -> Markup:
-    """One row: for each mark a dot on its interval. A value that is undefined leaves no dot, but what is possible is drawn."""
+    """One row: for each mark a dot on its interval, hollow after the first. A value that is undefined leaves no dot, but what is possible is drawn."""
     parts = [uprights([domain.along(tick) for tick in ticks(domain)], _HEIGHT, "gridline")]
     if reference is not None:
         parts.append(line(domain.along(reference), 0, domain.along(reference), _HEIGHT, "ref"))
     lanes = _HEIGHT / (len(marks) + 1)
     for place, mark in enumerate(marks, start=1):
-        parts += _mark(mark, domain, place * lanes)
+        parts += _mark(mark, domain, place * lanes, "" if place == 1 else "hollow")
     return chart("100%", _HEIGHT, title, parts)
 
 
@@ -227,21 +219,19 @@ def axis_of_bins(low: float, high: float) -> Markup:
     return chart("100%", 16, f"from {tick_text(low)} to {tick_text(high)}", parts)
 
 
-def _mark(mark: Mark, domain: Domain, y: float) -> list[Markup]:
+def _mark(mark: Mark, domain: Domain, y: float, css: str) -> list[Markup]:
     parts = []
     if mark.possible is not None and mark.possible[0] < mark.possible[1]:
         parts.append(line(domain.along(mark.possible[0]), y, domain.along(mark.possible[1]), y, "possible"))
     if mark.value is None:
         return parts
     if mark.low is not None and mark.high is not None:
-        parts.append(
-            line(domain.along(mark.low), y, domain.along(mark.high), y, f"whisker {mark.css}".strip())
-        )
-    parts.append(circle(domain.along(mark.value), y, 4.5, f"dot {mark.css}".strip()))
+        parts.append(line(domain.along(mark.low), y, domain.along(mark.high), y, f"whisker {css}".strip()))
+    parts.append(circle(domain.along(mark.value), y, 4.5, f"dot {css}".strip()))
     return parts
 
 
-# Counts as bars: how scores are spread over their levels, and what became of all of a whole.
+# Counts as bars
 
 
 _BAR = 14

@@ -197,8 +197,8 @@ def _fitted(parts: RunParts, items: ItemCalls, protocols: Mapping[str, Protocol]
             longest //= 2
         elif len(items) > 1:
             items = items[: len(items) // 2]
-        elif parts.has_tables():
-            parts = parts.without_tables()
+        elif parts.has_details():
+            parts = parts.without_details()
         else:
             return page
 
@@ -246,6 +246,6 @@ def _commands(run: RunRow, path: Path | None, labels: Path | None, parts: RunPar
     commands = [
         shlex.join(["adjudge", "report", run.name, "--html", str(path or "report.html"), *with_labels])
     ]
-    if parts.card is not None:
+    if parts.has("card"):
         commands.append(shlex.join(["adjudge", "trust", run.name, *with_labels]))
     return commands

@@ -21,8 +21,8 @@ from ..store.browsing import calls_per_item, labels_state, reading_of
 from .server import Context
 
 if TYPE_CHECKING:
-    from ..sections import Section
     from .run_parts import RunParts
+    from .section_view import SectionView
 
 T = TypeVar("T")
 
@@ -361,7 +361,7 @@ class ComparePage:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._lock = threading.Lock()
-        self._cache: dict[tuple[str, str], Cached[list[Section]]] = {}
+        self._cache: dict[tuple[str, str], Cached[tuple[SectionView, ...]]] = {}
 
     def page(self, request: Request) -> Response:
         values = self._values(request, WAIT_SECONDS)
@@ -389,7 +389,7 @@ class ComparePage:
         first, second = (line.run for line in lines)
         cached = self._cached_for(first, second)
         refusal = ""
-        parts: list[Section] | None = None
+        parts: tuple[SectionView, ...] | None = None
         is_current = True
         try:
             parts, is_current = cached.get(state, wait_seconds)
@@ -401,31 +401,26 @@ class ComparePage:
             "links": {line.run: f"/run?{urlencode({'run': line.run})}" for line in lines},
             "sections": parts,
             "refusal": refusal,
-            "is_number": _is_number,
             "is_live": not is_current or any(line.status == "running" for line in lines),
             "live_version": f"{cached.number}-{'-'.join(str(line.judged) for line in lines)}",
             "query": urlencode([("with", line.run) for line in lines]),
         }
 
-    def _cached_for(self, first: str, second: str) -> Cached[list[Section]]:
+    def _cached_for(self, first: str, second: str) -> Cached[tuple[SectionView, ...]]:
         with self._lock:
             if len(self._cache) > _MOST_CACHED:
                 self._cache.clear()
             return self._cache.setdefault((first, second), Cached(lambda: self._make(first, second)))
 
-    def _make(self, first: str, second: str) -> list[Section]:
+    def _make(self, first: str, second: str) -> tuple[SectionView, ...]:
         """Runs in a thread, so it opens the store for itself."""
         from ..analysis.compare import compare_views
         from ..analysis.compare_words import compare_sections
         from ..analysis.run_view import tabulate
+        from .section_view import views_of
 
         with self._context.reading() as store:
             before, after = (
                 tabulate(store, store.run(name), for_comparison=True) for name in (first, second)
             )
-        return list(compare_sections(compare_views(before, after)))
-
-
-def _is_number(cell: str) -> bool:
-    """Whether a column is right-aligned, by its first cell."""
-    return cell[:1] in tuple("0123456789+-–−") and cell != ""
+        return views_of(compare_sections(compare_views(before, after)))

@@ -1,283 +1,46 @@
-"""Puts the parts of a run together, in the order in which a page shows them."""
+"""All that a page shows of a run: the sections of its report, ranking and judge card, and the plots beside them."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import median, quantiles
 from typing import Any, TypedDict
 
 from markupsafe import Markup
 from msgspec import Struct, structs
 
-from ..analysis.label_join import LabelledTable, join
+from ..analysis.human_agreement import levels_of, share_a_level
+from ..analysis.label_join import LabelledItem, LabelledTable, join, numbers
 from ..analysis.rank import rank_view
+from ..analysis.rank_words import rank_sections
 from ..analysis.report_words import (
-    MEANING,
-    cost_text,
-    duration,
-    failures_text,
+    Values,
+    caution_sections,
+    cost_sections,
+    failure_sections,
+    how_to_read,
     judge_text,
-    rungs_text,
-    share,
+    pair_sections,
+    panel_sections,
+    reading_sections,
+    score_sections,
     size_text,
 )
-from ..analysis.result_types import Card, Caution, Correlation, FailureShare, Ranking, Summary
+from ..analysis.result_types import Card, CriterionCard, Ranking, Summary
 from ..analysis.run_view import RunView
 from ..analysis.trust import card_of_views
+from ..analysis.trust_words import trust_sections
 from ..data.labels import LabelFile
 from ..errors import DataError
+from ..sections import Section
+from ..stats import halved, mean_interval, wilson
 from ..store import Store
 from ..store.browsing import Spent, spent
-from .charts import Part, histogram, stacked, swatch
-from .people_parts import CardPart, Points, RankingPart, card_part, ranking_part
-from .score_parts import (
-    CriterionPart,
-    PairsPart,
-    PanelPart,
-    Values,
-    kept,
-    pair_parts,
-    panel_part,
-    score_parts,
-)
-
-# What was asked of whom and with what: all that is needed to get the same numbers again.
-
-
-_GRAVE = frozenset({"all_failed", "fake_model", "weak_judge", "incomplete"})
-
-
-class Told(Struct, frozen=True):
-    """A caution and how grave it is."""
-
-    css: str
-    text: str
-
-
-class MethodPart(Struct, frozen=True):
-    """The method and the signature."""
-
-    judges: tuple[str, ...]
-    protocols: tuple[tuple[str, str], ...]
-    """id and digest"""
-    parameters: tuple[tuple[str, str], ...]
-    signature: tuple[tuple[str, str], ...]
-    commands: tuple[str, ...]
-    meaning: str
-    adjustments: tuple[str, ...]
-
-
-def cautions_part(summary: Summary) -> tuple[Told, ...]:
-    """The cautions, in the order of the report."""
-    return tuple(_told(one, summary) for one in summary.warnings)
-
-
-def _told(caution: Caution, summary: Summary) -> Told:
-    if caution.kind == "incomplete" and summary.status == "running":
-        # Whoever looks on while a run goes on need not be told that it was stopped.
-        text = f"{summary.n_items:,} of {summary.n_planned:,} items are judged so far; the run goes on."
-        return Told("warn", text)
-    return Told("bad" if caution.kind in _GRAVE else "warn", caution.text)
-
-
-def method_part(summary: Summary, manifest: Mapping[str, Any] | None, seed: int | None) -> MethodPart:
-    """The method of a run; with its manifest also the command that started it and the items' hash."""
-    signature = [("Adjudge", summary.version), ("Run", summary.run), ("Started", summary.started)]
-    commands = []
-    if manifest is not None:
-        items = manifest.get("items", {})
-        signature += [
-            (name, str(items[key]))
-            for name, key in (("Items", "path"), ("Items, sha256", "sha256"))
-            if items.get(key)
-        ]
-        if manifest.get("command"):
-            commands.append(_command(manifest["command"]))
-    if seed is not None:
-        signature.append(("Seed of the resampling", str(seed)))
-    return MethodPart(
-        judges=tuple(judge_text(spec, model.names, model.is_fake) for spec, model in summary.models.items()),
-        protocols=tuple(summary.protocols.items()),
-        parameters=tuple((name, _shown(value)) for name, value in summary.parameters.items()),
-        signature=tuple((name, value) for name, value in signature if value),
-        commands=tuple(commands),
-        meaning=MEANING,
-        adjustments=summary.adjustments,
-    )
-
-
-def _command(words: Sequence[str] | str) -> str:
-    return words if isinstance(words, str) else shlex.join(words)
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, list | tuple):
-        return "; ".join(_shown(part) for part in value)
-    if isinstance(value, dict):
-        return ", ".join(f"{key} = {_shown(part)}" for key, part in value.items())
-    return str(value)
-
-
-# How long replies took and what they cost, as small histograms.
-
-
-class TimingPart(Struct, frozen=True):
-    """What a run took; a histogram only where values differ."""
-
-    words: str
-    facts: tuple[tuple[str, str], ...]
-    seconds: Markup | None
-    tokens: Markup | None
-    cost: Markup | None
-    n: int
-
-
-def timing_part(summary: Summary, spent: Sequence[Spent] | None) -> TimingPart | None:
-    """Time, length and cost of replies; none where nothing of it is known."""
-    words = cost_text(summary)
-    if not words and not spent:
-        return None
-    seconds = [one.seconds for one in spent or () if one.seconds > 0]
-    tokens = [float(one.tokens_out) for one in spent or () if one.tokens_out > 0]
-    costs = [one.cost_usd for one in spent or () if one.cost_usd]
-    facts = []
-    if len(seconds) > 1:
-        facts.append(
-            (
-                "Seconds for a reply",
-                f"median {duration(median(seconds))}, 95 % below {duration(_high(seconds))}",
-            )
-        )
-    if len(tokens) > 1:
-        facts.append(("Tokens of a reply", f"median {median(tokens):,.0f}, 95 % below {_high(tokens):,.0f}"))
-    if costs:
-        facts.append(("Cost of a reply", f"median ${median(costs):.6f}"))
-    return TimingPart(
-        words=words,
-        facts=tuple(facts),
-        seconds=_drawn(seconds, "seconds for a reply", " s"),
-        tokens=_drawn(tokens, "tokens of a reply"),
-        cost=_drawn(costs, "dollars for a reply", " $"),
-        n=len(spent or ()),
-    )
-
-
-def _high(values: Sequence[float]) -> float:
-    return quantiles(values, n=20, method="inclusive")[-1]
-
-
-def _drawn(values: Sequence[float], title: str, unit: str = "") -> Markup | None:
-    return histogram(values, title, unit) if len(set(values)) > 2 else None
-
-
-# What could not be read, by system and status, and on which rung the rest was read.
-
-
-STATUSES = ("unparsed", "out_of_range", "conflicting", "refused", "truncated", "no_reply")
-_RUNG_CSS = {
-    "strict": "s-ok",
-    "anchored": "side-a",
-    "likelihood": "s-truncated",
-    "reask": "s-conflicting",
-    "failed": "s-unparsed",
-}
-
-
-class LegendEntry(Struct, frozen=True):
-    """A colour and what it stands for."""
-
-    name: str
-    swatch: Markup
-
-
-class FailureRow(Struct, frozen=True):
-    """One system's failures."""
-
-    system: str
-    share: FailureShare
-    bar: Markup
-    remark: str
-
-
-class FailuresPart(Struct, frozen=True):
-    """All systems' failures on one axis, which ends at `whole`."""
-
-    rows: tuple[FailureRow, ...]
-    n_hidden: int
-    legend: tuple[LegendEntry, ...]
-
-
-class RungRow(Struct, frozen=True):
-    """How the replies of one judge were read."""
-
-    model: str
-    bar: Markup
-    words: str
-
-
-class ReadingsPart(Struct, frozen=True):
-    """Each judge's rungs, with a legend."""
-
-    rows: tuple[RungRow, ...]
-    legend: tuple[LegendEntry, ...]
-
-
-def failures_part(summary: Summary) -> FailuresPart | None:
-    """Failures by system; none where nothing failed, or where there is only a choice to fail."""
-    by_system = summary.failures_by_system
-    if not any(share.n_samples_failed for share in by_system.values()):
-        return None
-    shown = kept(list(by_system))
-    seen = {status for share in by_system.values() for status in share.by_status}
-    return FailuresPart(
-        rows=tuple(_row(name, by_system[name]) for name in shown),
-        n_hidden=len(by_system) - len(shown),
-        legend=tuple(
-            LegendEntry(status.replace("_", " "), swatch(f"s-{status}"))
-            for status in ("ok", *STATUSES)
-            if status in seen or status == "ok"
-        ),
-    )
-
-
-def readings_part(summary: Summary) -> ReadingsPart | None:
-    """The rungs of each judge; none where nothing was read."""
-    rungs = {model: found for model, found in summary.rungs.items() if found}
-    if not rungs:
-        return None
-    names = list(dict.fromkeys(name for found in rungs.values() for name in found))
-    rows = tuple(
-        RungRow(
-            model,
-            stacked(
-                [Part(name, rung.n, _css(name)) for name, rung in found.items()], f"how {model} was read"
-            ),
-            rungs_text(found),
-        )
-        for model, found in rungs.items()
-    )
-    return ReadingsPart(rows, tuple(LegendEntry(name, swatch(_css(name))) for name in names))
-
-
-def _css(rung: str) -> str:
-    return _RUNG_CSS.get(rung, "s-no_reply")
-
-
-def _row(system: str, share: FailureShare) -> FailureRow:
-    n_ok = share.n - share.failed
-    parts = [Part("ok", n_ok, "s-ok")]
-    parts += [
-        Part(name.replace("_", " "), share.by_status[name], f"s-{name}")
-        for name in STATUSES
-        if name in share.by_status
-    ]
-    bar = stacked(parts, f"{system}: {share.failed:,} of {share.n:,} failed", whole=share.n)
-    said = [failures_text(share.by_status)]
-    if share.n_samples > share.n and share.n_samples_failed:
-        said.append(f"{share.n_samples_failed:,} of {share.n_samples:,} samples")
-    return FailureRow(system, share, bar, "; ".join(text for text in said if text))
-
+from ..words import duration, share
+from .charts import Axes, Bin, Domain, Point, curve_with_intervals, domain_of, histogram, scatter
+from .section_view import Figure, SectionView, spread_figure, view_of, views_of
 
 # What a store knows of a run beside its summary: the card where there are labels, times, and scores to draw.
 
@@ -339,6 +102,14 @@ def values_of(view: RunView, summary: Summary) -> dict[tuple[str, str], list[flo
     return values
 
 
+# The parts of a page
+
+_WIDEST_MATRIX = 24
+
+Points = Mapping[str, LabelledTable]
+"""The judge's answers beside people's, by the card's name of the criterion."""
+
+
 class Fact(Struct, frozen=True):
     """One of the few numbers at the top of a page."""
 
@@ -347,36 +118,47 @@ class Fact(Struct, frozen=True):
     more: str = ""
 
 
+class Group(Struct, frozen=True):
+    """Sections under one heading of a page, which a link can lead to."""
+
+    id: str
+    title: str
+    sections: tuple[SectionView, ...]
+
+
 class RunParts(Struct, frozen=True):
-    """All that a page shows of a run. A part that is none has nothing to show."""
+    """All that a page shows of a run."""
 
     summary: Summary
     marks: tuple[str, ...]
     """what kind of judge it was, where that must not be overlooked: fake, recorded replies"""
     size: str
     facts: tuple[Fact, ...]
-    cautions: tuple[Told, ...]
-    scores: tuple[CriterionPart, ...]
-    ranking: RankingPart | None
-    pairs: tuple[PairsPart, ...]
-    panel: PanelPart | None
-    failures: FailuresPart | None
-    readings: ReadingsPart | None
-    correlations: tuple[Correlation, ...]
-    flags: tuple[tuple[str, int], ...]
-    card: CardPart | None
-    timing: TimingPart | None
+    groups: tuple[Group, ...]
     method: MethodPart
 
-    def has_tables(self) -> bool:
-        """Whether numbers are folded away that the parts before them show already."""
-        return bool((self.card and self.card.tables) or (self.ranking and self.ranking.tables))
+    def has(self, group: str) -> bool:
+        """Whether there is anything under a heading."""
+        return any(own.id == group for own in self.groups)
 
-    def without_tables(self) -> RunParts:
-        """The same parts without those, where a page would be too large."""
-        card = structs.replace(self.card, tables=()) if self.card is not None else None
-        ranking = structs.replace(self.ranking, tables=()) if self.ranking is not None else None
-        return structs.replace(self, card=card, ranking=ranking)
+    def has_details(self) -> bool:
+        """Whether anything is folded away."""
+        return self != self.without_details()
+
+    def without_details(self) -> RunParts:
+        """The same parts without what is folded away, where a page would be too large."""
+        groups = [
+            structs.replace(
+                group,
+                sections=tuple(
+                    structs.replace(view, unabridged=None)
+                    for view in group.sections
+                    if not view.section.is_detail
+                ),
+            )
+            for group in self.groups
+        ]
+        return structs.replace(self, groups=tuple(groups))
 
 
 def run_parts(
@@ -390,24 +172,34 @@ def run_parts(
     manifest: Mapping[str, Any] | None = None,
 ) -> RunParts:
     """The parts of a run, from its summary and what else is known of it (see `known_of`)."""
+    scores = [view_of(section, spread_figure(section)) for section in score_sections(summary, values)]
+    groups = (
+        Group("cautions", "Before you use these numbers", views_of(caution_sections(summary))),
+        Group("scores", "Scores", (*scores, *views_of(how_to_read(summary)))),
+        Group("ranking", "Ranking", views_of(_ranking_sections(ranking))),
+        Group("pairs", "Choices", views_of(pair_sections(summary))),
+        Group("panel", "Judge by judge", views_of(panel_sections(summary))),
+        Group("failures", "Failures", views_of(failure_sections(summary))),
+        Group("card", "Can it be trusted? The judge card", tuple(_card_views(card, points or {}))),
+        Group("readings", "How replies were read", views_of(reading_sections(summary))),
+        Group("timing", "Time and cost", tuple(_timing_views(summary, timing or ()))),
+    )
     return RunParts(
         summary=summary,
         marks=marks_of(summary),
         size=size_text(summary) if summary.n_scores else "nothing judged yet",
         facts=tuple(_facts(summary)),
-        cautions=cautions_part(summary),
-        scores=score_parts(summary, values),
-        ranking=ranking_part(ranking) if ranking is not None else None,
-        pairs=pair_parts(summary),
-        panel=panel_part(summary),
-        failures=failures_part(summary),
-        readings=readings_part(summary),
-        correlations=summary.correlations,
-        flags=tuple(summary.flags.items()),
-        card=card_part(card, points) if card is not None else None,
-        timing=timing_part(summary, timing),
+        groups=tuple(group for group in groups if group.sections),
         method=method_part(summary, manifest, card.seed if card is not None else None),
     )
+
+
+def _ranking_sections(ranking: Ranking | None) -> Iterator[Section]:
+    """The ranking by choices; nothing where the judge only gave scores, whose means say it already."""
+    by_name = {} if ranking is None else ranking.criteria
+    chosen = {name: one for name, one in by_name.items() if one.kind == "choices" and one.n_games}
+    if ranking is not None and chosen:
+        yield from rank_sections(structs.replace(ranking, criteria=chosen), _WIDEST_MATRIX)
 
 
 def marks_of(summary: Summary) -> tuple[str, ...]:
@@ -443,3 +235,205 @@ def _facts(summary: Summary) -> list[Fact]:
         Fact("Judges", f"{len(summary.models):,}"),
         cost,
     ]
+
+
+# The method and the signature: all that is needed to get the same numbers again
+
+
+class MethodPart(Struct, frozen=True):
+    """The method and the signature."""
+
+    judges: tuple[str, ...]
+    protocols: tuple[tuple[str, str], ...]
+    """id and digest"""
+    parameters: tuple[tuple[str, str], ...]
+    signature: tuple[tuple[str, str], ...]
+    commands: tuple[str, ...]
+    adjustments: tuple[str, ...]
+
+
+def method_part(summary: Summary, manifest: Mapping[str, Any] | None, seed: int | None) -> MethodPart:
+    """The method of a run; with its manifest also the command that started it and the items' hash."""
+    signature = [("Adjudge", summary.version), ("Run", summary.run), ("Started", summary.started)]
+    commands = []
+    if manifest is not None:
+        items = manifest.get("items", {})
+        signature += [
+            (name, str(items[key]))
+            for name, key in (("Items", "path"), ("Items, sha256", "sha256"))
+            if items.get(key)
+        ]
+        if manifest.get("command"):
+            commands.append(_command(manifest["command"]))
+    if seed is not None:
+        signature.append(("Seed of the resampling", str(seed)))
+    return MethodPart(
+        judges=tuple(judge_text(spec, model.names, model.is_fake) for spec, model in summary.models.items()),
+        protocols=tuple(summary.protocols.items()),
+        parameters=tuple((name, _shown(value)) for name, value in summary.parameters.items()),
+        signature=tuple((name, value) for name, value in signature if value),
+        commands=tuple(commands),
+        adjustments=summary.adjustments,
+    )
+
+
+def _command(words: Sequence[str] | str) -> str:
+    return words if isinstance(words, str) else shlex.join(words)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return "; ".join(_shown(part) for part in value)
+    if isinstance(value, dict):
+        return ", ".join(f"{key} = {_shown(part)}" for key, part in value.items())
+    return str(value)
+
+
+# How long replies took and what they cost
+
+
+def _timing_views(summary: Summary, spent: Sequence[Spent]) -> Iterator[SectionView]:
+    """The cost of a run; a histogram only where values differ."""
+    seconds = [one.seconds for one in spent if one.seconds > 0]
+    tokens = [float(one.tokens_out) for one in spent if one.tokens_out > 0]
+    costs = [one.cost_usd for one in spent if one.cost_usd]
+    notes = []
+    if len(seconds) > 1:
+        high = duration(_high(seconds))
+        notes.append(f"Seconds for a reply: median {duration(median(seconds))}, 95 % below {high}")
+    if len(tokens) > 1:
+        notes.append(f"Tokens of a reply: median {median(tokens):,.0f}, 95 % below {_high(tokens):,.0f}")
+    if costs:
+        notes.append(f"Cost of a reply: median ${median(costs):.6f}")
+    drawn = {
+        "Seconds for a reply": _drawn(seconds, "seconds for a reply", " s"),
+        "Tokens of a reply": _drawn(tokens, "tokens of a reply"),
+        "Dollars for a reply": _drawn(costs, "dollars for a reply", " $"),
+    }
+    figures = [Figure(caption, picture) for caption, picture in drawn.items() if picture is not None]
+    known = next(cost_sections(summary), Section("Time and cost"))
+    if known.lines or notes:
+        yield view_of(structs.replace(known, notes=tuple(notes)), figures)
+
+
+def _high(values: Sequence[float]) -> float:
+    return quantiles(values, n=20, method="inclusive")[-1]
+
+
+def _drawn(values: Sequence[float], title: str, unit: str = "") -> Markup | None:
+    return histogram(values, title, unit) if len(set(values)) > 2 else None
+
+
+# The judge card, with plots of the judge against people
+
+
+_MOST_BINS = 12
+_FEWEST_IN_BIN = 2
+
+
+def _card_views(card: Card | None, points: Points) -> Iterator[SectionView]:
+    """The card with its pictures; plots only where the answers are given beside it."""
+    for section in trust_sections(card) if card is not None else ():
+        name = section.title
+        figures: tuple[Figure, ...] = ()
+        if card is not None and section.depth == 2 and name in card.criteria:
+            figures = tuple(_plots(name, card.criteria[name], points.get(name)))
+        yield view_of(section, figures)
+
+
+def _plots(name: str, card: CriterionCard, joined: LabelledTable | None) -> Iterator[Figure]:
+    against_people = _scatter(name, card, joined)
+    if against_people is not None:
+        yield Figure(
+            "The judge against people",
+            against_people,
+            "Each small dot is an item, moved a little so that none hides another. Large: what people say on average where "
+            "the judge gives this score, with its interval.",
+        )
+    reliability = _reliability(name, joined)
+    if reliability is not None:
+        yield Figure(
+            "Is stated confidence honest?",
+            reliability,
+            "On the dashed line a judge that says 80 % is right four times in five.",
+        )
+
+
+def _scatter(name: str, card: CriterionCard, joined: LabelledTable | None) -> Markup | None:
+    if joined is None or joined.kind != "scores":
+        return None
+    both = [(row, x, y) for row, x, y in _both(joined.labelled())]
+    if len(both) < 3:
+        return None
+    points = [Point(f"{row.item} {row.subject or ''}", x, y) for row, x, y in both]
+    x_domain = domain_of(card.scale, [x for _, x, _ in both])
+    same = joined.is_same_scale and card.scale is not None and card.scale.low is not None
+    y_domain = x_domain if same else domain_of(None, [y for _, _, y in both])
+    axes = Axes(x_domain, y_domain, "the judge", "people (mean of raters)")
+    bins = _binned([(x, y) for _, x, y in both], (y_domain.low, y_domain.high))
+    return scatter(points, axes, f"{name}: the judge against people", bins=bins, is_same_scale=same)
+
+
+def _both(rows: Sequence[LabelledItem]) -> Iterator[tuple[LabelledItem, float, float]]:
+    answers, labels = numbers(row.answer for row in rows), numbers(row.label for row in rows)
+    for row, x, y in zip(rows, answers, labels, strict=True):
+        if x is not None and y is not None:
+            yield row, x, y
+
+
+def _binned(pairs: Sequence[tuple[float, float]], limits: tuple[float, float]) -> list[Bin]:
+    """What people say on average where the judge gives each score; by parts of equal size where scores are many."""
+    by_x: dict[float, list[float]] = defaultdict(list)
+    for x, y in pairs:
+        by_x[x].append(y)
+    if len(by_x) <= _MOST_BINS:
+        cells = [([x] * len(ys), ys) for x, ys in sorted(by_x.items())]
+    else:
+        in_order = sorted(pairs)
+        size = max(_FEWEST_IN_BIN, -(-len(in_order) // 8))
+        parts = [in_order[start : start + size] for start in range(0, len(in_order), size)]
+        cells = [([x for x, _ in part], [y for _, y in part]) for part in parts]
+    found = []
+    for xs, ys in cells:
+        if len(ys) >= _FEWEST_IN_BIN:
+            mean = mean_interval(ys, limits=limits)
+            if mean.value is not None:
+                found.append(Bin(sum(xs) / len(xs), mean.value, mean.low, mean.high, len(ys)))
+    return found
+
+
+def _reliability(name: str, joined: LabelledTable | None) -> Markup | None:
+    """In ten steps of stated confidence: how often the judge said what people say."""
+    if joined is None or not joined.is_same_scale:
+        return None
+    cells: dict[int, list[tuple[float, bool]]] = defaultdict(list)
+    for confidence, is_right in _stated(joined):
+        cells[min(9, int(confidence * 10))].append((confidence, is_right))
+    bins = []
+    for _, seen in sorted(cells.items()):
+        share = wilson(sum(right for _, right in seen), len(seen))
+        if share.value is not None:
+            middle = sum(confidence for confidence, _ in seen) / len(seen)
+            bins.append(Bin(middle, share.value, share.low, share.high, len(seen)))
+    if not bins:
+        return None
+    whole = Domain(0.0, 1.0)
+    axes = Axes(whole, whole, "stated confidence", "share that agrees with people")
+    return curve_with_intervals(bins, axes, f"{name}: is stated confidence honest?")
+
+
+def _stated(joined: LabelledTable) -> Iterator[tuple[float, bool]]:
+    """Stated confidence and whether the judge was right, as the card counts it: the same choice, or the nearest level."""
+    rows = [row for row in joined.labelled() if row.answer is not None]
+    if joined.kind == "scores":
+        levels = levels_of(joined.scale)
+        if levels is None:
+            return
+        answers = halved(numbers(row.answer for row in rows), levels)
+        labels = halved(numbers(row.label for row in rows), levels)
+        is_right = [share_a_level(one, other) for one, other in zip(answers, labels, strict=True)]
+    else:
+        is_right = [row.answer == row.label for row in rows]
+    for row, right in zip(rows, is_right, strict=True):
+        if row.confidence is not None and 0 <= row.confidence <= 1:
+            yield row.confidence, right

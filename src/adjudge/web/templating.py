@@ -1,4 +1,4 @@
-"""Turns templates into pages: the one place that knows jinja2.
+"""Turns templates and text into HTML: the one place that knows jinja2.
 
 Every value is escaped, and characters that hide or reverse text are written out, in whatever way a template shows it.
 A name that a template uses and nobody gave is an error, not an empty place. Templates and static files are
@@ -8,25 +8,19 @@ part of the package and are found by name in one flat list: no name from outside
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
-from ..analysis.report_words import (
-    NO_VALUE,
-    count_of,
-    duration,
-    failures_text,
-    interval,
-    number,
-    percent,
-    share,
-)
+from ..analysis.item_view import Span
+from ..untrusted import ACTING, code_point, safe_text
 from ..version import __version__
-from .html_text import judge_name, marked, plain, shown, told
+from ..words import NO_VALUE, count, duration, number, share
 
 
 def render(name: str, **context: Any) -> str:
@@ -52,11 +46,8 @@ def environment() -> Environment:
         "marked": marked,
         "number": _number,
         "share": _share,
-        "interval": interval,
-        "percent": percent,
         "duration": duration,
-        "failures": failures_text,
-        "counted": count_of,
+        "counted": count,
         "thousands": lambda value: f"{value:,}",
         "words": lambda name: str(name).replace("_", " "),
         "moment": _moment,
@@ -99,3 +90,69 @@ def _short(text: str, most: int = 120) -> str:
 def _moment(stamp: str | None) -> str:
     """2026-11-16 05:45 of an ISO timestamp; the zone is UTC."""
     return f"{stamp[:10]} {stamp[11:16]} UTC" if stamp and len(stamp) >= 16 else NO_VALUE
+
+
+# Text of items, judges and users as HTML that cannot act
+
+_LAYOUT = "\t\n\r"
+"""White space that HTML shows or ignores by itself."""
+
+
+def plain(text: str) -> str:
+    """The text with acting characters written out, `\\u202e`; for names, titles and attributes."""
+    return safe_text(text, _LAYOUT)
+
+
+def shown(text: str) -> Markup:
+    """The text as HTML, with acting characters written out in a box of their own."""
+    parts = []
+    start = 0
+    for match in ACTING.finditer(text):
+        if match[0] in _LAYOUT:
+            continue
+        parts.append(escape(text[start : match.start()]))
+        parts.append(Markup('<span class="ctl">{}</span>').format(code_point(match[0])))
+        start = match.end()
+    parts.append(escape(text[start:]))
+    return Markup("").join(parts)
+
+
+def marked(text: str, spans: Iterable[Span | None], title: str = "") -> Markup:
+    """The text as HTML with its spans marked; spans outside the text or inside others are ignored."""
+    parts = []
+    position = 0
+    for start, end in sorted(span for span in spans if span is not None):
+        if not position <= start < end <= len(text):
+            continue
+        parts.append(shown(text[position:start]))
+        parts.append(Markup('<mark class="span" title="{}">{}</mark>').format(title, shown(text[start:end])))
+        position = end
+    parts.append(shown(text[position:]))
+    return Markup("").join(parts)
+
+
+_RTL = re.compile(
+    "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff]"
+    "(?:[^\\w\n]{0,3}[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff])*"
+)
+
+
+def told(text: str) -> Markup:
+    """A sentence of the report with names in it: a right-to-left name must not reorder the numbers beside it."""
+    parts = []
+    start = 0
+    for match in _RTL.finditer(text):
+        parts.append(shown(text[start : match.start()]))
+        parts.append(Markup("<bdi>{}</bdi>").format(shown(match[0])))
+        start = match.end()
+    parts.append(shown(text[start:]))
+    return Markup("").join(parts)
+
+
+def judge_name(spec: str) -> str:
+    """A judge's name for a line: a model in a file is named without its folders."""
+    kind, _, path = spec.partition(":")
+    if kind not in ("replay", "local") or not path:
+        return spec
+    name = path.replace("\\", "/").rpartition("/")[2]
+    return f"{kind}:{name or path}"

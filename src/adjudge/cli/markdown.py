@@ -1,0 +1,51 @@
+"""Sections as Markdown, for a pull request, a paper or a step summary.
+
+Names come from users' files: in a cell they can open neither a tag, a table cell, a link nor a mention of a person.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from ..sections import Bars, Interval, Section, Value, plain_lines, text_of
+from ..untrusted import safe
+
+_SPECIAL = re.compile(r"[&<>|`*_\[\]~\\$]")
+_LINKING = re.compile(r"(?<=@)|(?<=#)(?=\d)|(?<=:)(?=//)|(?<=www)(?=\.)|(?<=GH)(?=-\d)", re.IGNORECASE)
+
+
+def escaped(text: str) -> str:
+    """A text that Markdown shows as it is: no HTML, no table cell, no emphasis, no link, no mention."""
+    # A character without width keeps GitHub from making links and mentions out of names.
+    unlinked = _LINKING.sub("\u200b", safe(text))
+    return _SPECIAL.sub(lambda match: f"&#{ord(match[0])};", unlinked)
+
+
+def markdown_of(sections: Iterable[Section]) -> str:
+    """Headings, paragraphs and tables, an empty line between any two."""
+    return "\n\n".join(block for section in sections for block in _blocks(section.filled()))
+
+
+def _blocks(section: Section) -> Iterator[str]:
+    yield f"{'#' * section.depth} {escaped(section.title)}"
+    yield from (escaped(line.strip()) for line in plain_lines(section))
+    yield from (f"! {escaped(notice.text)}" for notice in section.notices)
+    if section.columns:
+        yield _table(section)
+    yield from (escaped(note) for note in section.notes)
+
+
+def _table(section: Section) -> str:
+    """The table without its pictures, which need the spaces that Markdown drops."""
+    kept = [
+        at for at in range(len(section.columns)) if not any(isinstance(row[at], Bars) for row in section.rows)
+    ]
+    heads = [escaped(section.heads[at].name) for at in kept]
+    rows = [[_cell(row[at]) for at in kept] for row in section.rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in (heads, ["---"] * len(kept), *rows))
+
+
+def _cell(value: Value) -> str:
+    # An interval holds numbers alone: its brackets need no escape, and are easier to read without one.
+    return value.text if isinstance(value, Interval) else escaped(text_of(value))

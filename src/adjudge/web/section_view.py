@@ -1,0 +1,270 @@
+"""A section as a page shows it: numbers are drawn, all rows of a column on one axis.
+
+Text and tables are those that a terminal prints. What is minor, and what a reader opens only to look something up, is
+folded away; nothing is left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from markupsafe import Markup
+from msgspec import Struct
+
+from ..sections import Axis, Bars, Column, Counts, Interval, Section, Shade, Value, text_of
+from .charts import Domain, Part, axis, axis_of_bins, axis_of_levels, bars, domain_of, stacked, strip, swatch
+from .templating import judge_name
+
+FIRST, LAST = 50, 10
+"""Of more rows than these together, the rest is counted: a table of thousands of rows tells nobody anything."""
+
+_SHADES = 9
+_PART_CSS = {
+    "first": "side-a",
+    "second": "side-b",
+    "strict": "s-ok",
+    "anchored": "side-a",
+    "likelihood": "s-truncated",
+    "reask": "s-conflicting",
+    "failed": "s-unparsed",
+}
+_NUMERIC = re.compile(r"[\d\s.,%\[\]()/+\-–−±<∞]*(to [\d\s.,%+\-–−]+)?")
+_SHORT = 8
+"""characters of a number that a narrow column holds"""
+_LEVELS = ("place", "level")
+"""heads of short columns that stand before the name of a row"""
+
+
+class HeadView(Struct, frozen=True):
+    """The head of a column; over pictures an axis, and the name for screen readers only."""
+
+    name: str
+    css: str
+    axis: Markup | None = None
+
+
+class CellView(Struct, frozen=True):
+    """A cell: text, a number with its interval beside it, or a picture with its words below it."""
+
+    text: str
+    css: str
+    head: str = ""
+    interval: str = ""
+    picture: Markup | None = None
+    is_name: bool = False
+
+
+class TableView(Struct, frozen=True):
+    """A table as HTML has it."""
+
+    css: str
+    heads: tuple[HeadView, ...]
+    rows: tuple[tuple[CellView, ...], ...]
+    n_hidden: int
+
+
+class LegendEntry(Struct, frozen=True):
+    """A colour and what it stands for."""
+
+    name: str
+    swatch: Markup
+
+
+class Figure(Struct, frozen=True):
+    """A picture that belongs to a section, with its caption and what to see in it."""
+
+    caption: str
+    picture: Markup
+    note: str = ""
+    is_detail: bool = False
+
+
+class SectionView(Struct, frozen=True):
+    """A section with everything in it drawn."""
+
+    section: Section
+    notes: tuple[str, ...] = ()
+    table: TableView | None = None
+    unabridged: TableView | None = None
+    """the same table with its minor columns and without pictures; none where it has no such columns"""
+    legend: tuple[LegendEntry, ...] = ()
+    figures: tuple[Figure, ...] = ()
+
+
+def views_of(sections: Iterable[Section]) -> tuple[SectionView, ...]:
+    """All sections, in their order."""
+    return tuple(view_of(section) for section in sections)
+
+
+def view_of(section: Section, figures: Sequence[Figure] = ()) -> SectionView:
+    """The section, drawn."""
+    filled = section.filled()
+    major = [at for at, column in enumerate(filled.heads) if not column.is_minor]
+    notes = section.notes
+    marks = [
+        mark for row in filled.rows for value in row if isinstance(value, Interval) for mark in value.marks
+    ]
+    if any(mark.possible for mark in marks):
+        notes += ("The pale band is where the mean could lie, whatever the failed scores would have been.",)
+    if any(isinstance(value, Interval) and len(value.marks) > 1 for row in filled.rows for value in row):
+        notes += ("Filled: corrected. Hollow: the judge alone.",)
+    return SectionView(
+        section,
+        notes,
+        _table(filled, major, is_drawn=True) if major else None,
+        _table(filled, range(len(filled.columns)), is_drawn=False)
+        if len(major) < len(filled.columns)
+        else None,
+        tuple(_legend(filled)),
+        tuple(figures),
+    )
+
+
+def shade(share: float) -> str:
+    """The class of a share's colour: h0 is always lost, h4 even, h8 always won."""
+    return f"h{min(_SHADES - 1, max(0, round(share * (_SHADES - 1))))}"
+
+
+def _legend(section: Section) -> Iterator[LegendEntry]:
+    """The colours of bars whose parts have the same names in all rows."""
+    parts = [
+        part for row in section.rows for value in row if isinstance(value, Counts) for part in value.parts
+    ]
+    names: dict[str, str] = {}
+    for part in parts:
+        if names.setdefault(part.kind, part.name) != part.name:
+            return
+    yield from (LegendEntry(name, swatch(_part_css(kind))) for kind, name in names.items())
+
+
+def _part_css(kind: str) -> str:
+    return _PART_CSS.get(kind, f"s-{kind}")
+
+
+class _Track(NamedTuple):
+    """A column of a table, from its head to its last cell."""
+
+    head: HeadView
+    cells: list[CellView]
+
+
+def _table(section: Section, columns: Sequence[int], *, is_drawn: bool) -> TableView:
+    n_rows = len(section.rows)
+    shown = section.rows if n_rows <= FIRST + LAST else (*section.rows[:FIRST], *section.rows[-LAST:])
+    tracks = list(_tracks(section.heads, shown, columns, is_drawn))
+    css = "table"
+    if any(isinstance(value, Shade) for row in shown for value in row):
+        css = "heat"
+    elif any(cell.picture for track in tracks for cell in track.cells):
+        css = "table drawn"
+    rows = tuple(zip(*(track.cells for track in tracks), strict=True))
+    return TableView(css, tuple(track.head for track in tracks), rows, n_rows - len(shown))
+
+
+def _tracks(
+    heads: Sequence[Column], rows: Sequence[Sequence[Value]], columns: Sequence[int], is_drawn: bool
+) -> Iterator[_Track]:
+    name_at = columns[1 if heads[columns[0]].name in _LEVELS and len(columns) > 1 else 0]
+    names = [text_of(row[name_at]) for row in rows]
+    n_pictures = sum(is_drawn and _is_picture(heads[at], rows, at) for at in columns)
+    width = {1: "c-strip", 2: "c-half"}.get(n_pictures, "c-fifth")
+    has_main = False
+    for at in columns:
+        column, values = heads[at], [row[at] for row in rows]
+        if is_drawn and _is_picture(column, rows, at):
+            is_interval = column.axis is not None
+            more = " hide-narrow" if has_main and is_interval else ""
+            yield _pictures(column, values, names, f"pic {width}{more}")
+            if is_interval:
+                yield _texts(column, values, f"num {'c-more' if has_main else 'c-value'}")
+                has_main = True
+        elif is_drawn and any(isinstance(value, Bars) for value in values):
+            yield _pictures(column, values, names, "pic c-spread")
+        elif at == name_at:
+            yield _texts(column, values, "c-name", is_name=True)
+        else:
+            yield _texts(column, values, "c-level" if at == columns[0] else _text_css(column, values))
+
+
+def _is_picture(column: Column, rows: Sequence[Sequence[Value]], at: int) -> bool:
+    kinds = (Interval, Counts) if column.axis is not None else Counts
+    return any(isinstance(row[at], kinds) for row in rows)
+
+
+def _text_css(column: Column, values: Sequence[Value]) -> str:
+    texts = [text_of(value) for value in values]
+    if column.name == "remark":
+        return "wrap small muted remark"
+    if not all(_NUMERIC.fullmatch(text) for text in texts):
+        return "wrap c-more"
+    longest = max(map(len, (*texts, *column.name.split())))
+    return "num c-n" if longest <= _SHORT else "num c-more"
+
+
+def _texts(column: Column, values: Sequence[Value], css: str, *, is_name: bool = False) -> _Track:
+    cells = []
+    for value in values:
+        text, bracket, rest = text_of(value), "", ""
+        if isinstance(value, Interval):
+            text, bracket, rest = text.partition(" [")
+        if isinstance(value, Shade):
+            cells.append(CellView(text, shade(value.share), column.name, interval=value.detail))
+            continue
+        if column.name == "judge":
+            text = judge_name(text)
+        cells.append(CellView(text, css, column.name, bracket.strip() + rest, is_name=is_name))
+    return _Track(HeadView(column.name, css), cells)
+
+
+def _pictures(column: Column, values: Sequence[Value], names: Sequence[str], css: str) -> _Track:
+    """The cells of a column drawn on one axis."""
+    marks = [mark for value in values if isinstance(value, Interval) for mark in value.marks]
+    domain = _domain(
+        column.axis or Axis(), [end for mark in marks for end in (mark.low, mark.value, mark.high)]
+    )
+    reference = column.axis.reference if column.axis is not None else None
+    head: Markup | None = axis(domain) if marks else None
+    cells = []
+    for name, value in zip(names, values, strict=True):
+        picture, text, title = None, "", f"{name}: {text_of(value)}"
+        if isinstance(value, Interval):
+            picture = strip(value.marks, domain, title, reference=reference)
+        elif isinstance(value, Counts):
+            parts = [Part(part.name, part.n, _part_css(part.kind)) for part in value.parts]
+            picture, text = stacked(parts, title), value.text
+        elif isinstance(value, Bars):
+            picture, head = _bars(value, f"scores of {name}"), _levels(value)
+        cells.append(CellView(text, css, column.name, picture=picture))
+    return _Track(HeadView(column.name, css, head), cells)
+
+
+def _domain(axis: Axis, values: Sequence[float | None]) -> Domain:
+    if axis.low is not None and axis.high is not None and axis.low < axis.high:
+        return Domain(float(axis.low), float(axis.high))
+    return domain_of(None, values)
+
+
+def _levels(value: Bars) -> Markup:
+    is_binned = len(value.levels) > len(value.counts)
+    return axis_of_bins(value.levels[0], value.levels[-1]) if is_binned else axis_of_levels(value.levels)
+
+
+def _bars(value: Bars, title: str, height: float = 24) -> Markup:
+    names = [f"{level:.4g}" for level in value.levels]
+    if len(names) > len(value.counts):
+        names = [f"{low} to {high}" for low, high in pairwise(names)]
+    return bars(list(zip(names, value.counts, strict=True)), title, height=height, tallest=value.tallest)
+
+
+def spread_figure(section: Section) -> tuple[Figure, ...]:
+    """The scores of all systems of a section added up; nothing where there is one system, or none is known."""
+    spreads = [value for row in section.rows for value in row if isinstance(value, Bars)]
+    if len(spreads) < 2:
+        return ()
+    sums = tuple(map(sum, zip(*(spread.counts for spread in spreads), strict=True)))
+    together = Bars("", spreads[0].levels, sums, max(sums))
+    picture = _bars(together, f"all scores on {section.title}", 72) + _levels(together)
+    return (Figure("All scores together", picture, is_detail=True),)
