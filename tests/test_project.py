@@ -20,7 +20,7 @@ PACKAGE = ROOT / "src" / "adjudge"
 
 LAYERS = (
     {"errors", "records", "sections", "untrusted", "version"},
-    {"data", "render", "parse", "stats", "text_layout", "words"},
+    {"data", "render", "parse", "stats", "words"},
     {"protocols", "models", "store"},
     {"combine", "run_options"},
     {"engine"},

@@ -146,7 +146,7 @@ def test_the_sentences_are_written_from_the_widened_numbers(card: Card, tmp_path
 
 
 def test_several_readings_of_one_reply_count_as_one_observation(tmp_path: Path) -> None:
-    from adjudge.analysis.misread import misread_share
+    from adjudge.analysis.correction import misread_share
 
     single = misread_share(checked(tmp_path / "one.jsonl", 3, 30))
     path = tmp_path / "five.jsonl"

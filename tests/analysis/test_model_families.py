@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from adjudge.analysis.model_families import family_of, family_of_judge
+from adjudge.analysis.cautions import family_of, family_of_judge
 from adjudge.records import Result
 from judged import choice, score
 from views import summarise

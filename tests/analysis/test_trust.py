@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adjudge.analysis.misread import with_misread
+from adjudge.analysis.correction import with_misread
 from adjudge.analysis.result_types import Card, CriterionCard
 from adjudge.analysis.trust import trust
 from adjudge.analysis.trust_words import trust_sections

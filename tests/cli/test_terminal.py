@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from adjudge.cli.terminal import table_lines, wrapped
-from adjudge.text_layout import n_columns
+from adjudge.words import n_columns
 from running import EXAMPLES, adjudge
 
 WIDTHS = (80, 120)

@@ -14,7 +14,7 @@ import pytest
 import fakeserver as fs
 from adjudge.errors import AuthError, ModelError
 from adjudge.models import Network, Parameters, parse_model
-from adjudge.models.api_keys import KeySource, Secret
+from adjudge.models.base import KeySource, Secret
 from adjudge.records import Call, Message
 from fakeserver import Answer, FakeServer
 

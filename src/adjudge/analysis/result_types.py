@@ -25,7 +25,7 @@ from ..stats import (
     TieCalibration,
     TwoJudges,
 )
-from ..stats.resample import N_RESAMPLES
+from ..stats.arrays import N_RESAMPLES
 
 SIGNIFICANCE = 0.05
 """Differences with an adjusted p-value up to this are statistically significant."""

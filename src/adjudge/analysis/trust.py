@@ -19,7 +19,7 @@ from ..engine import Run
 from ..errors import DataError
 from ..records import Label, Result, Scale
 from ..stats import Resample, Retest, bounds, minimum_detectable, nearest, retest, spread, wilson
-from ..stats.resample import N_RESAMPLES
+from ..stats.arrays import N_RESAMPLES
 from ..store import Store, open_store
 from ..words import count
 from .correction import (
@@ -29,9 +29,11 @@ from .correction import (
     corrected,
     differences,
     entries_by_system,
+    misread_share,
     pass_shares,
     plans,
     pooled,
+    with_misread,
 )
 from .human_agreement import (
     agreement,
@@ -46,7 +48,6 @@ from .human_agreement import (
     two_judges,
 )
 from .label_join import LabelledItem, LabelledTable, choices, join, numbers
-from .misread import misread_share, with_misread
 from .result_types import Card, CriterionCard, Quality, Resampling, SystemFailures
 from .run_view import RunView, by_criterion, side_by_side, tabulate, view_of_results
 from .trust_words import opening, sentences

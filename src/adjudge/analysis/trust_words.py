@@ -12,9 +12,9 @@ from msgspec import structs
 from ..records import Estimate, Scale
 from ..sections import Axis, Column, Interval, Section, Sourced, Value, notices
 from ..stats import Retest, Test, difference_of_shares
+from ..stats.arrays import SAME
 from ..stats.means import ALL_SAME
 from ..stats.ppi import LABELLED
-from ..stats.resample import SAME
 from ..words import NO_VALUE, count, interval, interval_cell, number, percent_cell, share
 from .result_types import (
     Card,

@@ -19,8 +19,8 @@ import msgspec
 
 from ..errors import DataError
 from ..sections import Section, plain_lines, text_of
-from ..text_layout import Line, n_columns, prose
 from ..untrusted import safe, safe_text
+from ..words import Line, n_columns, prose
 
 # Text, JSON and files
 

@@ -12,8 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from ..records import Call, Message, Reply
-from .api_keys import Secret
-from .base import Parameters
+from .base import Parameters, Secret
 from .http_errors import decode_leniently
 from .remote import RemoteModel
 

@@ -19,8 +19,7 @@ from msgspec import Struct
 
 from ..errors import ModelError
 from ..records import Call, Message, Reply, TokenLogprob
-from .api_keys import Secret
-from .base import Parameters, Passage, failed, likelihood_details, passages_of
+from .base import Parameters, Passage, Secret, failed, likelihood_details, passages_of
 from .http_errors import decode_leniently
 from .remote import RemoteModel
 

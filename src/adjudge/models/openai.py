@@ -13,8 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from ..records import Call, Message, Reply, TokenLogprob, TopToken
-from .api_keys import Secret
-from .base import Parameters
+from .base import Parameters, Secret
 from .http_errors import ErrorBody, decode_leniently
 from .http_likelihoods import PATH as COMPLETIONS
 from .http_likelihoods import Completions, Likelihoods

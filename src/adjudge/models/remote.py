@@ -28,11 +28,9 @@ from msgspec.structs import replace
 
 from ..errors import AuthError, ModelError, RateLimited
 from ..records import Call, Reply
-from .api_keys import KeySource, Secret
-from .base import Model, Parameters, Price, failed, no_logprobs, stop_error
+from .base import KeySource, Model, Parameters, Price, Secret, failed, no_logprobs, stop_error
 from .http_errors import ErrorBody, Fault, Response, fault_of, no_reply_in, refused_parameter, shown
-from .rate_limits import Network, Outcome
-from .timeouts import AdaptiveTimeout
+from .rate_limits import AdaptiveTimeout, Network, Outcome
 
 if TYPE_CHECKING:
     from .http_client import Transport

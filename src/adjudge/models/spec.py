@@ -12,8 +12,7 @@ from urllib.parse import urlsplit
 
 from ..errors import ModelError
 from . import anthropic, openai
-from .api_keys import KeySource
-from .base import Model, Price
+from .base import KeySource, Model, Price
 from .fake import FakeModel, read_script
 from .local import LocalModel
 from .rate_limits import Network

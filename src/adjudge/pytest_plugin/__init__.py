@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from .judge_fixture import Configured, CurrentTest, Judge
-    from .outcome import NoScore, Outcome, Outcomes
+    from .judge_fixture import Configured, CurrentTest, Judge, NoScore, Outcome, Outcomes
 
 __all__ = ["Judge", "NoScore", "Outcome", "Outcomes", "judge"]
 
@@ -117,4 +116,4 @@ def __getattr__(name: str) -> Any:
 
     if name not in __all__:
         raise AttributeError(f"module 'adjudge.pytest_plugin' has no attribute {name!r}")
-    return getattr(import_module(".judge_fixture" if name == "Judge" else ".outcome", __name__), name)
+    return getattr(import_module(".judge_fixture", __name__), name)

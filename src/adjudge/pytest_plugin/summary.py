@@ -16,11 +16,9 @@ import pytest
 
 from ..analysis.report_words import judge_text, scale_text
 from ..errors import AdjudgeError
-from ..text_layout import aligned, fitted, n_columns
 from ..untrusted import safe
-from ..words import NO_VALUE, count, decimals, failures_text, interval
-from .judge_fixture import CurrentTest, Use
-from .outcome import NoScore, Origin, Outcome, shortened
+from ..words import NO_VALUE, aligned, count, decimals, failures_text, fitted, interval, n_columns
+from .judge_fixture import CurrentTest, NoScore, Origin, Outcome, Use, shortened
 
 _LONGEST_EXPLANATION = 400
 _MOST_ITEMS = 5

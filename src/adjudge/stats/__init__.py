@@ -38,6 +38,7 @@ from __future__ import annotations
 
 from .agreement import (
     ChoiceAgreement,
+    Retest,
     choice_agreement,
     cohen_kappa,
     exact_agreement,
@@ -46,9 +47,12 @@ from .agreement import (
     krippendorff_alpha,
     nearest,
     quadratic_kappa,
+    retest,
     share_of_equal,
 )
 from .alt_test import AltTest, RaterTest, alt_test
+from .arrays import Resample
+from .biases import LengthControl, Place, PositionBias, length_controlled, position_bias
 from .bradley_terry import (
     Games,
     Strengths,
@@ -72,16 +76,20 @@ from .calibration import (
     ordinal_fit,
 )
 from .ceiling import Ceiling, noise_ceiling
-from .columns import Column, joined, matched, missing_from, n_distinct, pooled
 from .correlation import Kind, Level, correlate, spearman
-from .length_bias import LengthControl, length_controlled
 from .means import (
     Bounds,
+    Column,
     Precision,
     Spread,
     bounds,
+    joined,
+    matched,
     mean_interval,
     minimum_detectable,
+    missing_from,
+    n_distinct,
+    pooled,
     spread,
     standard_error,
 )
@@ -96,7 +104,6 @@ from .paired import (
     units_needed,
 )
 from .pairwise_accuracy import TieCalibration, soft_pairwise_accuracy, tie_calibration
-from .position_bias import Place, PositionBias, position_bias
 from .ppi import (
     Corrected,
     Plan,
@@ -107,11 +114,17 @@ from .ppi import (
     ppi_stratified,
     worth,
 )
-from .proportions import corrected_share, difference_of_shares, rogan_gladen, wilson
-from .reliability import Retest, retest
-from .resample import Resample
+from .proportions import (
+    Preference,
+    any_time_mean,
+    clustered_share,
+    corrected_share,
+    difference_of_shares,
+    rogan_gladen,
+    token_preference,
+    wilson,
+)
 from .two_judges import Test, TwoJudges, compare_judges, mcnemar, mcnemar_of, sign_flip, williams
-from .win_rates import Preference, any_time_mean, clustered_share, token_preference
 
 __all__ = [
     "AltTest",

@@ -3,6 +3,8 @@
 Categories are the declared scale, never the values that happened to occur: an unused category still has
 its distance. Shares come with Wilson's interval, kappa and Gwet's coefficient with their large-sample
 intervals. Where items share a group, the groups are the independent observations.
+
+Test-retest reliability: how much of the variance of repeated judgments is between items.
 """
 
 from __future__ import annotations
@@ -15,15 +17,20 @@ from msgspec import Struct, structs
 
 from ..records import Estimate
 from .arrays import (
+    CONFIDENCE,
+    N_RESAMPLES,
     NORMAL_QUANTILE,
     Interval,
     Numbers,
     Ratings,
+    few_units,
     floats,
     label_codes,
     make_estimate,
     no_interval,
+    percentile_interval,
     rated,
+    resampled,
     same_length,
     scaled,
     t_quantile,
@@ -31,10 +38,10 @@ from .arrays import (
 )
 from .means import mean_interval, standard_error
 from .proportions import wilson
-from .resample import N_RESAMPLES, few_units, percentile_interval, resampled
 
 if TYPE_CHECKING:
     from .arrays import Codes, Floats
+
 
 Category = float | str
 CHOICES: tuple[Category, ...] = ("a", "b", "tie")
@@ -417,3 +424,62 @@ def _gwet(counts: Floats, of_row: Codes, close: Floats) -> tuple[float, Floats]:
     parts = each - 2 * (1 - value) * (chance_each - by_chance) / (1 - by_chance)
     of_items: Floats = np.bincount(of_row, weights=row_share * parts).astype(np.float64)
     return value, of_items
+
+
+class Retest(Struct, frozen=True):
+    """Repeated judgments of the same items: the noise of asking again, and what is left of it in a mean."""
+
+    n_items: int
+    """items with at least two samples"""
+    within: float | None
+    """the variance of samples of one item; more samples make only this smaller"""
+    between: float | None
+    """the variance of the items' true scores; none below 0"""
+    single: Estimate
+    """the reliability of one sample: ICC(1,1)"""
+    mean: Estimate
+    """the reliability of the mean of all samples: ICC(1,k)"""
+
+
+def retest(samples: Ratings) -> Retest:
+    """Within- and between-item variance of repeated judgments, and the reliability that follows.
+
+    One-way analysis of variance with unequal numbers of samples; k is their effective number
+    (Donner 1986). The interval is the F interval at that k, exact where all items have as many.
+    """
+    import numpy as np
+
+    table = rated(samples)
+    table = table[(~np.isnan(table)).sum(axis=1) >= 2]
+    n = len(table)
+    if n < 2:
+        none = undefined("fewer than two items have two samples", n=n, unit="item")
+        return Retest(n, None, None, none, none)
+    sizes, means = (~np.isnan(table)).sum(axis=1), np.nanmean(table, axis=1)
+    total = int(sizes.sum())
+    within = float(np.nansum((table - means[:, None]) ** 2)) / (total - n)
+    items = float((sizes * (means - np.nanmean(table)) ** 2).sum()) / (n - 1)
+    k = (total - float((sizes**2).sum()) / total) / (n - 1)
+    between = max(0.0, (items - within) / k)
+    if within <= 0 and items <= 0:
+        none = undefined("all samples are the same", n=n, unit="item")
+        return Retest(n, within, between, none, none)
+    if within <= 1e-14 * items:
+        perfect = make_estimate(1.0, no_interval("every item got the same score each time"), "ICC(1,1)", n=n)
+        return Retest(n, within, between, perfect, perfect)
+    return Retest(n, within, between, *_one_way(items / within, n, total, k))
+
+
+def _one_way(ratio: float, n: int, total: int, k: float) -> tuple[Estimate, Estimate]:
+    """The reliability of one sample and of a mean of k, from the ratio of the mean squares."""
+    from scipy.special import fdtri
+
+    upper = (1 + CONFIDENCE) / 2
+    low, high = ratio / float(fdtri(n - 1, total - n, upper)), ratio * float(fdtri(total - n, n - 1, upper))
+    single = [(end - 1) / (end + k - 1) for end in (ratio, low, high)]
+    of_sample = Estimate(single[0], single[1], single[2], n, 0, 0, "ICC(1,1), F interval", "item")
+    if low <= 0:
+        return of_sample, undefined("all items have the same mean", n=n, unit="item")
+    mean = [1 - 1 / end for end in (ratio, low, high)]
+    method = f"ICC(1,k), k = {k:.3g}, F interval"
+    return of_sample, Estimate(mean[0], mean[1], mean[2], n, 0, 0, method, "item")

@@ -16,8 +16,19 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from msgspec import Struct, structs
 
 from ..records import Estimate
-from .arrays import CONFIDENCE, Interval, label_codes, make_estimate, no_interval, t_quantile, undefined
-from .resample import blocks, draw_cells, generator, percentile_interval
+from .arrays import (
+    CONFIDENCE,
+    Interval,
+    blocks,
+    draw_cells,
+    generator,
+    label_codes,
+    make_estimate,
+    no_interval,
+    percentile_interval,
+    t_quantile,
+    undefined,
+)
 from .two_judges import mcnemar
 
 if TYPE_CHECKING:

@@ -13,9 +13,20 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct
 
 from ..records import Estimate
-from .arrays import Numbers, floats, is_constant, make_estimate, same_length, undefined
+from .arrays import (
+    N_RESAMPLES,
+    Numbers,
+    few_units,
+    floats,
+    generator,
+    is_constant,
+    make_estimate,
+    percentile_interval,
+    resampled,
+    same_length,
+    undefined,
+)
 from .means import mean_interval
-from .resample import N_RESAMPLES, few_units, generator, percentile_interval, resampled
 
 if TYPE_CHECKING:
     from .arrays import Codes, Floats
@@ -60,7 +71,7 @@ class Ordinal(Struct, frozen=True):
 def ordinal_fit(scores: Sequence[float], labels: Sequence[float]) -> Ordinal:
     """The model of greatest likelihood. Both sides must have two different values."""
     import numpy as np
-    from scipy.optimize import minimize
+    from scipy.optimize import minimize, root
 
     x, y = floats(scores), floats(labels)
     kept = ~np.isnan(x) & ~np.isnan(y)
@@ -73,9 +84,12 @@ def ordinal_fit(scores: Sequence[float], labels: Sequence[float]) -> Ordinal:
     starts = np.log(shares / (1 - shares))
     steps = np.log(np.maximum(np.diff(starts), 1e-3))
     begin = np.concatenate([[0.0], starts[:1], steps])
-    optimum = minimize(_loss, begin, args=(z, places), jac=True, method="BFGS", options={"gtol": 1e-7})
-    beta = float(optimum.x[0]) / width
-    thresholds = _thresholds(optimum.x) + beta * middle
+    near = minimize(_loss, begin, args=(z, places), jac=True, method="BFGS", options={"gtol": 1e-7}).x
+    # The line search stops where the loss no longer falls, at the seventh digit, which differs by machine.
+    polished = root(lambda parameters: _loss(parameters, z, places)[1], near, tol=1e-13)
+    optimum = polished.x if abs(polished.fun).max() < 1e-10 else near
+    beta = float(optimum[0]) / width
+    thresholds = _thresholds(optimum) + beta * middle
     return Ordinal(tuple(levels.tolist()), beta, tuple(thresholds.tolist()))
 
 

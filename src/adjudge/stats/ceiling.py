@@ -16,15 +16,19 @@ from ..records import Estimate
 from .arrays import (
     Numbers,
     Ratings,
+    blocks,
+    draw,
+    few_units,
     floats,
+    generator,
     make_estimate,
+    percentile_interval,
     rated,
     same_length,
     scaled,
     undefined,
 )
 from .correlation import NAMES, Kind, weighted
-from .resample import blocks, draw, few_units, generator, percentile_interval
 
 if TYPE_CHECKING:
     from .arrays import Floats

@@ -14,29 +14,27 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from ..records import Estimate
 from .arrays import (
+    N_RESAMPLES,
     NORMAL_QUANTILE,
     Interval,
     Numbers,
-    floats,
-    is_constant,
-    label_codes,
-    make_estimate,
-    no_interval,
-    same_length,
-    scaled,
-    undefined,
-)
-from .means import t_interval
-from .resample import (
-    N_RESAMPLES,
     Resample,
     blocks,
     draw,
     draw_cells,
     few_units,
+    floats,
     generator,
+    is_constant,
+    label_codes,
+    make_estimate,
+    no_interval,
     percentile_interval,
+    same_length,
+    scaled,
+    undefined,
 )
+from .means import t_interval
 
 if TYPE_CHECKING:
     from numpy import float32

@@ -20,10 +20,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec import Struct, structs
 
 from ..records import Estimate
-from .arrays import Interval, Numbers, make_estimate, no_interval, t_quantile, undefined
+from .arrays import Interval, Numbers, Resample, generator, make_estimate, no_interval, t_quantile, undefined
 from .correlation import Pairs, cannot_resample, cautions_of, pairs, tables, unit_of
 from .means import mean_interval
-from .resample import Resample, generator
 
 if TYPE_CHECKING:
     from .arrays import Codes, Flags, Floats

@@ -14,7 +14,19 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from ..records import Estimate
-from .arrays import Numbers, floats, make_estimate, no_interval, same_length, undefined
+from .arrays import (
+    N_RESAMPLES,
+    Numbers,
+    Resample,
+    blocks,
+    floats,
+    generator,
+    make_estimate,
+    no_interval,
+    percentile_interval,
+    same_length,
+    undefined,
+)
 from .correlation import (
     NAMES,
     Kind,
@@ -31,7 +43,6 @@ from .correlation import (
     value,
     why_undefined,
 )
-from .resample import N_RESAMPLES, Resample, blocks, generator, percentile_interval
 
 if TYPE_CHECKING:
     from numpy.random import Generator
