@@ -1,30 +1,17 @@
 """How fast intervals are resampled, beside scipy in the same run.
 
-    python bench/statistics.py [--items 1600] [--resamples 10000]
+    python bench/resampling.py [--items 1600] [--resamples 10000]
 
 The promise is Spearman: 15 times as fast as scipy. Kendall of fractions compares all pairs of items, by a matrix product for all
 resamples at once, and is about three times as fast as the sorting of scipy; of whole numbers it counts a small table.
-
-This file has the name of a module of the standard library, and scripts in this folder find it first.
-So it puts the library's module in its place before anything else is imported, and imports the rest late.
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib.util
-import os
-import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
-
-_spec = importlib.util.spec_from_file_location("statistics", Path(os.__file__).with_name("statistics.py"))
-assert _spec is not None
-assert _spec.loader is not None
-sys.modules["statistics"] = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(sys.modules["statistics"])
 
 
 def seconds(job: Callable[[], Any], repeats: int = 3) -> float:
