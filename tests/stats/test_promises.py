@@ -15,6 +15,6 @@ WORLDS = 400
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("check", all_checks(), ids=lambda check: f"{check.subject}: {check.design}")
+@pytest.mark.parametrize("check", list(all_checks()), ids=lambda check: f"{check.subject}: {check.design}")
 def test_simulations_keep_what_is_promised(check: Check) -> None:
     assert check.holds(check.run(WORLDS, 2), WORLDS)
