@@ -146,10 +146,12 @@ class ComparisonTable(Struct, frozen=True):
     n_only_first: int
     n_only_second: int
     notes: tuple[str, ...]
+    has_groups: bool
+    """whether an item has a group; otherwise all items are independent"""
 
     def groups(self, rows: Sequence[ComparedItem]) -> list[str] | None:
         """The cluster of each row, or none where all items are independent."""
-        if all(row.group is None for row in self.rows):
+        if not self.has_groups:
             return None
         return [cluster_of(row.group, row.item) for row in rows]
 
@@ -298,9 +300,11 @@ def _comparison_table(
         if kind == "choices"
         else [_compared_scores(first[key], second[key]) for key in shared]
     )
-    rows = [
-        structs.replace(row, is_same=_has_same_replies(row.item, views, protocols, models)) for row in rows
-    ]
+    if views[0].digests and views[1].digests:
+        rows = [
+            structs.replace(row, is_same=_has_same_replies(row.item, views, protocols, models))
+            for row in rows
+        ]
     subjects = [{row.subject is not None for row in rows_of_run} for rows_of_run in results]
     if not shared and subjects[0] != subjects[1]:
         notes.append("one run has a score for each response of a pair, the other one for both together")
@@ -313,7 +317,7 @@ def _comparison_table(
     names = [next(iter(by_model)) if len(by_model) == 1 else f"{len(by_model)} judges" for by_model in models]
     return ComparisonTable(
         criterion, kind, protocols, (names[0], names[1]), scales, tuple(rows), len(first) - len(shared),
-        len(second) - len(shared), tuple(notes),
+        len(second) - len(shared), tuple(notes), any(row.group is not None for row in rows),
     )  # fmt: skip
 
 

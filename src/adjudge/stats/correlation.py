@@ -444,14 +444,18 @@ def _system_means(data: Pairs, counts: Floats) -> tuple[Floats, Floats]:
     """The systems' means where the inputs count as often as given: resamples × systems, NaN where empty."""
     import numpy as np
 
-    by_system = [np.flatnonzero(data.systems == system) for system in range(data.n_systems)]
-    n = np.stack([counts[data.inputs[kept]].sum(axis=0) for kept in by_system], axis=1)
-    sides = []
+    from scipy.sparse import coo_array
+
+    shape = data.n_systems, data.n_inputs
+
+    def summed(weights: Floats) -> Floats:
+        by_system = coo_array((weights, (data.systems, data.inputs)), shape=shape).tocsr()
+        return np.asarray((by_system @ counts).T)
+
     with np.errstate(all="ignore"):
-        for side in (scaled(data.x), scaled(data.y)):
-            sums = [np.einsum("ib,i->b", counts[data.inputs[kept]], side[kept]) for kept in by_system]
-            # Means of the same scores must be equal whatever the order of the sum.
-            sides.append(np.round(np.stack(sums, axis=1) / n, 12))
+        n = summed(np.ones(len(data.x)))
+        # Means of the same scores must be equal whatever the order of the sum.
+        sides = [np.round(summed(scaled(side)) / n, 12) for side in (data.x, data.y)]
     return sides[0], sides[1]
 
 

@@ -77,7 +77,7 @@ class Bounds(Struct, frozen=True):
 
 
 def mean_interval(
-    values: Sequence[float],
+    values: Sequence[float] | Floats,
     clusters: Sequence[Hashable] | None = None,
     n_failed: int = 0,
     limits: tuple[float, float] | None = None,
@@ -111,7 +111,7 @@ def standard_error(
     `is_corrected=False` gives the plain sum over clusters (CR0), which is too small for few of them.
     """
     scores, codes, _ = _finite(values, clusters)
-    return _precision(scores, codes, is_corrected)
+    return precision_of(scores, codes, is_corrected)
 
 
 def bounds(values: Sequence[float], n_failed: int, low: float | None, high: float | None) -> Bounds | None:
@@ -137,7 +137,7 @@ def _total(scores: Floats) -> float:
         return float(scores.sum())
 
 
-def _finite(values: Sequence[float], clusters: Sequence[Hashable] | None) -> tuple[Floats, Codes | None, int]:
+def _finite(values: Sequence[float] | Floats, clusters: Sequence[Hashable] | None) -> tuple[Floats, Codes | None, int]:
     """The values that are numbers, the clusters as 0, 1, 2, … in their order, and how many were dropped."""
     import numpy as np
 
@@ -160,7 +160,7 @@ def t_interval(
     if limits is not None:
         limits = min(*limits, float(scores.min())), max(*limits, float(scores.max()))
     mean = _total(scores) / len(scores)
-    precision = _precision(scores, codes)
+    precision = precision_of(scores, codes)
     if precision is None:
         why = "one value alone" if codes is None or len(scores) == 1 else "all items belong to one group"
         return no_interval(why)
@@ -196,7 +196,10 @@ def _interval_of_equal_values(value: float, n_units: int, limits: tuple[float, f
     return Interval(low, high, "; all values are the same, so the interval bounds the share of others")
 
 
-def _precision(scores: Floats, codes: Codes | None, is_corrected: bool = True) -> Precision | None:
+def precision_of(
+    scores: Floats, codes: Codes | None = None, is_corrected: bool = True
+) -> Precision | None:
+    """The standard error of the mean of finite scores; `codes` are their clusters as 0, 1, 2, …"""
     import numpy as np
 
     n = len(scores)

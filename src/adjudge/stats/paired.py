@@ -7,16 +7,17 @@ shared input are compared by their means, as independent samples.
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+import sys
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, Literal
+from itertools import combinations
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from msgspec import Struct, structs
 
 from ..records import Estimate
-from .arrays import CONFIDENCE, Numbers, floats, same_length, t_quantile, undefined
+from .arrays import CONFIDENCE, Numbers, floats, label_codes, same_length, t_quantile, undefined
 from .bradley_terry import Games
-from .means import Bounds, mean_interval, minimum_detectable, standard_error
+from .means import Bounds, Precision, mean_interval, minimum_detectable, precision_of, standard_error
 from .two_judges import Test, sign_flip
 
 if TYPE_CHECKING:
@@ -54,8 +55,10 @@ def adjusted(p_values: Sequence[float | None], method: Adjustment = "holm") -> l
 # share a group count as one observation in the interval and in the test.
 
 
-_WORK = 20_000_000
-"""Signs that one test may draw: with many items fewer flips are needed for the same digits."""
+_EXACT = 20
+"""Differences other than 0 up to which the sign-flip test tries every combination of signs."""
+_TINY = 1e-12
+"""A standard error below this share of the mean is rounding, not information."""
 
 
 class Paired(Struct, frozen=True):
@@ -64,7 +67,7 @@ class Paired(Struct, frozen=True):
     difference: Estimate
     """second - first"""
     test: Test
-    """by flipping the signs of the differences"""
+    """the exact sign-flip test for few differences, otherwise the t test"""
     bounds: Bounds | None
     """the range of the mean difference including missing values; none where the scale is unbounded"""
     minimum_detectable: float | None
@@ -77,7 +80,6 @@ def paired_difference(
     clusters: Sequence[Hashable] | None = None,
     *,
     limits: tuple[float, float] | None = None,
-    seed: int = 0,
 ) -> Paired:
     """The mean of second - first, item by item; `limits` are the ends of the scale that both share."""
     import numpy as np
@@ -93,24 +95,37 @@ def paired_difference(
     ends = None if width is None else (-width, width)
     difference = mean_interval(values, groups, n_failed, ends, "mean of paired differences")
     return Paired(
-        difference, flipped(values, groups, seed), _bounds(a, b, limits), detectable(values, groups)
+        difference, paired_test(values, groups), _bounds(a, b, limits), detectable(values, groups)
     )
 
 
-def flipped(values: Sequence[float], clusters: Sequence[Hashable] | None, seed: int = 0) -> Test:
-    """The sign-flip test of a mean of differences; of groups, whole groups are flipped."""
-    sums: Sequence[float] = values
-    if clusters is not None:
-        by_group: dict[Hashable, float] = defaultdict(float)
-        for value, group in zip(values, clusters, strict=True):
-            by_group[group] += value
-        sums = list(by_group.values())
-    n_flips = max(1000, min(10_000, _WORK // max(1, len(sums))))
-    test = sign_flip(sums, n_resamples=n_flips, seed=seed)
-    if clusters is None or test.statistic is None:
-        return test
-    mean = math.fsum(values) / len(values)
-    return structs.replace(test, statistic=mean, n=len(values), method=f"{test.method}, by group")
+def paired_test(values: Sequence[float] | Floats, clusters: Sequence[Hashable] | None = None) -> Test:
+    """Whether the mean of differences is 0; of groups, each is one observation.
+
+    Up to 20 differences (or groups) other than 0 all combinations of their signs are tried. With more, the p-value is
+    that of the t statistic, cluster-robust for groups: random flips could not give one below 1 in their number, which
+    a correction for hundreds of tests would then turn into 1.
+    """
+    import numpy as np
+
+    scores = np.asarray(values, dtype=np.float64)
+    codes = None if clusters is None else label_codes(clusters)[0]
+    sums = scores if codes is None else np.bincount(codes, weights=scores)
+    by_group = "" if codes is None else ", by group"
+    mean = float(scores.mean()) if len(scores) else None
+    n_moved = int(np.count_nonzero(sums))
+    if n_moved <= _EXACT:
+        test = sign_flip(sums.tolist())
+        return structs.replace(test, statistic=mean, n=len(scores), method=f"{test.method}{by_group}")
+    precision = precision_of(scores, codes)
+    assert precision is not None
+    assert mean is not None
+    if precision.se <= _TINY * max(1.0, abs(mean)):
+        # All differences are the same: of all combinations of signs only two are as extreme.
+        p = max(sys.float_info.min, math.exp2(max(-1022, 1 - n_moved)))
+        return Test(mean, p, len(scores), f"sign-flip test, exact{by_group}")
+    name = "paired t test" if codes is None else "cluster-robust t test"
+    return Test(mean, two_sided_p(mean / precision.se, precision.df), len(scores), name)
 
 
 def detectable(values: Sequence[float], clusters: Sequence[Hashable] | None = None) -> float | None:
@@ -157,10 +172,6 @@ def _bounds(a: Floats, b: Floats, limits: tuple[float, float] | None) -> Bounds 
 
 # -- every pair of systems
 
-_EXACT = 20
-"""Inputs up to which the sign-flip test is exact."""
-
-
 class ScoreDifference(Struct, frozen=True):
     """Two systems by their numbers: first - second, and whether that could be chance."""
 
@@ -173,55 +184,69 @@ class ScoreDifference(Struct, frozen=True):
     test: str
 
 
-def score_differences(scores: Sequence[Numbers]) -> list[ScoreDifference]:
-    """All pairs of systems; `scores` has a row for each system with a place for each input."""
+def score_differences(scores: Sequence[Numbers], *, is_paired: bool = True) -> list[ScoreDifference]:
+    """All pairs of systems; `scores` has a row for each system with a place for each input.
+
+    Where no two systems share an input (`is_paired=False`), a row holds a system's own scores, of any number.
+    """
     rows = [floats(row) for row in scores]
+    samples = [_sample(row) for row in rows]
     pairs = []
-    for i in range(len(rows)):
-        for j in range(i + 1, len(rows)):
-            difference, p, test = _compared(rows[i], rows[j])
-            pairs.append(ScoreDifference(i, j, difference, p, None, test))
+    for i, j in combinations(range(len(rows)), 2):
+        compared = _paired(rows[i], rows[j]) if is_paired else None
+        difference, p, test = compared or _welch(samples[i], samples[j])
+        pairs.append(ScoreDifference(i, j, difference, p, None, test))
     corrected = adjusted([pair.p for pair in pairs])
     return [structs.replace(pair, p_adjusted=p) for pair, p in zip(pairs, corrected, strict=True)]
 
 
-def _compared(first: Floats, second: Floats) -> tuple[Estimate, float | None, str]:
+def _paired(first: Floats, second: Floats) -> tuple[Estimate, float | None, str] | None:
+    """The difference on common inputs; none where fewer than two are common."""
     import numpy as np
 
     differences = first - second
     differences = differences[~np.isnan(differences)]
     if len(differences) < 2:
-        return _unpaired(first[~np.isnan(first)], second[~np.isnan(second)])
+        return None
     n_missing = int((~(np.isnan(first) & np.isnan(second))).sum()) - len(differences)
-    estimate = structs.replace(mean_interval(differences.tolist()), n_undefined=n_missing, unit="input")
-    if len(differences) <= _EXACT:
-        tested = sign_flip(differences.tolist())
-        return estimate, tested.p, tested.method
-    # Random flips cannot give a p-value small enough for hundreds of pairs; with so many inputs t can.
-    precision = standard_error(differences.tolist())
-    mean = float(differences.mean())
-    if precision is None or precision.se <= 1e-12 * max(1.0, abs(mean)):
-        return estimate, 1.0 if mean == 0 else 2.0 ** (1 - len(differences)), "sign-flip test, exact"
-    return estimate, _two_sided(mean / precision.se, precision.df), "paired t test"
+    estimate = structs.replace(mean_interval(differences), n_undefined=n_missing, unit="input")
+    test = paired_test(differences)
+    return estimate, test.p, test.method
 
 
-def _unpaired(one: Floats, other: Floats) -> tuple[Estimate, float | None, str]:
+class _Sample(NamedTuple):
+    """The scores of one system as their number, their mean, and how sharply it is known."""
+
+    n: int
+    mean: float
+    precision: Precision | None
+
+
+def _sample(scores: Floats) -> _Sample:
+    import numpy as np
+
+    known = scores[~np.isnan(scores)]
+    return _Sample(len(known), float(known.mean()) if len(known) else math.nan, precision_of(known))
+
+
+def _welch(one: _Sample, other: _Sample) -> tuple[Estimate, float | None, str]:
     """Welch's test of two means."""
-    first, second = standard_error(one.tolist()), standard_error(other.tolist())
+    first, second = one.precision, other.precision
     if first is None or second is None:
         return undefined("fewer than two inputs in common, and too few to compare means"), None, "none"
     variance = first.se**2 + second.se**2
-    difference = float(one.mean() - other.mean())
-    n, name = len(one) + len(other), "difference of means, Welch t interval: no inputs in common"
+    difference = one.mean - other.mean
+    n, name = one.n + other.n, "difference of means, Welch t interval: no inputs in common"
     if variance <= 1e-24:
         return undefined("all scores of either system are the same", n=n), None, "none"
     df = variance**2 / (first.se**4 / first.df + second.se**4 / second.df)
     half = t_quantile(df) * math.sqrt(variance)
     estimate = Estimate(difference, difference - half, difference + half, n, method=name, unit="item")
-    return estimate, _two_sided(difference / math.sqrt(variance), df), "Welch t test"
+    return estimate, two_sided_p(difference / math.sqrt(variance), df), "Welch t test"
 
 
-def _two_sided(t: float, df: float) -> float:
+def two_sided_p(t: float, df: float) -> float:
+    """The p-value of a t statistic, as small as it is."""
     from scipy.special import stdtr
 
     return 2 * float(stdtr(df, -abs(t)))
