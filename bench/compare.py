@@ -20,7 +20,9 @@ from adjudge.records import Result, Scale
 SHIFT = 2.0
 
 
-def scored(systems: int, criteria: int, items: int, shift: float, seed: int, has_groups: bool) -> list[Result]:
+def scored(
+    systems: int, criteria: int, items: int, shift: float, seed: int, has_groups: bool
+) -> list[Result]:
     """The results of one run; with groups, all systems answer the same prompts."""
     random = np.random.default_rng(seed)
     scores = np.clip(

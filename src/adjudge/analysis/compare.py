@@ -86,9 +86,7 @@ def by_system(rows: Sequence[ScorePair]) -> dict[str, list[ScorePair]]:
     return dict(pairs_of)
 
 
-def compare_system(
-    table: ComparisonTable, scaling: Scaling, pairs: Sequence[ScorePair]
-) -> SystemComparison:
+def compare_system(table: ComparisonTable, scaling: Scaling, pairs: Sequence[ScorePair]) -> SystemComparison:
     """One system in both runs. The p-value is adjusted later, over all criteria."""
     first, second = [pair.first for pair in pairs], [pair.second for pair in pairs]
     both = [pair for pair in pairs if pair.first is not None and pair.second is not None]
@@ -222,9 +220,7 @@ class _RunSystems:
         self, table: ComparisonTable, systems: dict[str, list[ScorePair]], which: int, sign: int
     ) -> None:
         pick = (_first, _second)[which]
-        values_of = {
-            name: [sign * (pick(pair) or 0.0) for pair in pairs] for name, pairs in systems.items()
-        }
+        values_of = {name: [sign * (pick(pair) or 0.0) for pair in pairs] for name, pairs in systems.items()}
         self.means = {name: sum(values) / len(values) for name, values in values_of.items()}
         rows: Sequence[Sequence[float | None]] = list(values_of.values())
         if table.has_groups:
@@ -375,8 +371,7 @@ def _criterion(table: ComparisonTable, runs: Runs, seed: int) -> CriterionCompar
     )
     pairs = score_pairs(table, scaling)
     systems = {
-        name: compare_system(table, scaling, system_pairs)
-        for name, system_pairs in by_system(pairs).items()
+        name: compare_system(table, scaling, system_pairs) for name, system_pairs in by_system(pairs).items()
     }
     return CriterionComparison(
         criterion=table.criterion,

@@ -20,9 +20,10 @@ The first two bounds hold for any misread replies, the third on average.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Sequence
-from itertools import combinations
+from itertools import combinations, pairwise
 from pathlib import Path
 
 from msgspec import Struct, structs
@@ -47,6 +48,7 @@ from ..stats import (
     ppi_difference,
     ppi_mean,
     ppi_stratified,
+    simultaneous,
     wilson,
     worth,
 )
@@ -63,11 +65,11 @@ from .result_types import (
     Quality,
     SystemFailures,
 )
-from .run_view import as_number
+from .run_view import as_number, cluster_of
 from .trust_words import opening, sentences
 
-MOST_SYSTEMS = 5
-"""Up to this many systems, all differences are given; with more, only those from the best."""
+MOST_SYSTEMS = 30
+"""Up to this many systems, all differences are given; with more, those from the best and those of neighbours."""
 MOST_VALUES = 25
 """An ordinal calibration is given up to this many different labels; means of three raters on five levels have 13."""
 
@@ -188,7 +190,8 @@ def _corrected_mean(ppi: Corrected, table: LabelledTable) -> CorrectedMean:
 def differences(table: LabelledTable, means: dict[str, CorrectedMean]) -> dict[str, CorrectedMean]:
     """First - second: paired on the inputs that both answered once; of independent items where they share none.
 
-    Win rates of pairs are not independent, so they are left to `rank`.
+    The intervals hold together for all pairs of systems, shown or not, so that it does no harm to pick out the best
+    system or the largest difference. Win rates of pairs are not independent, so they are left to `rank`.
     """
     if table.kind == "choices":
         return {}
@@ -197,12 +200,15 @@ def differences(table: LabelledTable, means: dict[str, CorrectedMean]) -> dict[s
         system: {entry.row.group: entry for entry in entries if entry.row.group is not None}
         for system, entries in by_system.items()
     }
+    n_pairs = math.comb(len(by_system), 2)
+    n_labelled = {system: _n_labelled(entries) for system, entries in by_system.items()}
     corrected_differences = {}
     for first, second in _system_pairs(list(by_system), means):
         shared = [group for group in by_group[first] if group in by_group[second]]
         is_single = all(len(by_group[system]) == len(by_system[system]) for system in (first, second))
         if not shared:
-            corrected_differences[f"{first} - {second}"] = _independent(means[first], means[second])
+            found = _independent(means[first], means[second])
+            df = min(n_labelled[first], n_labelled[second]) - 2
         elif is_single and len(shared) >= 3:
             a, b = ([by_group[system][group] for group in shared] for system in (first, second))
             difference = ppi_difference(
@@ -210,8 +216,33 @@ def differences(table: LabelledTable, means: dict[str, CorrectedMean]) -> dict[s
                 [entry.label for entry in b], [entry.judge for entry in b],
                 limits=_limits(table),
             )  # fmt: skip
-            corrected_differences[f"{first} - {second}"] = _corrected_mean(difference, table)
+            found = _corrected_mean(difference, table)
+            df = found.n - 2
+        else:
+            continue
+        corrected_differences[f"{first} - {second}"] = _simultaneous(
+            found, n_pairs, max(1, df), _limits(table)
+        )
     return corrected_differences
+
+
+def _n_labelled(entries: Sequence[Entry]) -> int:
+    """The independent observations with a label: groups, and items without a group."""
+    return len({cluster_of(entry.row.group, entry.row.item) for entry in entries if entry.label is not None})
+
+
+def _simultaneous(
+    difference: CorrectedMean, n_pairs: int, df: int, limits: tuple[float, float] | None
+) -> CorrectedMean:
+    """The difference with intervals that hold for all pairs together."""
+    width = None if limits is None else limits[1] - limits[0]
+    ends = None if width is None else (-width, width)
+    return structs.replace(
+        simultaneous(difference, n_pairs, df, ends),
+        judge_only=simultaneous(difference.judge_only, n_pairs, max(1, difference.judge_only.n - 1), ends),
+        labels_only=simultaneous(difference.labels_only, n_pairs, df, ends),
+        bias=simultaneous(difference.bias, n_pairs, df),
+    )
 
 
 def _independent(first: CorrectedMean, second: CorrectedMean) -> CorrectedMean:
@@ -231,13 +262,18 @@ def _independent(first: CorrectedMean, second: CorrectedMean) -> CorrectedMean:
 
 
 def _system_pairs(systems: Sequence[str], means: dict[str, CorrectedMean]) -> list[tuple[str, str]]:
+    """All pairs; of very many systems those with the best one, and neighbours in the order of the means."""
     if len(systems) <= MOST_SYSTEMS:
         return list(combinations(systems, 2))
-    known = [system for system in systems if means[system].value is not None]
-    if not known:
-        return []
-    best = max(known, key=lambda system: means[system].value or 0.0)
-    return [(best, system) for system in systems if system != best]
+    order = sorted(
+        (system for system in systems if means[system].value is not None),
+        key=lambda system: -(means[system].value or 0.0),
+    )
+    return (
+        list(dict.fromkeys([*((order[0], system) for system in order[1:]), *pairwise(order)]))
+        if order
+        else []
+    )
 
 
 def pass_shares(table: LabelledTable) -> dict[str, Estimate]:

@@ -32,6 +32,7 @@ from ..stats import (
     mean_interval,
     position_bias,
     score_differences,
+    simultaneous,
     strengths,
     token_preference,
 )
@@ -527,7 +528,7 @@ def strength_differences(fitted: Fitted, order: Sequence[int]) -> tuple[Differen
         Difference(
             systems[i],
             systems[j],
-            _strength_difference(fitted, i, j),
+            _strength_difference(fitted, i, j, len(pairs)),
             p,
             p_adjusted,
             "difference of strengths, t test" if (min(i, j), max(i, j)) in strengths.standard_errors else "sign test of their games",
@@ -537,15 +538,17 @@ def strength_differences(fitted: Fitted, order: Sequence[int]) -> tuple[Differen
     )  # fmt: skip
 
 
-def _strength_difference(fitted: Fitted, i: int, j: int) -> Estimate:
+def _strength_difference(fitted: Fitted, i: int, j: int, n_pairs: int) -> Estimate:
+    """Strength of i - strength of j; its interval holds together with those of all other pairs."""
     strengths = fitted.strengths
     first, second = strengths.sandwich[i], strengths.sandwich[j]
     n = fitted.games.n
     se = strengths.standard_errors.get((min(i, j), max(i, j)))
     if first.value is None or second.value is None or se is None:
         return undefined("the strengths of the two cannot be compared", n=n)
-    difference, half = first.value - second.value, t_quantile(max(1, fitted.games.n_clusters - 1)) * se
-    return Estimate(
+    df = max(1, fitted.games.n_clusters - 1)
+    difference, half = first.value - second.value, t_quantile(df) * se
+    estimate = Estimate(
         difference,
         difference - half,
         difference + half,
@@ -553,6 +556,7 @@ def _strength_difference(fitted: Fitted, i: int, j: int) -> Estimate:
         method="difference of strengths, HC0 sandwich t interval",
         unit=first.unit,
     )
+    return simultaneous(estimate, n_pairs, df)
 
 
 def with_head_to_head(differences: Sequence[Difference], games: Sequence[Game]) -> tuple[Difference, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import Any, Literal, TypeVar
 
@@ -44,6 +44,7 @@ from .tally import (
     best_first,
     cell,
     criterion_summary,
+    failures_p,
     pool_judges,
     spread_of,
 )
@@ -72,7 +73,10 @@ def summarise(view: RunView) -> Summary:
         n_samples_failed=_total(tally, lambda scores: scores.n_samples_failed),
         systems=best_first(_cells(pooled_scores, names, scales), list(scales.values())),
         criteria={
-            names[key]: criterion_summary(*key, pooled_scores[key], scales[key]) for key in pooled_scores
+            names[key]: criterion_summary(
+                *key, pooled_scores[key], scales[key], _parts_by_system([tally.scores[key]])
+            )
+            for key in pooled_scores
         },
         pairs={names[key]: _pairs(_pooled(models), has_both) for key, models in tally.choices.items()},
         position={name: positions.all_models.first_share for name, positions in order.items()},
@@ -80,7 +84,10 @@ def summarise(view: RunView) -> Summary:
         panel=_panel(tally, names, scales),
         models=_models(tally, names, scales, facts, order),
         rungs={model: _rungs(counts) for model, counts in tally.rungs.items()},
-        failures_by_system=_failures_by_system(tally),
+        failures_by_system={
+            system: _failure_share(parts) for system, parts in _parts_by_system(tally.scores.values()).items()
+        },
+        failures_p=failures_p(_parts_by_system(tally.scores.values())),
         correlations=_correlations(pooled_scores, names),
         flags={flag: n_distinct([keys]) for flag, keys in sorted(tally.flagged.items())},
         warnings=(),
@@ -233,14 +240,14 @@ def _panel(
     return panels
 
 
-def _failures_by_system(tally: Tally) -> dict[str, FailureShare]:
-    """How often each system's scores failed, over all judges and criteria."""
+def _parts_by_system(trees: Iterable[Mapping[str, Mapping[str, Scores]]]) -> dict[str, list[Scores]]:
+    """system → its scores by each judge on each criterion"""
     by_system: dict[str, list[Scores]] = {}
-    for models in tally.scores.values():
+    for models in trees:
         for systems in models.values():
             for system, scores in systems.items():
                 by_system.setdefault(system, []).append(scores)
-    return {system: _failure_share(parts) for system, parts in by_system.items()}
+    return by_system
 
 
 def _failure_share(parts: list[Scores]) -> FailureShare:

@@ -78,6 +78,8 @@ class CriterionSummary(Struct, frozen=True):
     spread: Spread
     minimum_detectable: float | None
     """the smallest true difference of two systems that this many items detect with 80 % power"""
+    failures_p: float | None = None
+    """of the test that all systems fail equally often on this criterion; none where there is nothing to test"""
 
 
 class FailureShare(Struct, frozen=True):
@@ -211,6 +213,8 @@ class Summary(Struct, frozen=True):
     n_unpriced: int = 0
     """replies whose cost is unknown and not in `cost_usd`"""
     call_errors: dict[str, int] = {}
+    failures_p: float | None = None
+    """of the test that all systems fail equally often, over all judges and criteria; none where nothing failed"""
 
 
 # -- The judge card: agreement with people, noise ceiling, corrected means, failures
@@ -287,6 +291,8 @@ class Quality(Struct, frozen=True):
     minimum_detectable: float | None
     """the smallest difference of two systems that this many items detect"""
     failures: dict[str, SystemFailures]
+    failures_p: float | None = None
+    """of the test that the judge fails equally often on every system; none where there is nothing to test"""
 
 
 class CriterionCard(Struct, frozen=True):

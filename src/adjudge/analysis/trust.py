@@ -18,7 +18,18 @@ from ..data.labels import LabelFile
 from ..engine import Run
 from ..errors import DataError
 from ..records import Label, Result, Scale
-from ..stats import Resample, Retest, bounds, minimum_detectable, nearest, retest, spread, wilson
+from ..stats import (
+    Resample,
+    Retest,
+    bounds,
+    detectable_difference,
+    equal_rates,
+    nearest,
+    retest,
+    spread,
+    standard_error,
+    wilson,
+)
 from ..stats.arrays import N_RESAMPLES
 from ..store import Store, open_store
 from ..words import count
@@ -49,7 +60,7 @@ from .human_agreement import (
 )
 from .label_join import LabelledItem, LabelledTable, choices, join, numbers
 from .result_types import Card, CriterionCard, Quality, Resampling, SystemFailures
-from .run_view import RunView, by_criterion, side_by_side, tabulate, view_of_results
+from .run_view import RunView, by_criterion, cluster_of, side_by_side, tabulate, view_of_results
 from .trust_words import opening, sentences
 
 # -- Checks that need no labels
@@ -75,8 +86,9 @@ def quality(table: LabelledTable) -> Quality:
         else {},
         sample_sd=_sample_sd(table.rows),
         retest=_retest(table.rows),
-        minimum_detectable=_detectable(by_system) if table.kind == "scores" else None,
+        minimum_detectable=_detectable(table, by_system) if table.kind == "scores" else None,
         failures={system: _failures(entries, table) for system, entries in by_system.items()},
+        failures_p=_failures_p(by_system),
     )
 
 
@@ -113,19 +125,30 @@ def _retest(rows: Sequence[LabelledItem]) -> Retest | None:
     return retest([[*samples, *[None] * (width - len(samples))] for samples in repeated])
 
 
-def _detectable(by_system: dict[str, list[Entry]]) -> float | None:
-    """The minimum detectable difference, from the pooled deviation within systems and the size of the smallest."""
-    squares, n, n_systems, smallest = 0.0, 0, 0, math.inf
-    for entries in by_system.values():
-        scores = [entry.judge for entry in entries if entry.judge is not None]
-        if len(scores) < 2:
-            continue
-        mean = math.fsum(scores) / len(scores)
-        squares += math.fsum((value - mean) ** 2 for value in scores)
-        n, n_systems, smallest = n + len(scores), n_systems + 1, min(smallest, len(scores))
-    if not n_systems or n <= n_systems:
-        return None
-    return minimum_detectable(int(smallest), math.sqrt(squares / (n - n_systems)))
+def _failures_p(by_system: dict[str, list[Entry]]) -> float | None:
+    """The p-value of the test that the judge fails equally often on every system; none where there is nothing to test."""
+    number: dict[str, int] = {}
+    return equal_rates(
+        [[float(entry.judge is None) for entry in entries] for entries in by_system.values()],
+        [
+            [number.setdefault(cluster_of(entry.row.group, entry.row.item), len(number)) for entry in entries]
+            for entries in by_system.values()
+        ],
+    ).p
+
+
+def _detectable(table: LabelledTable, by_system: dict[str, list[Entry]]) -> float | None:
+    """The minimum detectable difference of two systems."""
+    judged = [[entry for entry in entries if entry.judge is not None] for entries in by_system.values()]
+    return detectable_difference(
+        [
+            standard_error(
+                [entry.judge for entry in entries if entry.judge is not None],
+                table.groups([entry.row for entry in entries]),
+            )
+            for entries in judged
+        ]
+    )
 
 
 # -- The judge card

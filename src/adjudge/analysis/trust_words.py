@@ -11,12 +11,13 @@ from msgspec import structs
 
 from ..records import Estimate, Scale
 from ..sections import Axis, Column, Interval, Section, Sourced, Value, notices
-from ..stats import Retest, Test, difference_of_shares
+from ..stats import Retest, Test
 from ..stats.arrays import SAME
 from ..stats.means import ALL_SAME
 from ..stats.ppi import LABELLED
 from ..words import NO_VALUE, count, interval, interval_cell, number, percent_cell, share
 from .result_types import (
+    SIGNIFICANCE,
     Card,
     CorrectedMean,
     CriterionCard,
@@ -253,7 +254,7 @@ def _more(bias: Estimate) -> str:
 
 def failures_sentence(quality: Quality) -> Sentence:
     """How often the judge gave nothing, and whether that hits one system more."""
-    source = "share of items without a score, by system; Wilson and Newcombe intervals"
+    source = "share of items without a score, by system; Wilson intervals, Cochran-Mantel-Haenszel test"
     failures, total, n_failed = quality.failures, quality.n, quality.n_failed
     if not n_failed:
         where = "the only item" if total == 1 else f"all {count(total, 'item')}"
@@ -267,9 +268,8 @@ def failures_sentence(quality: Quality) -> Sentence:
     if failures[worst].failed.value == failures[least].failed.value:
         return Sentence(f"{told}, as often for one system as for another.", source)
     high, low = failures[worst], failures[least]
-    apart = difference_of_shares(_count(high), high.n, _count(low), low.n)
     rates = f"{_count(high)} of {high.n} for {worst}, {_count(low)} of {low.n} for {least}"
-    if apart.low is None or apart.low <= 0:
+    if quality.failures_p is None or quality.failures_p >= SIGNIFICANCE:
         return Sentence(f"{told}; no system is shown to fail more often than another ({rates}).", source)
     more = f"more often for {worst} than for {least}"
     if low.failed.value:

@@ -32,11 +32,11 @@ NORMAL_QUANTILE = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
 """By what a standard error is multiplied to half an interval, in large samples."""
 
 
-def t_quantile(df: float) -> float:
+def t_quantile(df: float, confidence: float = CONFIDENCE) -> float:
     """By what a standard error is multiplied to half an interval, at so many degrees of freedom."""
     from scipy.special import stdtrit
 
-    return float(stdtrit(df, (1 + CONFIDENCE) / 2))
+    return float(stdtrit(df, (1 + confidence) / 2))
 
 
 AnyEstimate = TypeVar("AnyEstimate", bound=Estimate)
@@ -261,7 +261,20 @@ def resampled(statistic: Callable[[Floats], Floats], n_units: int, n_resamples: 
     return np.concatenate(parts) if parts else np.empty(0)
 
 
-def percentiles(values: Floats) -> tuple[float | None, float | None, int]:
+_TAIL = (1 - CONFIDENCE) / 2
+"""The share of the resamples beyond each end of an interval."""
+
+
+def tail_of_few(n_units: int) -> float:
+    """The share of the resamples beyond each end where few units were resampled.
+
+    Percentiles of n units are too near by the factor sqrt((n - 1) / n), and normal where t is right: the share is that
+    of the normal beyond t times sqrt(n / (n - 1)) (Hesterberg 2015).
+    """
+    return NormalDist().cdf(-t_quantile(n_units - 1) * math.sqrt(n_units / (n_units - 1)))
+
+
+def percentiles(values: Floats, tail: float = _TAIL) -> tuple[float | None, float | None, int]:
     """The percentile interval, and how many resamples had no value."""
     import numpy as np
 
@@ -269,18 +282,18 @@ def percentiles(values: Floats) -> tuple[float | None, float | None, int]:
     n_undefined = len(values) - len(kept)
     if len(kept) == 0:
         return None, None, n_undefined
-    low, high = np.quantile(kept, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
+    low, high = np.quantile(kept, [tail, 1 - tail])
     return float(low), float(high), n_undefined
 
 
-def percentile_interval(values: Floats | None, kind: str = "bootstrap") -> Interval:
+def percentile_interval(values: Floats | None, kind: str = "bootstrap", tail: float = _TAIL) -> Interval:
     """The interval from the resampled values, with a caution where many resamples had none.
 
     `values` is none where resampling would take more memory than it is worth.
     """
     if values is None:
         return no_interval("too many distinct values to resample")
-    low, high, n_undefined = percentiles(values)
+    low, high, n_undefined = percentiles(values, tail)
     if low is None or high is None:
         return no_interval("no resample has a value")
     if math.isclose(low, high, rel_tol=1e-12, abs_tol=1e-12):
@@ -298,3 +311,14 @@ def few_units(n_inputs: int | None, n_systems: int | None) -> list[str]:
     if n_systems is not None and n_systems < FEW_SYSTEMS:
         cautions.append(f"{n_systems} systems are too few to speak for others")
     return cautions
+
+
+FEW_GROUPS = 20
+"""Groups from which an interval over groups covers 93 to 97 %; with fewer it gets a caution and covers at least 90 %."""
+
+
+def few_groups(n_groups: int) -> list[str]:
+    """A caution where an interval over groups rests on few of them."""
+    if n_groups >= FEW_GROUPS:
+        return []
+    return [f"{n_groups} groups are few: the interval may cover as little as 90 %"]

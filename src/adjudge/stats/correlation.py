@@ -443,7 +443,6 @@ def _places(inputs: Codes) -> Codes:
 def _system_means(data: Pairs, counts: Floats) -> tuple[Floats, Floats]:
     """The systems' means where the inputs count as often as given: resamples × systems, NaN where empty."""
     import numpy as np
-
     from scipy.sparse import coo_array
 
     shape = data.n_systems, data.n_inputs
