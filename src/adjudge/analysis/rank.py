@@ -211,7 +211,11 @@ def _by_games(ranking_input: RankingInput, settings: FitSettings, details: Choic
         )
         for rank, i in enumerate(order, start=1)
     )
-    length = Length(controlled.coefficient, controlled.typical_difference) if has_lengths else None
+    length = (
+        Length(controlled.coefficient, controlled.typical_difference, controlled.difficulty_sd)
+        if has_lengths
+        else None
+    )
     return _ranking(ranking_input, fitted, standings, differences, length, details)
 
 

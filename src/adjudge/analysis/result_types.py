@@ -438,6 +438,8 @@ class Length(Struct, frozen=True):
     """change of the log odds per typical difference in length"""
     typical_difference: float | None
     """in characters"""
+    difficulty_sd: float | None = None
+    """standard deviation of the prompts' difficulty on log odds; none where the model has no difficulty"""
 
 
 class CriterionRanking(Struct, frozen=True, kw_only=True):

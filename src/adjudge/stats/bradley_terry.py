@@ -20,6 +20,7 @@ from .arrays import (
     Interval,
     blocks,
     draw_cells,
+    few_groups,
     generator,
     label_codes,
     make_estimate,
@@ -529,6 +530,8 @@ def _estimates(
     cautions = [] if is_whole else [f"0 is the mean of {len(piece.systems)} systems alone, not of all"]
     if of_piece.n_clusters < _FEW_CLUSTERS:
         cautions.append(f"{of_piece.n_clusters} independent prompts are too few to speak for others")
+    elif games.n_clusters < games.n:
+        cautions += few_groups(of_piece.n_clusters)
     name = "Davidson strength" if piece.ties == "davidson" else "Bradley-Terry strength"
     n_games = np.bincount(of_piece.first, minlength=of_piece.n_systems) + np.bincount(
         of_piece.second, minlength=of_piece.n_systems

@@ -302,7 +302,7 @@ def two_sided_p(t: float, df: float) -> float:
 
 _LEAST_EXPECTED = 5.0
 """Expected failures of each system from which chi-square is right; with fewer the labels are permuted."""
-_PERMUTATIONS = 2000
+_PERMUTATIONS = 1000
 _MOST_CELLS = 10_000
 """Cells of a stratum up to which all are exchanged, and in all up to which permutations are made at all."""
 
@@ -408,11 +408,16 @@ def _permuted_sums(cells: _RateCells, n_systems: int, seed: int) -> Floats:
         share, system, stratum = share[~at], system[~at], stratum[~at]
     order = np.argsort(stratum, kind="stable")
     share, system, stratum = share[order], system[order], stratum[order]
-    for size in blocks(_PERMUTATIONS, 4 * max(1, len(share))):
-        permuted = np.argsort(stratum + rng.random((size, len(share))), axis=1)
-        at_row = np.repeat(rows[:size], len(share))
-        np.add.at(sums, (at_row, system[permuted].ravel()), np.tile(share, size))
-        rows = rows[size:]
+    done = 0
+    for size in blocks(_PERMUTATIONS, max(1, len(share))):
+        if len(cells.sizes) == 1:
+            exchanged = rng.permuted(np.tile(system, (size, 1)), axis=1)
+        else:
+            exchanged = system[np.argsort(stratum + rng.random((size, len(share))), axis=1)]
+        places = (np.arange(size)[:, None] * n_systems + exchanged).ravel()
+        drawn = np.bincount(places, weights=np.tile(share, size), minlength=size * n_systems)
+        sums[done : done + size] += drawn.reshape(size, n_systems)
+        done += size
     return sums
 
 

@@ -125,8 +125,9 @@ def sign_flip(differences: Numbers, *, n_resamples: int = 10_000, seed: int = 0)
     # A sum that ties with the observed one but for rounding counts as a tie.
     least = abs(float(unit.sum())) - 1e-9 * len(unit)
     if len(moved) <= _EXACT:
-        sums = np.zeros(1)
-        for value in unit:
+        # The sums are symmetric around 0, so that the first sign need not be flipped.
+        sums = unit[:1]
+        for value in unit[1:]:
             sums = np.concatenate([sums + value, sums - value])
         p, method, used = float((np.abs(sums) >= least).mean()), "sign-flip test, exact", None
     else:
