@@ -78,7 +78,7 @@ def test_a_judge_that_chooses_as_people_do_is_said_to_agree() -> None:
     results = [choice(f"i{k}", winner, criterion="tact", model="judge") for k, winner in enumerate(winners)]
     labels = [Label(f"i{k}", "tact", "ann", winner) for k, winner in enumerate(winners)]
     card = judge_card(results, labels, n_resamples=100)
-    assert "perfect agreement" in card.criteria["tact"].sentences[0].text
+    assert "exact agreement 1.00 [" in card.criteria["tact"].sentences[0].text
 
 
 def test_groups_of_two_items_are_warned_about() -> None:

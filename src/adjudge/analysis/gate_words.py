@@ -26,7 +26,7 @@ def gate_sections(verdict: Verdict) -> Iterator[Section]:
     """The verdict, each check in a sentence, then all in a table."""
     fake = " [fake]" if verdict.is_fake else ""
     baseline = f" compared with {verdict.baseline}" if verdict.baseline is not None else ""
-    title = f"Gate: {verdict.run}{baseline}: {WORDS[verdict.outcome]} (exit {verdict.exit_code}){fake}"
+    title = f"Gate of {verdict.run}{baseline}: {WORDS[verdict.outcome]} (exit {verdict.exit_code}){fake}"
     yield Section(
         title,
         tuple(_sentences(verdict)),

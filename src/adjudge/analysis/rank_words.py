@@ -207,8 +207,8 @@ def leader(ranking: CriterionRanking) -> str:
         rivals = [name for name in rivals if name not in shared]
         rest = f"; their lead over {names(rivals)} is not significant" if rivals else ""
         return f"{names(shared)} tie for first{on}{rest}."
-    named = ", ".join(rivals[:4]) + (f" and {len(rivals) - 4} more" if len(rivals) > 4 else "")
-    return f"{best.system} ranks first{on}; its lead over {named or 'others'} is not significant."
+    named = names(rivals) if rivals else "the others"
+    return f"{best.system} ranks first{on}; its lead over {named} is not significant."
 
 
 def _is_tied(best: Standing, standing: Standing, ranking: CriterionRanking) -> bool:

@@ -63,7 +63,7 @@ _READINGS = {
     "anchored": "a common variant of the requested format",
     "reask": "asked again for the answer alone",
 }
-FAILURE_MEANING = "A failure is not a number and is in no mean. If one system fails more often than another, its mean alone overstates it."
+FAILURE_MEANING = "A failure is excluded from every mean. If one system fails more often than another, its mean overstates it."
 STATUSES = ("unparsed", "out_of_range", "conflicting", "refused", "truncated", "no_reply")
 _SEVERE = frozenset({"all_failed", "fake_model", "weak_judge", "incomplete"})
 

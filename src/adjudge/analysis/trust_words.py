@@ -119,13 +119,19 @@ def agreement_sentence(card: CriterionCard) -> Sentence:
         return Sentence(
             f"Agreement with people: {numbers}; {n}. Inter-rater agreement is unknown: {why}.", source
         )
-    source = f"{source}. Human rater: {top.method}"
     if not is_shown:
+        raters = "With one rater left out at a time" if card.kind == "scores" else "With single raters"
         text = (
-            f"Agreement with people: {numbers}, not significantly better than chance, {_compared_with_a_rater(top)}; {n}. "
-            "Do not rely on this judge yet."
+            f"Agreement with people: {numbers}, not significantly better than chance; {n}. {raters}: "
+            f"{interval(top.judge)}, {_compared_with_a_rater(top)}. Do not rely on this judge yet."
         )
-        return Sentence(text, source)
+        return Sentence(text, f"{source}. Human rater: {top.method}")
+    # The same comparison for judge and rater: with the others, or with single raters.
+    numbers = f"{_statistic(card)} {interval(top.judge)}"
+    if is_perfect and top.judge.low is None:
+        numbers += " (perfect agreement, so without an interval)"
+    n = count(top.judge.n, "labelled item" if card.kind == "scores" else "labelled pair")
+    source = f"{top.judge.method}; unit: {top.judge.unit or 'item'}. Human rater: {top.method}"
     return Sentence(f"Agreement with people: {numbers}, {_compared_with_a_rater(top)}; {n}.", source)
 
 
