@@ -529,7 +529,7 @@ def _estimates(
     drawn = _resampled(of_piece, piece, n_resamples, seed) if of_piece.n_clusters > 1 else None
     cautions = [] if is_whole else [f"0 is the mean of {len(piece.systems)} systems alone, not of all"]
     if of_piece.n_clusters < _FEW_CLUSTERS:
-        cautions.append(f"{of_piece.n_clusters} independent prompts are too few to speak for others")
+        cautions.append(f"{of_piece.n_clusters} independent prompts are too few to generalise")
     elif games.n_clusters < games.n:
         cautions += few_groups(of_piece.n_clusters)
     name = "Davidson strength" if piece.ties == "davidson" else "Bradley-Terry strength"
