@@ -5,6 +5,7 @@ Names are as users wrote them; the printers escape them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import structs
@@ -405,9 +406,23 @@ def _criterion(name: str, card: CriterionCard, is_only: bool) -> Iterator[Sectio
         yield _corrected(title, {**card.corrected, **everywhere}, card.scale)
         if card.differences:
             differences = _corrected("Differences corrected with human labels", card.differences, None, "n")
-            yield structs.replace(differences, is_detail=True)
+            lines = (*_simultaneity(card), *differences.lines)
+            yield structs.replace(differences, lines=lines, is_detail=True)
         yield from _more_rows(card)
     yield _checks_without_labels(card)
+
+
+def _simultaneity(card: CriterionCard) -> Iterator[str]:
+    """For how many pairs of systems the intervals of differences hold together."""
+    n_pairs = math.comb(len(card.corrected), 2)
+    if n_pairs > 1:
+        shown = len(card.differences)
+        part = (
+            ""
+            if shown == n_pairs
+            else f" Shown: {shown} of them, with the best system or between neighbours."
+        )
+        yield f"The intervals hold for all {n_pairs} pairs of systems together (Bonferroni).{part}"
 
 
 def _more_rows(card: CriterionCard) -> Iterator[Section]:

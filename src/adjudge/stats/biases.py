@@ -299,7 +299,16 @@ def _with_difficulty(games: Games, x: Floats, typical: float, n_left_out: int) -
         slope = slopes[kept].mean(axis=0) * (-1 if is_baseline else 1)
         error = math.sqrt(float(((by_prompt + influence @ slope) ** 2).sum()))
         rates.append(_rate_estimate(rate, factor * error, len(own), n_left_out, unit))
-    return _ByPrompt(coefficient, tuple(rates), abs(float(point[-1])))
+    return _ByPrompt(coefficient, tuple(rates), _difficulty_sd(played, point))
+
+
+def _difficulty_sd(games: _BaselineGames, point: Floats) -> float:
+    """The spread of the prompts' difficulty: what goes with their lengths, and the rest."""
+    import numpy as np
+
+    _, at = np.unique(games.prompt, return_index=True)
+    by_length = float(np.mean((point[games.n_systems + 1] * games.prompt_length[at]) ** 2))
+    return math.sqrt(by_length + float(point[-1]) ** 2)
 
 
 def _baseline_games(games: Games, feature: Floats) -> tuple[int, _BaselineGames] | None:
