@@ -321,4 +321,5 @@ def few_groups(n_groups: int) -> list[str]:
     """A caution where an interval over groups rests on few of them."""
     if n_groups >= FEW_GROUPS:
         return []
-    return [f"{n_groups} groups are few: the interval may cover as little as 90 %"]
+    few = "1 group is too little" if n_groups == 1 else f"{n_groups} groups are few"
+    return [f"{few}: the interval may cover as little as 90 %"]

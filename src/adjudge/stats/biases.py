@@ -531,10 +531,12 @@ def position_bias(
         p = _binomial(first_both, second_both)
     else:
         p = _binomial(int(sum(places)), len(places) - int(sum(places)))
+    # Both orders of one pair are rather opposite than alike, so that few pairs need no caution.
     first_share = structs.replace(
         clustered_share(places, clusters),
         method="share of decided choices for the response shown first, Wilson interval",
         unit="choice",
+        caution="",
     )
     if not places:
         first_share = undefined("no choice decided", unit="choice")

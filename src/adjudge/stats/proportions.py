@@ -200,7 +200,9 @@ def clustered_share(
         cautions = few_groups(n_units)
     low, high = _score_interval_at(rate, effective, z)
     how = ", a tie is half a win, Wilson interval"
-    if abs(effective - n) > 0.5:
+    if effective > n * 1.005:
+        how += f"; with their ties, {n} games are worth {effective:.3g} without"
+    elif effective < n * 0.995:
         how += f" for {effective:.3g} independent games of {n}"
     what = unit if n_units == n else f"group (n={n_units})"
     return make_estimate(
