@@ -117,7 +117,7 @@ class Section(Struct, frozen=True):
     @property
     def heads(self) -> tuple[Column, ...]:
         """The columns, each with what a table may do with it."""
-        return tuple(Column(one) if isinstance(one, str) else one for one in self.columns)
+        return tuple(Column(column) if isinstance(column, str) else column for column in self.columns)
 
     def filled(self) -> Section:
         """The section without the columns that no row fills."""
@@ -132,7 +132,7 @@ def text_of(value: Value) -> str:
 
 
 def plain_lines(section: Section) -> tuple[str, ...]:
-    """The lines of a section, each source on a line of its own."""
+    """The lines of a section, each source on a separate line."""
     lines: list[str] = []
     for line in section.lines:
         lines += [line] if isinstance(line, str) else [line.text, f"  from: {line.source}"]
