@@ -35,7 +35,7 @@ def test_all_problems_of_a_label_file_come_at_once(tmp_path: Path) -> None:
     with pytest.raises(DataError) as error:
         read_labels(write(tmp_path, text))
     message = str(error.value)
-    for part in ("line 2: value 'good'", "line 3: 'rater' is empty", "line 4: probability '7'", "line 5: value '1_0'", "line 7: rater 'ann' has labelled item '4' by 'tact' on line 6"):  # fmt: skip
+    for part in ("line 2: value 'good'", "line 3: 'rater' is empty", "line 4: probability '7'", "line 5: value '1_0'", "line 7: rater 'ann' has already labelled item '4' on 'tact' (line 6)"):  # fmt: skip
         assert part in message, message
 
 

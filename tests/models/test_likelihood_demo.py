@@ -85,7 +85,7 @@ def test_the_recorded_demo_prints_systems_faults_labels_and_criteria_and_says_th
         assert name in done.out
     assert "known by construction" in done.out
     assert "human" not in done.out
-    assert "Spearman between two of them 0.9" in done.out
+    assert "Spearman between two criteria 0.9" in done.out
     report = tmp_path / "adjudge-demo.html"
     assert str(report) in done.out
     assert report.read_text(encoding="utf-8").lower().startswith("<!doctype html")

@@ -215,7 +215,7 @@ def _print_faults(figures: Figures) -> None:
 
 def _print_labels(figures: Figures) -> None:
 
-    print_text("\nSpearman correlation with labels known by construction, not human ratings [95 %, by text]")
+    print_text("\nSpearman correlation with labels known by construction (no ratings) [95 %, by text]")
     rows = [
         (
             criterion,

@@ -172,7 +172,7 @@ class _RubricReader:
                     f"[{key}] '{written:.80}' is not a number. Name each level by its number, such as 1."
                 )
             elif Fraction(written) in texts:
-                self._problems.append(f"[{key}] {written} is there twice. Keep one of them.")
+                self._problems.append(f"[{key}] {written} is declared twice. Keep one of them.")
             else:
                 texts[Fraction(written)] = self._text(
                     f"{key} {written}", text, "Write in quotes what the level means."
