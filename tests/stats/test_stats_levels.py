@@ -89,7 +89,7 @@ def test_the_intervals_of_the_shared_vector(vectors: dict[str, Any], unit: Any) 
     assert [correlation.low, correlation.high] == pytest.approx(
         expected[f"boot_{unit}_global_pearson"], abs=0.05
     )
-    assert "too few to speak for others" in correlation.caution
+    assert "too few to generalise" in correlation.caution
     assert (
         correlation.unit
         == {"systems": "system (n=5)", "inputs": "group (n=6)", "both": "group (n=6) and system (n=5)"}[unit]
