@@ -243,7 +243,7 @@ def test_the_embedded_model_gives_what_was_recorded_also_when_it_was_interrupted
     first.send_signal(signal.SIGINT)
     stopped = ended(first)
     assert stopped.code == 130, stopped.err
-    assert "give the same command" in stopped.err
+    assert "run the same command" in stopped.err
     again = demo(tmp_path, "--limit", "6", "--json")
     assert "goes on" in again.err
     live = again.json

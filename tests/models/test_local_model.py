@@ -220,9 +220,9 @@ def test_the_scorer_refuses_what_has_no_likelihood(scorer: Scorer) -> None:
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"not a model", "is no GGUF file"),
+        (b"not a model", "is not a GGUF file"),
         (b"GGUF\x03\0\0\0" + b"\xff" * 64, "cannot be loaded"),
-        (b"", "is no GGUF file"),
+        (b"", "is not a GGUF file"),
     ],
 )
 def test_a_broken_file_is_reported_with_what_to_do(
