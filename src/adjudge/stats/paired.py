@@ -43,7 +43,7 @@ def adjusted(p_values: Sequence[float | None], method: Adjustment = "holm") -> l
     """Adjusted p-values in the given order; a test without a p-value stays without and does not count.
 
     `holm` (1979) bounds the chance of any false finding; `by` (Benjamini and Yekutieli 2001) the
-    expected share of false ones, whatever the dependence of the tests.
+    expected share of false ones, under any dependence of the tests.
     """
     known = [(p, i) for i, p in enumerate(p_values) if p is not None and not math.isnan(p)]
     corrected: list[float | None] = [None] * len(p_values)
@@ -273,15 +273,15 @@ def _sample(scores: Floats) -> _Sample:
     return _Sample(len(known), float(known.mean()) if len(known) else math.nan, precision_of(known))
 
 
-def _welch(one: _Sample, other: _Sample) -> _Compared:
+def _welch(left: _Sample, right: _Sample) -> _Compared:
     """Welch's test of two means."""
-    first, second = one.precision, other.precision
+    first, second = left.precision, right.precision
     if first is None or second is None:
         why = "fewer than two inputs in common, and too few to compare means"
         return _Compared(undefined(why), 1, None, "none")
     variance = first.se**2 + second.se**2
-    difference = one.mean - other.mean
-    n, name = one.n + other.n, "difference of means, Welch t interval: no inputs in common"
+    difference = left.mean - right.mean
+    n, name = left.n + right.n, "difference of means, Welch t interval: no inputs in common"
     if variance <= 1e-24:
         return _Compared(undefined("all scores of either system are the same", n=n), 1, None, "none")
     df = variance**2 / (first.se**4 / first.df + second.se**4 / second.df)
