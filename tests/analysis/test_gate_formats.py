@@ -173,9 +173,11 @@ def test_a_fake_judge_is_said_in_every_output(tmp_path: Path, gate: Gated) -> No
 def test_json_holds_what_the_table_holds(tmp_path: Path, gate: Gated) -> None:
     judged_run(tmp_path, "run", {"x": cycle([4, 5], 30)})
     found = gate("run", "--min", "tact=4", "--json").json
-    assert {"outcome", "exit_code", "run", "baseline", "checks", "notes", "is_fake", "is_corrected"} == set(
-        found
-    )
+    assert set(found) == {
+        "outcome", "exit_code", "run", "baseline", "checks", "notes", "is_fake", "is_corrected", "n_decisions"
+    }  # fmt: skip
+    decision = {"low", "high", "p_good", "p_worse", "method", "p_worse_adjusted"}
+    assert decision == set(found["checks"][0]["decision"])
     assert {
         "value",
         "low",

@@ -632,6 +632,20 @@ WORDS: dict[Outcome, str] = {
 }
 
 
+class Decision(Struct, frozen=True):
+    """What a check is decided by: two one-sided tests against the threshold, each at 2.5 %."""
+
+    low: float | None
+    """lower bound of the mean at 97.5 % confidence: a check with `min` is good where it reaches the threshold"""
+    high: float | None
+    """upper bound at 97.5 % confidence"""
+    p_good: float
+    p_worse: float
+    method: str
+    p_worse_adjusted: float | None = None
+    """Holm's, over all checks of the gate; `worse` needs at most 5 %"""
+
+
 class Check(Struct, frozen=True):
     """One estimate compared with one threshold."""
 
@@ -653,6 +667,8 @@ class Check(Struct, frozen=True):
     """items, groups or labels"""
     is_share: bool = False
     """whether the threshold is a share, shown in per cent: a win rate, or a share of failed items"""
+    decision: Decision | None = None
+    """none where nothing is estimated: a count of failures, or two runs with the same replies"""
 
     @property
     def asked(self) -> str:
@@ -673,6 +689,8 @@ class Verdict(Struct, frozen=True):
     """whether a judge is a fake for tests: then the outcome says nothing about any system"""
     is_corrected: bool
     """whether the means are corrected with human labels"""
+    n_decisions: int = 0
+    """checks that an estimate decides; `worse` is corrected for their number (Holm)"""
 
 
 def most_severe(outcomes: list[Outcome]) -> Outcome:

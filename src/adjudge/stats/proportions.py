@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, structs
 
 from ..records import Estimate
-from .arrays import CONFIDENCE, NORMAL_QUANTILE, Numbers, floats, same_length, undefined
-from .means import standard_error
+from .arrays import CONFIDENCE, NORMAL_QUANTILE, Numbers, floats, label_codes, same_length, undefined
+from .means import score_interval, share_interval
 
 if TYPE_CHECKING:
     from .arrays import Floats
@@ -25,7 +25,7 @@ def wilson(successes: float, n: int, n_failed: int = 0, name: str = "share", uni
     if n <= 0:
         return undefined("there is nothing to count", n_failed=n_failed, unit=unit)
     share = successes / n
-    low, high = _score_interval(share, n)
+    low, high = score_interval(share, n)
     return Estimate(share, low, high, n, n_failed, method=f"{name}, Wilson interval", unit=unit)
 
 
@@ -39,21 +39,14 @@ def difference_of_shares(
     if n_first <= 0 or n_second <= 0:
         return undefined("one side has nothing to count", n=max(n_first, 0) + max(n_second, 0), unit="item")
     p, q = first / n_first, second / n_second
-    p_low, p_high = _score_interval(p, n_first, confidence)
-    q_low, q_high = _score_interval(q, n_second, confidence)
+    z = NormalDist().inv_cdf((1 + confidence) / 2)
+    p_low, p_high = score_interval(p, n_first, z)
+    q_low, q_high = score_interval(q, n_second, z)
     low = p - q - math.hypot(p - p_low, q_high - q)
     high = p - q + math.hypot(p_high - p, q - q_low)
     return Estimate(
         p - q, low, high, n_first + n_second, method="difference of shares, Newcombe interval", unit="item"
     )
-
-
-def _score_interval(share: float, n: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
-    z = NormalDist().inv_cdf((1 + confidence) / 2)
-    middle = (share + z * z / (2 * n)) / (1 + z * z / n)
-    half = z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n)) / (1 + z * z / n)
-    # Rounding must not put a bound on the wrong side of a share of exactly 0 or 1.
-    return max(0.0, min(share, middle - half)), min(1.0, max(share, middle + half))
 
 
 def rogan_gladen(
@@ -158,29 +151,20 @@ def clustered_share(
 ) -> Estimate:
     """The mean of shares (a tie one half) with Wilson's interval, for as many items as the clusters are worth.
 
-    Items of one cluster that go together count for less: n is multiplied by the variance that independent items
-    would have and divided by the one that the clusters show (Kish's design effect). It never counts for more.
+    Items of one cluster that go together count for less.
     """
     n = len(shares)
     if n == 0:
         return undefined("there is nothing to count", n_failed=n_failed, unit=unit)
     rate = math.fsum(shares) / n
-    effective, n_units = float(n), n if clusters is None else len(set(clusters))
     # Games that stand alone are worth n, and ties make them worth more, which is not taken.
-    if clusters is not None and n_units < n:
-        precision = standard_error(shares, clusters, is_corrected=False)
-        if precision is not None and precision.se > 0 and 0 < rate < 1:
-            effective = min(effective, rate * (1 - rate) / precision.se**2)
-        else:
-            effective = float(n_units)
-    n_effective = max(1, math.floor(effective + 1e-9))
+    codes, n_units = (None, n) if clusters is None else label_codes(clusters)
+    interval = share_interval(floats(shares), codes)
     method = "share, a tie is half a win, Wilson interval"
-    if n_effective < n:
-        method += f" for {n_effective} independent games of {n}"
+    if interval.n_effective < n:
+        method += f" for {interval.n_effective} independent games of {n}"
     what = unit if n_units == n else f"group (n={n_units})"
-    return structs.replace(
-        wilson(rate * n_effective, n_effective, n_failed), value=rate, n=n, method=method, unit=what
-    )
+    return Estimate(rate, interval.low, interval.high, n, n_failed, method=method, unit=what)
 
 
 # -- anytime-valid intervals
