@@ -40,7 +40,8 @@ def test_as_many_more_items_as_are_asked_for_decide_four_times_in_five(tmp_path:
     assert (check["outcome"], check["n_more_of"]) == ("open", "item")
     n, rng = 40 + check["n_more"], np.random.default_rng(3)
     good = [
-        outcome_of(decision_by_values(rng.choice([3, 4, 4, 5], n).tolist(), None, (1.0, 5.0), 3.9, 1)) == "good"
+        outcome_of(decision_by_values(rng.choice([3, 4, 4, 5], n).tolist(), None, (1.0, 5.0), 3.9, 1))
+        == "good"
         for _ in range(400)
     ]
     assert np.mean(good) == pytest.approx(0.8, abs=0.05)
@@ -458,7 +459,12 @@ ORDER = ("worse", "open", "good")
     direction=st.sampled_from([1, -1]),
 )
 def test_a_better_sample_never_has_a_worse_outcome(
-    scores: list[tuple[float, int]], place: int, rise: float, threshold: float, is_grouped: bool, direction: int
+    scores: list[tuple[float, int]],
+    place: int,
+    rise: float,
+    threshold: float,
+    is_grouped: bool,
+    direction: int,
 ) -> None:
     values, groups = [score for score, _ in scores], [group for _, group in scores] if is_grouped else None
     better = list(values)
@@ -471,14 +477,20 @@ def test_a_better_sample_never_has_a_worse_outcome(
     assert after >= before
 
 
-@given(passes=st.lists(st.booleans(), min_size=1, max_size=80), place=st.integers(0, 79), threshold=st.floats(0, 1))
+@given(
+    passes=st.lists(st.booleans(), min_size=1, max_size=80),
+    place=st.integers(0, 79),
+    threshold=st.floats(0, 1),
+)
 def test_one_more_pass_never_has_a_worse_outcome(passes: list[bool], place: int, threshold: float) -> None:
     better = list(passes)
     better[place % len(passes)] = True
     before, after = (
         ORDER.index(
             outcome_of(
-                decision_by_values([float(x) for x in given], None, (0.0, 1.0), threshold, 1, is_two_level=True)
+                decision_by_values(
+                    [float(x) for x in given], None, (0.0, 1.0), threshold, 1, is_two_level=True
+                )
             )
         )
         for given in (passes, better)

@@ -255,6 +255,8 @@ class CorrectedMean(Estimate, frozen=True, kw_only=True):
     """weight of the judge's scores; 0 ignores them"""
     effective_labels: float | None = None
     """number of labels that would give an interval of this width without a judge; at most all items"""
+    is_thin: bool = False
+    """whether groups or unequal probabilities leave so few effective labels that the interval may be too narrow"""
 
 
 class SystemFailures(Struct, frozen=True):

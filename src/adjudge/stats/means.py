@@ -351,6 +351,16 @@ def _t_test(scores: Floats, codes: Codes | None, threshold: float) -> MeanTest |
     )
 
 
+_MUCH_WIDER = 1.05
+
+
+def is_much_wider(first: Estimate, second: Estimate) -> bool:
+    """Whether the interval of the first is wider than that of the second by more than 5 %."""
+    if first.low is None or first.high is None or second.low is None or second.high is None:
+        return False
+    return first.high - first.low > _MUCH_WIDER * (second.high - second.low)
+
+
 def p_of_arms(distance: float, arm: float, df: float) -> float:
     """The one-sided p-value of a distance, from the arm of a 95 % interval that points against it."""
     from scipy.special import stdtr

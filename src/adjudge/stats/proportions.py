@@ -14,7 +14,7 @@ from msgspec import Struct, structs
 
 from ..records import Estimate
 from .arrays import CONFIDENCE, NORMAL_QUANTILE, Numbers, floats, label_codes, same_length, undefined
-from .means import score_interval, share_interval
+from .means import is_much_wider, score_interval, share_interval
 
 if TYPE_CHECKING:
     from .arrays import Floats
@@ -97,29 +97,50 @@ def _rate(right: float, n: float) -> tuple[float, float]:
     return ((right + 0.5) / (n + 1), n + 1.0) if right in (0, n) else (right / n, float(n))
 
 
-def corrected_share(labels: Numbers, judged: Numbers) -> Estimate:
+def corrected_share(
+    labels: Numbers,
+    judged: Numbers,
+    clusters: Sequence[Hashable] | None = None,
+    probabilities: Numbers | None = None,
+) -> Estimate:
     """The same item by item: 1 is a pass, 0 a fail, none is no label or no answer of the judge.
 
     The labelled items tell how the judge errs, the others how often it passes. What lies in between, raters who differ
-    for instance, counts in part as a pass and in part as a fail.
+    for instance, counts in part as a pass and in part as a fail. `probabilities` of being drawn, where they differ,
+    weight the labels. Where the labels alone give a narrower interval, they are the answer: with few passes or few fails
+    among them, the judge's errors are known too poorly.
     """
     import numpy as np
 
-    same_length(labels, judged)
+    same_length(labels, judged, clusters, probabilities)
     y, f = floats(labels), floats(judged)
     n_failed = int(np.isnan(f).sum())
     is_judged, is_labelled = (f >= 0) & (f <= 1), (y >= 0) & (y <= 1)
-    rest, known = is_judged & np.isnan(y), is_judged & is_labelled
-    y, judged_labelled = y[known], f[known]
-    estimate = rogan_gladen(
-        float((y * judged_labelled).sum()),
-        float(y.sum()),
-        float(((1 - y) * (1 - judged_labelled)).sum()),
-        float((1 - y).sum()),
-        float(f[rest].sum()),
-        int(rest.sum()),
+    known = is_judged & is_labelled
+    # Items that were drawn with unequal chances leave a rest that does not stand for all.
+    rest = is_judged & (np.isnan(y) if probabilities is None else True)
+    weights = np.ones(len(y)) if probabilities is None else 1 / floats(probabilities)
+    passed, failed = (
+        _side(y[known], f[known], weights[known]),
+        _side(1 - y[known], 1 - f[known], weights[known]),
     )
+    estimate = rogan_gladen(*passed, *failed, float(f[rest].sum()), int(rest.sum()))
+    if estimate.value is not None and probabilities is None:
+        kept = np.flatnonzero(is_labelled).tolist()
+        alone = clustered_share(y[kept].tolist(), None if clusters is None else [clusters[i] for i in kept])
+        if is_much_wider(estimate, alone):
+            method = alone.method.replace("share, a tie is half a win", "share of the labels")
+            estimate = structs.replace(alone, method=method, unit="label" if clusters is None else alone.unit)
     return structs.replace(estimate, n_failed=n_failed)
+
+
+def _side(y: Floats, right: Floats, weights: Floats) -> tuple[float, float]:
+    """Of the items on one side, as many as their weights are worth: those that the judge got right, and all."""
+    total = float((weights * y).sum())
+    if total <= 0:
+        return 0.0, 0.0
+    worth = total**2 / float((weights**2 * y).sum())
+    return float((weights * y * right).sum()) / total * worth, worth
 
 
 class Preference(Struct, frozen=True):
