@@ -113,7 +113,7 @@ def bias(table: LabelledTable) -> Estimate:
 
 def corrected(table: LabelledTable) -> dict[str, CorrectedMean]:
     """The corrected mean of each system that has a label."""
-    limits = _limits(table)
+    limits = limits_of(table)
     return {
         system: _corrected_mean(_ppi(table, entries, limits), table)
         for system, entries in entries_by_system(table).items()
@@ -139,16 +139,16 @@ def _over_all_systems(table: LabelledTable) -> Corrected:
     n_labels = [
         sum(entry.label is not None for entry in system_entries) for system_entries in by_system.values()
     ]
-    is_even = all(_probabilities(system_entries) is None for system_entries in by_system.values())
+    is_even = all(probabilities_of(system_entries) is None for system_entries in by_system.values())
     can_divide = is_even and min(n_labels) >= 2 and sum(n_labels) >= len(n_labels) + 2
     if len(by_system) < 2 or not can_divide:
-        return _ppi(table, entries, _limits(table))
+        return _ppi(table, entries, limits_of(table))
     return ppi_stratified(
         [entry.label for entry in entries],
         [entry.judge for entry in entries],
         [entry.row.system for entry in entries],
         clusters=table.groups([entry.row for entry in entries]),
-        limits=_limits(table),
+        limits=limits_of(table),
     )
 
 
@@ -157,12 +157,12 @@ def _ppi(table: LabelledTable, entries: Sequence[Entry], limits: tuple[float, fl
         [entry.label for entry in entries],
         [entry.judge for entry in entries],
         clusters=table.groups([entry.row for entry in entries]),
-        probabilities=_probabilities(entries),
+        probabilities=probabilities_of(entries),
         limits=limits,
     )
 
 
-def _probabilities(entries: Sequence[Entry]) -> list[float | None] | None:
+def probabilities_of(entries: Sequence[Entry]) -> list[float | None] | None:
     """The probability of each labelled item to be drawn; none where it is the same for all items."""
     drawn = [entry.row.probability for entry in entries if entry.label is not None]
     if None in drawn or len(set(drawn)) < 2:
@@ -170,7 +170,8 @@ def _probabilities(entries: Sequence[Entry]) -> list[float | None] | None:
     return [entry.row.probability if entry.label is not None else None for entry in entries]
 
 
-def _limits(table: LabelledTable) -> tuple[float, float] | None:
+def limits_of(table: LabelledTable) -> tuple[float, float] | None:
+    """The ends of the scale that judge and people share; none where there is none."""
     if table.kind == "choices":
         return 0.0, 1.0
     return table.scale.limits if table.scale is not None and table.is_same_scale else None
@@ -208,7 +209,7 @@ def differences(table: LabelledTable, means: dict[str, CorrectedMean]) -> dict[s
             difference = ppi_difference(
                 [entry.label for entry in a], [entry.judge for entry in a],
                 [entry.label for entry in b], [entry.judge for entry in b],
-                limits=_limits(table),
+                limits=limits_of(table),
             )  # fmt: skip
             corrected_differences[f"{first} - {second}"] = _corrected_mean(difference, table)
     return corrected_differences
@@ -260,7 +261,7 @@ def pass_shares(table: LabelledTable) -> dict[str, Estimate]:
             passed([entry.label for entry in entries]),
             passed([entry.judge for entry in entries]),
             table.groups([entry.row for entry in entries]),
-            _probabilities(entries),
+            probabilities_of(entries),
         )
         for system, entries in entries_by_system(table).items()
         if any(entry.label is not None for entry in entries)

@@ -51,11 +51,18 @@ def trust_command(
     plan: float = typer.Option(
         None, "--plan", metavar="WIDTH", help="How many labels make each interval as narrow as this?"
     ),
+    stop: str = typer.Option(
+        None,
+        "--stop",
+        metavar="RULE",
+        help='Are there enough labels? "mean>=4" or "width<=0.3"; valid after every label.',
+    ),
     markdown: bool = typer.Option(False, "--markdown", help="Markdown, for a paper or a pull request."),
     store: Path = STORE,
     as_json: bool = AS_JSON,
 ) -> None:
     """Does this judge agree with people, and what are the scores really? The judge card."""
+    from ..analysis.sampling import parse_stop_rule
     from ..analysis.trust import with_checked
     from ..analysis.trust_words import trust_sections
     from ..stats import Resample
@@ -72,12 +79,22 @@ def trust_command(
         raise DataError(
             f"--plan {plan:g}: a width is a number above 0, in the unit of the scale: --plan 0.5."
         )
+    if stop is not None:
+        parse_stop_rule(stop)
     if versus is not None and run is None:
         raise DataError(
             "--versus compares two runs. Give a run in place of --scores; one file of scores may hold several models."
         )
     card = _card(
-        run, scores, labels, store, versus, resample=cast("Resample", resample), seed=seed, plan_width=plan
+        run,
+        scores,
+        labels,
+        store,
+        versus,
+        resample=cast("Resample", resample),
+        seed=seed,
+        plan_width=plan,
+        stop=stop,
     )
     if checked is not None:
         card = with_checked(card, checked)
@@ -123,6 +140,18 @@ def _card(
 def sample_command(
     run: str = RUN,
     n: int = typer.Option(50, "-n", metavar="N", min=1, help="How many items, or replies."),
+    more: int = typer.Option(
+        None, "--more", metavar="N", min=1, help="Continue a draw: N items in addition to the first -n items."
+    ),
+    labels: Path = typer.Option(
+        None,
+        "--labels",
+        metavar="FILE",
+        help="With --more: the file of the earlier draw; its rows are kept, with their values.",
+    ),
+    where: str = typer.Option(
+        None, "--where", metavar="uncertain", help="Draw items more often where the judge is uncertain."
+    ),
     by: str = typer.Option(None, "--by", metavar="system", help="As many of each system."),
     replies: bool = typer.Option(
         False, "--replies", help="Replies with what was read from them, to check the reader by hand."
@@ -135,19 +164,35 @@ def sample_command(
     store: Path = STORE,
 ) -> None:
     """Items to label, drawn at random, as a CSV file to fill in; or replies to check by hand."""
-    from ..analysis.sampling import items_to_label, replies_to_check
+    from ..analysis.sampling import Draw, items_to_label, read_draw, replies_to_check
     from ..store import open_store
 
     if by not in (None, "system"):
         raise DataError(f"--by {by}: only 'system' is known. Leave it out to draw from all items alike.")
     if by is not None and replies:
         raise DataError("--by system is for items to label; replies are drawn from all alike. Leave it out.")
+    if where not in (None, "uncertain"):
+        raise DataError(f"--where {where}: only 'uncertain' is known. Leave it out to draw all items alike.")
+    if replies and (more is not None or where is not None or labels is not None):
+        raise DataError("--more, --where and --labels are for items to label. Leave them out with --replies.")
+    if labels is not None and more is None:
+        raise DataError(
+            "--labels names the draw that --more N continues. Say how many items to add: --more N."
+        )
+    how = Draw(
+        n,
+        by_system=by is not None,
+        seed=seed,
+        more=more or 0,
+        is_uncertain=where is not None,
+        earlier=read_draw(labels) if labels is not None else (),
+    )
     with open_store(store, write=False) as opened:
         found = opened.run(run)
         if replies:
             drawn = replies_to_check(opened, found, n, seed=seed)
         else:
-            drawn = items_to_label(opened, found, n, by_system=by is not None, seed=seed, rater=rater)
+            drawn = items_to_label(opened, found, how, rater)
         name = found.name
     _write(drawn, output)
     noun = "replies" if replies else "items"

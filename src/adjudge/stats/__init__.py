@@ -20,6 +20,7 @@ Whether they agree with people's:
 What people would have said:
 
     ppi                a mean or a difference of two corrected by a few labels, and how many labels it takes
+    sequences          the same mean looked at after every label: when to stop labelling
     calibration        scores turned into people's, with held-out errors; whether stated confidence can be believed
 
 Which system is better, from pairs or from scores of the same inputs:
@@ -126,6 +127,7 @@ from .proportions import (
     token_preference,
     wilson,
 )
+from .sequences import Crossing, LabelStream
 from .two_judges import Test, TwoJudges, compare_judges, mcnemar, mcnemar_of, sign_flip, williams
 
 __all__ = [
@@ -137,9 +139,11 @@ __all__ = [
     "Column",
     "Confidence",
     "Corrected",
+    "Crossing",
     "Games",
     "Isotonic",
     "Kind",
+    "LabelStream",
     "LengthControl",
     "Level",
     "MeanTest",
