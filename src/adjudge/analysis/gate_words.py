@@ -1,6 +1,6 @@
-"""A verdict as JUnit XML, for the test reports of Jenkins, GitLab and GitHub.
+"""The verdict of a gate as sections of text and tables, and as JUnit XML for Jenkins, GitLab and GitHub.
 
-The format is the common one: `testsuites` > `testsuite` > `properties`, `testcase` > `failure` | `error`, `system-out`. A check
+Names are as users wrote them; the printers escape them. The XML is `testsuites` > `testsuite` > `properties`, `testcase` > `failure` | `error`, `system-out`. A check
 that is worse or open is a failure (the pipeline stops either way), a judge that failed too often an error.
 """
 
@@ -11,27 +11,23 @@ from collections.abc import Iterator
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from ..sections import Section, notices
-from ..words import NO_VALUE, interval, number, percent, share
+from ..words import NO_VALUE, interval, number, percent, share, signed
 from .result_types import WORDS, Check, Verdict
 
-# A verdict as sections of text and cells, which a terminal and Markdown show alike.
-#
-# Names stand here as users wrote them: whoever prints a section makes them harmless first.
-
-
 MEANING = (
-    "A check is good where the whole 95 % interval is on the good side of its threshold, worse where all of it is on the other, "
-    "and open in between. Where both runs have the same calls and the same replies, nothing can have changed, and a drop is ruled "
-    "out without an interval. Decides: the distance from the threshold that as many items decide four times in five. "
-    "Of several checks the gravest counts: failed, then worse, then open."
+    "Decision bounds are one-sided 97.5 % confidence bounds of the mean that also hold near the ends of the scale. A check is good if "
+    "both are on the good side of the threshold, worse if both are on the bad side, and otherwise there is not enough evidence. The "
+    "95 % CI is the one that report prints. If both runs have the same calls and the same replies, nothing can have "
+    "changed, and the check is good without bounds. Detectable: the smallest distance from the threshold that this many items "
+    "detect with 80 % power. The most severe result decides: failed, then worse, then not enough evidence."
 )
 
 
 def gate_sections(verdict: Verdict) -> Iterator[Section]:
     """The verdict, each check in a sentence, then all in a table."""
     fake = " [fake]" if verdict.is_fake else ""
-    against = f" against {verdict.baseline}" if verdict.baseline is not None else ""
-    title = f"Gate of {verdict.run}{against}: {WORDS[verdict.outcome]} (exit {verdict.exit_code}){fake}"
+    baseline = f" compared with {verdict.baseline}" if verdict.baseline is not None else ""
+    title = f"Gate of {verdict.run}{baseline}: {WORDS[verdict.outcome]} (exit {verdict.exit_code}){fake}"
     yield Section(
         title,
         tuple(_sentences(verdict)),
@@ -44,24 +40,37 @@ def gate_sections(verdict: Verdict) -> Iterator[Section]:
         "criterion",
         "system",
         "threshold",
-        "found [95 %]",
+        "estimate [95 % CI]",
+        "decision bounds",
         "n",
         "failed",
-        "decides",
+        "detectable",
         "outcome",
     )
     yield Section("Checks", (), columns, tuple(_row(check) for check in verdict.checks))
-    yield Section("How to read this", (MEANING,))
+    yield Section("How to read this", (MEANING, *_methods(verdict)))
+
+
+def _methods(verdict: Verdict) -> Iterator[str]:
+    """How the bounds were computed, and what was done about the number of checks."""
+    methods = dict.fromkeys(check.decision.method for check in verdict.checks if check.decision is not None)
+    if methods:
+        yield f"Decision bounds: {'; '.join(methods)}."
+    if verdict.n_decisions > 1:
+        yield (
+            f"Worse is corrected for {verdict.n_decisions} checks (Holm): if no system is below its threshold, any check is "
+            "worse with a probability of at most 5 %. Good needs no correction, because every check must be good."
+        )
 
 
 def _sentences(verdict: Verdict) -> Iterator[str]:
-    """The checks that are not good, the gravest first; or that all are."""
-    bad = [check for check in verdict.checks if check.outcome != "good"]
-    if not bad:
+    """The checks that are not good, the most severe first; or that all are good."""
+    not_good = [check for check in verdict.checks if check.outcome != "good"]
+    if not not_good:
         n = len(verdict.checks)
         yield {1: "The check is good.", 2: "Both checks are good."}.get(n, f"All {n} checks are good.")
     for outcome in ("failed", "worse", "open"):
-        for check in bad:
+        for check in not_good:
             if check.outcome == outcome:
                 yield f"{WORDS[check.outcome]}: {check.text}"
 
@@ -69,12 +78,12 @@ def _sentences(verdict: Verdict) -> Iterator[str]:
 def _remarks(verdict: Verdict) -> Iterator[str]:
     for check in verdict.checks:
         for remark in check.remarks:
-            yield f"{check.rule.replace('_', '-')} {check.criterion} of {check.system}: {remark}."
+            yield f"{check.rule.replace('_', '-')} {check.criterion} [{check.system}]: {remark}."
 
 
 def _row(check: Check) -> tuple[str, ...]:
     is_failure = check.rule == "max_failed"
-    found = (
+    estimate = (
         percent(check.estimate)
         if is_failure or check.is_share
         else interval(check.estimate, is_difference=check.rule == "max_drop")
@@ -85,7 +94,8 @@ def _row(check: Check) -> tuple[str, ...]:
         check.criterion,
         check.system,
         check.asked,
-        found,
+        estimate,
+        _bounds(check),
         str(check.estimate.n),
         str(check.estimate.n_failed)
         if not is_failure
@@ -95,12 +105,20 @@ def _row(check: Check) -> tuple[str, ...]:
     )
 
 
+def _bounds(check: Check) -> str:
+    decision = check.decision
+    if decision is None or decision.low is None or decision.high is None:
+        return NO_VALUE
+    write = share if check.is_share else signed if check.rule == "max_drop" else number
+    return f"{write(decision.low)} to {write(decision.high)}"
+
+
 # XML 1.0 cannot hold these at all, not even escaped.
 _IMPOSSIBLE = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def junit(verdict: Verdict, timestamp: str) -> str:
-    """The whole document, ending in a line break. `timestamp` is ISO 8601, to the second."""
+    """The whole document, ending with a line break. `timestamp` is ISO 8601, to the second."""
     counts = {
         "tests": str(len(verdict.checks)),
         "failures": str(sum(check.outcome in ("worse", "open") for check in verdict.checks)),
@@ -125,7 +143,7 @@ def junit(verdict: Verdict, timestamp: str) -> str:
 
 
 def _properties(suite: Element, verdict: Verdict) -> None:
-    told = {
+    values = {
         "run": verdict.run,
         "baseline": verdict.baseline or "",
         "outcome": WORDS[verdict.outcome],
@@ -134,7 +152,7 @@ def _properties(suite: Element, verdict: Verdict) -> None:
         "corrected_by_labels": str(verdict.is_corrected).lower(),
     }
     properties = SubElement(suite, "properties")
-    for name, value in told.items():
+    for name, value in values.items():
         SubElement(properties, "property", {"name": name, "value": _clean(value)})
 
 
@@ -146,8 +164,8 @@ def _case(suite: Element, check: Check, verdict: Verdict) -> None:
     if check.outcome != "good":
         tag = "error" if check.outcome == "failed" else "failure"
         kind = {"failed": "judge_failed", "worse": "worse", "open": "not_enough_evidence"}[check.outcome]
-        found = SubElement(case, tag, {"message": _clean(check.text), "type": kind})
-        found.text = _clean("\n".join((check.text, *check.remarks)))
+        element = SubElement(case, tag, {"message": _clean(check.text), "type": kind})
+        element.text = _clean("\n".join((check.text, *check.remarks)))
     fake = ("A fake judge for tests: this says nothing about any system.",) if verdict.is_fake else ()
     SubElement(case, "system-out").text = _clean("\n".join((*fake, check.text, *check.remarks)))
 
