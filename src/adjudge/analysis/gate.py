@@ -76,6 +76,7 @@ def decision_by_values(
     direction: int,
     *,
     is_two_level: bool = False,
+    with_bounds: bool = True,
 ) -> Decision | None:
     """How the values compare with the threshold; none where there is none, or where nothing bounds equal values."""
     ends = limits if limits is None or direction > 0 else (-limits[1], -limits[0])
@@ -85,6 +86,7 @@ def decision_by_values(
         ends,
         direction * threshold - _ROUNDING,
         is_two_level=is_two_level,
+        with_bounds=with_bounds,
     )
     if test is None:
         return None

@@ -317,14 +317,20 @@ _WIDTH_PER_DISTANCE = 1.4
 """An interval of this many distances decides with 80 % power: 2 * 1.96 / (1.96 + 0.84)."""
 
 
-def stop_labelling(tables: Mapping[str, LabelledTable], labels: Sequence[Label], rule: StopRule) -> Stop:
-    """Whether the labels suffice, system by system, however often one looks. Labels count in the order given."""
+def stop_labelling(
+    tables: Mapping[str, LabelledTable], labels: Sequence[Label], rule: StopRule, plan_width: float | None = None
+) -> Stop:
+    """Whether the labels suffice, system by system, however often one looks. Labels count in the order given.
+
+    `plan_width` is the interval width of the fixed number of labels to compare with; by default the width that the rule
+    gives, or that decides the distance that the mean turns out to have.
+    """
     places: dict[tuple[str, str, str | None], int] = {}
     for place, label in enumerate(labels):
         places.setdefault((label.criterion, label.item, label.subject), place)
     criteria = {
         name: {
-            system: _stop(table, system, entries, places, rule)
+            system: _stop(table, system, entries, places, rule, plan_width)
             for system, entries in entries_by_system(table).items()
             if any(entry.label is not None for entry in entries)
         }
@@ -349,6 +355,7 @@ def _stop(
     entries: Sequence[Entry],
     places: Mapping[tuple[str, str, str | None], int],
     rule: StopRule,
+    plan_width: float | None,
 ) -> StopDecision:
     limits = limits_of(table)
     if limits is None:
@@ -375,8 +382,8 @@ def _stop(
     )
     answer, n_decided = _decided(stream, rule)
     mean = stream.estimate()
-    width = rule.value
-    if rule.kind == "mean":
+    width = plan_width if plan_width is not None else rule.value
+    if rule.kind == "mean" and plan_width is None:
         width = _WIDTH_PER_DISTANCE * abs((mean.value or 0.0) - rule.value)
     n_fixed = labels_needed(said, judged, width).with_judge
     is_all = len(labelled) == len(entries)

@@ -165,7 +165,7 @@ def judge_card(
         n_labels_empty=n_empty,
         notes=_notes(labels, criteria, n_empty),
         run=view.name,
-        stop=None if rule is None else stop_labelling(tables, labels, rule),
+        stop=None if rule is None else stop_labelling(tables, labels, rule, plan_width),
     )
 
 

@@ -460,8 +460,8 @@ def _more_rows(card: CriterionCard) -> Iterator[Section]:
 
 
 STOP_MEANING = (
-    "The interval is a confidence sequence: it holds after every label, however often you look. Fixed number: the labels that a number "
-    "chosen in advance needs for the same decision with 80 % power, or for the width."
+    "The interval is a confidence sequence: it holds after every label, however often you look. Fixed number: how many labels a number "
+    "chosen in advance needs for the width of --plan, or else to detect the present distance with 80 % power."
 )
 
 

@@ -221,9 +221,19 @@ def _is_sound(fitted: Fit) -> bool:
 
 
 def as_estimate(
-    fitted: Fit, name: str, unit: str, n_failed: int, limits: tuple[float, float] | None
+    fitted: Fit,
+    name: str,
+    unit: str,
+    n_failed: int,
+    limits: tuple[float, float] | None,
+    *,
+    is_unskewed: bool = True,
 ) -> Estimate:
-    """The fit in words, its interval corrected for skewness and cut to the scale."""
+    """The fit in words, its interval cut to the scale and, unless told otherwise, corrected for skewness.
+
+    Differences of judge and people are few and of either sign: the skewness of a sample of them is chance, and to correct
+    for it costs coverage.
+    """
     cautions = []
     if fitted.is_exact and fitted.slope > 0:
         cautions.append(
@@ -236,7 +246,7 @@ def as_estimate(
         )
     return make_estimate(
         fitted.value,
-        _interval(fitted, limits),
+        _interval(fitted if is_unskewed else structs.replace(fitted, skewness=0.0), limits),
         name,
         n=fitted.n,
         n_failed=n_failed,
@@ -245,7 +255,7 @@ def as_estimate(
     )
 
 
-FEW_EFFECTIVE = 10
+FEW_EFFECTIVE = 20
 """Below this number of effective labels, the interval of a skewed or uneven sample covers less than it says."""
 
 
@@ -259,7 +269,8 @@ def _interval(fitted: Fit | _Fit, limits: tuple[float, float] | None) -> Interva
     se, t = math.sqrt(fitted.variance), t_quantile(fitted.df)
     low = fitted.value - se * unskewed(t, fitted.skewness)
     high = fitted.value - se * unskewed(-t, fitted.skewness)
-    how = f", t interval corrected for skewness ({fitted.df:.3g} degrees of freedom)"
+    corrected = " corrected for skewness" if fitted.skewness else ""
+    how = f", t interval{corrected} ({fitted.df:.3g} degrees of freedom)"
     if limits is not None and (low < limits[0] or high > limits[1]):
         low, high = max(low, min(limits[0], fitted.value)), min(high, max(limits[1], fitted.value))
         how += ", cut to the scale"
@@ -399,7 +410,9 @@ def _bias(
     if fitted is None:
         weights = 1 / drawn[known]
         return structs.replace(plain, value=float((weights * differences[known]).sum() / weights.sum()))
-    return as_estimate(fitted, "mean, weighted by the probabilities of the draw", unit, 0, ends)
+    return as_estimate(
+        fitted, "mean, weighted by the probabilities of the draw", unit, 0, ends, is_unskewed=False
+    )
 
 
 def _is_two_ends(y: Floats, limits: tuple[float, float] | None) -> bool:
@@ -448,7 +461,7 @@ def ppi_stratified(
     corrected, fitted = _by_strata(y, heard, "PPI++ mean", n_failed, limits, *settings, is_corrected=True)
     labels_only, _ = _by_strata(y, flat, "mean of the labels", 0, limits, *settings)
     ends = None if limits is None else (limits[0] - limits[1], limits[1] - limits[0])
-    bias, _ = _by_strata(f - y, flat, "mean", 0, ends, *settings)
+    bias, _ = _by_strata(f - y, flat, "mean", 0, ends, *settings, is_unskewed=False)
     judge_only = mean_of(f, clusters, limits)
     if fitted is None:
         return Corrected(corrected, judge_only, labels_only, bias, None, None)
@@ -466,6 +479,7 @@ def _by_strata(
     clusters: Sequence[Hashable] | None,
     *,
     is_corrected: bool = False,
+    is_unskewed: bool = True,
 ) -> tuple[Estimate, Fit | None]:
     """One mean over strata, and the fit behind it."""
     import numpy as np
@@ -489,7 +503,7 @@ def _by_strata(
     name = f"{name} over {n_strata} strata"
     if is_corrected:
         name += f", lambda = {fitted.power:.3g}"
-    return as_estimate(fitted, name, unit, n_failed, limits), fitted
+    return as_estimate(fitted, name, unit, n_failed, limits, is_unskewed=is_unskewed), fitted
 
 
 def _n_missing(values: Floats) -> int:
