@@ -38,7 +38,9 @@ def _mean(shares: Sequence[float]) -> float:
     return float(np.dot(FIVE if len(shares) == 5 else TWO, shares))
 
 
-def false_good(design: str, shares: Sequence[float], n: int, sizes: Sequence[int] = (), icc: float = 0.4) -> Check:
+def false_good(
+    design: str, shares: Sequence[float], n: int, sizes: Sequence[int] = (), icc: float = 0.4
+) -> Check:
     """A system exactly at its threshold: how often the gate calls it good."""
 
     def run(worlds: int, seed: int) -> float:
@@ -76,7 +78,13 @@ def power_lost(distance: float) -> Check:
             lost += int(by_t.p_above <= 0.025) - int(by_bound.p_above <= 0.025)
         return lost / worlds
 
-    return Check("Gate: power lost against a t interval", f"scores 1–5 in mid scale, n = 50, {distance} above", 0.0, 0.10, run)
+    return Check(
+        "Gate: power lost against a t interval",
+        f"scores 1–5 in mid scale, n = 50, {distance} above",
+        0.0,
+        0.10,
+        run,
+    )
 
 
 def false_worse(n_checks: int) -> Check:
@@ -90,7 +98,9 @@ def false_worse(n_checks: int) -> Check:
             for _ in range(n_checks):
                 before, after = random.choice(FIVE, p=HIGH, size=(2, 50))
                 limits = 1.0 - float(before.mean()), 5.0 - float(before.mean())
-                decision = decision_by_values((after - before).tolist(), None, limits, 0.0, 1, with_bounds=False)
+                decision = decision_by_values(
+                    (after - before).tolist(), None, limits, 0.0, 1, with_bounds=False
+                )
                 change = Estimate(0.0, None, None, 50)
                 checks.append(
                     GateCheck("max_drop", "c", "s", 0.0, change, outcome_of(decision), "", decision=decision)
@@ -98,7 +108,13 @@ def false_worse(n_checks: int) -> Check:
             n_worse += any(check.outcome == "worse" for check in corrected_for_number(checks))
         return n_worse / worlds
 
-    return Check("Gate: false worse over all checks", f"unchanged run, {n_checks} checks with --max-drop 0", 0.0, 0.05, run)
+    return Check(
+        "Gate: false worse over all checks",
+        f"unchanged run, {n_checks} checks with --max-drop 0",
+        0.0,
+        0.05,
+        run,
+    )
 
 
 def _judge(random: np.random.Generator, people: np.ndarray, noise: float) -> np.ndarray:
@@ -160,7 +176,9 @@ def bias_by_system() -> Check:
         is_small = np.array(systems) == "small"
         for world in range(worlds):
             people = random.choice(FIVE, p=MIDDLE, size=1000)
-            kind = np.where(is_small, 0.8, 0.0) + random.choice([-1.0, 0.0, 1.0], p=[0.1, 0.8, 0.1], size=1000)
+            kind = np.where(is_small, 0.8, 0.0) + random.choice(
+                [-1.0, 0.0, 1.0], p=[0.1, 0.8, 0.1], size=1000
+            )
             judge = people + kind
             labels = np.full(1000, np.nan)
             drawn = list(draw(systems, 50, by_system=True, seed=seed * 100_000 + world))
@@ -195,7 +213,13 @@ def share_not_wider(accuracy: float) -> Check:
             )
         return wider / worlds
 
-    return Check("Corrected share wider than Wilson of the labels", f"0/1, judge right in {accuracy:.0%}", 0.0, 0.0, run)
+    return Check(
+        "Corrected share wider than Wilson of the labels",
+        f"0/1, judge right in {accuracy:.0%}",
+        0.0,
+        0.0,
+        run,
+    )
 
 
 def share_covers(share: float, accuracy: float, n_labels: int) -> Check:
@@ -261,7 +285,13 @@ def labels_saved(distance: float) -> Check:
         fixed = ((1.96 + 0.84) * residual.std() / 0.2) ** 2
         return float(1 - np.mean(used) / fixed)
 
-    return Check("Stop rule: labels saved", f"fixed number planned for a distance of 0.2, true distance {distance}", 0.2, 1.0, run)
+    return Check(
+        "Stop rule: labels saved",
+        f"fixed number planned for a distance of 0.2, true distance {distance}",
+        0.2,
+        1.0,
+        run,
+    )
 
 
 def uncertain_draw() -> Check:
@@ -272,12 +302,16 @@ def uncertain_draw() -> Check:
         for world in range(worlds):
             people = random.choice(FIVE, p=HIGH, size=1000)
             doubt = random.choice([0.0, 1.0], p=[0.8, 0.2], size=1000)
-            judge = np.clip(people + np.where(doubt > 0, random.choice([-2.0, 0.0, 2.0], size=1000), 0.0), 1, 5)
+            judge = np.clip(
+                people + np.where(doubt > 0, random.choice([-2.0, 0.0, 2.0], size=1000), 0.0), 1, 5
+            )
             weights = (0.5 + 0.5 * doubt / doubt.mean()).tolist()
             drawn = draw(["s"] * 1000, 100, by_system=False, seed=seed * 100_000 + world, weights=weights)
             labels, chances = np.full((2, 1000), np.nan)
             labels[list(drawn)], chances[list(drawn)] = people[list(drawn)], list(drawn.values())
-            mean = ppi_mean(labels.tolist(), judge.tolist(), probabilities=chances.tolist(), limits=(1.0, 5.0))
+            mean = ppi_mean(
+                labels.tolist(), judge.tolist(), probabilities=chances.tolist(), limits=(1.0, 5.0)
+            )
             covered += _covers(mean.corrected, _mean(HIGH))
         return covered / worlds
 

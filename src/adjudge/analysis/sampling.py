@@ -318,7 +318,10 @@ _WIDTH_PER_DISTANCE = 1.4
 
 
 def stop_labelling(
-    tables: Mapping[str, LabelledTable], labels: Sequence[Label], rule: StopRule, plan_width: float | None = None
+    tables: Mapping[str, LabelledTable],
+    labels: Sequence[Label],
+    rule: StopRule,
+    plan_width: float | None = None,
 ) -> Stop:
     """Whether the labels suffice, system by system, however often one looks. Labels count in the order given.
 

@@ -337,7 +337,9 @@ def mean_test(
         ends = min(ends[0], low + wilson_low * (high - low)), max(ends[1], low + wilson_high * (high - low))
         p_above, p_below = max(p_above, _score_p(share, at, n)), max(p_below, _score_p(1 - share, 1 - at, n))
         method = "Wilson and exact binomial bound, the more cautious of the two"
-    return MeanTest(p_above, p_below, *(ends if with_bounds else (None, None)), method)
+    if not with_bounds:
+        return MeanTest(p_above, p_below, None, None, method)
+    return MeanTest(p_above, p_below, *ends, method)
 
 
 def _t_test(scores: Floats, codes: Codes | None, threshold: float) -> MeanTest | None:

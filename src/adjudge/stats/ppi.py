@@ -373,7 +373,9 @@ def ppi_mean(
     # Where every item has its label, the judge has nothing to add.
     fitted = fit(y, f, groups, drawn) if n < len(y) else plain
     if fitted is None or plain is None:
-        why = "the values are too large, or the labels lie in too few groups"
+        why = (
+            "the values are too large, or the labels lie in too few groups or have too unequal probabilities"
+        )
         return alone(undefined(why, n=n, n_failed=n_failed, unit="label"))
     corrected = as_estimate(fitted, f"{name}, lambda = {fitted.power:.3g}", unit, n_failed, limits)
     labels_only = as_estimate(plain, "mean of the labels", unit, 0, limits)
@@ -461,12 +463,35 @@ def ppi_stratified(
     corrected, fitted = _by_strata(y, heard, "PPI++ mean", n_failed, limits, *settings, is_corrected=True)
     labels_only, _ = _by_strata(y, flat, "mean of the labels", 0, limits, *settings)
     ends = None if limits is None else (limits[0] - limits[1], limits[1] - limits[0])
-    bias, _ = _by_strata(f - y, flat, "mean", 0, ends, *settings, is_unskewed=False)
+    bias, bias_fit = _by_strata(f - y, flat, "mean", 0, ends, *settings, is_unskewed=False)
+    if bias_fit is None:
+        bias = _constant_bias(f - y, strata) or bias
     judge_only = mean_of(f, clusters, limits)
     if fitted is None:
         return Corrected(corrected, judge_only, labels_only, bias, None, None)
     effective = worth(corrected, labels_only, len(y))
     return Corrected(corrected, judge_only, labels_only, bias, fitted.power, effective, is_thin(fitted))
+
+
+def _constant_bias(differences: Floats, strata: Sequence[Hashable]) -> Estimate | None:
+    """The bias where the judge differs by the same amount on all labels of a stratum: there is no interval."""
+    import numpy as np
+
+    of_item, n_strata = label_codes(strata)
+    known = ~np.isnan(differences)
+    counts = np.bincount(of_item[known], minlength=n_strata)
+    if n_strata == 0 or counts.min() == 0:
+        return None
+    means = _means(differences[known], of_item[known], counts)
+    value = float((np.bincount(of_item, minlength=n_strata) * means).sum() / len(of_item))
+    why = (
+        "all differences within a stratum are the same"
+        if (differences[known] == means[of_item[known]]).all()
+        else "too few labels"
+    )
+    return make_estimate(
+        value, no_interval(why), f"mean over {n_strata} strata", n=int(known.sum()), unit="label"
+    )
 
 
 def _by_strata(
