@@ -53,7 +53,7 @@ from .agreement import (
 )
 from .alt_test import AltTest, RaterTest, alt_test
 from .arrays import Resample
-from .biases import LengthControl, Place, PositionBias, length_controlled, position_bias
+from .biases import LengthControl, Position, PositionBias, length_controlled, position_bias
 from .bradley_terry import (
     Games,
     Strengths,
@@ -149,8 +149,8 @@ __all__ = [
     "MeanTest",
     "Ordinal",
     "Paired",
-    "Place",
     "Plan",
+    "Position",
     "PositionBias",
     "Precision",
     "Preference",
