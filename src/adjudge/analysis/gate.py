@@ -159,7 +159,8 @@ def more_needed(
     if min(values) == max(values):
         total = _of_equal_values(values[0], threshold, limits)
     else:
-        sd, reach = precision.se * math.sqrt(precision.n_units), _reach(mean, threshold, limits)
+        sd = precision.se * math.sqrt(precision.n_units)
+        reach = _reach(mean, limits, is_above=mean >= threshold)
         total = units_needed(abs(mean - threshold), sd, reach=reach)
     if total is None:
         return MoreNeeded(why=_TOO_NEAR)
@@ -176,15 +177,15 @@ def detectable_distance(
     least, precision = detectable(values, clusters), standard_error(values, clusters)
     if least is None or precision is None:
         return None
-    reach = _reach(math.fsum(values) / len(values), threshold, limits)
+    reach = _reach(threshold, limits, is_above=math.fsum(values) / len(values) >= threshold)
     return least + reach / (precision.n_units + 1)
 
 
-def _reach(mean: float, threshold: float, limits: tuple[float, float] | None) -> float:
-    """How far the value that a bound adds lies from the mean, beyond the threshold."""
+def _reach(value: float, limits: tuple[float, float] | None, *, is_above: bool) -> float:
+    """How far the value that a bound adds lies from a mean above, or below, its threshold."""
     if limits is None:
         return 0.0
-    return max(0.0, mean - limits[0] if mean >= threshold else limits[1] - mean)
+    return max(0.0, value - limits[0] if is_above else limits[1] - value)
 
 
 def _of_equal_values(value: float, threshold: float, limits: tuple[float, float] | None) -> int | None:

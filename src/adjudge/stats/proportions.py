@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, structs
 
 from ..records import Estimate
-from .arrays import CONFIDENCE, NORMAL_QUANTILE, Numbers, floats, label_codes, same_length, undefined
-from .means import is_much_wider, score_interval, share_interval
+from .arrays import CONFIDENCE, NORMAL_QUANTILE, Numbers, floats, same_length, undefined
+from .means import is_much_wider, score_interval, standard_error
 
 if TYPE_CHECKING:
     from .arrays import Floats
@@ -172,20 +172,29 @@ def clustered_share(
 ) -> Estimate:
     """The mean of shares (a tie one half) with Wilson's interval, for as many items as the clusters are worth.
 
-    Items of one cluster that go together count for less.
+    Items of one cluster that go together count for less: n is multiplied by the variance that independent items
+    would have and divided by the one that the clusters show (Kish's design effect). It never counts for more.
     """
     n = len(shares)
     if n == 0:
         return undefined("there is nothing to count", n_failed=n_failed, unit=unit)
     rate = math.fsum(shares) / n
+    effective, n_units = float(n), n if clusters is None else len(set(clusters))
     # Games that stand alone are worth n, and ties make them worth more, which is not taken.
-    codes, n_units = (None, n) if clusters is None else label_codes(clusters)
-    interval = share_interval(floats(shares), codes)
+    if clusters is not None and n_units < n:
+        precision = standard_error(shares, clusters, is_corrected=False)
+        if precision is not None and precision.se > 0 and 0 < rate < 1:
+            effective = min(effective, rate * (1 - rate) / precision.se**2)
+        else:
+            effective = float(n_units)
+    n_effective = max(1, math.floor(effective + 1e-9))
     method = "share, a tie is half a win, Wilson interval"
-    if interval.n_effective < n:
-        method += f" for {interval.n_effective} independent games of {n}"
+    if n_effective < n:
+        method += f" for {n_effective} independent games of {n}"
     what = unit if n_units == n else f"group (n={n_units})"
-    return Estimate(rate, interval.low, interval.high, n, n_failed, method=method, unit=what)
+    return structs.replace(
+        wilson(rate * n_effective, n_effective, n_failed), value=rate, n=n, method=method, unit=what
+    )
 
 
 # -- anytime-valid intervals
