@@ -44,7 +44,6 @@ from ..stats import (
     difference_of,
     halved,
     labels_needed,
-    mean_interval,
     ppi_difference,
     ppi_mean,
     ppi_stratified,
@@ -102,25 +101,21 @@ def _share_won(answer: Answer | None, side: str) -> float | None:
 
 
 def bias(table: LabelledTable) -> Estimate:
-    """Judge - people over all labelled items. Above 0 the judge's scores are higher."""
+    """Judge - people over all items, weighted by the design of the draw. Above 0 the judge's scores are higher."""
     rows = table.labelled()
     if not table.is_same_scale:
         return undefined_items("the labels are on a different scale", len(rows))
     if table.kind == "choices":
         return undefined_items("choices have no bias in points", len(rows))
-    judged = [row for row in rows if row.answer is not None]
-    differences = [
-        answer - label
-        for row in judged
-        if (answer := number_or_none(row.answer)) is not None
-        and (label := number_or_none(row.label)) is not None
-    ]
-    return mean_interval(differences, table.groups(judged), len(rows) - len(judged))
+    if not rows:
+        return undefined_items("there is no label", 0)
+    n_failed = sum(row.answer is None for row in rows)
+    return structs.replace(_over_all_systems(table).bias, n_failed=n_failed)
 
 
 def corrected(table: LabelledTable) -> dict[str, CorrectedMean]:
     """The corrected mean of each system that has a label."""
-    limits = _limits(table)
+    limits = limits_of(table)
     return {
         system: _corrected_mean(_ppi(table, entries, limits), table)
         for system, entries in entries_by_system(table).items()
@@ -135,23 +130,28 @@ def pooled(table: LabelledTable) -> CorrectedMean | None:
     a system has fewer than two labels, or its items had different probabilities, each label is weighted instead.
     """
     by_system = entries_by_system(table)
-    entries = [entry for system_entries in by_system.values() for entry in system_entries]
-    if table.kind == "choices" or len(by_system) < 2 or not any(entry.label is not None for entry in entries):
+    if table.kind == "choices" or len(by_system) < 2 or not table.labelled():
         return None
+    return _corrected_mean(_over_all_systems(table), table)
+
+
+def _over_all_systems(table: LabelledTable) -> Corrected:
+    by_system = entries_by_system(table)
+    entries = [entry for system_entries in by_system.values() for entry in system_entries]
     n_labels = [
         sum(entry.label is not None for entry in system_entries) for system_entries in by_system.values()
     ]
-    is_even = all(_probabilities(system_entries) is None for system_entries in by_system.values())
-    if not (is_even and min(n_labels) >= 2 and sum(n_labels) >= len(n_labels) + 2):
-        return _corrected_mean(_ppi(table, entries, _limits(table)), table)
-    corrected = ppi_stratified(
+    is_even = all(probabilities_of(system_entries) is None for system_entries in by_system.values())
+    can_divide = is_even and min(n_labels) >= 2 and sum(n_labels) >= len(n_labels) + 2
+    if len(by_system) < 2 or not can_divide:
+        return _ppi(table, entries, limits_of(table))
+    return ppi_stratified(
         [entry.label for entry in entries],
         [entry.judge for entry in entries],
         [entry.row.system for entry in entries],
         clusters=table.groups([entry.row for entry in entries]),
-        limits=_limits(table),
+        limits=limits_of(table),
     )
-    return _corrected_mean(corrected, table)
 
 
 def _ppi(table: LabelledTable, entries: Sequence[Entry], limits: tuple[float, float] | None) -> Corrected:
@@ -159,12 +159,12 @@ def _ppi(table: LabelledTable, entries: Sequence[Entry], limits: tuple[float, fl
         [entry.label for entry in entries],
         [entry.judge for entry in entries],
         clusters=table.groups([entry.row for entry in entries]),
-        probabilities=_probabilities(entries),
+        probabilities=probabilities_of(entries),
         limits=limits,
     )
 
 
-def _probabilities(entries: Sequence[Entry]) -> list[float | None] | None:
+def probabilities_of(entries: Sequence[Entry]) -> list[float | None] | None:
     """The probability of each labelled item to be drawn; none where it is the same for all items."""
     drawn = [entry.row.probability for entry in entries if entry.label is not None]
     if None in drawn or len(set(drawn)) < 2:
@@ -172,7 +172,8 @@ def _probabilities(entries: Sequence[Entry]) -> list[float | None] | None:
     return [entry.row.probability if entry.label is not None else None for entry in entries]
 
 
-def _limits(table: LabelledTable) -> tuple[float, float] | None:
+def limits_of(table: LabelledTable) -> tuple[float, float] | None:
+    """The ends of the scale that judge and people share; none where there is none."""
     if table.kind == "choices":
         return 0.0, 1.0
     return table.scale.limits if table.scale is not None and table.is_same_scale else None
@@ -183,7 +184,7 @@ def _corrected_mean(ppi: Corrected, table: LabelledTable) -> CorrectedMean:
     return CorrectedMean(
         **structs.asdict(ppi.corrected), judge_only=ppi.judge_only, labels_only=ppi.labels_only,
         bias=ppi.bias if table.is_same_scale else other_unit,
-        power=ppi.power, effective_labels=ppi.effective_labels,
+        power=ppi.power, effective_labels=ppi.effective_labels, is_thin=ppi.is_thin,
     )  # fmt: skip
 
 
@@ -214,7 +215,7 @@ def differences(table: LabelledTable, means: dict[str, CorrectedMean]) -> dict[s
             difference = ppi_difference(
                 [entry.label for entry in a], [entry.judge for entry in a],
                 [entry.label for entry in b], [entry.judge for entry in b],
-                limits=_limits(table),
+                limits=limits_of(table),
             )  # fmt: skip
             found = _corrected_mean(difference, table)
             df = found.n - 2
@@ -293,7 +294,10 @@ def pass_shares(table: LabelledTable) -> dict[str, Estimate]:
 
     return {
         system: corrected_share(
-            passed([entry.label for entry in entries]), passed([entry.judge for entry in entries])
+            passed([entry.label for entry in entries]),
+            passed([entry.judge for entry in entries]),
+            table.groups([entry.row for entry in entries]),
+            probabilities_of(entries),
         )
         for system, entries in entries_by_system(table).items()
         if any(entry.label is not None for entry in entries)

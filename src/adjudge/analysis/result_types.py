@@ -259,6 +259,8 @@ class CorrectedMean(Estimate, frozen=True, kw_only=True):
     """weight of the judge's scores; 0 ignores them"""
     effective_labels: float | None = None
     """number of labels that would give an interval of this width without a judge; at most all items"""
+    is_thin: bool = False
+    """whether groups or unequal probabilities leave so few effective labels that the interval may be too narrow"""
 
 
 class SystemFailures(Struct, frozen=True):
@@ -351,6 +353,38 @@ class JudgePair(Struct, frozen=True):
     """for choices: McNemar's test on the items that only one of the judges got right"""
 
 
+class StopDecision(Struct, frozen=True):
+    """Whether the labels of one system suffice for a stop rule."""
+
+    decision: Literal["stop", "continue"]
+    answer: Literal["yes", "no"] | None
+    """for a rule on the mean: whether it holds; for a rule on the width: yes once it is reached"""
+    reason: Literal["decided", "undecided", "all_labelled"]
+    n_labels: int
+    n_items: int
+    n_decided: int | None
+    """the number of labels at which the rule was first decided"""
+    mean: Estimate
+    """prediction-powered, with an interval that holds after every label"""
+    n_fixed: int | None
+    """labels that a number fixed in advance would take for the same decision with 80 % power, or for the width"""
+    n_saved: int | None
+    """`n_fixed` - `n_decided`; below 0 where looking after every label cost labels"""
+
+
+class Stop(Struct, frozen=True):
+    """The stop rule of a card: whether to go on labelling."""
+
+    rule: str
+    decision: Literal["stop", "continue"]
+    """stop once every system of every criterion is decided"""
+    answer: Literal["yes", "no"] | None
+    """yes where it is for all of them, no where it is for any"""
+    n_labels: int
+    criteria: dict[str, dict[str, StopDecision]]
+    """criterion → system → decision"""
+
+
 class Card(Struct, frozen=True):
     """The judge card: how well a judge agrees with people, and means corrected with their labels."""
 
@@ -366,6 +400,8 @@ class Card(Struct, frozen=True):
     run: str = ""
     misread: Estimate | None = None
     """share of readings that were wrong in a check by hand; none without a check"""
+    stop: Stop | None = None
+    """whether the labels suffice; none without a stop rule"""
 
 
 # -- The ranking of systems
@@ -640,6 +676,20 @@ WORDS: dict[Outcome, str] = {
 }
 
 
+class Decision(Struct, frozen=True):
+    """What a check is decided by: two one-sided tests against the threshold, each at 2.5 %."""
+
+    low: float | None
+    """lower bound of the mean at 97.5 % confidence: a check with `min` is good where it reaches the threshold"""
+    high: float | None
+    """upper bound at 97.5 % confidence"""
+    p_good: float
+    p_worse: float
+    method: str
+    p_worse_adjusted: float | None = None
+    """Holm's, over all checks of the gate; `worse` needs at most 5 %"""
+
+
 class Check(Struct, frozen=True):
     """One estimate compared with one threshold."""
 
@@ -661,6 +711,8 @@ class Check(Struct, frozen=True):
     """items, groups or labels"""
     is_share: bool = False
     """whether the threshold is a share, shown in per cent: a win rate, or a share of failed items"""
+    decision: Decision | None = None
+    """none where nothing is estimated: a count of failures, or two runs with the same replies"""
 
     @property
     def asked(self) -> str:
@@ -681,6 +733,8 @@ class Verdict(Struct, frozen=True):
     """whether a judge is a fake for tests: then the outcome says nothing about any system"""
     is_corrected: bool
     """whether the means are corrected with human labels"""
+    n_decisions: int = 0
+    """checks that an estimate decides; `worse` is corrected for their number (Holm)"""
 
 
 def most_severe(outcomes: list[Outcome]) -> Outcome:

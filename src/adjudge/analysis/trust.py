@@ -61,6 +61,7 @@ from .human_agreement import (
 from .label_join import LabelledItem, LabelledTable, choices, join, numbers
 from .result_types import Card, CriterionCard, Quality, Resampling, SystemFailures
 from .run_view import RunView, by_criterion, cluster_of, side_by_side, tabulate, view_of_results
+from .sampling import parse_stop_rule, stop_labelling
 from .trust_words import opening, sentences
 
 # -- Checks that need no labels
@@ -162,13 +163,16 @@ def judge_card(
     n_resamples: int = N_RESAMPLES,
     seed: int = 0,
     plan_width: float | None = None,
+    stop: str | None = None,
     n_empty: int = 0,
 ) -> Card:
     """Compare a judge with people's labels, criterion by criterion.
 
-    `plan_width` is the interval width for which the card says how many labels are needed. `resample` says what the
+    `plan_width` is the interval width for which the card says how many labels are needed, `stop` a rule that says when
+    there are enough (mean>=4, width<=0.3). `resample` says what the
     intervals generalise to: new inputs, new systems, or both.
     """
+    rule = None if stop is None else parse_stop_rule(stop)
     tables = join(view, labels)
     resampling = Resampling(resample, n_resamples, seed)
     cards = {name: _criterion(table, resampling, plan_width) for name, table in tables.items()}
@@ -184,6 +188,7 @@ def judge_card(
         n_labels_empty=n_empty,
         notes=_notes(labels, criteria, n_empty),
         run=view.name,
+        stop=None if rule is None else stop_labelling(tables, labels, rule, plan_width),
     )
 
 
@@ -256,6 +261,11 @@ def _criterion_notes(table: LabelledTable) -> tuple[str, ...]:
             f"Labels on {len(labelled)} of {len(table.rows)} items: corrected means are valid if these are a random sample "
             "(adjudge sample draws one)."
         )
+    if is_part and len({row.probability for row in labelled}) > 1:
+        notes.append(
+            "The labelled items were drawn with different probabilities. Corrected means, bias and pass shares are weighted "
+            "by them; agreement and correlations describe the labelled items as they were drawn."
+        )
     return tuple(notes)
 
 
@@ -266,6 +276,7 @@ class CardSettings(TypedDict, total=False):
     n_resamples: int
     seed: int
     plan_width: float | None
+    stop: str | None
 
 
 def trust(

@@ -26,6 +26,8 @@ from .result_types import (
     PeopleCeiling,
     Quality,
     Sentence,
+    Stop,
+    StopDecision,
     SystemFailures,
 )
 
@@ -362,6 +364,8 @@ def trust_sections(card: Card) -> Iterator[Section]:
     """All sections of the card."""
     title = f"Judge card: {card.run}" if card.run else "Judge card"
     yield Section(title, _sourced(card.summary), depth=1, notices=notices(card.notes))
+    if card.stop is not None:
+        yield _stop(card.stop)
     for name, criterion_card in card.criteria.items():
         yield from _criterion(name, criterion_card, is_only=len(card.criteria) == 1)
     if card.judges:
@@ -468,6 +472,40 @@ def _more_rows(card: CriterionCard) -> Iterator[Section]:
             "remark",
         )
         yield Section("Labels needed", (), heads, planned, 3, is_detail=True)
+
+
+STOP_MEANING = (
+    "The interval is a confidence sequence: it holds after every label, however often you look. Fixed number: how many labels a number "
+    "chosen in advance needs for the width of --plan, or else to detect the present distance with 80 % power."
+)
+
+
+def _stop(stop: Stop) -> Section:
+    """Whether to go on labelling."""
+    columns = ("criterion", "system", "decision", "mean [95 % at every look]", "labels", "items", "decided at", "fixed number",
+               "labels saved")  # fmt: skip
+    rows = tuple(
+        (
+            criterion, system, _stop_text(found), interval(found.mean), str(found.n_labels), str(found.n_items),
+            _labels(found.n_decided), _labels(found.n_fixed), _labels(found.n_saved),
+        )
+        for criterion, by_system in stop.criteria.items()
+        for system, found in by_system.items()
+    )  # fmt: skip
+    n_open = sum(row[2] == "continue" for row in rows)
+    verdict = (
+        "Stop labelling"
+        if stop.decision == "stop"
+        else f"Continue labelling: {n_open} of {len(rows)} undecided"
+    )
+    answer = "" if stop.answer is None else f" ({stop.rule}: {stop.answer})"
+    return Section(f"Stop rule {stop.rule}", (f"{verdict}{answer}.", STOP_MEANING), columns, rows)
+
+
+def _stop_text(found: StopDecision) -> str:
+    if found.answer is not None:
+        return f"stop: {found.answer}"
+    return "stop: all items labelled" if found.reason == "all_labelled" else "continue"
 
 
 def _labels(n: int | None) -> str:

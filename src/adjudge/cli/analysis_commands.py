@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from ..analysis.gate_rules import Rules
     from ..analysis.result_types import Card, Verdict
-    from ..analysis.sampling import DrawnRows
+    from ..analysis.sampling import Draw, DrawnRows
     from ..analysis.trust import CardSettings
     from ..stats import Resample
 
@@ -51,6 +51,12 @@ def trust_command(
     plan: float = typer.Option(
         None, "--plan", metavar="WIDTH", help="Show how many labels give intervals of this width."
     ),
+    stop: str = typer.Option(
+        None,
+        "--stop",
+        metavar="RULE",
+        help='Say whether the labels suffice: "mean>=4" or "width<=0.3". Valid after every label.',
+    ),
     markdown: bool = typer.Option(False, "--markdown", help="Markdown, for a paper or a pull request."),
     store: Path = STORE,
     as_json: bool = AS_JSON,
@@ -58,6 +64,39 @@ def trust_command(
     """Show the judge card: agreement with people, and means corrected with human labels."""
     from ..analysis.trust import with_checked
     from ..analysis.trust_words import trust_sections
+
+    _check_trust_flags(run, scores, resample, plan, stop, versus)
+    card = _card(
+        run,
+        scores,
+        labels,
+        store,
+        versus,
+        resample=cast("Resample", resample),
+        seed=seed,
+        plan_width=plan,
+        stop=stop,
+    )
+    if checked is not None:
+        card = with_checked(card, checked)
+    if as_json:
+        print_json(card)
+    elif markdown:
+        print_text(markdown_of(trust_sections(card)))
+    else:
+        print_sections(trust_sections(card))
+
+
+def _check_trust_flags(
+    run: str | None,
+    scores: Path | None,
+    resample: str,
+    plan: float | None,
+    stop: str | None,
+    versus: str | None,
+) -> None:
+    """An error where the flags do not go together, before a file is opened."""
+    from ..analysis.sampling import parse_stop_rule
     from ..stats import Resample
 
     if (run is None) == (scores is None):
@@ -76,17 +115,8 @@ def trust_command(
         raise DataError(
             "--versus compares two runs. Give a run instead of --scores; one file of scores may contain several models."
         )
-    card = _card(
-        run, scores, labels, store, versus, resample=cast("Resample", resample), seed=seed, plan_width=plan
-    )
-    if checked is not None:
-        card = with_checked(card, checked)
-    if as_json:
-        print_json(card)
-    elif markdown:
-        print_text(markdown_of(trust_sections(card)))
-    else:
-        print_sections(trust_sections(card))
+    if stop is not None:
+        parse_stop_rule(stop)
 
 
 def _card(
@@ -123,6 +153,15 @@ def _card(
 def sample_command(
     run: str = RUN,
     n: int = typer.Option(50, "-n", metavar="N", min=1, help="Number of items, or replies."),
+    more: int = typer.Option(
+        None, "--more", metavar="N", min=1, help="Continue a draw: N items after its first -n items."
+    ),
+    labels: Path = typer.Option(
+        None, "--labels", metavar="FILE", help="With --more: file of the earlier draw, whose rows are kept."
+    ),
+    where: str = typer.Option(
+        None, "--where", metavar="uncertain", help="Draw items more often where the judge is uncertain."
+    ),
     by: str = typer.Option(None, "--by", metavar="system", help="Draw the same number from each system."),
     replies: bool = typer.Option(
         False, "--replies", help="Draw replies and the scores read from them, to check the reading by hand."
@@ -144,18 +183,44 @@ def sample_command(
         raise DataError(
             "--by system is for items to label; replies are drawn from all systems. Leave it out."
         )
+    how = _draw_of(n, more, labels, where, by_system=by is not None, seed=seed, is_replies=replies)
     with open_store(store, write=False) as opened:
         run_row = opened.run(run)
         if replies:
             drawn = replies_to_check(opened, run_row, n, seed=seed)
         else:
-            drawn = items_to_label(opened, run_row, n, by_system=by is not None, seed=seed, rater=rater)
+            drawn = items_to_label(opened, run_row, how, rater)
         name = run_row.name
     _write(drawn, output)
     noun = "replies" if replies else "items"
     typer.echo(f"{drawn.n} of {drawn.n_all} {noun} of {name}, {len(drawn.rows)} rows", err=True)
     if output is not None and not replies:
         typer.echo(f"Fill in the column value, then: adjudge trust {name} --labels {output}", err=True)
+
+
+def _draw_of(
+    n: int,
+    more: int | None,
+    labels: Path | None,
+    where: str | None,
+    *,
+    by_system: bool,
+    seed: int,
+    is_replies: bool,
+) -> Draw:
+    """How items are to be drawn; an error where the flags do not go together."""
+    from ..analysis.sampling import Draw, read_draw
+
+    if where not in (None, "uncertain"):
+        raise DataError(
+            f"--where {where}: only 'uncertain' is supported. Leave it out to draw all items alike."
+        )
+    if is_replies and (more is not None or where is not None or labels is not None):
+        raise DataError("--more, --where and --labels are for items to label. Leave them out with --replies.")
+    if labels is not None and more is None:
+        raise DataError("--labels names the draw to continue. Give the number of items to add: --more N.")
+    earlier = read_draw(labels) if labels is not None else ()
+    return Draw(n, by_system, seed, more or 0, where is not None, earlier)
 
 
 def _write(drawn: DrawnRows, output: Path | None) -> None:

@@ -20,6 +20,7 @@ Whether they agree with people's:
 What people would have said:
 
     ppi                a mean or a difference of two corrected by a few labels, and how many labels it takes
+    sequences          the same mean looked at after every label: when to stop labelling
     calibration        scores turned into people's, with held-out errors; whether stated confidence can be believed
 
 Which system is better, from pairs or from scores of the same inputs:
@@ -80,6 +81,7 @@ from .correlation import Kind, Level, correlate, spearman
 from .means import (
     Bounds,
     Column,
+    MeanTest,
     Precision,
     Spread,
     bounds,
@@ -87,6 +89,7 @@ from .means import (
     joined,
     matched,
     mean_interval,
+    mean_test,
     minimum_detectable,
     missing_from,
     n_distinct,
@@ -128,6 +131,7 @@ from .proportions import (
     token_preference,
     wilson,
 )
+from .sequences import Crossing, LabelStream
 from .two_judges import Test, TwoJudges, compare_judges, mcnemar, mcnemar_of, sign_flip, williams
 
 __all__ = [
@@ -139,11 +143,14 @@ __all__ = [
     "Column",
     "Confidence",
     "Corrected",
+    "Crossing",
     "Games",
     "Isotonic",
     "Kind",
+    "LabelStream",
     "LengthControl",
     "Level",
+    "MeanTest",
     "Ordinal",
     "Paired",
     "Plan",
@@ -194,6 +201,7 @@ __all__ = [
     "mcnemar",
     "mcnemar_of",
     "mean_interval",
+    "mean_test",
     "minimum_detectable",
     "missing_from",
     "n_distinct",

@@ -170,9 +170,12 @@ def detectable(values: Sequence[float], clusters: Sequence[Hashable] | None = No
     return minimum_detectable(precision.n_units, sd, is_paired=True, alpha=1 - CONFIDENCE)
 
 
-def units_needed(distance: float, sd: float, power: float = 0.8, alpha: float = 0.05) -> int | None:
+def units_needed(
+    distance: float, sd: float, power: float = 0.8, alpha: float = 0.05, reach: float = 0.0
+) -> int | None:
     """The number of values at which a true mean so far from a fixed number is detected with this probability.
 
+    `reach` is the distance to one more value that a bound adds at the end of the scale.
     None where the distance is 0, or so small that ten million values would not do.
     """
     if not (math.isfinite(distance) and math.isfinite(sd)) or distance <= 0 or sd <= 0:
@@ -180,7 +183,7 @@ def units_needed(distance: float, sd: float, power: float = 0.8, alpha: float = 
 
     def is_enough(n: int) -> bool:
         least = minimum_detectable(n, sd, is_paired=True, power=power, alpha=alpha)
-        return least is not None and least <= distance
+        return least is not None and least + reach / (n + 1) <= distance
 
     low, high = 2, 10_000_000
     if not is_enough(high):

@@ -26,7 +26,7 @@ from .arrays import (
     t_quantile,
     undefined,
 )
-from .means import precision_of
+from .means import is_much_wider, precision_of, score_interval
 
 if TYPE_CHECKING:
     from .arrays import Codes, Floats
@@ -37,7 +37,7 @@ def wilson(successes: float, n: int, n_failed: int = 0, name: str = "share", uni
     if n <= 0:
         return undefined("there is nothing to count", n_failed=n_failed, unit=unit)
     share = successes / n
-    low, high = _score_interval(share, n)
+    low, high = score_interval(share, n)
     return Estimate(share, low, high, n, n_failed, method=f"{name}, Wilson interval", unit=unit)
 
 
@@ -51,25 +51,14 @@ def difference_of_shares(
     if n_first <= 0 or n_second <= 0:
         return undefined("one side has nothing to count", n=max(n_first, 0) + max(n_second, 0), unit="item")
     p, q = first / n_first, second / n_second
-    p_low, p_high = _score_interval(p, n_first, confidence)
-    q_low, q_high = _score_interval(q, n_second, confidence)
+    z = NormalDist().inv_cdf((1 + confidence) / 2)
+    p_low, p_high = score_interval(p, n_first, z)
+    q_low, q_high = score_interval(q, n_second, z)
     low = p - q - math.hypot(p - p_low, q_high - q)
     high = p - q + math.hypot(p_high - p, q - q_low)
     return Estimate(
         p - q, low, high, n_first + n_second, method="difference of shares, Newcombe interval", unit="item"
     )
-
-
-def _score_interval(share: float, n: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
-    return _score_interval_at(share, n, NormalDist().inv_cdf((1 + confidence) / 2))
-
-
-def _score_interval_at(share: float, n: float, z: float) -> tuple[float, float]:
-    """Wilson's interval with a quantile `z`; `n` need not be whole."""
-    middle = (share + z * z / (2 * n)) / (1 + z * z / n)
-    half = z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n)) / (1 + z * z / n)
-    # Rounding must not put a bound on the wrong side of a share of exactly 0 or 1.
-    return max(0.0, min(share, middle - half)), min(1.0, max(share, middle + half))
 
 
 def rogan_gladen(
@@ -120,29 +109,50 @@ def _rate(right: float, n: float) -> tuple[float, float]:
     return ((right + 0.5) / (n + 1), n + 1.0) if right in (0, n) else (right / n, float(n))
 
 
-def corrected_share(labels: Numbers, judged: Numbers) -> Estimate:
+def corrected_share(
+    labels: Numbers,
+    judged: Numbers,
+    clusters: Sequence[Hashable] | None = None,
+    probabilities: Numbers | None = None,
+) -> Estimate:
     """The same item by item: 1 is a pass, 0 a fail, none is no label or no answer of the judge.
 
     The labelled items tell how the judge errs, the others how often it passes. What lies in between, raters who differ
-    for instance, counts in part as a pass and in part as a fail.
+    for instance, counts in part as a pass and in part as a fail. `probabilities` of being drawn, where they differ,
+    weight the labels. Where the labels alone give a narrower interval, they are the answer: with few passes or few fails
+    among them, the judge's errors are known too poorly.
     """
     import numpy as np
 
-    same_length(labels, judged)
+    same_length(labels, judged, clusters, probabilities)
     y, f = floats(labels), floats(judged)
     n_failed = int(np.isnan(f).sum())
     is_judged, is_labelled = (f >= 0) & (f <= 1), (y >= 0) & (y <= 1)
-    rest, known = is_judged & np.isnan(y), is_judged & is_labelled
-    y, judged_labelled = y[known], f[known]
-    estimate = rogan_gladen(
-        float((y * judged_labelled).sum()),
-        float(y.sum()),
-        float(((1 - y) * (1 - judged_labelled)).sum()),
-        float((1 - y).sum()),
-        float(f[rest].sum()),
-        int(rest.sum()),
+    known = is_judged & is_labelled
+    # Items that were drawn with unequal chances leave a rest that does not stand for all.
+    rest = is_judged & (np.isnan(y) if probabilities is None else True)
+    weights = np.ones(len(y)) if probabilities is None else 1 / floats(probabilities)
+    passed, failed = (
+        _side(y[known], f[known], weights[known]),
+        _side(1 - y[known], 1 - f[known], weights[known]),
     )
+    estimate = rogan_gladen(*passed, *failed, float(f[rest].sum()), int(rest.sum()))
+    if estimate.value is not None and probabilities is None:
+        kept = np.flatnonzero(is_labelled).tolist()
+        alone = clustered_share(y[kept].tolist(), None if clusters is None else [clusters[i] for i in kept])
+        if is_much_wider(estimate, alone):
+            method = alone.method.replace("share, a tie is half a win", "share of the labels")
+            estimate = structs.replace(alone, method=method, unit="label" if clusters is None else alone.unit)
     return structs.replace(estimate, n_failed=n_failed)
+
+
+def _side(y: Floats, right: Floats, weights: Floats) -> tuple[float, float]:
+    """Of the items on one side, as many as their weights are worth: those that the judge got right, and all."""
+    total = float((weights * y).sum())
+    if total <= 0:
+        return 0.0, 0.0
+    worth = total**2 / float((weights**2 * y).sum())
+    return float((weights * y * right).sum()) / total * worth, worth
 
 
 class Preference(Struct, frozen=True):
@@ -198,7 +208,7 @@ def clustered_share(
         assert codes is not None
         effective, z = _worth_of_clusters(values, rate, codes)
         cautions = few_groups(n_units)
-    low, high = _score_interval_at(rate, effective, z)
+    low, high = score_interval(rate, effective, z)
     how = ", a tie is half a win, Wilson interval"
     if effective > n * 1.005:
         how += f"; with their ties, {n} games are worth {effective:.3g} without"
