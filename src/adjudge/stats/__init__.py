@@ -50,7 +50,7 @@ from .agreement import (
     retest,
     share_of_equal,
 )
-from .alt_test import AltTest, RaterTest, alt_test
+from .alt_test import AltTest, RaterTest, Rival, alt_test
 from .arrays import Resample
 from .biases import LengthControl, Place, PositionBias, length_controlled, position_bias
 from .bradley_terry import (
@@ -69,14 +69,16 @@ from .calibration import (
     Confidence,
     Isotonic,
     Ordinal,
+    ScoreInterval,
     calibrate,
     calibration_error,
     confidence_quality,
     isotonic_fit,
     ordinal_fit,
+    score_interval,
 )
 from .ceiling import Ceiling, noise_ceiling
-from .correlation import Kind, Level, correlate, spearman
+from .correlation import Kind, Level, PartAgreement, agreement_in_parts, correlate, spearman
 from .means import (
     Bounds,
     Column,
@@ -124,7 +126,18 @@ from .proportions import (
     token_preference,
     wilson,
 )
-from .two_judges import Test, TwoJudges, compare_judges, mcnemar, mcnemar_of, sign_flip, williams
+from .two_judges import (
+    HeldOut,
+    ManyJudges,
+    Test,
+    TwoJudges,
+    compare_judges,
+    many_judges,
+    mcnemar,
+    mcnemar_of,
+    sign_flip,
+    williams,
+)
 
 __all__ = [
     "AltTest",
@@ -136,12 +149,15 @@ __all__ = [
     "Confidence",
     "Corrected",
     "Games",
+    "HeldOut",
     "Isotonic",
     "Kind",
     "LengthControl",
     "Level",
+    "ManyJudges",
     "Ordinal",
     "Paired",
+    "PartAgreement",
     "Place",
     "Plan",
     "PositionBias",
@@ -150,7 +166,9 @@ __all__ = [
     "RaterTest",
     "Resample",
     "Retest",
+    "Rival",
     "ScoreDifference",
+    "ScoreInterval",
     "Spread",
     "Strengths",
     "Test",
@@ -158,6 +176,7 @@ __all__ = [
     "Ties",
     "TwoJudges",
     "adjusted",
+    "agreement_in_parts",
     "alt_test",
     "any_time_mean",
     "bounds",
@@ -184,6 +203,7 @@ __all__ = [
     "krippendorff_alpha",
     "labels_needed",
     "length_controlled",
+    "many_judges",
     "matched",
     "mcnemar",
     "mcnemar_of",
@@ -205,6 +225,7 @@ __all__ = [
     "retest",
     "rogan_gladen",
     "score_differences",
+    "score_interval",
     "share_of_equal",
     "sign_flip",
     "soft_pairwise_accuracy",
