@@ -198,8 +198,8 @@ def parts_together(n_parts: int) -> Check:
             found = agreement_in_parts(
                 world.judge.tolist(),
                 world.people.tolist(),
-                (world.groups % n_parts).tolist(),
-                world.groups.tolist(),
+                [group % n_parts for group in world.groups or ()],
+                world.groups,
             )
             covered += all(
                 (part.agreement.low or -1.0) <= right <= (part.agreement.high or 1.0)

@@ -34,6 +34,7 @@ from ..stats import (
     Bounds,
     Confidence,
     Corrected,
+    PartAgreement,
     Plan,
     Retest,
     TieCalibration,
@@ -50,7 +51,7 @@ from ..stats import (
     wilson,
     worth,
 )
-from ..stats.arrays import AnyEstimate, make_estimate, no_interval, with_remark
+from ..stats.arrays import AnyEstimate, make_estimate, no_interval, with_remark, within
 from ..words import percent, share
 from .human_agreement import levels_of, two_judges_sentence, undefined_items, with_failures
 from .label_join import Answer, LabelledItem, LabelledTable, number_or_none
@@ -113,7 +114,14 @@ def bias(table: LabelledTable) -> Estimate:
         if (answer := number_or_none(row.answer)) is not None
         and (label := number_or_none(row.label)) is not None
     ]
-    return mean_interval(differences, table.groups(judged), len(rows) - len(judged))
+    estimate = mean_interval(differences, table.groups(judged), len(rows) - len(judged))
+    return within(estimate, _gap_limits(table))
+
+
+def _gap_limits(table: LabelledTable) -> tuple[float, float] | None:
+    """How far judge and people can be apart: by the width of the scale."""
+    limits = _limits(table)
+    return None if limits is None else (limits[0] - limits[1], limits[1] - limits[0])
 
 
 def corrected(table: LabelledTable) -> dict[str, CorrectedMean]:
@@ -180,7 +188,7 @@ def _corrected_mean(ppi: Corrected, table: LabelledTable) -> CorrectedMean:
     other_unit = undefined_items("the labels are on a scale of their own", ppi.bias.n)
     return CorrectedMean(
         **structs.asdict(ppi.corrected), judge_only=ppi.judge_only, labels_only=ppi.labels_only,
-        bias=ppi.bias if table.is_same_scale else other_unit,
+        bias=within(ppi.bias, _gap_limits(table)) if table.is_same_scale else other_unit,
         power=ppi.power, effective_labels=ppi.effective_labels,
     )  # fmt: skip
 
@@ -275,7 +283,9 @@ def calibration(table: LabelledTable, seed: int) -> dict[str, Estimate]:
     rows = table.labelled()
     labels, scores = [number_or_none(row.label) for row in rows], [number_or_none(row.answer) for row in rows]
     n_failed = sum(row.answer is None for row in rows)
-    isotonic = calibrate(labels, scores, seed=seed)
+    groups, gaps = table.groups(rows), _gap_limits(table)
+    limits = None if gaps is None else (0.0, gaps[1])
+    isotonic = calibrate(labels, scores, clusters=groups, limits=limits, seed=seed)
     estimates = {
         "before": with_failures(isotonic.mae_before, n_failed),
         "after": with_failures(isotonic.mae_after, n_failed),
@@ -284,7 +294,7 @@ def calibration(table: LabelledTable, seed: int) -> dict[str, Estimate]:
     }
     if len(set(labels)) > MOST_VALUES:
         return estimates
-    ordinal = calibrate(labels, scores, "ordinal", seed=seed)
+    ordinal = calibrate(labels, scores, "ordinal", clusters=groups, limits=limits, seed=seed)
     estimates["ordinal"] = with_failures(ordinal.mae_after, n_failed)
     estimates["error_ordinal"] = _calibration_error(ordinal.ece_after, ordinal.mae_after, n_failed)
     return estimates
@@ -382,7 +392,7 @@ def _widen_criterion(card: CriterionCard, upper: float) -> CriterionCard:
         pairwise=None if card.pairwise is None else allowance.pairs(card.pairwise),
         ceiling=None if card.ceiling is None else allowance.ceiling(card.ceiling),
         alt_test=None if card.alt_test is None else allowance.alt_test(card.alt_test),
-        bias=allowance.mean(card.bias),
+        bias=allowance.mean(card.bias, limits=allowance.gaps),
         corrected={name: allowance.corrected(estimate) for name, estimate in card.corrected.items()},
         pooled=None if card.pooled is None else allowance.corrected(card.pooled),
         differences={
@@ -394,6 +404,10 @@ def _widen_criterion(card: CriterionCard, upper: float) -> CriterionCard:
         calibration={name: allowance.distance(estimate) for name, estimate in card.calibration.items()},
         confidence=None if card.confidence is None else allowance.confidence(card.confidence),
         quality=allowance.quality(card.quality),
+        by={
+            name: {part: allowance.part(own, card.kind == "choices") for part, own in parts.items()}
+            for name, parts in card.by.items()
+        },
     )
     return structs.replace(wider, sentences=sentences(wider))
 
@@ -409,6 +423,11 @@ class _Allowance:
     @property
     def width(self) -> float | None:
         return None if self.limits is None else self.limits[1] - self.limits[0]
+
+    @property
+    def gaps(self) -> tuple[float, float] | None:
+        """How far judge and people can be apart."""
+        return None if self.width is None else (-self.width, self.width)
 
     def shifted(
         self, estimate: AnyEstimate, by: float, low: float | None = None, high: float | None = None
@@ -461,7 +480,7 @@ class _Allowance:
         return self.shifted(estimate, times * self.upper, 0.0, 1.0)
 
     def agreement(self, name: str, estimate: Estimate, estimates: dict[str, Estimate]) -> Estimate:
-        if name == "exact":
+        if name in ("exact", "both_orders"):
             return self.fraction(estimate)
         if name == "decided":
             # All wrong readings could be among the decided items.
@@ -482,7 +501,12 @@ class _Allowance:
             low, high = min(ratio.low * kept, ratio.low / kept), max(ratio.high * kept, ratio.high / kept)
             wider = structs.replace(ratio, low=low, high=high)
             ratio = with_remark(wider, f"stretched by {kept:.3g} for {self.text}")
-        return structs.replace(people, judge=judge, share=ratio)
+        corrected = None if people.corrected is None else self.stretched(people.corrected)
+        return structs.replace(people, judge=judge, share=ratio, corrected=corrected)
+
+    def part(self, part: PartAgreement, is_choices: bool) -> PartAgreement:
+        agreement = self.fraction(part.agreement) if is_choices else self.stretched(part.agreement)
+        return PartAgreement(agreement, None if part.bias is None else self.mean(part.bias, limits=self.gaps))
 
     def alt_test(self, test: AltTest) -> AltTest:
         if test.winning_rate.value is None:

@@ -38,8 +38,21 @@ def trust_command(
     scores: Path = typer.Option(
         None, "--scores", metavar="FILE", help="Scores that were made elsewhere, in place of a run."
     ),
-    versus: str = typer.Option(
-        None, "--versus", metavar="RUN", help="A second run of the same items: which judge is better?"
+    versus: list[str] = typer.Option(
+        [],
+        "--versus",
+        metavar="RUN",
+        help="Another run of the same items: which judge agrees best? Repeatable.",
+    ),
+    epsilon: float = typer.Option(
+        0.2,
+        "--epsilon",
+        metavar="X",
+        help="May the judge replace a human rater? It may be closer to the other raters less often than that rater by "
+        "less than X: 0.2 where raters are experts, 0.15 skilled, 0.1 a crowd.",
+    ),
+    by: list[str] = typer.Option(
+        [], "--by", metavar="FIELD", help="Show agreement by this field of the items, too. Repeatable."
     ),
     resample: str = typer.Option(
         "inputs", "--resample", metavar="inputs|systems|both", help="What the intervals speak for."
@@ -72,13 +85,16 @@ def trust_command(
         raise DataError(
             f"--plan {plan:g}: a width is a number above 0, in the unit of the scale: --plan 0.5."
         )
-    if versus is not None and run is None:
+    if not 0 <= epsilon < 1:
+        raise DataError(f"--epsilon {epsilon:g}: a share from 0 to below 1, 0.2 for instance.")
+    if versus and run is None:
         raise DataError(
-            "--versus compares two runs. Give a run in place of --scores; one file of scores may hold several models."
+            "--versus compares runs. Give a run in place of --scores; one file of scores may hold several models."
         )
     card = _card(
-        run, scores, labels, store, versus, resample=cast("Resample", resample), seed=seed, plan_width=plan
-    )
+        run, scores, labels, store, versus, resample=cast("Resample", resample), seed=seed, plan_width=plan,
+        epsilon=epsilon, by=tuple(dict.fromkeys(by)),
+    )  # fmt: skip
     if checked is not None:
         card = with_checked(card, checked)
     if as_json:
@@ -94,29 +110,28 @@ def _card(
     scores: Path | None,
     labels: Path | None,
     store: Path,
-    versus: str | None,
+    versus: Sequence[str],
     **settings: Unpack[CardSettings],
 ) -> Card:
     """The card of a run, or of scores that were made elsewhere."""
-    from ..analysis.run_view import tabulate, view_of_results
-    from ..analysis.trust import card_of_views, judge_card
-    from ..data import read_labels, read_scores
+    import msgspec
+
+    from ..analysis.run_view import attributes_of, view_of_results
+    from ..analysis.trust import card_of_views, judge_card, views_of_judges
+    from ..data import items_of_scores, read_labels, read_scores
     from ..store import open_store
 
     said = read_labels(labels) if labels is not None else None
     if scores is None:
         with open_store(store, write=False) as opened:
-            own = opened.run(run or "last")
-            other = None if versus is None else opened.run(versus)
-            if other is not None and other.name == own.name:
-                raise DataError(
-                    f"--versus {versus} is the same run as {run}. Name another one; adjudge runs lists them."
-                )
-            views = [tabulate(opened, row) for row in (own, other) if row is not None]
+            views = views_of_judges(opened, [run or "last", *versus], settings.get("by", ()))
             return card_of_views(opened, views, said, **settings)
     if said is None:
         raise DataError("--scores needs labels to hold them against. Say where they are with --labels FILE.")
-    view = view_of_results(read_scores(scores), name=scores.name)
+    attributes = attributes_of(items_of_scores(scores), settings.get("by", ()))
+    view = msgspec.structs.replace(
+        view_of_results(read_scores(scores), name=scores.name), attributes=attributes
+    )
     return judge_card(view, said.labels, n_empty=said.n_empty, **settings)
 
 

@@ -77,7 +77,7 @@ from .calibration import (
     ordinal_fit,
     score_interval,
 )
-from .ceiling import Ceiling, noise_ceiling
+from .ceiling import Ceiling, noise_ceiling, rater_severity
 from .correlation import Kind, Level, PartAgreement, agreement_in_parts, correlate, spearman
 from .means import (
     Bounds,
@@ -222,6 +222,7 @@ __all__ = [
     "ppi_mean",
     "ppi_stratified",
     "quadratic_kappa",
+    "rater_severity",
     "retest",
     "rogan_gladen",
     "score_differences",

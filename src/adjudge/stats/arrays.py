@@ -93,6 +93,14 @@ def _ending(reason: str, caution: str) -> str:
     return f"{missing}; caution: {caution}" if caution else missing
 
 
+def within(estimate: AnyEstimate, limits: tuple[float, float] | None) -> AnyEstimate:
+    """The estimate with its interval cut at what is possible."""
+    if limits is None or estimate.low is None or estimate.high is None:
+        return estimate
+    low, high = (min(max(end, limits[0]), limits[1]) for end in (estimate.low, estimate.high))
+    return structs.replace(estimate, low=low, high=high)
+
+
 def with_remark(estimate: AnyEstimate, remark: str) -> AnyEstimate:
     """The estimate with a remark on how it was made, before the reason and the caution that its method ends with."""
     ending = _ending(estimate.reason, estimate.caution)

@@ -30,6 +30,7 @@ from .arrays import (
     resampled,
     same_length,
     undefined,
+    within,
 )
 from .means import mean_interval
 
@@ -213,7 +214,7 @@ def calibrate(
     of_usable = None if clusters is None else [clusters[i] for i in usable.tolist()]
 
     def error(values: Floats) -> Estimate:
-        return mean_interval(np.abs(values - people).tolist(), of_usable, limits=limits)
+        return within(mean_interval(np.abs(values - people).tolist(), of_usable), limits)
 
     kept = [float(value) if math.isfinite(value) else None for value in predictions]
     before, after = (calibration_error(values.tolist(), people.tolist()) for values in (f[usable], held))
