@@ -48,7 +48,7 @@ def replacement_verdict(test: AltTest | None, ceiling: PeopleCeiling | None) -> 
     if test is None or test.passes is None:
         return ReplacementVerdict("undefined", ("undefined",))
     reasons: list[VerdictReason] = []
-    if ceiling is not None and ceiling.share.high is not None and ceiling.share.high < 1:
+    if ceiling is not None and ceiling.standing == "below":
         reasons.append("below_rater")
     if (test.winning_rate.value or 0.0) < 0.5:
         reasons.append("loses")

@@ -249,6 +249,17 @@ class PeopleCeiling(Estimate, frozen=True, kw_only=True):
     corrected: Estimate | None = None
     """the judge's correlation with the mean of all raters, divided by the root of that mean's reliability"""
 
+    @property
+    def standing(self) -> Literal["above", "on par", "below", "unclear", "unknown"]:
+        """The judge compared with a human rater, as far as the intervals allow."""
+        low, high = self.share.low, self.share.high
+        if low is not None and high is not None:
+            return "below" if high < 1 else "above" if low > 1 else "on par" if low >= 0.8 else "unclear"
+        judge = self.judge
+        if judge.low is None or judge.high is None or self.low is None or self.high is None:
+            return "unknown"
+        return "below" if judge.high < self.low else "above" if judge.low > self.high else "on par"
+
 
 class RaterSeverity(Struct, frozen=True):
     """How much higher one rater scores than the others. The intervals of all raters hold together."""
