@@ -21,7 +21,7 @@ The first two bounds hold for any misread replies, the third on average.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 
@@ -54,9 +54,12 @@ from ..stats import (
 from ..stats.arrays import AnyEstimate, make_estimate, no_interval, with_remark, within
 from ..words import percent, share
 from .human_agreement import levels_of, two_judges_sentence, undefined_items, with_failures
+from .judge_details import replacement_verdict
 from .label_join import Answer, LabelledItem, LabelledTable, number_or_none
 from .result_types import (
+    BestJudge,
     Card,
+    ChosenJudge,
     CorrectedMean,
     CriterionCard,
     JudgePair,
@@ -373,6 +376,7 @@ def with_misread(card: Card, misread: Estimate) -> Card:
         summary=opening(cards, judges),
         criteria=cards,
         judges=judges,
+        best=tuple(_widen_best(best, upper) for best in card.best),
         misread=misread,
         notes=(*card.notes, note),
     )
@@ -409,6 +413,8 @@ def _widen_criterion(card: CriterionCard, upper: float) -> CriterionCard:
             for name, parts in card.by.items()
         },
     )
+    verdict = replacement_verdict(wider.alt_test, wider.ceiling)
+    wider = structs.replace(wider, verdict=verdict)
     return structs.replace(wider, sentences=sentences(wider))
 
 
@@ -548,6 +554,41 @@ class _Allowance:
             by = self.upper * self.width
             bounds = Bounds(max(self.limits[0], bounds.low - by), min(self.limits[1], bounds.high + by))
         return structs.replace(failures, failed=self.fraction(failures.failed), bounds=bounds)
+
+
+def _widen_best(best: BestJudge, upper: float) -> BestJudge:
+    """Many judges: every difference may move by the allowance of both."""
+    is_choices = any(estimate.method.startswith("share") for estimate in best.agreement.values())
+    allowance = _Allowance(upper, None, is_choices=is_choices)
+    highest = max((abs(estimate.value or 0.0) for estimate in best.agreement.values()), default=0.0)
+    by = 2 * upper if is_choices else 2 * highest * (1 / max(1e-9, 1 - upper) - 1)
+    limit = 1.0 if is_choices else 2.0
+
+    def agreement(estimate: Estimate) -> Estimate:
+        return allowance.fraction(estimate) if is_choices else allowance.stretched(estimate)
+
+    def lead(estimate: Estimate) -> Estimate:
+        return allowance.shifted(estimate, by, -limit, limit)
+
+    over_first = {name: lead(estimate) for name, estimate in best.over_first.items()}
+    behind_best = {name: lead(estimate) for name, estimate in best.behind_best.items()}
+    chosen = best.held_out
+    return structs.replace(
+        best,
+        agreement={name: agreement(estimate) for name, estimate in best.agreement.items()},
+        over_first=over_first,
+        behind_best=behind_best,
+        improved=significantly_above(over_first),
+        leading=tuple(name for name in best.agreement if name not in significantly_above(behind_best)),
+        held_out=None
+        if chosen is None
+        else ChosenJudge(chosen.judge, agreement(chosen.agreement), lead(chosen.lead)),
+    )
+
+
+def significantly_above(leads: Mapping[str, Estimate]) -> tuple[str, ...]:
+    """The names whose interval is above 0."""
+    return tuple(name for name, lead in leads.items() if lead.low is not None and lead.low > 0)
 
 
 def _widen_judges(judges: JudgePair, upper: float) -> JudgePair:

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from ..combine import Kind
 from ..errors import DataError
+from ..records import Estimate, Label
 from ..stats import (
     AltTest,
     PartAgreement,
@@ -21,9 +22,10 @@ from ..stats import (
     rater_severity,
     score_interval,
 )
+from ..stats.arrays import SAME
 from ..words import names as named
 from .human_agreement import MOST_LEVELS, levels_of
-from .label_join import LabelledItem, LabelledTable, as_float, number_or_none, numbers
+from .label_join import LabelledItem, LabelledTable, as_float, join, number_or_none, numbers
 from .result_types import (
     BestJudge,
     ChosenJudge,
@@ -33,6 +35,7 @@ from .result_types import (
     ReplacementVerdict,
     VerdictReason,
 )
+from .run_view import RunView
 
 LARGE_GAP = 0.1
 """A rater who is this share of the scale above or below the others, significantly, gets a warning."""
@@ -81,13 +84,17 @@ def severities(table: LabelledTable) -> dict[str, RaterSeverity]:
         table.raters[place]: RaterSeverity(
             estimate,
             basis,
-            estimate.low is not None
-            and estimate.high is not None
-            and not estimate.low <= 0 <= estimate.high
-            and abs(estimate.value or 0.0) >= LARGE_GAP * span,
+            _is_shown(estimate) and abs(estimate.value or 0.0) >= max(1e-9, LARGE_GAP * span),
         )
         for place, (estimate, basis) in found.items()
     }
+
+
+def _is_shown(difference: Estimate) -> bool:
+    """Whether a difference is significant, or the same on every item."""
+    if difference.low is None or difference.high is None:
+        return difference.reason == SAME
+    return not difference.low <= 0 <= difference.high
 
 
 # -- The confusion matrix
@@ -221,6 +228,20 @@ def single_score(table: LabelledTable, seed: int) -> ScoreInterval | None:
     )  # fmt: skip
 
 
+ScoreIntervals = dict[tuple[str, str, str], ScoreInterval]
+"""(protocol, criterion, model) → the interval of its single scores"""
+
+
+def score_intervals(view: RunView, labels: Sequence[Label], seed: int = 0) -> ScoreIntervals:
+    """The intervals of the scores of a run; only those that exist."""
+    intervals: ScoreIntervals = {}
+    for table in join(view, labels).values():
+        interval = single_score(table, seed)
+        if interval is not None and interval.below is not None:
+            intervals[table.protocol, table.criterion, table.model] = interval
+    return intervals
+
+
 # -- Many judges of one criterion
 
 
@@ -281,12 +302,8 @@ def severity_note(severity: Mapping[str, RaterSeverity]) -> tuple[str, ...]:
         return ()
     own = severity[max(large, key=lambda rater: abs(severity[rater].difference.value or 0.0))]
     size = abs(own.difference.value or 0.0)
-    where = (
-        "on the same items"
-        if own.basis == "same items"
-        else "as the judge's scores show, for the raters share no items"
-    )
-    return (
-        f"Raters differ in severity by up to {size:.2f} points {where} ({named(large)}): a corrected mean depends on who "
-        "labelled what. Let raters label common items, or give all systems to each rater.",
-    )
+    where = "on the same items" if own.basis == "same items" else "compared through the judge's scores"
+    note = f"Rater severity differs by up to {size:.2f} points ({where}): {named(large)}."
+    if own.basis == "judge":
+        note += " They rated no common items, so the corrected means depend on who rated what: let them rate some items together."
+    return (note,)

@@ -309,7 +309,7 @@ def _card(
     if isinstance(source, Run):
         with open_store(source.store, write=False) as store:
             others = [versus] if isinstance(versus, str) else versus or ()
-            views = views_of_judges(store, [source.name, *others], settings.get("by", ()))
+            views = views_of_judges(store, [source.name, *others])
             return card_of_views(store, views, label_file, **settings)
     if versus is not None:
         raise DataError("versus names a run; give the results of both judges in one list instead.")
@@ -319,8 +319,8 @@ def _card(
     return judge_card(view, label_file.labels, n_empty=label_file.n_empty, **settings)
 
 
-def views_of_judges(store: Store, names: Sequence[str], by: Sequence[str] = ()) -> list[RunView]:
-    """The runs that are compared with people, each once, with what agreement is shown by."""
+def views_of_judges(store: Store, names: Sequence[str]) -> list[RunView]:
+    """The runs that are compared with people, each once."""
     runs = [store.run(name) for name in names]
     again = [
         name for place, name in enumerate(names) if runs[place].name in {run.name for run in runs[:place]}
@@ -329,9 +329,7 @@ def views_of_judges(store: Store, names: Sequence[str], by: Sequence[str] = ()) 
         raise DataError(
             f"--versus {again[0]} is a run that is compared already. Name another one; adjudge runs lists them."
         )
-    return [
-        structs.replace(tabulate(store, run), attributes=attributes_of(store.items(run), by)) for run in runs
-    ]
+    return [tabulate(store, run) for run in runs]
 
 
 def card_of_views(
@@ -354,6 +352,13 @@ def card_of_views(
             f"{name} has no labels in {store.path}. Give a file with --labels FILE, or make one to fill in:\n"
             f"adjudge sample {name} -n 50 -o labels.csv"
         )
+    by = settings.get("by", ())
+    views = [
+        view
+        if view.run is None
+        else structs.replace(view, attributes=attributes_of(store.items(view.run), by))
+        for view in views
+    ]
     card = judge_card(side_by_side(views), labels.labels, n_empty=labels.n_empty, **settings)
     return structs.replace(card, notes=(*notes, *card.notes))
 

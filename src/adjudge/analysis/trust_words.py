@@ -5,6 +5,7 @@ Names are as users wrote them; the printers escape them.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import structs
@@ -482,11 +483,15 @@ def _judges(card: Card) -> Section:
         )
         for pair in card.judges
     )  # fmt: skip
-    lines = _sourced(pair.sentence for pair in card.judges)
+    n_pairs = Counter(pair.criterion for pair in card.judges)
+    # Of many judges the next table says which differences are significant, corrected for their number.
+    lines = _sourced(pair.sentence for pair in card.judges if n_pairs[pair.criterion] == 1)
     tests = (
         "Scores: Spearman with people, p from a permutation test. Choices: exact agreement with people, p from McNemar's exact "
         "test."
     )
+    if len(lines) < len(n_pairs):
+        tests += " Intervals and p-values are for each pair alone, not adjusted for the number of pairs."
     return Section("Which judge agrees better with people?", (*lines, tests), columns, rows)
 
 
@@ -585,7 +590,8 @@ def _replacement(card: CriterionCard) -> Iterator[Section]:
     test = card.alt_test
     if test is None:
         return
-    why = "; ".join(_REASONS[reason] for reason in card.verdict.reasons if reason in _REASONS)
+    reasons = [_REASONS[reason] for reason in card.verdict.reasons if reason in _REASONS]
+    why = "; ".join(reasons) or ("" if card.verdict.answer == "yes" else test.winning_rate.reason)
     lines = [
         f"{_ANSWERS[card.verdict.answer]}{': ' + why if why else ''}.",
         f"Alternative annotator test, eps = {test.eps:g}: each rater in turn is left out, and judge and rater are compared with the "

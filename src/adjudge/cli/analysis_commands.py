@@ -121,7 +121,7 @@ def _card(
     label_file = read_labels(labels) if labels is not None else None
     if scores is None:
         with open_store(store, write=False) as opened:
-            views = views_of_judges(opened, [run or "last", *versus], settings.get("by", ()))
+            views = views_of_judges(opened, [run or "last", *versus])
             return card_of_views(opened, views, label_file, **settings)
     if label_file is None:
         raise DataError("--scores needs labels to compare with. Give them with --labels FILE.")

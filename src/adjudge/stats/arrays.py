@@ -403,7 +403,8 @@ def jackknife_interval(
     if se is None:
         return no_interval(f"it is undefined without one of the {unit}")
     if se <= 1e-12:
-        return no_interval("perfect agreement" if value > 1 - 1e-12 else SAME)
+        is_perfect = scale != "linear" and value > 1 - 1e-12
+        return no_interval("perfect agreement" if is_perfect else SAME)
     how, units = f", jackknife over {unit}, t interval", effective_units(codes)
     if scale != "linear" and abs(value) < _ENDS and bool((np.abs(without) < _ENDS).all()):
         middle, parts = math.atanh(value), np.arctanh(without)
