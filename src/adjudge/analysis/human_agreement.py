@@ -43,7 +43,7 @@ from ..stats import (
 from ..stats import Kind as Coefficient
 from ..stats.agreement import CHOICES
 from ..stats.alt_test import EPSILON, Closeness
-from ..stats.arrays import make_estimate, no_interval, undefined, with_caution
+from ..stats.arrays import make_estimate, no_interval, undefined, with_caution, within
 from ..stats.two_judges import Test
 from ..words import count, interval, number, p_phrase
 from .label_join import LabelledItem, LabelledTable, choices, numbers
@@ -242,8 +242,18 @@ def ceiling(table: LabelledTable, resampling: Resampling) -> PeopleCeiling:
         share=with_failures(estimates.share, n_failed),
         by_rater=dict(zip(table.raters, estimates.by_rater, strict=False)),
         alpha=krippendorff_alpha(ratings, clusters=groups, seed=resampling.seed),
-        corrected=with_failures(estimates.corrected, n_failed),
+        corrected=with_failures(_at_most_one(estimates.corrected), n_failed),
     )
+
+
+def _at_most_one(estimate: Estimate) -> Estimate:
+    """A disattenuated correlation within what is possible: few raters can put it above 1."""
+    if estimate.value is None:
+        return estimate
+    within_range = within(estimate, (-1.0, 1.0))
+    if estimate.value <= 1:
+        return within_range
+    return structs.replace(within_range, value=1.0, low=None, high=None, reason="the estimate is above 1")
 
 
 def ceiling_of_choices(table: LabelledTable) -> PeopleCeiling:

@@ -167,7 +167,7 @@ def agreement_by(table: LabelledTable, fields: Sequence[str]) -> dict[str, dict[
             [row.answer for row in rows], [row.label for row in rows], parts, table.groups(rows),
             is_choices=table.kind == "choices", width=None if limits is None else limits[1] - limits[0],
         )  # fmt: skip
-        by[name] = {str(part): agreement for part, agreement in found.items()}
+        by[name] = {str(part): found[part] for part in sorted(found, key=_place)}
     return by
 
 
@@ -199,6 +199,14 @@ def _parts(values: Sequence[float | str | None], name: str) -> list[str | None]:
         )
 
     return [third(value) for value in values]
+
+
+def _place(part: object) -> tuple[int, str]:
+    """Thirds from low to high; other parts by their names."""
+    text = str(part)
+    return next(
+        (place for place, word in enumerate(("below ", "", "above ")) if word and text.startswith(word)), 1
+    ), text
 
 
 def check_fields(fields: Sequence[str], tables: Mapping[str, LabelledTable]) -> None:

@@ -12,7 +12,7 @@ from msgspec import structs
 
 from ..records import Estimate, Scale
 from ..sections import Axis, Column, Interval, Section, Sourced, Value, notices
-from ..stats import PartAgreement, Retest, ScoreInterval, Test, difference_of_shares
+from ..stats import AltTest, PartAgreement, Retest, ScoreInterval, Test, difference_of_shares
 from ..stats.arrays import SAME
 from ..stats.means import ALL_SAME
 from ..stats.ppi import LABELLED
@@ -592,14 +592,9 @@ def _replacement(card: CriterionCard) -> Iterator[Section]:
         return
     reasons = [_REASONS[reason] for reason in card.verdict.reasons if reason in _REASONS]
     why = "; ".join(reasons) or ("" if card.verdict.answer == "yes" else test.winning_rate.reason)
-    lines = [
-        f"{_ANSWERS[card.verdict.answer]}{': ' + why if why else ''}.",
-        f"Alternative annotator test, eps = {test.eps:g}: each rater in turn is left out, and judge and rater are compared with the "
-        "others. Advantage: how often the judge is at least as close to them. The judge wins against a rater if it is "
-        f"significantly less than {test.eps:g} behind; eps accounts for the higher cost of human raters. Yes: the judge wins "
-        "against at least half of the raters, is significantly closer than a constant and than shuffled answers, and does not "
-        "agree with the raters significantly less than a human rater does.",
-    ]
+    lines = [f"{_ANSWERS[card.verdict.answer]}{': ' + why if why else ''}."]
+    if test.passes is not None:
+        lines += _test_lines(test)
     rows = [
         _estimate_row(("winning rate",), test.winning_rate),
         _estimate_row(("advantage",), test.advantage),
@@ -619,6 +614,18 @@ def _replacement(card: CriterionCard) -> Iterator[Section]:
         3,
         notices(test.cautions),
         is_detail=True,
+    )
+
+
+def _test_lines(test: AltTest) -> Iterator[str]:
+    yield (
+        f"Alternative annotator test, eps = {test.eps:g}: each rater in turn is left out, and judge and rater are compared with the "
+        "others. Advantage: how often the judge is at least as close to them. The judge wins against a rater if it is "
+        f"significantly less than {test.eps:g} behind; eps accounts for the higher cost of human raters."
+    )
+    yield (
+        "Yes requires three things: the judge wins against at least half of the raters, it is significantly closer to them than a "
+        "constant answer and than its own answers shuffled, and it is not significantly below a human rater."
     )
 
 

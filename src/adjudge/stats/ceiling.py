@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from msgspec import Struct
 
@@ -110,7 +110,9 @@ def noise_ceiling(
             return undefined(why, n=n, n_undefined=n_undefined, unit="item")
         values = np.concatenate([_over_raters(getattr(each, part)) for each in draws])
         # The judge's part is a plain correlation; what the raters' own agreement is in is skewed the other way.
-        return frame.estimate(value, values, f"{NAMES[kind]}, {what}", "z" if part == "judge" else "linear")
+        most = math.inf if part == "corrected" else 1.0
+        scale: JackknifeScale = "z" if part == "judge" else "linear"
+        return frame.estimate(value, values, f"{NAMES[kind]}, {what}", scale, most)
 
     lower = estimate("lower", "each rater against the mean of the others", _FLAT)
     upper = estimate("upper", "each rater against the mean of all", _FLAT)
@@ -272,29 +274,26 @@ def _share(lower: Estimate, judge: Estimate, draws: list[_Parts], frame: _Frame)
     tops = np.concatenate([_over_raters(each.judge) for each in draws])
     bottoms = np.concatenate([_over_raters(each.lower) for each in draws])
     name, value = "the judge as a share of the ceiling", judge.value / lower.value
-    is_inside = max(abs(judge.value), lower.value) < 1 and bool(
-        ((np.abs(tops) < 1) & (np.abs(bottoms) < 1)).all()
-    )
-    if frame.codes is not None and is_inside:
-        return _share_over_groups(judge.value, lower.value, np.arctanh(tops) - np.arctanh(bottoms), frame)
     with np.errstate(all="ignore"):
         values = np.where(bottoms > 0, tops / bottoms, np.nan)
-    return frame.estimate(value, values, name, "linear", most=math.inf)
+    if frame.codes is None:
+        return frame.estimate(value, values, name, "linear")
+    # The ratio is skewed to the left where the judge is below the raters; its square is not.
+    squared = jackknife_interval(
+        _squared(value), _squared(values), frame.codes, scale="linear", limits=(-math.inf, math.inf)
+    )
+    if squared.low is None or squared.high is None:
+        return frame.with_interval(value, squared, name)
+    low, high = (math.copysign(math.sqrt(abs(end)), end) for end in (squared.low, squared.high))
+    return frame.with_interval(value, squared._replace(low=low, high=high), name)
 
 
-def _share_over_groups(judge: float, lower: float, without: Floats, frame: _Frame) -> Estimate:
-    """The interval of the difference of both z values, as shares of the ceiling as it was measured.
+Ratio = TypeVar("Ratio", float, "Floats")
 
-    The ratio itself is skewed: its jackknife covers 91 to 93 % where this covers 94 to 97 %.
-    """
-    assert frame.codes is not None
-    middle = math.atanh(lower)
-    apart = math.atanh(judge) - middle
-    interval = jackknife_interval(apart, without, frame.codes, scale="linear", limits=(-math.inf, math.inf))
-    if interval.low is not None and interval.high is not None:
-        low, high = (math.tanh(middle + end) / lower for end in (interval.low, interval.high))
-        interval = interval._replace(low=low, high=high)
-    return frame.with_interval(judge / lower, interval, "the judge as a share of the ceiling")
+
+def _squared(ratio: Ratio) -> Ratio:
+    """The square with the sign of the ratio."""
+    return ratio * abs(ratio)
 
 
 # -- severity
