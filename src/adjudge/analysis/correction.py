@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations, pairwise
 from pathlib import Path
 
@@ -35,6 +35,7 @@ from ..stats import (
     Bounds,
     Confidence,
     Corrected,
+    PartAgreement,
     Plan,
     Retest,
     TieCalibration,
@@ -51,12 +52,15 @@ from ..stats import (
     wilson,
     worth,
 )
-from ..stats.arrays import AnyEstimate, make_estimate, no_interval, with_remark
+from ..stats.arrays import AnyEstimate, make_estimate, no_interval, with_remark, within
 from ..words import percent, share
 from .human_agreement import levels_of, two_judges_sentence, undefined_items, with_failures
+from .judge_details import replacement_verdict
 from .label_join import Answer, LabelledItem, LabelledTable, number_or_none
 from .result_types import (
+    BestJudge,
     Card,
+    ChosenJudge,
     CorrectedMean,
     CriterionCard,
     JudgePair,
@@ -110,7 +114,13 @@ def bias(table: LabelledTable) -> Estimate:
     if not rows:
         return undefined_items("there is no label", 0)
     n_failed = sum(row.answer is None for row in rows)
-    return structs.replace(_over_all_systems(table).bias, n_failed=n_failed)
+    return structs.replace(within(_over_all_systems(table).bias, _gap_limits(table)), n_failed=n_failed)
+
+
+def _gap_limits(table: LabelledTable) -> tuple[float, float] | None:
+    """How far judge and people can be apart: by the width of the scale."""
+    limits = limits_of(table)
+    return None if limits is None else (limits[0] - limits[1], limits[1] - limits[0])
 
 
 def corrected(table: LabelledTable) -> dict[str, CorrectedMean]:
@@ -183,7 +193,7 @@ def _corrected_mean(ppi: Corrected, table: LabelledTable) -> CorrectedMean:
     other_unit = undefined_items("the labels are on a different scale", ppi.bias.n)
     return CorrectedMean(
         **structs.asdict(ppi.corrected), judge_only=ppi.judge_only, labels_only=ppi.labels_only,
-        bias=ppi.bias if table.is_same_scale else other_unit,
+        bias=within(ppi.bias, _gap_limits(table)) if table.is_same_scale else other_unit,
         power=ppi.power, effective_labels=ppi.effective_labels, is_thin=ppi.is_thin,
     )  # fmt: skip
 
@@ -222,7 +232,7 @@ def differences(table: LabelledTable, means: dict[str, CorrectedMean]) -> dict[s
         else:
             continue
         corrected_differences[f"{first} - {second}"] = _simultaneous(
-            found, n_pairs, max(1, df), _limits(table)
+            found, n_pairs, max(1, df), limits_of(table)
         )
     return corrected_differences
 
@@ -315,7 +325,9 @@ def calibration(table: LabelledTable, seed: int) -> dict[str, Estimate]:
     rows = table.labelled()
     labels, scores = [number_or_none(row.label) for row in rows], [number_or_none(row.answer) for row in rows]
     n_failed = sum(row.answer is None for row in rows)
-    isotonic = calibrate(labels, scores, seed=seed)
+    groups, gaps = table.groups(rows), _gap_limits(table)
+    limits = None if gaps is None else (0.0, gaps[1])
+    isotonic = calibrate(labels, scores, clusters=groups, limits=limits, seed=seed)
     estimates = {
         "before": with_failures(isotonic.mae_before, n_failed),
         "after": with_failures(isotonic.mae_after, n_failed),
@@ -324,7 +336,7 @@ def calibration(table: LabelledTable, seed: int) -> dict[str, Estimate]:
     }
     if len(set(labels)) > MOST_VALUES:
         return estimates
-    ordinal = calibrate(labels, scores, "ordinal", seed=seed)
+    ordinal = calibrate(labels, scores, "ordinal", clusters=groups, limits=limits, seed=seed)
     estimates["ordinal"] = with_failures(ordinal.mae_after, n_failed)
     estimates["error_ordinal"] = _calibration_error(ordinal.ece_after, ordinal.mae_after, n_failed)
     return estimates
@@ -403,6 +415,7 @@ def with_misread(card: Card, misread: Estimate) -> Card:
         summary=opening(cards, judges),
         criteria=cards,
         judges=judges,
+        best=tuple(_widen_best(best, upper) for best in card.best),
         misread=misread,
         notes=(*card.notes, note),
     )
@@ -422,7 +435,7 @@ def _widen_criterion(card: CriterionCard, upper: float) -> CriterionCard:
         pairwise=None if card.pairwise is None else allowance.pairs(card.pairwise),
         ceiling=None if card.ceiling is None else allowance.ceiling(card.ceiling),
         alt_test=None if card.alt_test is None else allowance.alt_test(card.alt_test),
-        bias=allowance.mean(card.bias),
+        bias=allowance.mean(card.bias, limits=allowance.gaps),
         corrected={name: allowance.corrected(estimate) for name, estimate in card.corrected.items()},
         pooled=None if card.pooled is None else allowance.corrected(card.pooled),
         differences={
@@ -434,7 +447,13 @@ def _widen_criterion(card: CriterionCard, upper: float) -> CriterionCard:
         calibration={name: allowance.distance(estimate) for name, estimate in card.calibration.items()},
         confidence=None if card.confidence is None else allowance.confidence(card.confidence),
         quality=allowance.quality(card.quality),
+        by={
+            name: {part: allowance.part(own, card.kind == "choices") for part, own in parts.items()}
+            for name, parts in card.by.items()
+        },
     )
+    verdict = replacement_verdict(wider.alt_test, wider.ceiling)
+    wider = structs.replace(wider, verdict=verdict)
     return structs.replace(wider, sentences=sentences(wider))
 
 
@@ -449,6 +468,11 @@ class _Allowance:
     @property
     def width(self) -> float | None:
         return None if self.limits is None else self.limits[1] - self.limits[0]
+
+    @property
+    def gaps(self) -> tuple[float, float] | None:
+        """How far judge and people can be apart."""
+        return None if self.width is None else (-self.width, self.width)
 
     def shifted(
         self, estimate: AnyEstimate, by: float, low: float | None = None, high: float | None = None
@@ -501,7 +525,7 @@ class _Allowance:
         return self.shifted(estimate, times * self.upper, 0.0, 1.0)
 
     def agreement(self, name: str, estimate: Estimate, estimates: dict[str, Estimate]) -> Estimate:
-        if name == "exact":
+        if name in ("exact", "both_orders"):
             return self.fraction(estimate)
         if name == "decided":
             # All wrong readings could be among the decided items.
@@ -522,7 +546,12 @@ class _Allowance:
             low, high = min(ratio.low * kept, ratio.low / kept), max(ratio.high * kept, ratio.high / kept)
             wider = structs.replace(ratio, low=low, high=high)
             ratio = with_remark(wider, f"stretched by {kept:.3g} for {self.text}")
-        return structs.replace(people, judge=judge, share=ratio)
+        corrected = None if people.corrected is None else self.stretched(people.corrected)
+        return structs.replace(people, judge=judge, share=ratio, corrected=corrected)
+
+    def part(self, part: PartAgreement, is_choices: bool) -> PartAgreement:
+        agreement = self.fraction(part.agreement) if is_choices else self.stretched(part.agreement)
+        return PartAgreement(agreement, None if part.bias is None else self.mean(part.bias, limits=self.gaps))
 
     def alt_test(self, test: AltTest) -> AltTest:
         if test.winning_rate.value is None:
@@ -564,6 +593,41 @@ class _Allowance:
             by = self.upper * self.width
             bounds = Bounds(max(self.limits[0], bounds.low - by), min(self.limits[1], bounds.high + by))
         return structs.replace(failures, failed=self.fraction(failures.failed), bounds=bounds)
+
+
+def _widen_best(best: BestJudge, upper: float) -> BestJudge:
+    """Many judges: every difference may move by the allowance of both."""
+    is_choices = any(estimate.method.startswith("share") for estimate in best.agreement.values())
+    allowance = _Allowance(upper, None, is_choices=is_choices)
+    highest = max((abs(estimate.value or 0.0) for estimate in best.agreement.values()), default=0.0)
+    by = 2 * upper if is_choices else 2 * highest * (1 / max(1e-9, 1 - upper) - 1)
+    limit = 1.0 if is_choices else 2.0
+
+    def agreement(estimate: Estimate) -> Estimate:
+        return allowance.fraction(estimate) if is_choices else allowance.stretched(estimate)
+
+    def lead(estimate: Estimate) -> Estimate:
+        return allowance.shifted(estimate, by, -limit, limit)
+
+    over_first = {name: lead(estimate) for name, estimate in best.over_first.items()}
+    behind_best = {name: lead(estimate) for name, estimate in best.behind_best.items()}
+    chosen = best.held_out
+    return structs.replace(
+        best,
+        agreement={name: agreement(estimate) for name, estimate in best.agreement.items()},
+        over_first=over_first,
+        behind_best=behind_best,
+        improved=significantly_above(over_first),
+        leading=tuple(name for name in best.agreement if name not in significantly_above(behind_best)),
+        held_out=None
+        if chosen is None
+        else ChosenJudge(chosen.judge, agreement(chosen.agreement), lead(chosen.lead)),
+    )
+
+
+def significantly_above(leads: Mapping[str, Estimate]) -> tuple[str, ...]:
+    """The names whose interval is above 0."""
+    return tuple(name for name, lead in leads.items() if lead.low is not None and lead.low > 0)
 
 
 def _widen_judges(judges: JudgePair, upper: float) -> JudgePair:

@@ -19,7 +19,7 @@ from msgspec import structs
 from ..combine import choice_criterion
 from ..engine import Run, settings_of
 from ..errors import DataError
-from ..records import Estimate, FieldValue, Item, Order, Protocol, Reply, Result, Scale
+from ..records import Estimate, Item, Order, Protocol, Reply, Result, Scale
 from ..stats import (
     Games,
     PositionBias,
@@ -54,7 +54,7 @@ from .games import (
 from .next_pairs import Outputs, item_rows, outputs_of, proposals, with_files
 from .rank_words import notes_on
 from .result_types import SIGNIFICANCE, CriterionRanking, Difference, Length, Proposal, Ranking, Standing
-from .run_view import Positions, RunView, by_criterion, tabulate, view_of_results
+from .run_view import Positions, RunView, by_criterion, tabulate, text_length, view_of_results
 
 # -- Probabilities of choices, from the log-probabilities of replies
 
@@ -503,16 +503,10 @@ def _choice_details(store: Store, view: RunView) -> dict[str, ChoiceDetails]:
 
 def _lengths(items: Iterable[Item]) -> dict[str, float]:
     return {
-        item.id: float(_size(item.fields["response_a"]) - _size(item.fields["response_b"]))
+        item.id: float(text_length(item.fields["response_a"]) - text_length(item.fields["response_b"]))
         for item in items
         if "response_a" in item.fields and "response_b" in item.fields
     }
-
-
-def _size(value: FieldValue) -> int:
-    if isinstance(value, str):
-        return len(value)
-    return sum(len(entry if isinstance(entry, str) else entry.content) for entry in value)
 
 
 class Fitted(NamedTuple):

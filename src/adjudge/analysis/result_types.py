@@ -16,10 +16,12 @@ from ..stats import (
     AltTest,
     Bounds,
     Confidence,
+    PartAgreement,
     Plan,
     PositionBias,
     Resample,
     Retest,
+    ScoreInterval,
     Spread,
     Test,
     TieCalibration,
@@ -246,6 +248,55 @@ class PeopleCeiling(Estimate, frozen=True, kw_only=True):
     share: Estimate
     """judge / ceiling; above 1 the judge agrees with the raters better than a rater does"""
     by_rater: dict[str, float | None] = field(default_factory=dict)
+    alpha: Estimate | None = None
+    """Krippendorff's alpha of the raters (nominal for choices); none without items that two of them rated"""
+    corrected: Estimate | None = None
+    """the judge's correlation with the mean of all raters, divided by the root of that mean's reliability"""
+
+    @property
+    def standing(self) -> Literal["above", "on par", "below", "unclear", "unknown"]:
+        """The judge compared with a human rater, as far as the intervals allow."""
+        low, high = self.share.low, self.share.high
+        if low is not None and high is not None:
+            return "below" if high < 1 else "above" if low > 1 else "on par" if low >= 0.8 else "unclear"
+        judge = self.judge
+        if judge.low is None or judge.high is None or self.low is None or self.high is None:
+            return "unknown"
+        return "below" if judge.high < self.low else "above" if judge.low > self.high else "on par"
+
+
+class RaterSeverity(Struct, frozen=True):
+    """How much higher one rater scores than the others. The intervals of all raters hold together."""
+
+    difference: Estimate
+    basis: Literal["same items", "judge"]
+    """compared on the same items, or, where raters share none, by the distance from the judge's scores"""
+    is_large: bool
+    """significant, and at least a tenth of the scale"""
+
+
+VerdictReason = Literal["below_rater", "loses", "constant", "shuffled", "undefined"]
+
+
+class ReplacementVerdict(Struct, frozen=True):
+    """Whether the judge can replace a human rater: the one answer of the card."""
+
+    answer: Literal["yes", "no", "not shown", "undefined"]
+    """`no` where the judge agrees with the raters significantly less than a rater does"""
+    reasons: tuple[VerdictReason, ...] = ()
+    """why it is not yes: below a human rater; too few raters won against; a constant answer, or shuffled scores, not beaten"""
+
+
+class ConfusionMatrix(Struct, frozen=True):
+    """How often each answer of the judge met each rating."""
+
+    judge: tuple[str, ...]
+    """the rows; `failed` where the judge gave no answer"""
+    human: tuple[str, ...]
+    """the columns"""
+    counts: tuple[tuple[int, ...], ...]
+    n_items: int
+    n_ratings: int
 
 
 class CorrectedMean(Estimate, frozen=True, kw_only=True):
@@ -338,6 +389,15 @@ class CriterionCard(Struct, frozen=True):
     confidence: Confidence | None
     """calibration of stated confidence; none where the judge stated none"""
     quality: Quality
+    verdict: ReplacementVerdict = ReplacementVerdict("undefined", ("undefined",))
+    severity: dict[str, RaterSeverity] = {}
+    """rater → how much higher than the others; empty for choices and for one rater"""
+    confusion: ConfusionMatrix | None = None
+    """none where the answers have no levels, or too many"""
+    by: dict[str, dict[str, PartAgreement]] = {}
+    """`system`, `length` or a field → part → agreement in that part"""
+    single_score: ScoreInterval | None = None
+    """between which labels of people a single score stands; none for choices"""
 
 
 class JudgePair(Struct, frozen=True):
@@ -385,6 +445,40 @@ class Stop(Struct, frozen=True):
     """criterion → system → decision"""
 
 
+class ChosenJudge(Struct, frozen=True):
+    """The judge that one half of the labels chose, measured on the other half."""
+
+    judge: str
+    agreement: Estimate
+    lead: Estimate
+    """its lead over the first judge"""
+
+
+class BestJudge(Struct, frozen=True):
+    """Several judges of one criterion: which agrees best with people, corrected for the choice among many."""
+
+    criterion: str
+    first: str
+    """the judge that the others are compared with"""
+    best: str | None
+    """the judge with the highest agreement"""
+    n: int
+    """labelled items that all judges answered"""
+    agreement: dict[str, Estimate]
+    """Spearman of scores, share of equal choices"""
+    over_first: dict[str, Estimate]
+    """judge - first; the intervals hold together"""
+    behind_best: dict[str, Estimate]
+    """best - judge; the intervals hold together for all pairs of judges"""
+    improved: tuple[str, ...]
+    """judges that agree significantly better than the first"""
+    leading: tuple[str, ...]
+    """the best judge, and those that are not significantly worse"""
+    held_out: ChosenJudge | None
+    """none with fewer than 100 labelled items (or groups)"""
+    reason: str = ""
+
+
 class Card(Struct, frozen=True):
     """The judge card: how well a judge agrees with people, and means corrected with their labels."""
 
@@ -402,6 +496,8 @@ class Card(Struct, frozen=True):
     """share of readings that were wrong in a check by hand; none without a check"""
     stop: Stop | None = None
     """whether the labels suffice; none without a stop rule"""
+    best: tuple[BestJudge, ...] = ()
+    """one for each criterion with several judges"""
 
 
 # -- The ranking of systems

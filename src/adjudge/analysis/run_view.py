@@ -21,7 +21,19 @@ from msgspec import Struct, structs
 
 from ..combine import Kind, choice_criterion
 from ..engine import judged_items, protocols_of, settings_of
-from ..records import Choice, Estimator, Judgment, Order, Protocol, ReaderName, Result, Scale, Subject
+from ..records import (
+    Choice,
+    Estimator,
+    FieldValue,
+    Item,
+    Judgment,
+    Order,
+    Protocol,
+    ReaderName,
+    Result,
+    Scale,
+    Subject,
+)
 from ..stats import Position, PositionBias, position_bias
 from ..store import Judged, RunRow, Store
 from .tally import CriterionKey, Tally
@@ -34,6 +46,9 @@ SampleKey = tuple[str, str, str, str, Subject | None, Kind]
 
 Digests = Mapping[tuple[str, str], Mapping[str, int]]
 """(item, protocol) → model → a hash of the calls and of what was read from the replies"""
+
+Attributes = Mapping[str, Mapping[str, float | str]]
+"""item → named field, `length` (characters of the response; `length_a` and `length_b` of a pair) → its value"""
 
 Contents = Mapping[str, Mapping[str, int]]
 """item → field → a checksum of its text"""
@@ -132,6 +147,8 @@ class RunView(Struct, frozen=True):
     """item → its number in the run"""
     judgment_notes: Mapping[str, Mapping[str, str]] = {}
     """item → notes of its judgments; only with `keep_notes`"""
+    attributes: Attributes = {}
+    """what agreement can be shown by; only for the judge card"""
 
     def scale(self, protocol: str, criterion: str) -> Scale | None:
         return scale_of(self.scales, protocol, criterion)
@@ -279,7 +296,55 @@ def side_by_side(views: Sequence[RunView]) -> RunView:
             for view in views
             for key, values in view.samples.items()
         },
+        attributes={item: found for view in reversed(views) for item, found in view.attributes.items()},
     )
+
+
+def attributes_of(items: Iterable[Item], names: Sequence[str] = ()) -> Attributes:
+    """The named fields of each item and the length of its response."""
+    attributes: dict[str, dict[str, float | str]] = {}
+    digests: dict[str, dict[str, tuple[int, int]]] = {}
+    groups: dict[str, str | None] = {}
+    for item in items:
+        digests[item.id] = {
+            name: (zlib.crc32(msgspec.json.encode(value)), text_length(value))
+            for name, value in item.fields.items()
+        }
+        groups[item.id] = item.group
+        attributes[item.id] = {
+            name: value for name in names if isinstance(value := item.fields.get(name), str)
+        }
+    response = _response_field(digests, groups)
+    for item_id, found in digests.items():
+        for name, key in ((response, "length"), ("response_a", "length_a"), ("response_b", "length_b")):
+            if name in found:
+                attributes[item_id][key] = float(found[name][1])
+    return attributes
+
+
+def text_length(value: FieldValue) -> int:
+    """Characters of a text, or of all messages of a conversation."""
+    if isinstance(value, str):
+        return len(value)
+    return sum(len(entry if isinstance(entry, str) else entry.content) for entry in value)
+
+
+def _response_field(
+    digests: Mapping[str, Mapping[str, tuple[int, int]]], groups: Mapping[str, str | None]
+) -> str:
+    """The field that is judged: `response`, or the only one in which items of one group differ; empty where unknown."""
+    if any("response" in found for found in digests.values()):
+        return "response"
+    seen: dict[tuple[str, str], int] = {}
+    differing = set()
+    for item_id, found in digests.items():
+        group = groups[item_id]
+        if group is None:
+            continue
+        for name, (digest, _) in found.items():
+            if seen.setdefault((group, name), digest) != digest:
+                differing.add(name)
+    return differing.pop() if len(differing) == 1 else ""
 
 
 def pooled_over_models(view: RunView) -> tuple[RunView, str]:

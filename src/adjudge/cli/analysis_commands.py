@@ -38,8 +38,18 @@ def trust_command(
     scores: Path = typer.Option(
         None, "--scores", metavar="FILE", help="Scores from another tool, instead of a run."
     ),
-    versus: str = typer.Option(
-        None, "--versus", metavar="RUN", help="A second run on the same items, to compare the two judges."
+    versus: list[str] = typer.Option(
+        [], "--versus", metavar="RUN", help="Another run on the same items, to compare judges. Repeatable."
+    ),
+    epsilon: float = typer.Option(
+        0.2,
+        "--epsilon",
+        metavar="X",
+        help="Alternative annotator test: how far the judge may be behind a human rater, as a share of items "
+        "(0.2 for experts, 0.15 for skilled raters, 0.1 for a crowd).",
+    ),
+    by: list[str] = typer.Option(
+        [], "--by", metavar="FIELD", help="Show agreement by this field of the items as well. Repeatable."
     ),
     resample: str = typer.Option(
         "inputs", "--resample", metavar="inputs|systems|both", help="What intervals generalise to."
@@ -65,18 +75,11 @@ def trust_command(
     from ..analysis.trust import with_checked
     from ..analysis.trust_words import trust_sections
 
-    _check_trust_flags(run, scores, resample, plan, stop, versus)
+    _check_trust_flags(run, scores, resample, plan, stop, versus, epsilon)
     card = _card(
-        run,
-        scores,
-        labels,
-        store,
-        versus,
-        resample=cast("Resample", resample),
-        seed=seed,
-        plan_width=plan,
-        stop=stop,
-    )
+        run, scores, labels, store, versus, resample=cast("Resample", resample), seed=seed, plan_width=plan,
+        stop=stop, epsilon=epsilon, by=tuple(dict.fromkeys(by)),
+    )  # fmt: skip
     if checked is not None:
         card = with_checked(card, checked)
     if as_json:
@@ -93,7 +96,8 @@ def _check_trust_flags(
     resample: str,
     plan: float | None,
     stop: str | None,
-    versus: str | None,
+    versus: Sequence[str],
+    epsilon: float,
 ) -> None:
     """An error where the flags do not go together, before a file is opened."""
     from ..analysis.sampling import parse_stop_rule
@@ -111,9 +115,11 @@ def _check_trust_flags(
         raise DataError(f"--resample {resample}: choose inputs, systems or both.")
     if plan is not None and not (math.isfinite(plan) and plan > 0):
         raise DataError(f"--plan {plan:g}: give a width above 0, in scale points: --plan 0.5.")
-    if versus is not None and run is None:
+    if not 0 <= epsilon < 1:
+        raise DataError(f"--epsilon {epsilon:g}: give a share from 0 to below 1: --epsilon 0.2.")
+    if versus and run is None:
         raise DataError(
-            "--versus compares two runs. Give a run instead of --scores; one file of scores may contain several models."
+            "--versus compares runs. Give a run instead of --scores; one file of scores may contain several models."
         )
     if stop is not None:
         parse_stop_rule(stop)
@@ -124,29 +130,28 @@ def _card(
     scores: Path | None,
     labels: Path | None,
     store: Path,
-    versus: str | None,
+    versus: Sequence[str],
     **settings: Unpack[CardSettings],
 ) -> Card:
     """The card of a run, or of scores from another tool."""
-    from ..analysis.run_view import tabulate, view_of_results
-    from ..analysis.trust import card_of_views, judge_card
-    from ..data import read_labels, read_scores
+    import msgspec
+
+    from ..analysis.run_view import attributes_of, view_of_results
+    from ..analysis.trust import card_of_views, judge_card, views_of_judges
+    from ..data import items_of_scores, read_labels, read_scores
     from ..store import open_store
 
     label_file = read_labels(labels) if labels is not None else None
     if scores is None:
         with open_store(store, write=False) as opened:
-            first_run = opened.run(run or "last")
-            second_run = None if versus is None else opened.run(versus)
-            if second_run is not None and second_run.name == first_run.name:
-                raise DataError(
-                    f"--versus {versus} is the same run as {run}. Name another one; adjudge runs lists them."
-                )
-            views = [tabulate(opened, row) for row in (first_run, second_run) if row is not None]
+            views = views_of_judges(opened, [run or "last", *versus])
             return card_of_views(opened, views, label_file, **settings)
     if label_file is None:
         raise DataError("--scores needs labels to compare with. Give them with --labels FILE.")
-    view = view_of_results(read_scores(scores), name=scores.name)
+    attributes = attributes_of(items_of_scores(scores), settings.get("by", ()))
+    view = msgspec.structs.replace(
+        view_of_results(read_scores(scores), name=scores.name), attributes=attributes
+    )
     return judge_card(view, label_file.labels, n_empty=label_file.n_empty, **settings)
 
 

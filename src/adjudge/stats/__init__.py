@@ -51,7 +51,7 @@ from .agreement import (
     retest,
     share_of_equal,
 )
-from .alt_test import AltTest, RaterTest, alt_test
+from .alt_test import AltTest, RaterTest, Rival, alt_test
 from .arrays import Resample
 from .biases import LengthControl, Position, PositionBias, length_controlled, position_bias
 from .bradley_terry import (
@@ -70,14 +70,16 @@ from .calibration import (
     Confidence,
     Isotonic,
     Ordinal,
+    ScoreInterval,
     calibrate,
     calibration_error,
     confidence_quality,
     isotonic_fit,
     ordinal_fit,
+    score_interval,
 )
-from .ceiling import Ceiling, noise_ceiling
-from .correlation import Kind, Level, correlate, spearman
+from .ceiling import Ceiling, noise_ceiling, rater_severity
+from .correlation import Kind, Level, PartAgreement, agreement_in_parts, correlate, spearman
 from .means import (
     Bounds,
     Column,
@@ -132,7 +134,18 @@ from .proportions import (
     wilson,
 )
 from .sequences import Crossing, LabelStream
-from .two_judges import Test, TwoJudges, compare_judges, mcnemar, mcnemar_of, sign_flip, williams
+from .two_judges import (
+    HeldOut,
+    ManyJudges,
+    Test,
+    TwoJudges,
+    compare_judges,
+    many_judges,
+    mcnemar,
+    mcnemar_of,
+    sign_flip,
+    williams,
+)
 
 __all__ = [
     "AltTest",
@@ -145,14 +158,17 @@ __all__ = [
     "Corrected",
     "Crossing",
     "Games",
+    "HeldOut",
     "Isotonic",
     "Kind",
     "LabelStream",
     "LengthControl",
     "Level",
+    "ManyJudges",
     "MeanTest",
     "Ordinal",
     "Paired",
+    "PartAgreement",
     "Plan",
     "Position",
     "PositionBias",
@@ -161,7 +177,9 @@ __all__ = [
     "RaterTest",
     "Resample",
     "Retest",
+    "Rival",
     "ScoreDifference",
+    "ScoreInterval",
     "Spread",
     "Strengths",
     "Test",
@@ -169,6 +187,7 @@ __all__ = [
     "Ties",
     "TwoJudges",
     "adjusted",
+    "agreement_in_parts",
     "alt_test",
     "any_time_mean",
     "bounds",
@@ -197,6 +216,7 @@ __all__ = [
     "krippendorff_alpha",
     "labels_needed",
     "length_controlled",
+    "many_judges",
     "matched",
     "mcnemar",
     "mcnemar_of",
@@ -217,9 +237,11 @@ __all__ = [
     "ppi_mean",
     "ppi_stratified",
     "quadratic_kappa",
+    "rater_severity",
     "retest",
     "rogan_gladen",
     "score_differences",
+    "score_interval",
     "share_of_equal",
     "sign_flip",
     "simultaneous",

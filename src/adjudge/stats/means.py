@@ -244,7 +244,7 @@ def share_interval(shares: Floats, codes: Codes | None = None) -> ShareInterval:
         else:
             effective = float(n_units)
     n_effective = max(1, math.floor(effective + 1e-9))
-    return ShareInterval(*score_interval(rate, n_effective, quantile), n_effective)
+    return ShareInterval(*wilson_interval(rate, n_effective, quantile), n_effective)
 
 
 def precision_of(scores: Floats, codes: Codes | None = None, is_corrected: bool = True) -> Precision | None:
@@ -336,7 +336,7 @@ def mean_test(
             (threshold - low) / (high - low),
             len(scores),
         )
-        wilson_low, wilson_high = score_interval(share, n)
+        wilson_low, wilson_high = wilson_interval(share, n)
         ends = min(ends[0], low + wilson_low * (high - low)), max(ends[1], low + wilson_high * (high - low))
         p_above, p_below = max(p_above, _score_p(share, at, n)), max(p_below, _score_p(1 - share, 1 - at, n))
         method = "Wilson and exact binomial bound, the more cautious of the two"
@@ -377,7 +377,7 @@ def p_of_arms(distance: float, arm: float, df: float) -> float:
     return float(stdtr(df, -t_quantile(df) * distance / arm))
 
 
-def score_interval(share: float, n: float, quantile: float = NORMAL_QUANTILE) -> tuple[float, float]:
+def wilson_interval(share: float, n: float, quantile: float = NORMAL_QUANTILE) -> tuple[float, float]:
     """Wilson's interval of a share (1927); `quantile` standard errors on each side."""
     z = quantile
     middle = (share + z * z / (2 * n)) / (1 + z * z / n)

@@ -26,7 +26,7 @@ from .arrays import (
     t_quantile,
     undefined,
 )
-from .means import is_much_wider, precision_of, score_interval
+from .means import is_much_wider, precision_of, wilson_interval
 
 if TYPE_CHECKING:
     from .arrays import Codes, Floats
@@ -37,7 +37,7 @@ def wilson(successes: float, n: int, n_failed: int = 0, name: str = "share", uni
     if n <= 0:
         return undefined("there is nothing to count", n_failed=n_failed, unit=unit)
     share = successes / n
-    low, high = score_interval(share, n)
+    low, high = wilson_interval(share, n)
     return Estimate(share, low, high, n, n_failed, method=f"{name}, Wilson interval", unit=unit)
 
 
@@ -52,8 +52,8 @@ def difference_of_shares(
         return undefined("one side has nothing to count", n=max(n_first, 0) + max(n_second, 0), unit="item")
     p, q = first / n_first, second / n_second
     z = NormalDist().inv_cdf((1 + confidence) / 2)
-    p_low, p_high = score_interval(p, n_first, z)
-    q_low, q_high = score_interval(q, n_second, z)
+    p_low, p_high = wilson_interval(p, n_first, z)
+    q_low, q_high = wilson_interval(q, n_second, z)
     low = p - q - math.hypot(p - p_low, q_high - q)
     high = p - q + math.hypot(p_high - p, q - q_low)
     return Estimate(
@@ -208,7 +208,7 @@ def clustered_share(
         assert codes is not None
         effective, z = _worth_of_clusters(values, rate, codes)
         cautions = few_groups(n_units)
-    low, high = score_interval(rate, effective, z)
+    low, high = wilson_interval(rate, effective, z)
     how = ", a tie is half a win, Wilson interval"
     if effective > n * 1.005:
         how += f"; with their ties, {n} games are worth {effective:.3g} without"
