@@ -103,6 +103,11 @@ class RunFacts(Struct, frozen=True):
     """kind of error → calls without a reply"""
     n_reasks_failed: int = 0
     """failed calls that asked again after an unreadable reply: their item stays unread"""
+    n_reasks: int = 0
+    """replies to follow-up questions for an answer that was missing"""
+    reasks_usd: float = 0.0
+    has_identical_samples: bool = False
+    """whether every sample of every item has the same reply"""
     adjustments: tuple[str, ...] = ()
     """parameters that were not sent because the model refuses them"""
 
@@ -380,7 +385,7 @@ def tabulate(
             for criterion, scale in protocol.criteria.items()
         },
         tally=tally,
-        facts=_facts(store, run, protocols, replies.n_reasks_failed),
+        facts=_facts(store, run, protocols, replies.n_reasks_failed, replies.has_identical_values),
         run=run,
         protocols=protocols,
         positions=replies.position_biases(),
@@ -460,6 +465,14 @@ class SingleReplies:
         if judgment.choice is not None and about.criteria:
             add(choice_criterion(about.criteria), None, "choices", as_number(judgment.choice))
 
+    @property
+    def has_identical_values(self) -> bool:
+        """Whether there are several samples, and those of each item have the same value."""
+        values = [
+            set(values) for orders in self._samples.values() for values in orders.values() if len(values) > 1
+        ]
+        return bool(values) and all(len(distinct) == 1 for distinct in values)
+
     def _add_digest(self, judged: Judged, salt: str) -> None:
         """Equal digests mean the same calls (texts, prompt, judge, settings) and the same reading of each reply.
 
@@ -537,7 +550,13 @@ def as_number(answer: float | str) -> float:
     return {"a": 1.0, "b": 0.0}.get(answer, 0.5) if isinstance(answer, str) else float(answer)
 
 
-def _facts(store: Store, run: RunRow, protocols: Mapping[str, Protocol], n_reasks_failed: int) -> RunFacts:
+def _facts(
+    store: Store,
+    run: RunRow,
+    protocols: Mapping[str, Protocol],
+    n_reasks_failed: int,
+    has_identical_samples: bool,
+) -> RunFacts:
     totals = store.totals(run)
     is_priced = totals.replies > totals.unpriced
     return RunFacts(
@@ -563,6 +582,9 @@ def _facts(store: Store, run: RunRow, protocols: Mapping[str, Protocol], n_reask
         n_left_out=run.manifest["items"].get("left_out", 0),
         call_errors={kind: n for kind, n in totals.failed.items() if n},
         n_reasks_failed=n_reasks_failed,
+        n_reasks=totals.reasks,
+        reasks_usd=totals.reasks_usd,
+        has_identical_samples=has_identical_samples and not store.has_distinct_samples(run),
         adjustments=tuple(run.manifest.get("adjustments", ())),
     )
 

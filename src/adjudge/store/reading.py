@@ -84,6 +84,9 @@ class Totals(Struct, frozen=True):
     paid_usd: float
     seconds: float
     """the sum over the replies, many of which were in flight at the same time"""
+    reasks: int = 0
+    """replies to follow-up questions for an answer that was missing"""
+    reasks_usd: float = 0.0
 
 
 def replies_by_key(
@@ -221,13 +224,31 @@ def totals(connection: sqlite3.Connection, run: int) -> Totals:
         (run,),
     ).fetchone()
     sums = connection.execute(
-        """SELECT count(*), COALESCE(sum(tokens_in), 0), COALESCE(sum(tokens_out), 0), TOTAL(cost_usd),
+        # TOTAL never overflows, whatever counts a host has reported.
+        """SELECT count(*), CAST(TOTAL(tokens_in) AS INTEGER), CAST(TOTAL(tokens_out) AS INTEGER), TOTAL(cost_usd),
             count(*) - count(cost_usd), count(*) FILTER (WHERE run = :run),
             TOTAL(cost_usd) FILTER (WHERE run = :run), TOTAL(seconds)
         FROM replies WHERE call IN (SELECT call FROM places WHERE run = :run AND error_kind IS NULL)""",
         {"run": run},
     ).fetchone()
-    return Totals(n_items, n_calls, failed, judged, *sums)
+    reasks = connection.execute(
+        """SELECT count(*), TOTAL(cost_usd) FROM replies WHERE call IN (
+            SELECT call FROM places JOIN slots USING (run, slot)
+            WHERE run = :run AND error_kind IS NULL AND kind = 'reask')""",
+        {"run": run},
+    ).fetchone()
+    return Totals(n_items, n_calls, failed, judged, *sums, *reasks)
+
+
+def has_distinct_samples(connection: sqlite3.Connection, run: int) -> bool:
+    """Whether any two samples of the same call of a run have different replies."""
+    differing = connection.execute(
+        """SELECT 1 FROM places JOIN slots USING (run, slot) JOIN replies USING (call)
+        WHERE places.run = ? AND error_kind IS NULL AND kind = 'generate'
+        GROUP BY item, protocol, model, "order" HAVING count(DISTINCT text) > 1 LIMIT 1""",
+        (run,),
+    )
+    return differing.fetchone() is not None
 
 
 def models_seen(connection: sqlite3.Connection, run: int) -> list[ModelSeen]:

@@ -254,6 +254,10 @@ class Store:
 
     # Totals
 
+    def has_distinct_samples(self, run: RunRow) -> bool:
+        """Whether any two samples of the same call of a run have different replies."""
+        return self._access.read(lambda connection: reading.has_distinct_samples(connection, run.id))
+
     def totals(self, run: RunRow) -> reading.Totals:
         """Items, calls, failures, tokens and costs of a run, counted now."""
         return self._access.read(lambda connection: reading.totals(connection, run.id))
