@@ -112,9 +112,10 @@ def test_what_does_not_hold_together_is_no_answer(raw: bytes) -> None:
 def test_a_trailer_without_end_is_no_answer() -> None:
     incoming = Incoming(1000)
     incoming.feed(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\nT: ")
+    for _ in range(60):
+        assert not incoming.feed(b"x" * 1000)
     with pytest.raises(Malformed):
-        for _ in range(100):
-            incoming.feed(b"x" * 1000)
+        incoming.feed(b"x" * 10_000)
 
 
 @pytest.mark.parametrize(

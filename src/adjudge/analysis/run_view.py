@@ -385,7 +385,7 @@ def tabulate(
             for criterion, scale in protocol.criteria.items()
         },
         tally=tally,
-        facts=_facts(store, run, protocols, replies.n_reasks_failed, replies.has_identical_values),
+        facts=_facts(store, run, protocols, replies.n_reasks_failed),
         run=run,
         protocols=protocols,
         positions=replies.position_biases(),
@@ -465,14 +465,6 @@ class SingleReplies:
         if judgment.choice is not None and about.criteria:
             add(choice_criterion(about.criteria), None, "choices", as_number(judgment.choice))
 
-    @property
-    def has_identical_values(self) -> bool:
-        """Whether there are several samples, and those of each item have the same value."""
-        values = [
-            set(values) for orders in self._samples.values() for values in orders.values() if len(values) > 1
-        ]
-        return bool(values) and all(len(distinct) == 1 for distinct in values)
-
     def _add_digest(self, judged: Judged, salt: str) -> None:
         """Equal digests mean the same calls (texts, prompt, judge, settings) and the same reading of each reply.
 
@@ -550,13 +542,7 @@ def as_number(answer: float | str) -> float:
     return {"a": 1.0, "b": 0.0}.get(answer, 0.5) if isinstance(answer, str) else float(answer)
 
 
-def _facts(
-    store: Store,
-    run: RunRow,
-    protocols: Mapping[str, Protocol],
-    n_reasks_failed: int,
-    has_identical_samples: bool,
-) -> RunFacts:
+def _facts(store: Store, run: RunRow, protocols: Mapping[str, Protocol], n_reasks_failed: int) -> RunFacts:
     totals = store.totals(run)
     is_priced = totals.replies > totals.unpriced
     return RunFacts(
@@ -584,7 +570,7 @@ def _facts(
         n_reasks_failed=n_reasks_failed,
         n_reasks=totals.reasks,
         reasks_usd=totals.reasks_usd,
-        has_identical_samples=has_identical_samples and not store.has_distinct_samples(run),
+        has_identical_samples=settings_of(run).samples > 1 and store.samples_are_identical(run),
         adjustments=tuple(run.manifest.get("adjustments", ())),
     )
 

@@ -596,17 +596,17 @@ def _proxy_fault(target: _Target, status: int) -> Fault:
 
 def _certificate_error(target: _Target, error: ssl.SSLCertVerificationError) -> str:
     """Why a certificate was refused, and how a private authority is trusted."""
-    message = f"{target.name}: its certificate is not valid ({error.verify_message})."
+    message = f"{target.name}: its certificate is not valid ({error.verify_message.rstrip('.')})."
     used = os.environ.get("SSL_CERT_FILE")
-    if error.verify_code == _OTHER_HOST:
-        return f"{message} Give the address with the host name that the certificate has."
+    if error.verify_code in _OTHER_HOST:
+        return f"{message} Use the host name that is in the certificate"
     if used:
         return f"{message} The authorities that are trusted are those in SSL_CERT_FILE ({used[:200]}): add the one that signed it"
     return f"{message} If a private authority signed it, set SSL_CERT_FILE to a PEM file with its certificate"
 
 
-_OTHER_HOST = 62
-"""OpenSSL's X509_V_ERR_HOSTNAME_MISMATCH"""
+_OTHER_HOST = (62, 64)
+"""OpenSSL's X509_V_ERR_HOSTNAME_MISMATCH and X509_V_ERR_IP_ADDRESS_MISMATCH"""
 
 ATTEMPT_DELAY_SECONDS = 0.25
 """How long one address may take before the next is tried at the same time, as RFC 8305 recommends."""

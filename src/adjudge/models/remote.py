@@ -246,11 +246,13 @@ class RemoteModel(Model):
         if isinstance(response, Fault):
             return _redacted(response, key)
         body = response.body if key is None else key.redact_bytes(response.body)
-        if not 200 <= response.status < 300:
-            return _redacted(fault_of(response._replace(body=body), self._host), key)
-        reply = self._decode(call, body, seconds)
+        reply = self._decode(call, body, seconds) if 200 <= response.status < 300 else None
         if reply is None:
-            return _redacted(no_reply_in(body, response.headers, self._host), key)
+            if key is not None:
+                response = _response_without_key(response, key)
+            if not 200 <= response.status < 300:
+                return _redacted(fault_of(response, self._host), key)
+            return _redacted(no_reply_in(response.body, response.headers, self._host), key)
         if key is not None:
             reply = _without_key(reply, key)
         reply = self._with_usage(call, reply, n_sent, len(body))
@@ -458,21 +460,24 @@ def token_count(value: Any) -> int:
 
 def _without_key(reply: Reply, key: Secret) -> Reply:
     """The reply without the key that was sent, in whatever form the host repeats it."""
-    text, reasoning = key.redact_reply(reply.text), key.redact_reply(reply.reasoning)
-    name, fingerprint = key.redact_reply(reply.model_name), key.redact_reply(reply.fingerprint)
     logprobs = reply.logprobs
-    if logprobs and text != reply.text:
-        logprobs = _hidden_tokens(logprobs, key)
-    if (text, reasoning, name, fingerprint) == (
-        reply.text,
-        reply.reasoning,
-        reply.model_name,
-        reply.fingerprint,
-    ):
+    if logprobs:
+        joined = "".join(token.token for token in logprobs)
+        logprobs = logprobs if key.redact_reply(joined) == joined else _hidden_tokens(logprobs, key)
+    old = (reply.text, reply.reasoning, reply.model_name, reply.fingerprint)
+    text, reasoning, name, fingerprint = new = tuple(key.redact_reply(part) for part in old)
+    if new == old and logprobs is reply.logprobs:
         return reply
     return replace(
         reply, text=text, reasoning=reasoning, model_name=name, fingerprint=fingerprint, logprobs=logprobs
     )
+
+
+def _response_without_key(response: Response, key: Secret) -> Response:
+    """The same for a response that is no reply. It is redacted whole: messages quote only its beginning."""
+    text = response.body.decode("utf-8", "surrogateescape")
+    headers = {name: key.redact(value) for name, value in response.headers.items()}
+    return Response(response.status, headers, key.redact(text).encode("utf-8", "surrogateescape"))
 
 
 def _hidden_tokens(tokens: tuple[TokenLogprob, ...], key: Secret) -> tuple[TokenLogprob, ...]:

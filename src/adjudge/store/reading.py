@@ -240,15 +240,27 @@ def totals(connection: sqlite3.Connection, run: int) -> Totals:
     return Totals(n_items, n_calls, failed, judged, *sums, *reasks)
 
 
-def has_distinct_samples(connection: sqlite3.Connection, run: int) -> bool:
-    """Whether any two samples of the same call of a run have different replies."""
-    differing = connection.execute(
-        """SELECT 1 FROM places JOIN slots USING (run, slot) JOIN replies USING (call)
-        WHERE places.run = ? AND error_kind IS NULL AND kind = 'generate'
-        GROUP BY item, protocol, model, "order" HAVING count(DISTINCT text) > 1 LIMIT 1""",
-        (run,),
+_SAMPLE_PAIRS = """SELECT EXISTS (
+    SELECT 1 FROM places AS one
+    JOIN slots AS first ON first.run = one.run AND first.slot = one.slot
+    JOIN slots AS other ON other.run = one.run AND other.protocol = first.protocol AND other.model = first.model
+        AND other.criteria = first.criteria AND other."order" = first."order" AND other.kind = first.kind
+    JOIN places AS two ON two.run = one.run AND two.item = one.item AND two.slot = other.slot
+    JOIN replies AS reply ON reply.call = one.call
+    JOIN replies AS other_reply ON other_reply.call = two.call
+    WHERE one.run = :run AND first.kind = 'generate' AND first.sample = 0 AND other.sample > 0
+        AND one.error_kind IS NULL AND two.error_kind IS NULL
+        AND (:is_same OR reply.text != other_reply.text))"""
+"""Whether there is a pair of samples, or one with different replies. It stops at the first."""
+
+
+def samples_are_identical(connection: sqlite3.Connection, run: int) -> bool:
+    """Whether a run has several samples of its calls, and the replies to the same call are all the same."""
+    has_pairs, differ = (
+        connection.execute(_SAMPLE_PAIRS, {"run": run, "is_same": is_same}).fetchone()[0]
+        for is_same in (True, False)
     )
-    return differing.fetchone() is not None
+    return bool(has_pairs and not differ)
 
 
 def models_seen(connection: sqlite3.Connection, run: int) -> list[ModelSeen]:

@@ -254,9 +254,9 @@ class Store:
 
     # Totals
 
-    def has_distinct_samples(self, run: RunRow) -> bool:
-        """Whether any two samples of the same call of a run have different replies."""
-        return self._access.read(lambda connection: reading.has_distinct_samples(connection, run.id))
+    def samples_are_identical(self, run: RunRow) -> bool:
+        """Whether a run has several samples of its calls, and the replies to the same call are all the same."""
+        return self._access.read(lambda connection: reading.samples_are_identical(connection, run.id))
 
     def totals(self, run: RunRow) -> reading.Totals:
         """Items, calls, failures, tokens and costs of a run, counted now."""
