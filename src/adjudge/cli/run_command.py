@@ -114,8 +114,9 @@ def carry_out(request: Request, quiet: bool) -> tuple[str | None, int]:
         )
         return None, 130
     except (BudgetReached, RateLimited, HostDown) as reached:
+        longer = " --patience MINUTES waits longer." if isinstance(reached, HostDown) else ""
         print_error(
-            f"{reached}\nWhat was answered is stored. To go on later, give the same command:\n  {command}"
+            f"{reached}{longer}\nWhat was answered is stored. To go on later, give the same command:\n  {command}"
         )
         return None, 5
     for text in finished.adjustments:

@@ -385,7 +385,7 @@ class HostLimiter:
     def _give_up(self, note: str) -> None:
         """The host has been down for too long: fail all waiting calls."""
         self.given_up = (
-            f"{self.host} has brought no reply for {self._outage_seconds:.0f} seconds (--patience). {note}. "
+            f"{self.host} has brought no reply for {self._outage_seconds:.0f} seconds. {note}. "
             "Give the same command again when it is back: it goes on where it stopped."
         )
         while self._waiting:
