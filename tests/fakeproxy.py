@@ -12,10 +12,11 @@ from __future__ import annotations
 import asyncio
 import base64
 import ssl
-import threading
 from collections.abc import Mapping
-from typing import NamedTuple, Self
+from typing import NamedTuple
 from urllib.parse import urlsplit
+
+from fakeserver import ServerThread
 
 
 class Head(NamedTuple):
@@ -26,7 +27,7 @@ class Head(NamedTuple):
     headers: dict[str, str]
 
 
-class FakeProxy:
+class FakeProxy(ServerThread):
     """The proxy, in a thread of its own."""
 
     def __init__(
@@ -43,34 +44,15 @@ class FakeProxy:
         self._token = None if credentials is None else base64.b64encode(credentials.encode()).decode()
         self._refuses_with = refuses_with
         self._tls = tls
-        self._ready = threading.Event()
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), daemon=True)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        self._ready.wait()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._loop.call_soon_threadsafe(self._stop.set)
-        self._thread.join()
+        super().__init__()
 
     def url(self, credentials: str = "") -> str:
         scheme = "https" if self._tls else "http"
         host = "localhost" if self._tls else "127.0.0.1"
-        return f"{scheme}://{credentials}{'@' if credentials else ''}{host}:{self._port}"
+        return f"{scheme}://{credentials}{'@' if credentials else ''}{host}:{self.port}"
 
-    async def _serve(self) -> None:
-        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
-        server = await asyncio.start_server(self._connected, "127.0.0.1", 0, ssl=self._tls)
-        self._port = server.sockets[0].getsockname()[1]
-        self._ready.set()
-        await self._stop.wait()
-        server.close()
-        tasks = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+    async def _start(self) -> asyncio.Server:
+        return await asyncio.start_server(self._connected, "127.0.0.1", 0, ssl=self._tls)
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.n_connections += 1

@@ -202,7 +202,41 @@ def longer_than_sent() -> Answer:
 Plan = Iterable[Answer] | Callable[[Request], Answer]
 
 
-class FakeServer:
+class ServerThread:
+    """A server in a thread of its own, from `with` on until its end."""
+
+    def __init__(self, port: int = 0) -> None:
+        self.port = port
+        self._ready = threading.Event()
+        self._thread = threading.Thread(target=lambda: asyncio.run(self.serve()), daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        self._ready.wait()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join()
+
+    async def serve(self) -> None:
+        """Answer until told to stop."""
+        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
+        server = await self._start()
+        self.port = server.sockets[0].getsockname()[1]
+        self._ready.set()
+        await self._stop.wait()
+        server.close()
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _start(self) -> asyncio.Server:
+        raise NotImplementedError
+
+
+class FakeServer(ServerThread):
     """The server, in a thread of its own. `requests` holds what came in; `most_in_flight` is the peak.
 
     With `closes_reused` it reads a second request on the same connection and closes without an answer.
@@ -234,19 +268,7 @@ class FakeServer:
         self.hold_from = hold_from
         self.in_flight = self.most_in_flight = 0
         self.n_connections = self.open_connections = self.n_closed = 0
-        self._port = port
-        self._writers: set[asyncio.StreamWriter] = set()
-        self._ready = threading.Event()
-        self._thread = threading.Thread(target=lambda: asyncio.run(self.serve()), daemon=True)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        self._ready.wait()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._loop.call_soon_threadsafe(self._stop.set)
-        self._thread.join()
+        super().__init__(port)
 
     def release(self) -> None:
         """Answer all that was held back, and hold back no more."""
@@ -254,33 +276,18 @@ class FakeServer:
         self._loop.call_soon_threadsafe(self._released.set)
 
     @property
-    def port(self) -> int:
-        return self._port
-
-    @property
     def host(self) -> str:
-        return f"127.0.0.1:{self._port}"
+        return f"127.0.0.1:{self.port}"
 
     @property
     def url(self) -> str:
         return f"http://{self.host}"
 
-    async def serve(self) -> None:
-        """Answer until told to stop."""
-        self._loop = asyncio.get_running_loop()
-        self._stop = asyncio.Event()
+    async def _start(self) -> asyncio.Server:
         self._released = asyncio.Event()
-        server = await asyncio.start_server(
-            self._connected, "127.0.0.1", self._port, backlog=1024, limit=1 << 26, ssl=self._tls
+        return await asyncio.start_server(
+            self._connected, "127.0.0.1", self.port, backlog=1024, limit=1 << 26, ssl=self._tls
         )
-        self._port = server.sockets[0].getsockname()[1]
-        self._ready.set()
-        await self._stop.wait()
-        server.close()
-        tasks = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.n_connections += 1

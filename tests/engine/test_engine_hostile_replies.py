@@ -260,3 +260,33 @@ def test_the_switch_of_python_still_means_one_question_or_none(items: Path, tmp_
                 store=tmp_path / f"{value}.db", reask=value,
             )  # fmt: skip
             assert server.n_requests == n_requests
+
+
+@pytest.mark.slow
+def test_a_thousand_judgments_by_a_host_that_closes_every_kept_connection(
+    tmp_path: Path, store: Path
+) -> None:
+    items = answers(tmp_path / "many.jsonl", 1000)
+    with FakeServer(by_number, closes_reused=True, keep=0) as server:
+        run = adjudge("run", items, *DIRECT, "-m", model_at(server), "--store", store, "-q", "--json")
+        assert (run.code, run.json["n_failed"], server.n_answered) == (0, 0, 1000)
+        assert server.n_closed > 50
+    rows = adjudge("export", "last", "--store", store).rows
+    assert [row["score"] for row in rows] == [score_of(k) for k in range(1, 1001)]
+
+
+@pytest.mark.slow
+def test_a_thousand_judgments_by_a_host_that_is_down_for_a_while(tmp_path: Path, store: Path) -> None:
+    items = answers(tmp_path / "many.jsonl", 1000)
+    down_from: list[float] = []
+
+    def judge(request: Request) -> Answer:
+        if server.n_requests >= 200 and not down_from:
+            down_from.append(request.seconds)
+        is_down = down_from and request.seconds < down_from[0] + 8
+        return fs.error(503, "maintenance") if is_down else by_number(request)
+
+    with FakeServer(judge, keep=0) as server:
+        run = adjudge("run", items, *DIRECT, "-m", model_at(server), "--store", store, "-q", "--json")
+        assert (run.code, run.json["n_failed"]) == (0, 0)
+        assert server.n_requests > 1010, "the host was not down"

@@ -183,6 +183,14 @@ def test_a_message_that_comes_as_a_stream_is_read(monkeypatch: pytest.MonkeyPatc
     assert [request.json.get("stream", False) for request in sent] == [False, True]
 
 
+def test_an_input_that_was_cut_off_is_not_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    used = {"type": "tool_use", "id": "t", "name": "answer", "input": {"reason": "fine", "score": 1}}
+    reply, _, _ = asked(monkeypatch, [fs.message(used, stop="max_tokens")])
+    assert (reply.text, reply.finish) == ('{"reason":"fine","score":1', "length")
+    reply, _, _ = asked(monkeypatch, [fs.message(used, stop="tool_use")])
+    assert (reply.text, reply.finish) == ('{"reason":"fine","score":1}', "stop")
+
+
 def test_counts_of_a_message_that_cannot_be_true_are_estimated(monkeypatch: pytest.MonkeyPatch) -> None:
     body = json.loads(fs.message(TEXT).body)
     body["usage"] = {"input_tokens": 10, "cache_read_input_tokens": -(10**9), "output_tokens": 5}

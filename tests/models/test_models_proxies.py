@@ -169,11 +169,17 @@ def test_credentials_that_a_proxy_repeats_in_a_page_are_redacted(monkeypatch: py
     assert "denied" in reply.error.message
 
 
-def test_a_run_through_a_proxy_reads_every_reply(tmp_path: Path, authority: Path) -> None:
+@pytest.mark.parametrize("is_proxy_secure", [False, True], ids=["http proxy", "https proxy"])
+def test_a_run_through_a_proxy_reads_every_reply(
+    is_proxy_secure: bool, tmp_path: Path, authority: Path
+) -> None:
     items, store = answers(tmp_path / "items.jsonl", 40), tmp_path / "adjudge.db"
+    tls = tls_of(authority)
     with (
-        FakeServer(by_number, tls=tls_of(authority)) as server,
-        FakeProxy({"judge.internal": server.port}, credentials=PLAIN) as proxy,
+        FakeServer(by_number, tls=tls) as server,
+        FakeProxy(
+            {"judge.internal": server.port}, credentials=PLAIN, tls=tls if is_proxy_secure else None
+        ) as proxy,
     ):
         run = adjudge(
             "run", items, *DIRECT, "-m", "https://judge.internal/v1#judge", "--store", store, "--json",

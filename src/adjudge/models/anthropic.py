@@ -127,9 +127,12 @@ class AnthropicModel(RemoteModel):
         if answer is None:
             return None
         text = reasoning = ""
+        is_cut = _FINISH.get(answer.stop_reason or "") == "length"
         for block in answer.content:
             if block.type == "tool_use":
-                text += _encode(block.input).decode()
+                written = _encode(block.input).decode()
+                # The API closes an input that was cut off; the reader must see that its last value may go on.
+                text += written.rstrip('}]"') if is_cut and block is answer.content[-1] else written
             text += block.text or ""
             reasoning += block.thinking or ""
         usage = answer.usage or _Usage()

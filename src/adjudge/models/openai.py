@@ -24,7 +24,12 @@ PATH = "/chat/completions"
 _FINISH = {
     "max_tokens": "length",
     "MAX_TOKENS": "length",
-    "SAFETY": "content_filter",
+    "model_length": "length",
+    # The host broke off in the middle: such a reply is as incomplete as one that met the token limit.
+    "insufficient_system_resource": "length",
+    "abort": "length",
+    "error": "length",
+    **dict.fromkeys(("SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII"), "content_filter"),
     "eos": "stop",
     "end_turn": "stop",
 }
