@@ -291,8 +291,8 @@ def cpu_line(bench: Bench, n_small: int, n_large: int, rounds: int, concurrency:
                 again[n].append(bench.adjudge(url, n, concurrency, fresh=False).cpu)
                 general[n].append(bench.adjudge(url, n, concurrency, on_aiohttp=True).cpu)
     mine, base, second, other = (
-        per_thousand(found[n_small], found[n_large], n_small, n_large)
-        for found in (ours, theirs, again, general)
+        per_thousand(times[n_small], times[n_large], n_small, n_large)
+        for times in (ours, theirs, again, general)
     )
     return [
         Line(
@@ -318,7 +318,7 @@ def rate_line(
                 bench.adjudge(url, n, concurrency)
                 ours[n].append(bench.run_seconds())
     mine, base = (
-        (n_large - n_small) / (min(found[n_large]) - min(found[n_small])) for found in (ours, theirs)
+        (n_large - n_small) / (min(times[n_large]) - min(times[n_small])) for times in (ours, theirs)
     )
     return Line(
         f"rate at {latency * 1000:.0f} ms, {concurrency} in flight",

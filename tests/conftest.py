@@ -24,7 +24,7 @@ for _name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
     os.environ.pop(_name, None)
     os.environ.pop(_name.upper(), None)
 
-# `main` builds its parser anew at each call, which takes longer than most commands; here it is built once.
+# `main` rebuilds its parser at each call, which takes longer than most commands; here it is built once.
 typer.main.get_command = functools.cache(typer.main.get_command)
 
 # No property has a deadline: how long one example takes says more about the machine than about the code.

@@ -28,7 +28,7 @@ import httptools
 from msgspec import Struct
 
 from ..version import __version__
-from .http_errors import Fault, Response, proxy_wants_credentials
+from .http_errors import Fault, Response, proxy_requires_credentials
 from .proxies import Proxy, proxy_for
 
 LARGEST_HEAD = 65_536
@@ -82,12 +82,12 @@ class Incoming:
             raise (error.__context__ or error) from None  # what a method `on_…` raised
         except httptools.HttpParserError as error:
             if not self._is_complete:
-                raise Malformed(f"its answer is not valid HTTP ({str(error)[:60]})") from None
+                raise Malformed(f"this is not a valid HTTP response ({str(error)[:60]})") from None
             self.keeps_alive = False  # the bytes after a complete response
         if self._size == size_before and not self._is_complete:
             self._overhead += len(data)
             if self._overhead > LARGEST_HEAD:
-                raise Malformed("its headers are too long")
+                raise Malformed("the headers are too long")
         if self._is_complete:
             self._parser = None  # it refers to this object: a cycle for each call would be costly to collect
         return self._is_complete
@@ -105,7 +105,7 @@ class Incoming:
         if encoding == "identity":
             return body
         if encoding not in ("gzip", "x-gzip", "deflate"):
-            raise Malformed(f"its answer is compressed as {encoding[:20]}, which was not requested")
+            raise Malformed(f"the response has an unexpected content encoding: {encoding[:20]}")
         return _unpacked(body, self.largest)
 
     # Callbacks of the parser
@@ -127,15 +127,15 @@ class Incoming:
             return
         self.status = self._parser.get_status_code()
         if self._parser.get_http_version() not in ("1.1", "1.0"):
-            raise Malformed("it does not speak HTTP/1.1")
+            raise Malformed("this is not an HTTP/1.1 response")
         if self.status == 101:
-            raise Malformed("it changes the protocol, which was not requested")
+            raise Malformed("unexpected switch of protocol (101)")
         if self.status < 200:
             return
         self._has_head = True
         coding = self.headers.get("transfer-encoding", "chunked")
         if coding.lower() != "chunked":
-            raise Malformed(f"its answer is sent as {coding[:20]}, which was not requested")
+            raise Malformed(f"the response has an unexpected transfer encoding: {coding[:20]}")
         if int(self.headers.get("content-length", 0)) > self.largest:
             raise TooLarge
 
@@ -162,11 +162,11 @@ def _unpacked(body: bytes, largest: int) -> bytes:
     try:
         raw = unpacker.decompress(body, largest + 1)
     except zlib.error as error:
-        raise Malformed("the compressed answer is damaged") from error
+        raise Malformed("the compressed body is damaged") from error
     if len(raw) > largest:
         raise TooLarge
     if not unpacker.eof:
-        raise Malformed("the compressed answer is cut off")
+        raise Malformed("the compressed body is cut off")
     return raw
 
 
@@ -253,7 +253,7 @@ class Connection(asyncio.Protocol):
             self._answered.set_result(self._incoming)
         elif self._incoming is not None and self._incoming.has_begun:
             self._answered.set_exception(
-                ConnectionResetError("it closed the connection in the middle of an answer")
+                ConnectionResetError("it closed the connection in the middle of a response")
             )
         else:
             self.is_unanswered = True
@@ -303,7 +303,7 @@ class _Tunnel(asyncio.Protocol):
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserError:
-            self._fail(ConnectionResetError("it does not speak HTTP"))
+            self._fail(ConnectionResetError("this is not an HTTP response"))
         if self._n_bytes > LARGEST_HEAD:
             self._fail(ConnectionResetError("its headers are too long"))
 
@@ -408,17 +408,17 @@ class Transport:
             if target.proxy is not None:
                 body = target.proxy.redacted_body(body)
                 if incoming.status == 407:
-                    return proxy_wants_credentials(target.proxy.shown, target.proxy.variable)
+                    return proxy_requires_credentials(target.proxy.shown, target.proxy.variable)
             return Response(incoming.status, incoming.headers, body)
         except TooLarge:
             return Fault("bad_reply", f"{target.shown} sent more than {LARGEST_RESPONSE // 1_000_000} MB")
         except TimeoutError:
-            return Fault("timeout", f"{target.shown} stopped in the middle of an answer", True)
+            return Fault("timeout", f"{target.shown} stopped in the middle of a response", True)
         except (Malformed, OSError) as error:
             if loop.time() >= ends_at:
                 taken = f"{perf_counter() - started:.0f} s"
-                return Fault("timeout", f"{target.shown} had not answered after {taken}", True)
-            return Fault("transport", f"{target.name} broke off: {_reason(error)}", True)
+                return Fault("timeout", f"{target.shown} did not answer within {taken}", True)
+            return Fault("transport", f"{target.name}: connection lost: {_reason(error)}", True)
         finally:
             deadline.cancel()
             if keeps_alive:
@@ -586,7 +586,7 @@ def _proxy_fault(target: _Target, status: int) -> Fault:
     proxy = target.proxy
     assert proxy is not None
     if status == 407:
-        return proxy_wants_credentials(proxy.shown, proxy.variable)
+        return proxy_requires_credentials(proxy.shown, proxy.variable)
     message = f"the proxy {proxy.shown} ({proxy.variable}) opens no connection to {target.shown}: it answered {status}"
     if 400 <= status < 500:
         advice = f"Ask for access, or add {target.host} to NO_PROXY to connect directly."
@@ -701,7 +701,7 @@ def _head(target: _Target, headers: Mapping[str, str]) -> bytes:
         lines += target.proxy.headers
     if any(letter in line for line in lines for letter in "\r\n\0"):
         # A key with a line break would inject a header.
-        raise ValueError("a header holds a line break. Check the key for a stray line end.")
+        raise ValueError("a header contains a line break. Check the key for a stray newline.")
     return ("\r\n".join(lines) + "\r\nContent-Length: ").encode("latin-1")
 
 
@@ -710,7 +710,7 @@ def _reason(error: BaseException) -> str:
     if isinstance(error, ConnectionRefusedError):
         return "connection refused"
     if isinstance(error, socket.gaierror):
-        return f"the name is not known ({error.strerror})"
+        return f"unknown host name ({error.strerror})"
     if isinstance(error, OSError) and error.strerror:
         return error.strerror[:200]
     return (str(error) or type(error).__name__)[:200]

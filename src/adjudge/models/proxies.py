@@ -119,7 +119,7 @@ def _proxy(variable: str, address: str) -> Proxy:
             f"{variable} names a SOCKS proxy, which is not supported. Name an HTTP proxy, or unset {variable}"
         )
     if parts.scheme not in ("http", "https") or not host:
-        raise ValueError(f"{variable} is no address of a proxy. Write it as http://HOST:PORT")
+        raise ValueError(f"{variable} is not the address of a proxy. Write it as http://HOST:PORT")
     port = port or (443 if parts.scheme == "https" else 80)
     shown = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     password = credentials = None
