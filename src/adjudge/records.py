@@ -290,6 +290,8 @@ class Reply(Struct, frozen=True):
     fingerprint: str = ""
     finish: str | None = None
     error: ReplyError | None = None
+    flags: tuple[str, ...] = ()
+    """what a judgment of this reply should say about it; not stored with the reply but with the judgment"""
 
 
 class Reading(Struct, frozen=True):

@@ -105,8 +105,23 @@ class RunOptions(Struct, frozen=True, kw_only=True):
     ] = None
     seed: Annotated[int | None, Option("settings", "N", "Seed for models that accept one.")] = None
     reask: Annotated[
-        bool, Option("settings", "", "Ask a follow-up question where a reply has no readable score.")
-    ] = True
+        int,
+        Option(
+            "settings",
+            "N",
+            "Ask up to N follow-up questions, at most 3, where a reply has no readable score.",
+            at_least=0,
+        ),
+    ] = 1
+    patience: Annotated[
+        float,
+        Option(
+            "execution",
+            "MINUTES",
+            "How long to wait for a host that is down before the run stops; the same command resumes it.",
+            at_least=0,
+        ),
+    ] = 10.0
     skip_bad: Annotated[
         bool, Option("content", "", "Skip invalid lines, and list them.", is_for_tests=False)
     ] = False
@@ -114,6 +129,9 @@ class RunOptions(Struct, frozen=True, kw_only=True):
         str | Path,
         Option("execution", "FILE", "The store: one file with all runs.", is_for_tests=False),
     ] = "adjudge.db"
+
+
+MOST_REASKS = 3
 
 
 class Declared(NamedTuple):
@@ -158,6 +176,10 @@ def check_options(options: RunOptions) -> None:
         raise DataError(f"--samples {options.samples}: must be at least 1.")
     if options.limit is not None and options.limit < 1:
         raise DataError(f"--limit {options.limit}: must be at least 1.")
+    if not 0 <= options.reask <= MOST_REASKS:
+        raise DataError(f"--reask {options.reask}: must be from 0 to {MOST_REASKS}.")
+    if not 0 <= options.patience < float("inf"):
+        raise DataError(f"--patience {options.patience:g}: must be a number of minutes from 0 on.")
     for name, declared in declared_options().items():
         value = getattr(options, name)
         if declared.choices and value is not None and value not in declared.choices:
@@ -180,6 +202,8 @@ def recorded_settings(options: RunOptions) -> dict[str, Any]:
     settings = {name: getattr(options, name) for name in _ALWAYS_RECORDED}
     # Steps that the user wrote are part of the protocol's digest.
     settings["steps"] = "generate" if options.steps == "generate" else "given"
+    # It was a switch once: manifests of then and now agree.
+    settings["reask"] = bool(options.reask) if options.reask <= 1 else options.reask
     for name, (_, default, option) in declared_options().items():
         if option.effect == "settings" and name not in settings and getattr(options, name) != default:
             settings[name] = getattr(options, name)
@@ -191,4 +215,6 @@ def options_from(settings: Mapping[str, Any]) -> RunOptions:
     known = {name: value for name, value in settings.items() if name in declared_options()}
     if known.get("steps") == "given":
         del known["steps"]
+    if "reask" in known:
+        known["reask"] = int(known["reask"])
     return RunOptions(**known)

@@ -167,6 +167,7 @@ def cautions(summary: Summary, spreads: Spreads, facts: RunFacts) -> tuple[Cauti
         *self_preference(summary),
         *_unknown_directions(summary),
         *_not_comparable(summary),
+        *_identical_samples(summary, facts),
         *_no_information(summary, spreads),
         *_few_groups(summary),
         *_injections(summary),
@@ -201,6 +202,15 @@ def _incomplete(summary: Summary, n_reasks_failed: int) -> Iterator[Caution]:
         yield Caution(
             "failed_calls",
             f"{count(n_failed, 'call')} got no reply ({kinds}). {again.strip()}",
+        )
+
+
+def _identical_samples(summary: Summary, facts: RunFacts) -> Iterator[Caution]:
+    if facts.has_identical_samples:
+        yield Caution(
+            "identical_samples",
+            f"All {summary.parameters.get('samples')} samples of every item are the same reply, so they say no more than one. "
+            "Sample at a temperature above 0, and check that the server varies its seed.",
         )
 
 

@@ -105,6 +105,8 @@ def summarise(view: RunView) -> Summary:
         n_planned=facts.n_planned,
         n_left_out=facts.n_left_out,
         call_errors=facts.call_errors,
+        n_reasks=facts.n_reasks,
+        reasks_usd=facts.reasks_usd,
     )
     return structs.replace(summary, warnings=cautions(summary, _spreads(tally, names, scales), facts))
 

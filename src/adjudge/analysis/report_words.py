@@ -541,6 +541,9 @@ def cost_text(summary: Summary) -> str:
     calls = count(summary.n_calls, "call")
     if summary.n_cached:
         calls += f" ({summary.n_cached:,} from the cache)"
+    if summary.n_reasks:
+        price = f", ${summary.reasks_usd:,.4f}" if summary.cost_usd is not None else ""
+        calls += f", {count(summary.n_reasks, 're-ask')} among them{price}"
     tokens = f"{summary.tokens_in:,} tokens in, {summary.tokens_out:,} out"
     cost = "cost unknown (no price given)" if summary.cost_usd is None else f"${summary.cost_usd:,.4f}"
     if summary.cost_usd is not None and summary.n_unpriced:

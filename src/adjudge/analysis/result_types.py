@@ -37,7 +37,7 @@ SIGNIFICANCE = 0.05
 
 CautionKind = Literal[
     "incomplete", "left_out", "failed_calls", "all_failed", "fake_model", "weak_judge", "model_changed", "uneven_failures",
-    "partial_panel", "panel_disagrees", "judge_apart", "self_preference", "no_information", "few_groups", "near_duplicates",
+    "partial_panel", "panel_disagrees", "judge_apart", "self_preference", "identical_samples", "no_information", "few_groups", "near_duplicates",
     "injection_suspected", "order_conflict", "position", "one_order", "contradiction", "direction_unknown", "not_comparable",
 ]  # fmt: skip
 
@@ -217,6 +217,10 @@ class Summary(Struct, frozen=True):
     call_errors: dict[str, int] = {}
     failures_p: float | None = None
     """of the test that all systems fail equally often, over all judges and criteria; none where nothing failed"""
+    n_reasks: int = 0
+    """replies to follow-up questions for an answer that was missing"""
+    reasks_usd: float = 0.0
+    """their part of `cost_usd`"""
 
 
 # -- The judge card: agreement with people, noise ceiling, corrected means, failures

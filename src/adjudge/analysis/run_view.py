@@ -118,6 +118,11 @@ class RunFacts(Struct, frozen=True):
     """kind of error → calls without a reply"""
     n_reasks_failed: int = 0
     """failed calls that asked again after an unreadable reply: their item stays unread"""
+    n_reasks: int = 0
+    """replies to follow-up questions for an answer that was missing"""
+    reasks_usd: float = 0.0
+    has_identical_samples: bool = False
+    """whether every sample of every item has the same reply"""
     adjustments: tuple[str, ...] = ()
     """parameters that were not sent because the model refuses them"""
 
@@ -628,6 +633,9 @@ def _facts(store: Store, run: RunRow, protocols: Mapping[str, Protocol], n_reask
         n_left_out=run.manifest["items"].get("left_out", 0),
         call_errors={kind: n for kind, n in totals.failed.items() if n},
         n_reasks_failed=n_reasks_failed,
+        n_reasks=totals.reasks,
+        reasks_usd=totals.reasks_usd,
+        has_identical_samples=settings_of(run).samples > 1 and store.samples_are_identical(run),
         adjustments=tuple(run.manifest.get("adjustments", ())),
     )
 

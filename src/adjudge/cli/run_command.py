@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ..errors import BudgetReached, DataError, RateLimited
+from ..errors import BudgetReached, DataError, HostDown, RateLimited
 from .options import AS_JSON, STORE, takes_run_options
 from .protocol_commands import parse_renames
 from .terminal import print_error, print_json, print_text
@@ -40,6 +40,7 @@ def run_command(
     dry_run: bool = typer.Option(
         False, "--dry-run", help="Show what would be sent and estimate the cost; send nothing."
     ),
+    no_reask: bool = typer.Option(False, "--no-reask", help="The same as --reask 0."),
     quiet: bool = typer.Option(False, "--quiet", "-q", help="Print no progress."),
     store: Path = STORE,
     as_json: bool = AS_JSON,
@@ -51,6 +52,8 @@ def run_command(
     _check_given(protocols, models, options["criterion"])
     # The thread that writes to the store releases Python's lock at every statement and must get it back soon.
     sys.setswitchinterval(0.001)
+    if no_reask:
+        options["reask"] = 0
     for name, parse in _PARSERS.items():
         if options[name] is not None:
             options[name] = parse(options[name])
@@ -110,9 +113,10 @@ def carry_out(request: Request, quiet: bool) -> tuple[str | None, int]:
             f"interrupted; all replies received so far are stored. To resume, run the same command:\n  {command}"
         )
         return None, 130
-    except (BudgetReached, RateLimited) as reached:
+    except (BudgetReached, RateLimited, HostDown) as reached:
+        longer = " --patience MINUTES waits longer." if isinstance(reached, HostDown) else ""
         print_error(
-            f"{reached}\nAll replies received so far are stored. To resume later, run the same command:\n  {command}"
+            f"{reached}{longer}\nAll replies received so far are stored. To resume later, run the same command:\n  {command}"
         )
         return None, 5
     for text in finished.adjustments:

@@ -20,6 +20,7 @@ from msgspec import Struct
 
 from ..errors import AdjudgeError, DataError, ModelError, ProtocolError
 from ..models import Model, Network, parse_model
+from ..models.base import estimated_tokens
 from ..protocols import load_protocol, with_digest
 from ..records import Call, Item, Message, Protocol, Result
 from ..render import problems_of
@@ -131,12 +132,7 @@ def _with_known_steps(plan: Plan, count: _Count) -> Plan:
 
 
 def _tokens(messages: tuple[Message, ...]) -> int:
-    """About one token for four ASCII characters, and for each character of most other scripts."""
-    total = 0
-    for message in messages:
-        n_ascii = len(message.content.encode("ascii", "ignore"))
-        total += n_ascii // 4 + (len(message.content) - n_ascii) + 4
-    return total
+    return sum(estimated_tokens(message.content) + 4 for message in messages)
 
 
 class Run(Struct, frozen=True):
@@ -312,7 +308,12 @@ class _State:
 
 async def execute(request: Request, watcher: Watcher, state: _State | None = None) -> Run:
     """Carry out a request; with a `state`, in an event loop that serves nothing else."""
-    network = Network(concurrency=request.concurrency, rpm=request.rpm, tpm=request.tpm)
+    network = Network(
+        concurrency=request.concurrency,
+        rpm=request.rpm,
+        tpm=request.tpm,
+        outage_seconds=60 * request.patience,
+    )
     opened: list[Model] = []
     try:
         if state is not None:

@@ -12,6 +12,7 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
@@ -22,7 +23,8 @@ from msgspec import Struct
 from ..data import ItemFile
 from ..errors import DataError, ProtocolError
 from ..models import Form, Model, Parameters
-from ..records import Call, Item, Message, Order, Protocol, Scale, Subject
+from ..parse import parse
+from ..records import Call, Item, Message, Order, Protocol, Reply, Scale, Subject
 from ..render import number_text, render
 from ..run_options import RunOptions, recorded_settings
 
@@ -56,9 +58,12 @@ class Plan(Struct, frozen=True):
             if planned.protocol.task != "compare" or planned.order == _drawn(item)
         )
 
-    def reask_index(self, planned: PlannedCall) -> int:
-        """The index of the follow-up question to a call: after those of all planned calls."""
-        return len(self.calls) + planned.index
+    def reask_index(self, planned: PlannedCall, number: int = 1) -> int:
+        """The index of a follow-up question to a call, the first, second or third: after those of all planned calls.
+
+        The calls for evaluation steps have indices between the first and the second.
+        """
+        return len(self.calls) * (number if number == 1 else number + 1) + planned.index
 
 
 def _drawn(item: Item) -> Order:
@@ -75,8 +80,8 @@ def make_plan(protocols: Sequence[Protocol], models: Sequence[Model], options: R
         if protocol.task == "compare" and options.order != "given":
             orders = ("ab", "ba")
         for model in models:
-            params = parameters_for(protocol, options)
             for sample in range(options.samples):
+                params = parameters_for(protocol, options, sample)
                 for order in orders:
                     calls.append(PlannedCall(len(calls), protocol, model, order, sample, params))
     return Plan(options, tuple(protocols), tuple(models), tuple(calls))
@@ -95,8 +100,11 @@ def _check_unique(protocols: Sequence[Protocol], models: Sequence[Model]) -> Non
             )
 
 
-def parameters_for(protocol: Protocol, options: RunOptions) -> Parameters:
-    """The parameters of all calls of a protocol. At temperature 0, repeated samples would be one sample."""
+def parameters_for(protocol: Protocol, options: RunOptions, sample: int = 0) -> Parameters:
+    """The parameters of the calls of a protocol for one sample.
+
+    At temperature 0, repeated samples would be one sample; with the same seed as well.
+    """
     temperature = options.temperature
     if temperature is None:
         temperature = 0.0 if options.samples == 1 else 1.0
@@ -106,8 +114,15 @@ def parameters_for(protocol: Protocol, options: RunOptions) -> Parameters:
         top_logprobs=20 if options.estimator == "probability" else None,
         schema=schema_of(protocol),
         form=form_of(protocol),
-        seed=options.seed,
+        seed=None if options.seed is None else options.seed + sample,
+        is_cut_off=None if protocol.answer.reader == "likelihood" else partial(_is_cut_off, protocol),
     )
+
+
+def _is_cut_off(protocol: Protocol, reply: Reply) -> bool:
+    """Whether a reply ends before its answer is complete."""
+    judgment = parse(protocol, reply.text, finish=reply.finish)
+    return "truncated" in (judgment.choice_status, *(score.status for score in judgment.scores))
 
 
 # -- calls
