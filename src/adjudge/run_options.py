@@ -33,8 +33,24 @@ class Option(Struct, frozen=True):
     """the placeholder of the value in the help; empty for a switch"""
     help: str
     at_least: int | None = None
+    is_repeatable: bool = False
+    """whether the flag may be given several times"""
     is_for_tests: bool = True
     """whether the pytest fixture takes it as a keyword; others are free to be fields of an item"""
+
+
+class JudgeSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One way of judging in a run: a protocol and what is given to it."""
+
+    protocol: str = ""
+    """a built-in id or a folder; empty: geval/score"""
+    rubric: str = ""
+    criterion: str = ""
+    name: str = ""
+    """the criterion's name in reports; by default the rubric's, or one made from the text of the criterion"""
+    steps: str | tuple[str, ...] = ()
+    """generate, a file with one step a line, or the steps"""
+    examples: str = ""
 
 
 class RunOptions(Struct, frozen=True, kw_only=True):
@@ -46,13 +62,20 @@ class RunOptions(Struct, frozen=True, kw_only=True):
     ] = None
     """none: `parsed` for one sample, `samples` for several, `likelihood` where the protocol asks for no reply"""
     rubric: Annotated[
-        Rubric | str | Path | None, Option("content", "FILE", "A rubric of your own (TOML or JSON).")
+        Rubric | str | Path | Sequence[Rubric | str | Path] | None,
+        Option("content", "FILE", "A rubric of your own (TOML or JSON); repeatable.", is_repeatable=True),
     ] = None
     examples: Annotated[
         str | Path | None, Option("content", "FILE", "Judged examples to show the judge (JSONL).")
     ] = None
     criterion: Annotated[
-        str, Option("content", "TEXT", 'Judge by a criterion in words: "Is the answer polite?"')
+        str | Sequence[str] | Mapping[str, str],
+        Option(
+            "content",
+            "[NAME=]TEXT",
+            'Judge by a criterion in words: "Is the answer polite?" or polite="Is the answer polite?"; repeatable.',
+            is_repeatable=True,
+        ),
     ] = ""
     steps: Annotated[
         Sequence[str] | Literal["generate"],
@@ -64,7 +87,7 @@ class RunOptions(Struct, frozen=True, kw_only=True):
     ] = ()
     map: Annotated[
         Mapping[str, str],
-        Option("content", "INPUT=FIELD", "Take an input from another field; repeatable."),
+        Option("content", "INPUT=FIELD", "Take an input from another field; repeatable.", is_repeatable=True),
     ] = {}
     run: Annotated[
         str | None,
@@ -92,16 +115,38 @@ class RunOptions(Struct, frozen=True, kw_only=True):
         ),
     ] = None
     price: Annotated[
-        tuple[float, float] | None, Option("execution", "IN,OUT", "USD per million tokens in and out.")
+        tuple[float, float] | Mapping[str, tuple[float, float]] | None,
+        Option(
+            "execution",
+            "[MODEL=]IN,OUT",
+            "USD per million tokens in and out; with several models MODEL=IN,OUT, repeatable.",
+            is_repeatable=True,
+        ),
     ] = None
     key_env: Annotated[
-        str | None, Option("execution", "VAR", "The environment variable that holds the key.")
+        str | Mapping[str, str] | None,
+        Option(
+            "execution",
+            "[MODEL=]VAR",
+            "The environment variable that holds the key; with several models MODEL=VAR, repeatable.",
+            is_repeatable=True,
+        ),
     ] = None
     temperature: Annotated[
         float | None, Option("settings", "T", "Default: 0, or 1 with several samples.")
     ] = None
     max_tokens: Annotated[
         int | None, Option("settings", "N", "The longest reply. Default: the model's own.")
+    ] = None
+    reasoning_effort: Annotated[
+        str | None,
+        Option("settings", "EFFORT", "How much a reasoning model thinks: low, medium, high, …"),
+    ] = None
+    thinking_tokens: Annotated[
+        int | None,
+        Option(
+            "settings", "N", "The most tokens a model may think, for models that take a number.", at_least=1
+        ),
     ] = None
     seed: Annotated[int | None, Option("settings", "N", "Passed on to models that take a seed.")] = None
     reask: Annotated[

@@ -377,7 +377,10 @@ def gate_command(
         None, "--baseline-labels", metavar="FILE|store", help="Labels of the baseline's items."
     ),
     config: Path = typer.Option(
-        None, "--config", metavar="FILE", help="Thresholds in a file; default: adjudge.toml, if there is one."
+        None,
+        "--config",
+        metavar="FILE",
+        help="The run file with [gate] and [gate.RUN]; default: adjudge.toml.",
     ),
     junit: Path = typer.Option(None, "--junit", metavar="FILE", help="Write JUnit XML too."),
     markdown: bool = typer.Option(False, "--markdown", help="Markdown, for a pull request."),
@@ -403,6 +406,7 @@ def gate_command(
         labels=labels,
         baseline_labels=baseline_labels,
         systems=system,
+        run=run,
     )
     verdict = _verdict(run, rules, store, seed)
     if junit is not None:

@@ -40,6 +40,8 @@ class _Request(Struct, omit_defaults=True):
     temperature: float | None = None
     tools: list[dict[str, Any]] | None = None
     tool_choice: dict[str, str] | None = None
+    thinking: dict[str, Any] | None = None
+    output_config: dict[str, str] | None = None
 
 
 class _Block(Struct):
@@ -71,7 +73,7 @@ class AnthropicModel(RemoteModel):
     """A model behind Anthropic's messages API."""
 
     gives_logprobs = False
-    droppable: ClassVar[frozenset[str]] = frozenset(("temperature", "tools"))
+    droppable: ClassVar[frozenset[str]] = frozenset(("temperature", "tools", "thinking", "output_config"))
 
     def _headers(self, key: Secret | None) -> dict[str, str]:
         headers = {"anthropic-version": VERSION}
@@ -93,9 +95,17 @@ class AnthropicModel(RemoteModel):
                 {"name": _TOOL, "description": "Give the answer.", "input_schema": params.schema}
             ]
             request.tool_choice = {"type": "tool", "name": _TOOL}
-        if params.seed is not None and "seed" not in self._changes:
-            self._changes["seed"] = ""
-            self.adjustments.append(f"seed {params.seed} is not sent: {self.name} has no such parameter")
+        if params.reasoning_effort is not None and "output_config" not in self._changes:
+            request.output_config = {"effort": params.reasoning_effort}
+        if params.thinking_tokens is not None and "thinking" not in self._changes:
+            # A model that thinks takes no temperature and no forced tool; the budget is a part of the longest reply.
+            request.thinking = {"type": "enabled", "budget_tokens": params.thinking_tokens}
+            request.max_tokens += params.thinking_tokens
+            request.temperature = None
+            if request.tool_choice is not None:
+                request.tool_choice = {"type": "auto"}
+        if params.seed is not None:
+            self._leave_out("seed", params.seed)
         return _encode(request)
 
     def _decode(self, call: Call, body: bytes, seconds: float) -> Reply | None:

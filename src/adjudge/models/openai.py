@@ -40,6 +40,9 @@ class _Request(Struct, omit_defaults=True):
     top_logprobs: int | None = None
     seed: int | None = None
     response_format: dict[str, Any] | None = None
+    reasoning_effort: str | None = None
+    reasoning: dict[str, Any] | None = None
+    extra_body: dict[str, Any] | None = None
 
 
 class _Part(Struct):
@@ -78,6 +81,13 @@ class _Choice(Struct):
 class _Usage(Struct):
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
+    total_tokens: int | None = None
+
+    @property
+    def tokens_out(self) -> int:
+        """The tokens written, with those of reasoning: Gemini counts them in the total alone."""
+        total = (self.total_tokens or 0) - (self.prompt_tokens or 0)
+        return max(self.completion_tokens or 0, total)
 
 
 class _Completion(Struct):
@@ -95,6 +105,9 @@ class OpenAIModel(RemoteModel):
     """A model behind chat completions; likelihoods come from the server's completions endpoint, if it has one."""
 
     gives_likelihood = None
+    key_header = "bearer"
+    thinking_form = ""
+    """how a budget for thinking is sent: google, openrouter, or not at all"""
     _likelihoods: Likelihoods | None = None
     droppable: ClassVar[frozenset[str]] = frozenset(
         (
@@ -105,6 +118,9 @@ class OpenAIModel(RemoteModel):
             "seed",
             "logprobs",
             "top_logprobs",
+            "reasoning_effort",
+            "reasoning",
+            "extra_body",
         )
     )
 
@@ -115,11 +131,16 @@ class OpenAIModel(RemoteModel):
             completions = Completions(
                 self.name, self._model, self.endpoint, COMPLETIONS, key=self._key, price=self.price, network=self._network
             )  # fmt: skip
+            completions.headers = self.headers
             self._likelihoods = Likelihoods(completions)
         return await self._likelihoods.ask(call, params)
 
     def _headers(self, key: Secret | None) -> dict[str, str]:
-        return {} if key is None else {"Authorization": f"Bearer {key.reveal()}"}
+        if key is None:
+            return {}
+        if self.key_header != "bearer":
+            return {self.key_header: key.reveal()}
+        return {"Authorization": f"Bearer {key.reveal()}"}
 
     def _encode(self, call: Call, params: Parameters, max_tokens: int | None) -> bytes:
         request = _Request(self._model, call.messages, params.temperature, max_tokens, seed=params.seed)
@@ -129,12 +150,25 @@ class OpenAIModel(RemoteModel):
         if params.schema is not None:
             answer = {"name": "answer", "strict": True, "schema": params.schema}
             request.response_format = {"type": "json_schema", "json_schema": answer}
+        request.reasoning_effort = params.reasoning_effort
+        if params.thinking_tokens is not None:
+            self._set_thinking(request, params.thinking_tokens)
         for name, new_name in self._changes.items():
+            if name not in self.droppable:
+                continue
             value = getattr(request, name)
             setattr(request, name, None)
             if new_name:
                 setattr(request, new_name, value)
         return _encode(request)
+
+    def _set_thinking(self, request: _Request, tokens: int) -> None:
+        if self.thinking_form == "google":
+            request.extra_body = {"google": {"thinking_config": {"thinking_budget": tokens}}}
+        elif self.thinking_form == "openrouter":
+            request.reasoning = {"max_tokens": tokens}
+        else:
+            self._leave_out("thinking_tokens", tokens)
 
     def _change(self, name: str, refusal: ErrorBody) -> tuple[str, str]:
         if name == "max_tokens" and "max_completion_tokens" in refusal.message:
@@ -162,7 +196,7 @@ class OpenAIModel(RemoteModel):
             content, finish = content or refusal, "content_filter"
         usage = completion.usage
         tokens_in = (usage.prompt_tokens or 0) if usage is not None else 0
-        tokens_out = (usage.completion_tokens or 0) if usage is not None else 0
+        tokens_out = usage.tokens_out if usage is not None else 0
         return Reply(
             call.key,
             content or "",

@@ -28,7 +28,17 @@ from msgspec.structs import replace
 
 from ..errors import AuthError, ModelError, RateLimited
 from ..records import Call, Reply
-from .base import KeySource, Model, Parameters, Price, Secret, failed, no_logprobs, stop_error
+from .base import (
+    SHORTEST_IN_REPLY,
+    KeySource,
+    Model,
+    Parameters,
+    Price,
+    Secret,
+    failed,
+    no_logprobs,
+    stop_error,
+)
 from .http_errors import ErrorBody, Fault, Response, fault_of, no_reply_in, refused_parameter, shown
 from .rate_limits import AdaptiveTimeout, Network, Outcome
 
@@ -48,7 +58,7 @@ LONGEST_LIMITED_SECONDS = 60.0
 LONGEST_WAIT_SECONDS = 3600.0
 """For rate limits, in all waits of one call."""
 
-_SCHEMAS = {"response_format": "schema", "tools": "schema"}
+_SCHEMAS = {"response_format": "schema", "tools": "schema", "toolConfig": "schema"}
 """Parameters that carry the schema, by the name that users know."""
 
 TOKENS_PER_BYTE = 0.5
@@ -103,6 +113,8 @@ class RemoteModel(Model):
         self._url = base + path
         self._host = urlsplit(base).netloc
         self._key = key
+        self.headers: dict[str, str | KeySource] = {}
+        """headers that the user set for this model; a `KeySource` is read from the environment"""
         self._network = network or Network()
         self._owns_network = network is None
         self._limiter = self._network.limiter(self._host, key.env if key else "")
@@ -117,6 +129,26 @@ class RemoteModel(Model):
     def _headers(self, key: Secret | None) -> dict[str, str]:
         """The headers of one request in addition to those of every request."""
 
+    def _all_headers(self, key: Secret | None, _body: bytes) -> dict[str, str]:
+        """The headers of one request with those that the user set; the key of the model is never replaced."""
+        if not self.headers:
+            return self._headers(key)
+        values = {
+            name: value.read().reveal() if isinstance(value, KeySource) else value
+            for name, value in self.headers.items()
+        }
+        return {**values, **self._headers(key)}
+
+    def _secrets(self, key: Secret | None) -> list[Secret]:
+        """All that must not stand in a reply or a message: the key, and headers that the user set."""
+        secrets = [] if key is None else [key]
+        for value in self.headers.values():
+            if isinstance(value, KeySource):
+                secrets.append(value.read())
+            elif len(value) >= SHORTEST_IN_REPLY:
+                secrets.append(Secret(value))
+        return secrets
+
     @abstractmethod
     def _encode(self, call: Call, params: Parameters, max_tokens: int | None) -> bytes:
         """The body of one request."""
@@ -129,6 +161,9 @@ class RemoteModel(Model):
         super().check(params, kinds)
         if self._key is not None:
             self._key.read()
+        for value in self.headers.values():
+            if isinstance(value, KeySource):
+                value.read()
 
     async def close(self) -> None:
         if self._owns_network:
@@ -169,7 +204,8 @@ class RemoteModel(Model):
         note = ""
         started = perf_counter()
         try:
-            response = await self._post(transport, self._headers(key), body, params.timeout_seconds, attempts)
+            headers = self._all_headers(key, body)
+            response = await self._post(transport, headers, body, params.timeout_seconds, attempts)
             seconds = perf_counter() - started
             result = self._read(call, params, key, response, seconds)
             if isinstance(result, Reply):
@@ -204,14 +240,17 @@ class RemoteModel(Model):
         self, call: Call, params: Parameters, key: Secret | None, response: Response | Fault, seconds: float
     ) -> Reply | Fault:
         """The reply or fault in a response, with the key redacted."""
+        secrets = self._secrets(key)
         if isinstance(response, Fault):
-            return _redacted(response, key)
-        body = response.body if key is None else key.redact_bytes(response.body)
+            return _redacted(response, secrets)
+        body = response.body
+        for secret in secrets:
+            body = secret.redact_bytes(body)
         if not 200 <= response.status < 300:
-            return _redacted(fault_of(response._replace(body=body), self._host), key)
+            return _redacted(fault_of(response._replace(body=body), self._host), secrets)
         reply = self._decode(call, body, seconds)
         if reply is None:
-            return _redacted(no_reply_in(body, response.headers, self._host), key)
+            return _redacted(no_reply_in(body, response.headers, self._host), secrets)
         if params.top_logprobs is None:
             return reply
         if reply.logprobs:
@@ -316,6 +355,12 @@ class RemoteModel(Model):
             self.adjustments.append(f"{shown_name} {change}: {self.name} refuses it ({words})")
         return True
 
+    def _leave_out(self, name: str, value: object) -> None:
+        """Record once that a parameter is not sent because the API has none of this kind."""
+        if name not in self._changes:
+            self._changes[name] = ""
+            self.adjustments.append(f"{name} {value} is not sent: {self.name} has no such parameter")
+
     def _change(self, name: str, _refusal: ErrorBody) -> tuple[str, str]:
         """The parameter with this name on the wire, and its new name; empty: it is left out."""
         return name, ""
@@ -360,8 +405,8 @@ def _outcome(fault: Fault) -> Outcome:
     return "failed" if fault.is_retryable else "ok"
 
 
-def _redacted(fault: Fault, key: Secret | None) -> Fault:
-    if key is None:
-        return fault
-    words = ErrorBody(*(key.redact(part) for part in fault.error_body))
-    return replace(fault, message=key.redact(fault.message), error_body=words)
+def _redacted(fault: Fault, secrets: list[Secret]) -> Fault:
+    for secret in secrets:
+        words = ErrorBody(*(secret.redact(part) for part in fault.error_body))
+        fault = replace(fault, message=secret.redact(fault.message), error_body=words)
+    return fault

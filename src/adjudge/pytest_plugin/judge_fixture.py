@@ -448,7 +448,7 @@ class Judge:
             model = parse_model(where, key_env=options.get("key_env"), price=options.get("price"))
             if model.needs_network:
                 return name  # connections belong to the event loop of one run
-            model.name = name
+            model.name = model.spec = name
             self._models[key] = model
         return self._models[key]
 
