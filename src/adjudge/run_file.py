@@ -161,12 +161,24 @@ def _resolved(file: Path, path: str) -> str:
 # -- reading
 
 
-def read_run_file(path: str | Path | None = None, gate_check: GateCheck | None = None) -> RunFile | None:
-    """The run file; raises with all its problems. None where no path is given and there is no default file."""
+def read_run_file(
+    path: str | Path | None = None, gate_check: GateCheck | None = None, *, for_gate: bool = False
+) -> RunFile | None:
+    """The run file; raises with all its problems. None where no path is given and there is no default file.
+
+    A gate may share the file with other tools: only tables that look like ours are problems there.
+    """
     file = Path(path) if path is not None else Path(DEFAULT_FILE)
     if path is None and not file.exists():
         return None
-    return run_file_of(read_document(file), file, gate_check)
+    document = read_document(file)
+    if for_gate:
+        document = {key: table for key, table in document.items() if _is_ours(key)}
+    return run_file_of(document, file, gate_check)
+
+
+def _is_ours(key: str) -> bool:
+    return bool(difflib.get_close_matches(key, _TOP_KEYS, 1))
 
 
 def read_document(file: Path) -> dict[str, Any]:
@@ -428,7 +440,7 @@ def json_schema() -> dict[str, Any]:
 
 def _gate_schema() -> dict[str, Any]:
     threshold = {"type": "object", "additionalProperties": {"type": ["number", "string"]}}
-    properties: dict[str, Any] = {key: threshold for key in GATE_TABLES}
+    properties: dict[str, Any] = dict.fromkeys(GATE_TABLES, threshold)
     properties |= {key: {"type": "string"} for key in GATE_TEXTS}
     properties["max_failed"] = {"type": ["number", "string"]}
     properties["system"] = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}

@@ -182,7 +182,7 @@ def _read_keys(table: Mapping[str, Any], where: str, problems: list[str]) -> dic
 
 def _read_config(path: str | Path | None, run: str) -> dict[str, Any]:
     """The thresholds of a file for a run. Only the default file may be missing."""
-    file = read_checked(path)
+    file = read_run_file(path, _gate_problems, for_gate=True)
     return {} if file is None else _read_keys(file.gate_for(run), "gate", [])
 
 

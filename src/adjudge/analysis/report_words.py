@@ -96,6 +96,11 @@ def _head(summary: Summary) -> Section:
     if summary.protocols:
         named = [f"{name} ({digest[:12]})" if digest else name for name, digest in summary.protocols.items()]
         lines.append(f"protocol: {', '.join(named)}")
+    lines += [
+        f"criterion {name}: {criterion.text}"
+        for name, criterion in summary.criteria.items()
+        if criterion.text
+    ]
     if summary.estimator:
         lines.append(f"estimator: {summary.estimator}")
     lines.append(f"judged: {size_text(summary)}")

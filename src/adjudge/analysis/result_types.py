@@ -69,7 +69,7 @@ class Cell(Estimate, frozen=True):
     """the mean without the flagged scores"""
 
 
-class CriterionSummary(Struct, frozen=True):
+class CriterionSummary(Struct, frozen=True, omit_defaults=True):
     """One criterion over all systems."""
 
     protocol: str
@@ -78,6 +78,8 @@ class CriterionSummary(Struct, frozen=True):
     spread: Spread
     minimum_detectable: float | None
     """the smallest true difference of two systems that this many items detect with 80 % power"""
+    text: str = ""
+    """the criterion in the user's words, where it was given so"""
 
 
 class FailureShare(Struct, frozen=True):

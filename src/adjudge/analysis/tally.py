@@ -219,7 +219,7 @@ def cell(scores: Scores, scale: Scale | None) -> Cell:
 
 
 def criterion_summary(
-    protocol: str, criterion: str, by_system: Mapping[str, Scores], scale: Scale | None
+    protocol: str, criterion: str, by_system: Mapping[str, Scores], scale: Scale | None, text: str = ""
 ) -> CriterionSummary:
     """One criterion over all systems."""
     columns = [scores.ok for scores in by_system.values()]
@@ -229,6 +229,7 @@ def criterion_summary(
         scale=scale,
         spread=spread_of(joined(columns), scale),
         minimum_detectable=_minimum_detectable(columns),
+        text=text,
     )
 
 

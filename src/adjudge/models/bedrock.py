@@ -26,7 +26,7 @@ from .rate_limits import Network
 from .remote import RemoteModel
 
 API_KEY = "AWS_BEARER_TOKEN_BEDROCK"
-SECRET_KEY = "AWS_SECRET_ACCESS_KEY"  # noqa: S105  the name of a variable
+SECRET_KEY = "AWS_SECRET_ACCESS_KEY"
 SERVICE = "bedrock"
 
 _TOOL = "answer"
@@ -49,14 +49,14 @@ class _Thought(Struct):
     text: str | None = None
 
 
-class _Reasoning(Struct):
-    reasoningText: _Thought | None = None
+class _Reasoning(Struct, rename="camel"):
+    reasoning_text: _Thought | None = None
 
 
-class _Block(Struct):
+class _Block(Struct, rename="camel"):
     text: str | None = None
-    toolUse: _Tool | None = None
-    reasoningContent: _Reasoning | None = None
+    tool_use: _Tool | None = None
+    reasoning_content: _Reasoning | None = None
 
 
 class _Message(Struct):
@@ -67,16 +67,16 @@ class _Output(Struct):
     message: _Message
 
 
-class _Usage(Struct):
-    inputTokens: int | None = None
-    outputTokens: int | None = None
-    cacheReadInputTokens: int | None = None
-    cacheWriteInputTokens: int | None = None
+class _Usage(Struct, rename="camel"):
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cache_read_input_tokens: int | None = None
+    cache_write_input_tokens: int | None = None
 
 
-class _Answer(Struct):
+class _Answer(Struct, rename="camel"):
     output: _Output
-    stopReason: str | None = None
+    stop_reason: str | None = None
     usage: _Usage | None = None
 
 
@@ -167,16 +167,18 @@ class BedrockModel(RemoteModel):
             return None
         text = reasoning = ""
         for block in answer.output.message.content:
-            if block.toolUse is not None:
-                text += _encode(block.toolUse.input).decode()
+            if block.tool_use is not None:
+                text += _encode(block.tool_use.input).decode()
             text += block.text or ""
-            if block.reasoningContent is not None and block.reasoningContent.reasoningText is not None:
-                reasoning += block.reasoningContent.reasoningText.text or ""
+            if block.reasoning_content is not None and block.reasoning_content.reasoning_text is not None:
+                reasoning += block.reasoning_content.reasoning_text.text or ""
         usage = answer.usage or _Usage()
         tokens_in = (
-            (usage.inputTokens or 0) + (usage.cacheReadInputTokens or 0) + (usage.cacheWriteInputTokens or 0)
+            (usage.input_tokens or 0)
+            + (usage.cache_read_input_tokens or 0)
+            + (usage.cache_write_input_tokens or 0)
         )
-        tokens_out = usage.outputTokens or 0
+        tokens_out = usage.output_tokens or 0
         return Reply(
             call.key,
             text,
@@ -189,7 +191,7 @@ class BedrockModel(RemoteModel):
             # A reply does not say which model wrote it.
             "",
             "",
-            answer.stopReason and _FINISH.get(answer.stopReason, answer.stopReason),
+            answer.stop_reason and _FINISH.get(answer.stop_reason, answer.stop_reason),
         )
 
 
