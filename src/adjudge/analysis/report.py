@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 from typing import Any, Literal, TypeVar
 
-from msgspec import structs
+from msgspec import UNSET, structs
 
 from ..records import Estimate, Scale
 from ..stats import (
@@ -104,6 +104,8 @@ def summarise(view: RunView) -> Summary:
         n_planned=facts.n_planned,
         n_left_out=facts.n_left_out,
         call_errors=facts.call_errors,
+        paid_earlier_usd=facts.paid_earlier_usd or UNSET,
+        price_dates=facts.price_dates or UNSET,
     )
     return structs.replace(summary, warnings=cautions(summary, _spreads(tally, names, scales), facts))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from msgspec import Struct, field
+from msgspec import UNSET, Struct, UnsetType, field
 
 from ..combine import Kind
 from ..records import Estimate, Estimator, Scale
@@ -213,6 +213,10 @@ class Summary(Struct, frozen=True):
     n_unpriced: int = 0
     """replies whose cost is unknown and not in `cost_usd`"""
     call_errors: dict[str, int] = {}
+    paid_earlier_usd: float | UnsetType = UNSET
+    """the part of `cost_usd` that earlier runs paid; unset where there is none"""
+    price_dates: dict[str, str] | UnsetType = UNSET
+    """model → date of the published price behind `cost_usd`; unset where users gave all prices"""
 
 
 # -- The judge card: agreement with people, noise ceiling, corrected means, failures

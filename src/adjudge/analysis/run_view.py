@@ -93,6 +93,10 @@ class RunFacts(Struct, frozen=True):
     """replies whose cost is unknown and not in `cost_usd`"""
     cost_usd: float | None = None
     """none where no price is known"""
+    paid_earlier_usd: float = 0.0
+    """the part of `cost_usd` that earlier runs paid"""
+    price_dates: dict[str, str] = {}
+    """model → date of its published price, where the user gave none"""
     seconds: float = 0.0
     n_calls: int = 0
     n_cached: int = 0
@@ -587,6 +591,8 @@ def _facts(store: Store, run: RunRow, protocols: Mapping[str, Protocol], n_reask
         tokens_out=totals.tokens_out,
         cost_usd=totals.cost_usd if is_priced else None,
         n_unpriced=totals.unpriced,
+        paid_earlier_usd=max(0.0, totals.cost_usd - totals.paid_usd),
+        price_dates=dict(run.manifest.get("price_dates", {})),
         seconds=run.seconds,
         n_calls=totals.calls,
         n_cached=max(0, totals.replies - totals.paid_replies),

@@ -231,6 +231,8 @@ def _print_dry_run(request: Request, as_json: bool) -> None:
         if estimate.cost_usd is not None
         else " (give --price for the cost)"
     )
+    if estimate.cost_usd and estimate.price_dates:
+        cost += f" by published prices of {', '.join(sorted(set(estimate.price_dates.values())))}"
     typer.echo(
         f"\n{estimate.items} items, {estimate.calls} calls: {estimate.stored} are in the store, {estimate.calls - estimate.stored} would be sent.\n"
         f"About {estimate.tokens_in} tokens in{cost}; replies come on top. Nothing was sent."

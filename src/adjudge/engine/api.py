@@ -49,7 +49,7 @@ from .results import results
 _BATCH = 500
 
 
-class DryRun(Struct, frozen=True):
+class DryRun(Struct, frozen=True, omit_defaults=True):
     """An estimate: tokens are estimated from the length of the text, replies are not counted."""
 
     items: int
@@ -59,6 +59,8 @@ class DryRun(Struct, frozen=True):
     tokens_in: int
     cost_usd: float | None
     first_messages: tuple[Message, ...]
+    price_dates: dict[str, str] = {}
+    """model → date of the published price, where the user gave none"""
 
 
 def dry_run(request: Request) -> DryRun:
@@ -82,7 +84,8 @@ def _counted(prepared: Prepared, store: Store | None) -> DryRun:
         for planned in plan.calls_of(item):
             count.add(call_for(planned, item)[0], planned.model)
     count.settle()
-    return DryRun(prepared.n_items, count.calls, count.stored, count.tokens, count.cost, count.first)
+    dates = prepared.manifest.get("price_dates", {})
+    return DryRun(prepared.n_items, count.calls, count.stored, count.tokens, count.cost, count.first, dates)
 
 
 class _Count:

@@ -494,6 +494,7 @@ def manifest_of(plan: Plan, items: dict[str, Any], command: Sequence[str], versi
     settings = recorded_settings(plan.options)
     if plan.steps_for is not None:
         settings["steps_for"] = list(plan.steps_for)
+    dates = {model.name: model.price_date for model in plan.models if model.price_date}
     return {
         "items": items,
         "protocols": [msgspec.to_builtins(protocol, str_keys=True) for protocol in plan.protocols],
@@ -501,6 +502,7 @@ def manifest_of(plan: Plan, items: dict[str, Any], command: Sequence[str], versi
         "settings": settings,
         "version": version,
         "command": list(command),
+        **({"price_dates": dates} if dates else {}),
     }
 
 

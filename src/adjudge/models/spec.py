@@ -319,29 +319,23 @@ def _unknown(spec: str) -> ModelError:
     return ModelError(f"'{spec:.200}' names no model.{hint} The forms are:\n{known}")
 
 
+_OTHER_STARTS = ("http://", "https://", "replay:", "fake:text=", "fake:script=", "local")
+
+
 def _suggestion(spec: str) -> str:
-    if ":" not in spec and "/" in spec:
-        start, _, rest = spec.partition("/")
-        provider = _provider_called(start)
-        if provider is None:
-            return f" Did you mean http://HOST/v1#{spec:.100} or openrouter:{spec:.100}?"
-        slots = "/".join(part.upper() for part in providers()[provider].parts[:-1])
-        return f" Did you mean {provider}:{slots}{'/' if slots else ''}{rest:.100}?"
-    starts = [f"{name}:" for name in providers()] + [
-        "http://",
-        "https://",
-        "replay:",
-        "fake:text=",
-        "fake:script=",
-        "local",
-    ]
+    start, slash, rest = spec.partition("/")
+    if slash and ":" not in start and (called := _provider_called(start)) is not None:
+        slots = "".join(f"{part.upper()}/" for part in providers()[called].parts[:-1])
+        return f" Did you mean {called}:{slots}{rest:.100}?"
+    if ":" not in spec and slash:
+        return f" Did you mean http://HOST/v1#{spec:.100} or openrouter:{spec:.100}?"
+    if ":" not in spec and (known := _provider_of(spec)) is not None:
+        return f" Did you mean {known}:{spec:.100}?"
+    starts = [*(f"{name}:" for name in providers()), *_OTHER_STARTS]
     near = difflib.get_close_matches(spec.partition(":")[0] + ":", starts, 1, 0.6)
     if near:
-        rest = spec.partition(":")[2].lstrip("/") or "NAME"
-        return f" Did you mean {near[0]}{rest}?"
-    if spec and ":" not in spec:
-        return f" Did you mean {_provider_of(spec)}:{spec}?"
-    return ""
+        return f" Did you mean {near[0]}{spec.partition(':')[2].lstrip('/') or 'NAME'}?"
+    return f" Did you mean openai:{spec:.100}?" if spec and ":" not in spec else ""
 
 
 def _provider_called(name: str) -> str | None:
@@ -350,9 +344,8 @@ def _provider_called(name: str) -> str | None:
     return next((key for key, provider in providers().items() if name in (key, *provider.names)), None)
 
 
-def _provider_of(name: str) -> str:
+def _provider_of(name: str) -> str | None:
     """The provider whose models have names like this one."""
-    for key, provider in providers().items():
-        if name.lower().startswith(provider.models):
-            return key
-    return "openai"
+    return next(
+        (key for key, provider in providers().items() if name.lower().startswith(provider.models)), None
+    )
