@@ -139,7 +139,7 @@ def test_keys_skip_undo_and_go_back(
         press(page, "j")
         assert shown(page) == third
         press(page, "1")
-        assert page.inner_text("h1") == "The rest was skipped"
+        assert page.inner_text("h1") == "All other items are skipped"
         press(page, "r")
         assert shown(page) == first
         press(page, "3")

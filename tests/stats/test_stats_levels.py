@@ -87,7 +87,7 @@ def test_the_intervals_of_the_shared_vector(vectors: dict[str, Any], unit: Any) 
     found = correlate(judge, human, "pearson", groups=groups, systems=systems, resample=unit)
     # Monte Carlo on both sides; the vector's own tolerance.
     assert [found.low, found.high] == pytest.approx(expected[f"boot_{unit}_global_pearson"], abs=0.05)
-    assert "too few to speak for others" in found.caution
+    assert "too few to generalise" in found.caution
     assert (
         found.unit
         == {"systems": "system (n=5)", "inputs": "group (n=6)", "both": "group (n=6) and system (n=5)"}[unit]

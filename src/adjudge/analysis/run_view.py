@@ -162,7 +162,7 @@ class RunView(Struct, frozen=True):
         if self.run is None or self.run.status == "done":
             return ()
         return (
-            f"{self.name} is {self.run.status}, not done: items that were not judged yet are not counted.",
+            f"{self.name} is {self.run.status}, not done: items that are not judged yet are not counted.",
         )
 
 
@@ -334,7 +334,7 @@ def pooled_over_models(view: RunView) -> tuple[RunView, str]:
         kinds += [cell.kind] * len(by_item)
     failed = Counter(row.model for row in view.results if row.status != "ok")
     asked = Counter(row.model for row in view.results)
-    note = f"Several judges: the mean of {', '.join(models)} counts, of choices the majority."
+    note = f"Several judges: each score is the mean of {', '.join(models)}, each choice their majority."
     for model, n in failed.items():
         note += f" {model} failed on {n:,} of {asked[model]:,}."
     tally = _tally(results, kinds)

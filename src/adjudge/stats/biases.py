@@ -130,7 +130,7 @@ def _unfit(games: Games, typical: float, unexplained: float) -> str:
     if games.n_clusters < 3:
         return "too few games"
     if unexplained < _LEAST_OWN:
-        return "the systems differ in length so regularly that length and system cannot be told apart"
+        return "the systems differ in length so consistently that length and system are confounded"
     if len(components(win_matrix(games))) > 1:
         return "not all strengths exist, because a system never won or never lost, or because no chain of wins joins them"
     return ""

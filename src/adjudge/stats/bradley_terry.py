@@ -528,7 +528,7 @@ def _estimates(
     drawn = _resampled(of_piece, piece, n_resamples, seed) if of_piece.n_clusters > 1 else None
     cautions = [] if is_whole else [f"0 is the mean of {len(piece.systems)} systems alone, not of all"]
     if of_piece.n_clusters < _FEW_CLUSTERS:
-        cautions.append(f"{of_piece.n_clusters} independent prompts are too few to speak for others")
+        cautions.append(f"{of_piece.n_clusters} independent prompts are too few to generalise")
     name = "Davidson strength" if piece.ties == "davidson" else "Bradley-Terry strength"
     n_games = np.bincount(of_piece.first, minlength=of_piece.n_systems) + np.bincount(
         of_piece.second, minlength=of_piece.n_systems

@@ -1,4 +1,4 @@
-"""The viewer's page of one item: what was judged, its results beside labels, and every call with its reply."""
+"""The viewer's page of one item: its fields, its results and labels, and every call with its reply."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class ItemPage:
         seq = _number(request.query_params.get("n"))
         row = _number(request.query_params.get("row"))
         if seq is None:
-            raise StoreError("This address names no item.\nGo back to the list of runs.")
+            raise StoreError("The address has no item number.\nGo back to the list of runs.")
         with self._context.reading() as store:
             run = run_named(store, request)
             item = item_at(store, run, seq)

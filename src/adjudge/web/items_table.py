@@ -351,7 +351,12 @@ def _rows(connection: sqlite3.Connection, ids: list[int]) -> list[Row]:
 FIRST_COPY_SECONDS = 1.5
 """How long a page waits for the first copy of a run; a small run is complete by then."""
 
-GAP_TITLES = (("people", "Apart"), ("samples", "Samples"), ("judges", "Judges"), ("orders", "Orders"))
+GAP_TITLES = (
+    ("people", "Judge − people"),
+    ("samples", "Samples"),
+    ("judges", "Judges"),
+    ("orders", "Orders"),
+)
 STATUSES = ("ok", "failed", "unparsed", "out_of_range", "conflicting", "refused", "truncated", "no_reply")
 
 
