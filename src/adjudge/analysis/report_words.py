@@ -93,11 +93,6 @@ def _head(summary: Summary) -> Section:
     if summary.protocols:
         named = [f"{name} ({digest[:12]})" if digest else name for name, digest in summary.protocols.items()]
         lines.append(f"protocol: {', '.join(named)}")
-    lines += [
-        f"criterion {name}: {criterion.text}"
-        for name, criterion in summary.criteria.items()
-        if criterion.text
-    ]
     if summary.estimator:
         lines.append(f"estimator: {summary.estimator}")
     lines.append(f"judged: {size_text(summary)}")
@@ -167,7 +162,7 @@ def score_sections(summary: Summary, values: Values | None = None) -> Iterator[S
             notes.append(detectable_text(about.minimum_detectable, digits, about.scale))
         yield Section(
             criterion,
-            (scale_text(about.scale),),
+            (*((about.text,) if about.text else ()), scale_text(about.scale)),
             _score_columns(("system",), about.scale),
             rows,
             notes=tuple(note for note in notes if note),
