@@ -35,7 +35,8 @@ GATE_KEYS = (*GATE_TABLES, *GATE_TEXTS, "max_failed", "system")
 """The keys of `[gate]` and `[gate.NAME]`."""
 
 _PATHS = ("items", "rubric", "examples", "store")
-_FILE_FORMS = ("replay:", "fake:script=", "local:")
+FILE_FORMS = ("replay:", "fake:script=", "local:")
+"""The forms of a model spec that end with the path of a file."""
 _MODEL_DEFAULTS = ("temperature", "max_tokens", "reasoning_effort", "thinking_tokens", "batch")
 
 GateCheck = Callable[[Mapping[str, Any]], Sequence[str]]
@@ -312,7 +313,7 @@ def _paths(value: Any, file: Path) -> Any:
 
 def _model_path(spec: str, file: Path) -> str:
     """A spec with the path of its file from the folder of the run file."""
-    for form in _FILE_FORMS:
+    for form in FILE_FORMS:
         if spec.startswith(form):
             return form + _resolved(file, spec.removeprefix(form))
     return spec

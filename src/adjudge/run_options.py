@@ -7,6 +7,7 @@ the code that uses it. Light to import: the command line reads it to print its h
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -183,6 +184,15 @@ def declared_options() -> dict[str, Declared]:
         default = field.default if field.default_factory is NODEFAULT else field.default_factory()
         declared[field.name] = Declared(_without_none(annotated), default, option)
     return declared
+
+
+_NAMED_CRITERION = re.compile(r"([^\W\d][\w.-]{0,39})=(?=\s*\S)")
+
+
+def named_criterion(text: str) -> tuple[str, str]:
+    """The name and the text of a criterion, written NAME=TEXT or TEXT; the name is empty where there is none."""
+    match = _NAMED_CRITERION.match(text)
+    return (match[1], text[match.end() :].strip()) if match else ("", text)
 
 
 def flag_of(name: str) -> str:

@@ -180,6 +180,13 @@ def _read_keys(table: Mapping[str, Any], where: str, problems: list[str]) -> dic
     return values
 
 
+def store_of(config: str | Path | None, run: str) -> Path | None:
+    """The store that the run file names for a run; none where it names none."""
+    file = read_run_file(config, for_gate=True)
+    path = file.runs.get(run, {}).get("store") if file is not None else None
+    return None if path is None else Path(path)
+
+
 def _read_config(path: str | Path | None, run: str) -> dict[str, Any]:
     """The thresholds of a file for a run. Only the default file may be missing."""
     file = read_run_file(path, _gate_problems, for_gate=True)

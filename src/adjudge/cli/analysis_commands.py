@@ -15,7 +15,7 @@ import typer
 
 from ..errors import DataError
 from .markdown import markdown_of
-from .options import AS_JSON, RUN, STORE
+from .options import AS_JSON, RUN, STORE, was_given
 from .terminal import ignore_broken_pipe, print_json, print_sections, print_text, writing
 
 if TYPE_CHECKING:
@@ -354,6 +354,7 @@ _REPEATABLE = "Repeatable."
 
 
 def gate_command(
+    ctx: typer.Context,
     run: str = RUN,
     least: list[str] = typer.Option(
         [], "--min", metavar="CRITERION=X", help=f"Minimum mean, where higher is better. {_REPEATABLE}"
@@ -399,7 +400,7 @@ def gate_command(
     as_json: bool = AS_JSON,
 ) -> None:
     """Compare a run with thresholds or a baseline. Exit 0 good, 1 worse, 3 not enough evidence, 4 the judge failed too often."""
-    from ..analysis.gate_rules import make_rules
+    from ..analysis.gate_rules import make_rules, store_of
     from ..analysis.gate_words import gate_sections
 
     rules = make_rules(
@@ -415,6 +416,8 @@ def gate_command(
         systems=system,
         run=run,
     )
+    if not was_given(ctx, "store"):
+        store = store_of(config, run) or store
     verdict = _verdict(run, rules, store, seed)
     if junit is not None:
         _write_junit(verdict, junit)

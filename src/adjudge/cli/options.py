@@ -96,6 +96,12 @@ def run_option(name: str) -> Any:
 STORE = run_option("store")
 
 
+def was_given(ctx: typer.Context, name: str) -> bool:
+    """Whether the user gave a parameter, so that the run file does not decide it."""
+    source = ctx.get_parameter_source(name)
+    return source is not None and source.name not in ("DEFAULT", "DEFAULT_MAP")
+
+
 def takes_run_options(command: Callable[..., None]) -> Callable[..., None]:
     """Replace `**options` of a command by a parameter for each option of a run that it does not declare itself.
 

@@ -12,6 +12,7 @@ from ..errors import DataError
 from ..protocols import builtin_ids, load_protocol, write_starter
 from ..records import Item, Order, Protocol, Scale
 from ..render import number_text, problems_of, render
+from ..run_options import named_criterion
 from .options import AS_JSON
 from .terminal import print_json, print_table, print_text
 
@@ -97,7 +98,7 @@ def show_protocol(
         None, "--examples", metavar="FILE", help="Judged examples (JSONL), for protocols that take them."
     ),
     criterion: str = typer.Option(
-        "", "--criterion", metavar="TEXT", help="A criterion in words, for protocols that take one."
+        "", "--criterion", metavar="[NAME=]TEXT", help="A criterion in words, for protocols that take one."
     ),
     renames: list[str] = typer.Option(
         [], "--map", metavar="INPUT=FIELD", help="Take an input from another field."
@@ -108,7 +109,8 @@ def show_protocol(
     as_json: bool = AS_JSON,
 ) -> None:
     """The texts of a protocol; with --item, exactly the messages that a judge would be sent."""
-    protocol = load_protocol(ref, rubric=rubric, examples=examples or (), criterion=criterion)
+    name, text = named_criterion(criterion)
+    protocol = load_protocol(ref, rubric=rubric, examples=examples or (), criterion=text, name=name)
     if item is None:
         _show_template(protocol, as_json)
         return

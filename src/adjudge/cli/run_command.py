@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ..errors import BudgetReached, DataError, RateLimited
-from .options import AS_JSON, STORE, takes_run_options
+from .options import AS_JSON, STORE, takes_run_options, was_given
 from .protocol_commands import parse_renames
 from .terminal import print_error, print_json, print_text
 
@@ -78,11 +78,9 @@ def _given_flags(ctx: typer.Context, options: dict[str, Any]) -> dict[str, Any]:
     """The options that the user gave, parsed. The others have the default of their declaration, or of the run file."""
     given = {}
     for name, value in options.items():
-        source = ctx.get_parameter_source(name)
-        if source is None or source.name in ("DEFAULT", "DEFAULT_MAP"):
-            continue
-        parse = _PARSERS.get(name)
-        given[name] = parse(value) if parse is not None else value
+        if was_given(ctx, name):
+            parse = _PARSERS.get(name)
+            given[name] = parse(value) if parse is not None else value
     return given
 
 

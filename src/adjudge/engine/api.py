@@ -26,7 +26,7 @@ from ..models import Model, Network, check_alias, named, parse_model, takes_key,
 from ..protocols import load_protocol, with_digest
 from ..records import Call, Item, Message, ModelSettings, NamedModel, Protocol, Result, Rubric
 from ..render import problems_of
-from ..run_options import JudgeSettings, RunOptions, check_options
+from ..run_options import JudgeSettings, RunOptions, check_options, named_criterion
 from ..store import RunRow, RunStatus, Store, open_store
 from ..version import __version__
 from .loop import Interrupted, Loop, Progress, stored_reply
@@ -296,8 +296,6 @@ class Judge(NamedTuple):
     examples: str | Path | None = None
 
 
-_NAMED_CRITERION = re.compile(r"([^\W\d][\w.-]{0,39})=(?=\s*\S)")
-
 DEFAULT_PROTOCOL = "geval/score"
 """The protocol of a criterion in words."""
 
@@ -352,14 +350,8 @@ def _criteria(given: str | Sequence[str] | Mapping[str, str]) -> list[tuple[str,
     """(name, text) of each criterion; the name is empty where none is given."""
     if isinstance(given, Mapping):
         return list(given.items())
-    criteria = []
-    for text in (given,) if isinstance(given, str) else given:
-        match = _NAMED_CRITERION.match(text)
-        if match:
-            criteria.append((match[1], text[match.end() :].strip()))
-        elif text:
-            criteria.append(("", text))
-    return criteria
+    texts = (given,) if isinstance(given, str) else given
+    return [named_criterion(text) for text in texts if text]
 
 
 def _judge(entry: JudgeSettings | Mapping[str, Any], request: Request) -> Judge:
