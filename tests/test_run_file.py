@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+import adjudge as package
 from adjudge.cli.init_command import guessed
 from adjudge.errors import DataError
 from adjudge.run_file import json_schema, read_run_file, run_settings
@@ -507,6 +508,24 @@ def test_judges_can_write_the_steps_of_one_of_several_criteria(place: Path) -> N
         assert adjudge("run", "r", "-q").code == 0
         assert len(server.requests) == 13
     assert set(done.json["criteria"]) == {"polite", "short"}
+
+
+def test_the_same_in_python(place: Path) -> None:
+    run = package.run(
+        "answers.jsonl",
+        model={"kind": FIVE, "strict": {"model": "fake:text=[RESULT] 1 Score: 1", "price": (1.0, 1.0)}},
+        judge=[{"criterion": "Is it polite?"}, {"protocol": "prometheus/direct", "rubric": "tact.toml"}],
+        map={"task": "question", "instruction": "question", "response": "text"},
+        limit=1,
+    )
+    assert {(row.criterion, row.model, row.value) for row in run.results()} == {
+        ("polite", "kind", 5.0), ("polite", "strict", 1.0), ("tact", "kind", 5.0), ("tact", "strict", 1.0),
+    }  # fmt: skip
+    with pytest.raises(DataError, match="unknown field"):
+        package.run("answers.jsonl", model={"x": {"modle": FIVE}}, criterion="c")
+    with pytest.raises(DataError, match="judge"):
+        package.run("answers.jsonl", model=FIVE, judge=[{"criterion": "a"}], criterion="b")
+    assert (place / "adjudge.db").exists()
 
 
 # adjudge init

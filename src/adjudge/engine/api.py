@@ -178,8 +178,8 @@ class Watcher:
 
 Protocols = str | Path | Protocol | Sequence[str | Path | Protocol]
 OneModel = str | Model | ModelSettings
-Models = OneModel | Sequence[OneModel] | Mapping[str, str | ModelSettings]
-"""one model, several, or alias → model"""
+Models = OneModel | Sequence[OneModel] | Mapping[str, str | ModelSettings | Mapping[str, Any]]
+"""one model, several, or alias → model: a spec, or a table as [models.ALIAS] in the run file"""
 Judges = Sequence[JudgeSettings | Mapping[str, Any]]
 
 
@@ -239,7 +239,13 @@ def model_choices(request: Request) -> list[Model | NamedModel]:
     ]
 
 
-def _with_alias(choice: str | ModelSettings, alias: str = "") -> NamedModel:
+def _with_alias(choice: str | ModelSettings | Mapping[str, Any], alias: str = "") -> NamedModel:
+    if isinstance(choice, Mapping):
+        try:
+            choice = msgspec.convert(choice, ModelSettings)
+        except msgspec.ValidationError as error:
+            known = ", ".join(ModelSettings.__struct_fields__)
+            raise DataError(f"model {alias}: {error}. The keys are: {known}.") from None
     settings: ModelSettings = named(choice) if isinstance(choice, str) else choice
     if isinstance(settings, NamedModel):
         return structs.replace(settings, alias=check_alias(alias)) if alias else settings

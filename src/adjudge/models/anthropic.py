@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from ..records import Call, Message, Reply
 from .base import Parameters, Secret
@@ -127,17 +127,6 @@ class AnthropicModel(RemoteModel):
             + (usage.cache_read_input_tokens or 0)
             + (usage.cache_creation_input_tokens or 0)
         )
-        tokens_out = usage.output_tokens or 0
-        return Reply(
-            call.key,
-            text,
-            reasoning,
-            None,
-            tokens_in,
-            tokens_out,
-            self.cost(tokens_in, tokens_out),
-            seconds,
-            answer.model or "",
-            "",
-            answer.stop_reason and _FINISH.get(answer.stop_reason, answer.stop_reason),
-        )
+        finish = answer.stop_reason and _FINISH.get(answer.stop_reason, answer.stop_reason)
+        reply = self._made(call, (text, reasoning), (tokens_in, usage.output_tokens or 0), seconds, finish)
+        return structs.replace(reply, model_name=answer.model or "")

@@ -20,9 +20,8 @@ from msgspec import Struct
 
 from ..errors import AuthError
 from ..records import Call, Reply
-from .base import KeySource, Parameters, Price, Secret
+from .base import KeySource, Parameters, Secret
 from .http_errors import ErrorBody, decode_leniently
-from .rate_limits import Network
 from .remote import RemoteModel
 
 API_KEY = "AWS_BEARER_TOKEN_BEDROCK"
@@ -91,19 +90,12 @@ class BedrockModel(RemoteModel):
     droppable: ClassVar[frozenset[str]] = frozenset(("temperature", "maxTokens", "toolConfig"))
 
     def __init__(
-        self,
-        name: str,
-        model: str,
-        base: str,
-        path: str,
-        *,
-        key: KeySource | None,
-        price: Price | None = None,
-        network: Network | None = None,
+        self, name: str, model: str, base: str, path: str, *, key: KeySource | None, **options: Any
     ) -> None:
         self.is_signed = key is None or (key.env == API_KEY and not os.environ.get(API_KEY, "").strip())
-        source = KeySource(SECRET_KEY) if self.is_signed else key
-        super().__init__(name, model, base, path, key=source, price=price, network=network)
+        super().__init__(
+            name, model, base, path, key=KeySource(SECRET_KEY) if self.is_signed else key, **options
+        )
 
     def _headers(self, key: Secret | None) -> dict[str, str]:
         return {} if key is None or self.is_signed else {"Authorization": f"Bearer {key.reveal()}"}
@@ -178,21 +170,9 @@ class BedrockModel(RemoteModel):
             + (usage.cache_read_input_tokens or 0)
             + (usage.cache_write_input_tokens or 0)
         )
-        tokens_out = usage.output_tokens or 0
-        return Reply(
-            call.key,
-            text,
-            reasoning,
-            None,
-            tokens_in,
-            tokens_out,
-            self.cost(tokens_in, tokens_out),
-            seconds,
-            # A reply does not say which model wrote it.
-            "",
-            "",
-            answer.stop_reason and _FINISH.get(answer.stop_reason, answer.stop_reason),
-        )
+        finish = answer.stop_reason and _FINISH.get(answer.stop_reason, answer.stop_reason)
+        # A reply does not say which model wrote it.
+        return self._made(call, (text, reasoning), (tokens_in, usage.output_tokens or 0), seconds, finish)
 
 
 def region_of(host: str) -> str:

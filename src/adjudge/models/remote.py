@@ -355,6 +355,21 @@ class RemoteModel(Model):
             self.adjustments.append(f"{shown_name} {change}: {self.name} refuses it ({words})")
         return True
 
+    def _made(
+        self, call: Call, texts: tuple[str, str], tokens: tuple[int, int], seconds: float, finish: str | None
+    ) -> Reply:
+        """A reply of these texts (answer, reasoning) and tokens (in, out), with its cost."""
+        return Reply(
+            call.key,
+            texts[0],
+            texts[1],
+            tokens_in=tokens[0],
+            tokens_out=tokens[1],
+            cost_usd=self.cost(*tokens),
+            seconds=seconds,
+            finish=finish,
+        )
+
     def _leave_out(self, name: str, value: object) -> None:
         """Record once that a parameter is not sent because the API has none of this kind."""
         if name not in self._changes:
