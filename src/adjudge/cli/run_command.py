@@ -27,11 +27,11 @@ def run_command(
     items: str = typer.Argument(
         None,
         metavar="[ITEMS|NAME]",
-        help="JSONL, CSV or Parquet, .gz too: one item a line; or a run of the run file.",
+        help="JSONL, CSV or Parquet (also .gz), one item per line; or a run of the run file.",
         show_default=False,
     ),
     protocols: list[str] = typer.Option(
-        [], "-p", "--protocol", metavar="ID|DIR", help="A built-in protocol or a folder; repeatable."
+        [], "-p", "--protocol", metavar="ID|DIR", help="A built-in protocol or a protocol folder; repeatable."
     ),
     models: list[str] = typer.Option(
         [],
@@ -42,17 +42,17 @@ def run_command(
     ),
     *,
     config: Path = typer.Option(
-        None, "--config", metavar="FILE", help="The run file; default: adjudge.toml, if there is one."
+        None, "--config", metavar="FILE", help="Run file; default: adjudge.toml, if it exists."
     ),
     dry_run: bool = typer.Option(
-        False, "--dry-run", help="Say what would be sent and what it may cost; send nothing."
+        False, "--dry-run", help="Show what would be sent and estimate the cost; send nothing."
     ),
-    quiet: bool = typer.Option(False, "--quiet", "-q", help="No progress."),
+    quiet: bool = typer.Option(False, "--quiet", "-q", help="Print no progress."),
     store: Path = STORE,
     as_json: bool = AS_JSON,
     **options: Any,
 ) -> None:
-    """Judge items with one or more models, and report the scores. The same command again asks only for what is missing."""
+    """Judge items with one or more models, and report the scores. Run the same command again to resume."""
     from ..engine import Request
 
     # The thread that writes to the store releases Python's lock at every statement and must get it back soon.
@@ -120,13 +120,13 @@ def _check_given(keywords: Mapping[str, Any]) -> None:
     """Raise where there is no protocol or no model, before anything is read."""
     if not any(keywords.get(name) for name in ("protocol", "judge", "criterion")):
         raise DataError(
-            "a run needs a protocol: which way of judging? Choose one with -p ID; adjudge protocols list has them all.\n"
-            "To judge by a criterion in words, by geval/score: --criterion 'Is the answer polite?'"
+            "a run needs a protocol. Choose one with -p ID; adjudge protocols list shows them all.\n"
+            "To judge by a criterion in your own words (geval/score): --criterion 'Is the answer polite?'"
         )
     if not keywords.get("model"):
         raise DataError(
-            "a run needs a model to judge with: -m MODEL, such as -m openai:NAME or -m local; "
-            "adjudge models list has the forms."
+            "a run needs a judge model: -m MODEL, such as -m openai:NAME or -m local; "
+            "adjudge models list shows all kinds."
         )
 
 
@@ -135,7 +135,7 @@ def carry_out(request: Request, quiet: bool) -> tuple[str | None, int]:
     from ..engine import Interrupted, run_in_thread
     from .progress import ProgressWatcher
 
-    # `kill` and a closed terminal stop a run as Ctrl-C does.
+    # `kill` and closing the terminal stop a run as Ctrl-C does.
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)
     # A run makes many short-lived objects and few cycles. Collecting cycles at Python's default rate costs a twelfth
@@ -148,12 +148,12 @@ def carry_out(request: Request, quiet: bool) -> tuple[str | None, int]:
             finished = run_in_thread(request, watcher)
     except Interrupted:
         print_error(
-            f"interrupted; nothing that was answered is lost. To go on, give the same command:\n  {command}"
+            f"interrupted; all replies received so far are stored. To resume, run the same command:\n  {command}"
         )
         return None, 130
     except (BudgetReached, RateLimited) as reached:
         print_error(
-            f"{reached}\nWhat was answered is stored. To go on later, give the same command:\n  {command}"
+            f"{reached}\nAll replies received so far are stored. To resume later, run the same command:\n  {command}"
         )
         return None, 5
     for text in finished.adjustments:
@@ -225,13 +225,13 @@ def _print_dry_run(request: Request, as_json: bool) -> None:
     for message in estimate.first_messages:
         print_text(f"--- {message.role} ---\n{message.content}")
     cost = (
-        f", about ${estimate.cost_usd:.4f} for them"
+        f", about ${estimate.cost_usd:.4f}"
         if estimate.cost_usd is not None
-        else " (give --price for the cost)"
+        else " (set --price to estimate the cost)"
     )
     if estimate.cost_usd and estimate.price_dates:
         cost += f" by published prices of {', '.join(sorted(set(estimate.price_dates.values())))}"
     typer.echo(
         f"\n{estimate.items} items, {estimate.calls} calls: {estimate.stored} are in the store, {estimate.calls - estimate.stored} would be sent.\n"
-        f"About {estimate.tokens_in} tokens in{cost}; replies come on top. Nothing was sent."
+        f"About {estimate.tokens_in} input tokens{cost}; replies not included. Nothing was sent."
     )
