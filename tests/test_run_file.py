@@ -197,6 +197,7 @@ def test_a_gate_reads_the_table_of_its_run_over_the_shared_one(place: Path) -> N
     assert {(check["rule"], check["criterion"], check["threshold"]) for check in checks} == {
         ("min", "politeness", 4.0), ("max_failed", "politeness", 0.1),
     }  # fmt: skip
+    assert adjudge("gate", "last", "--json").json["checks"] == checks
     assert adjudge("run", "support", "--run", "other", "-q").code == 0
     assert {check["rule"] for check in adjudge("gate", "other", "--json").json["checks"]} == {"max_failed"}
 

@@ -37,7 +37,7 @@ GATE_KEYS = (*GATE_TABLES, *GATE_TEXTS, "max_failed", "system")
 _PATHS = ("items", "rubric", "examples", "store")
 FILE_FORMS = ("replay:", "fake:script=", "local:")
 """The forms of a model spec that end with the path of a file."""
-_MODEL_DEFAULTS = ("temperature", "max_tokens", "reasoning_effort", "thinking_tokens", "batch")
+_PARAMETERS = ("temperature", "max_tokens", "reasoning_effort", "thinking_tokens")
 
 GateCheck = Callable[[Mapping[str, Any]], Sequence[str]]
 """The problems of the table [gate]; its numbers are read by the gate itself."""
@@ -55,17 +55,13 @@ def _file_type(declared: Declared) -> Any:
         origin = get_origin(member)
         if origin is Mapping:
             types.append(dict[get_args(member)])  # type: ignore[misc]
-        elif origin is not None and issubclass_of(origin, Sequence) and origin is not tuple:
+        elif origin is Sequence:
             types.append(list[str])
         elif member in (Path, Rubric) or (origin is Literal and len(members) > 1):
             types.append(str)
         else:
             types.append(member)
     return Union[tuple(dict.fromkeys(types))]  # noqa: UP007  the members are known only here
-
-
-def issubclass_of(origin: Any, base: type) -> bool:
-    return isinstance(origin, type) and issubclass(origin, base)
 
 
 @cache
@@ -100,11 +96,11 @@ class RunFile(Struct, frozen=True):
     def gate_for(self, run: str) -> dict[str, Any]:
         """The thresholds for a run: [gate], overridden by [gate.NAME]."""
         shared = {key: value for key, value in self.gate.items() if key in GATE_KEYS}
-        own = self.gate.get(run, {}) if run not in GATE_KEYS else {}
-        merged = {**shared, **own}
+        for_run = self.gate.get(run, {}) if run not in GATE_KEYS else {}
+        merged = {**shared, **for_run}
         for key in GATE_TABLES:
-            if isinstance(shared.get(key), dict) and isinstance(own.get(key), dict):
-                merged[key] = {**shared[key], **own[key]}
+            if isinstance(shared.get(key), dict) and isinstance(for_run.get(key), dict):
+                merged[key] = {**shared[key], **for_run[key]}
         for key in ("baseline_store", "labels", "baseline_labels"):
             if isinstance(merged.get(key), str) and merged[key] != "store":
                 merged[key] = _resolved(self.path, merged[key])
@@ -122,7 +118,7 @@ class RunFile(Struct, frozen=True):
             overridden = {key: "" for key in ("steps", "examples") if flags.get(key)}
             table["judge"] = [structs.replace(judge, **overridden) for judge in judges]
         keywords = {"run": name, **table, **flags}
-        named = flags.get("model") or [models] if isinstance(models, str) else flags.get("model") or models
+        named = flags.get("model") or models
         keywords["model"] = [_without(self.model(entry), flags) for entry in named]
         return keywords
 
@@ -150,7 +146,7 @@ def _without(model: str | NamedModel, flags: Mapping[str, Any]) -> str | NamedMo
     """A model without the parameters that a flag sets for all models."""
     if isinstance(model, str):
         return model
-    return structs.replace(model, **{name: None for name in _MODEL_DEFAULTS if flags.get(name) is not None})
+    return structs.replace(model, **{name: None for name in _PARAMETERS if flags.get(name) is not None})
 
 
 def _resolved(file: Path, path: str) -> str:
@@ -279,9 +275,6 @@ def _run(
             problems.append(f"{where}.models: no model is called '{entry}'. {hint}")
     if "models" in table:
         table["models"] = [_model_path(entry, file) for entry in _texts(table["models"])]
-    for key in ("key_env", "price"):
-        if isinstance(table.get(key), list):
-            table[key] = tuple(table[key])
     return table
 
 

@@ -174,9 +174,9 @@ def _is_misspelt(table: Mapping[str, Any]) -> bool:
 def _read_keys(table: Mapping[str, Any], where: str, problems: list[str]) -> dict[str, Any]:
     values = {}
     for key, value in table.items():
-        found: list[str] = []
-        values[key] = _read_key(key, value, found)
-        problems += [f"[{where}] {problem}" for problem in found]
+        of_key: list[str] = []
+        values[key] = _read_key(key, value, of_key)
+        problems += [f"[{where}] {problem}" for problem in of_key]
     return values
 
 

@@ -414,7 +414,7 @@ def gate_command(
         labels=labels,
         baseline_labels=baseline_labels,
         systems=system,
-        run=run,
+        run=_run_name(run, store),
     )
     if not was_given(ctx, "store"):
         store = store_of(config, run) or store
@@ -431,6 +431,16 @@ def gate_command(
         else:
             print_sections(gate_sections(verdict))
     raise typer.Exit(verdict.exit_code)
+
+
+def _run_name(run: str, store: Path) -> str:
+    """The name of a run: [gate.NAME] does not know it as `last`."""
+    if run != "last" or not store.exists():
+        return run
+    from ..store import open_store
+
+    with open_store(store, write=False) as opened:
+        return opened.run(run).name
 
 
 def _verdict(run: str, rules: Rules, store: Path, seed: int) -> Verdict:

@@ -103,15 +103,15 @@ def schema_command() -> None:
 def _data_file(yes: bool) -> Path:
     from ..data import SUFFIXES
 
-    found = sorted(
+    files = sorted(
         path for path in Path().iterdir() if path.name.endswith(tuple(SUFFIXES)) and path.is_file()
     )
-    if yes and len(found) == 1:
-        return found[0]
+    if yes and len(files) == 1:
+        return files[0]
     if yes:
-        names = ", ".join(path.name for path in found[:10]) or "none here"
+        names = ", ".join(path.name for path in files[:10]) or "none here"
         raise DataError(f"which data? Name the file: adjudge init DATA. Data files: {names}.")
-    return Path(_ask("Data file", found[0].name if len(found) == 1 else ""))
+    return Path(_ask("Data file", files[0].name if len(files) == 1 else ""))
 
 
 def _columns(file: Path) -> list[str]:
@@ -135,16 +135,16 @@ def guessed(columns: Sequence[str]) -> dict[str, str]:
     plain = {re.sub(r"[^a-z0-9]+", "_", column.lower()).strip("_"): column for column in columns}
     is_pair = all(any(name in plain for name in _NAMES[side]) for side in ("response_a", "response_b"))
     wanted = [name for name in _NAMES if (name not in ("response_a", "response_b")) or is_pair]
-    found: dict[str, str] = {}
+    matches: dict[str, str] = {}
     for exact in (True, False):
         for name in wanted:
-            if name in found or (is_pair and name in ("response", "system")):
+            if name in matches or (is_pair and name in ("response", "system")):
                 continue
             for column in _candidates(_NAMES[name], plain, exact):
-                if column not in found.values():
-                    found[name] = column
+                if column not in matches.values():
+                    matches[name] = column
                     break
-    return {name: found[name] for name in _NAMES if name in found}
+    return {name: matches[name] for name in _NAMES if name in matches}
 
 
 def _candidates(names: Sequence[str], plain: dict[str, str], exact: bool) -> list[str]:

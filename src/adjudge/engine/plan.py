@@ -114,8 +114,8 @@ def parameters_for(
     """The parameters of all calls of a protocol to a model. At temperature 0, repeated samples would be one sample."""
 
     def value(name: str) -> Any:
-        own = getattr(settings, name) if settings is not None else None
-        return getattr(options, name) if own is None else own
+        of_model = getattr(settings, name) if settings is not None else None
+        return getattr(options, name) if of_model is None else of_model
 
     temperature = value("temperature")
     if temperature is None:
@@ -506,7 +506,7 @@ def manifest_of(plan: Plan, items: dict[str, Any], command: Sequence[str], versi
     }
 
 
-_OWN_PARAMETERS = ("temperature", "max_tokens", "reasoning_effort", "thinking_tokens")
+_MODEL_PARAMETERS = ("temperature", "max_tokens", "reasoning_effort", "thinking_tokens")
 
 
 def _model_entry(model: Model) -> dict[str, Any]:
@@ -516,7 +516,7 @@ def _model_entry(model: Model) -> dict[str, Any]:
     if model.name != model.spec:
         entry["model"] = model.spec
     if model.settings is not None:
-        values = {name: getattr(model.settings, name) for name in _OWN_PARAMETERS}
+        values = {name: getattr(model.settings, name) for name in _MODEL_PARAMETERS}
         if parameters := {name: value for name, value in values.items() if value is not None}:
             entry["parameters"] = parameters
     return entry
