@@ -108,8 +108,9 @@ min = {{ politeness = 4.0 }}
 
 
 def test_the_only_run_needs_no_name_and_the_same_command_resumes_it(place: Path) -> None:
-    written(place, ONE)
-    assert adjudge("run", "-q").code == 0
+    written(place, ONE.replace("[gate]", "quiet = true\n[gate]", 1))
+    first = adjudge("run")
+    assert (first.code, "6 of 6" in first.err) == (0, False)
     again = adjudge("run", "support", "-q", "--json")
     assert (again.code, again.json["run"], again.json["n_cached"]) == (0, "support", 0)
     with open_store(place / "adjudge.db", write=False) as store:
@@ -280,7 +281,7 @@ def test_a_run_file_is_a_regular_file_of_at_most_a_megabyte(place: Path) -> None
 
 def test_every_option_of_a_run_is_a_key_and_in_the_schema() -> None:
     keys = set(run_settings().__struct_fields__)
-    assert keys == {"items", "judge", "protocol", "models", *declared_options()}
+    assert keys == {"items", "judge", "protocol", "models", "quiet", "dry_run", *declared_options()}
     definitions = json_schema()["$defs"]
     assert set(definitions["RunSettings"]["properties"]) == keys
     assert definitions["RunSettings"]["additionalProperties"] is False

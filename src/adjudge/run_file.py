@@ -72,6 +72,8 @@ def run_settings() -> type[Struct]:
         ("judge", tuple[JudgeSettings, ...], ()),
         ("protocol", str | list[str] | None, None),
         ("models", str | list[str] | None, None),
+        ("quiet", bool | None, None),
+        ("dry_run", bool | None, None),
     ]
     for name, declared in declared_options().items():
         fields.append((name, _file_type(declared) | None, None))
@@ -401,6 +403,7 @@ _DESCRIPTIONS = {
     "RunSettings": {
         "items": "the file of items", "judge": "the ways of judging", "protocol": "built-in protocols or folders",
         "models": "models of this file by their alias, or specs as after -m",
+        "quiet": "print no progress", "dry_run": "show what would be sent; send nothing",
     },
 }  # fmt: skip
 

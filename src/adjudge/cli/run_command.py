@@ -60,6 +60,8 @@ def run_command(
     flags = _given_flags(ctx, {**options, "store": str(store)})
     flags |= {name: value for name, value in (("protocol", protocols), ("model", models)) if value}
     keywords = _keywords(items, flags, config)
+    # Flags of this command alone, which a run of the file may set too.
+    quiet, dry_run = (keywords.pop("quiet", False) or quiet, keywords.pop("dry_run", False) or dry_run)
     _check_given(keywords)
     request = Request(command=("adjudge", *sys.argv[1:]), **keywords)
     if dry_run:
