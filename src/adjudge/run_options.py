@@ -7,6 +7,7 @@ the code that uses it. Light to import: the command line reads it to print its h
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -33,8 +34,24 @@ class Option(Struct, frozen=True):
     """the placeholder of the value in the help; empty for a switch"""
     help: str
     at_least: int | None = None
+    is_repeatable: bool = False
+    """whether the flag may be given several times"""
     is_for_tests: bool = True
     """whether the pytest fixture takes it as a keyword; others are free to be fields of an item"""
+
+
+class JudgeSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One way of judging in a run: a protocol and what is given to it."""
+
+    protocol: str = ""
+    """a built-in id or a folder; empty: geval/score"""
+    rubric: str = ""
+    criterion: str = ""
+    name: str = ""
+    """the criterion's name in reports; by default the rubric's, or one made from the text of the criterion"""
+    steps: str | tuple[str, ...] = ()
+    """generate, a file with one step a line, or the steps"""
+    examples: str = ""
 
 
 class RunOptions(Struct, frozen=True, kw_only=True):
@@ -46,13 +63,20 @@ class RunOptions(Struct, frozen=True, kw_only=True):
     ] = None
     """none: `parsed` for one sample, `samples` for several, `likelihood` where the protocol asks for no reply"""
     rubric: Annotated[
-        Rubric | str | Path | None, Option("content", "FILE", "Your rubric (TOML or JSON).")
+        Rubric | str | Path | Sequence[Rubric | str | Path] | None,
+        Option("content", "FILE", "Your rubric (TOML or JSON); repeatable.", is_repeatable=True),
     ] = None
     examples: Annotated[
         str | Path | None, Option("content", "FILE", "Judged examples to show the judge (JSONL).")
     ] = None
     criterion: Annotated[
-        str, Option("content", "TEXT", 'A criterion in your own words: "Is the answer polite?"')
+        str | Sequence[str] | Mapping[str, str],
+        Option(
+            "content",
+            "[NAME=]TEXT",
+            'A criterion in your own words: "Is the answer polite?" or polite="Is the answer polite?"; repeatable.',
+            is_repeatable=True,
+        ),
     ] = ""
     steps: Annotated[
         Sequence[str] | Literal["generate"],
@@ -64,7 +88,7 @@ class RunOptions(Struct, frozen=True, kw_only=True):
     ] = ()
     map: Annotated[
         Mapping[str, str],
-        Option("content", "INPUT=FIELD", "Take an input from another field; repeatable."),
+        Option("content", "INPUT=FIELD", "Take an input from another field; repeatable.", is_repeatable=True),
     ] = {}
     run: Annotated[
         str | None,
@@ -92,16 +116,38 @@ class RunOptions(Struct, frozen=True, kw_only=True):
         ),
     ] = None
     price: Annotated[
-        tuple[float, float] | None, Option("execution", "IN,OUT", "USD per million input and output tokens.")
+        tuple[float, float] | Mapping[str, tuple[float, float]] | None,
+        Option(
+            "execution",
+            "[MODEL=]IN,OUT",
+            "USD per million input and output tokens; with several models MODEL=IN,OUT, repeatable.",
+            is_repeatable=True,
+        ),
     ] = None
     key_env: Annotated[
-        str | None, Option("execution", "VAR", "The environment variable with the API key.")
+        str | Mapping[str, str] | None,
+        Option(
+            "execution",
+            "[MODEL=]VAR",
+            "The environment variable with the API key; with several models MODEL=VAR, repeatable.",
+            is_repeatable=True,
+        ),
     ] = None
     temperature: Annotated[
         float | None, Option("settings", "T", "Sampling temperature. Default: 0, or 1 with several samples.")
     ] = None
     max_tokens: Annotated[
         int | None, Option("settings", "N", "Maximum tokens of a reply. Default: the model's.")
+    ] = None
+    reasoning_effort: Annotated[
+        str | None,
+        Option("settings", "EFFORT", "How much a reasoning model thinks: low, medium, high, …"),
+    ] = None
+    thinking_tokens: Annotated[
+        int | None,
+        Option(
+            "settings", "N", "The most tokens a model may think, for models that accept a number.", at_least=1
+        ),
     ] = None
     seed: Annotated[int | None, Option("settings", "N", "Seed for models that accept one.")] = None
     reask: Annotated[
@@ -156,6 +202,15 @@ def declared_options() -> dict[str, Declared]:
         default = field.default if field.default_factory is NODEFAULT else field.default_factory()
         declared[field.name] = Declared(_without_none(annotated), default, option)
     return declared
+
+
+_NAMED_CRITERION = re.compile(r"([^\W\d][\w.-]{0,39})=(?=\s*\S)")
+
+
+def named_criterion(text: str) -> tuple[str, str]:
+    """The name and the text of a criterion, written NAME=TEXT or TEXT; the name is empty where there is none."""
+    match = _NAMED_CRITERION.match(text)
+    return (match[1], text[match.end() :].strip()) if match else ("", text)
 
 
 def flag_of(name: str) -> str:

@@ -16,7 +16,7 @@ from msgspec import Struct, structs
 from ..combine import Kind, majority
 from ..errors import DataError, listed
 from ..records import Choice, Label, Result, Scale, Status, Subject
-from .run_view import Attributes, CellKey, RunView, SampleKey, as_number, cluster_of, protocol_id
+from .run_view import Attributes, CellKey, RunView, SampleKey, as_number, cluster_of, criterion_names
 from .tally import systems_of_pair
 
 Answer = float | str
@@ -104,11 +104,11 @@ def join(view: RunView, labels: Sequence[Label]) -> dict[str, LabelledTable]:
         raise DataError(
             "There are no results to compare with labels. Check that the run has judged something."
         )
-    n_protocols = len({cell.protocol for cell, _ in results_by_judge})
+    names = criterion_names((cell.protocol, cell.criterion) for cell, _ in results_by_judge)
     n_models = len({model for _, model in results_by_judge})
     tables = {}
     for (cell, model), results in results_by_judge.items():
-        name = f"{protocol_id(cell.protocol)}/{cell.criterion}" if n_protocols > 1 else cell.criterion
+        name = names[cell.protocol, cell.criterion]
         if cell.kind == "choices" and (cell._replace(kind="scores"), model) in results_by_judge:
             name += " (choice)"
         if n_models > 1:

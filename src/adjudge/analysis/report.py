@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import Any, Literal, TypeVar
 
-from msgspec import structs
+from msgspec import UNSET, structs
 
 from ..records import Estimate, Scale
 from ..stats import (
@@ -35,7 +35,7 @@ from .result_types import (
     Spreads,
     Summary,
 )
-from .run_view import ModelFacts, Positions, RunFacts, RunView, protocol_id
+from .run_view import ModelFacts, Positions, RunFacts, RunView, criterion_names
 from .tally import (
     STATUSES,
     Pair,
@@ -58,6 +58,11 @@ def summarise(view: RunView) -> Summary:
     facts, tally = view.facts, view.tally
     has_both = facts.parameters.get("order", "both") == "both"
     names = _names(tally, facts)
+    texts = {
+        (f"{protocol.id}@{protocol.digest}", criterion): text
+        for protocol in facts.protocols
+        for criterion, text in protocol.criterion_texts.items()
+    }
     order = _positions_by_name(view)
     scales = {key: view.scale(*key) for key in tally.scores}
     pooled_scores = {key: _pooled(models) for key, models in tally.scores.items()}
@@ -74,7 +79,11 @@ def summarise(view: RunView) -> Summary:
         systems=best_first(_cells(pooled_scores, names, scales), list(scales.values())),
         criteria={
             names[key]: criterion_summary(
-                *key, pooled_scores[key], scales[key], _parts_by_system([tally.scores[key]])
+                *key,
+                pooled_scores[key],
+                scales[key],
+                _parts_by_system([tally.scores[key]]),
+                texts.get(key, ""),
             )
             for key in pooled_scores
         },
@@ -91,7 +100,7 @@ def summarise(view: RunView) -> Summary:
         correlations=_correlations(pooled_scores, names),
         flags={flag: n_distinct([keys]) for flag, keys in sorted(tally.flagged.items())},
         warnings=(),
-        protocols={protocol.id: protocol.digest for protocol in facts.protocols},
+        protocols=_protocols(facts),
         estimator=facts.estimator,
         parameters=facts.parameters,
         adjustments=facts.adjustments,
@@ -107,28 +116,31 @@ def summarise(view: RunView) -> Summary:
         call_errors=facts.call_errors,
         n_reasks=facts.n_reasks,
         reasks_usd=facts.reasks_usd,
+        paid_earlier_usd=facts.paid_earlier_usd or UNSET,
+        price_dates=facts.price_dates or UNSET,
     )
     return structs.replace(summary, warnings=cautions(summary, _spreads(tally, names, scales), facts))
 
 
-def _names(tally: Tally, facts: RunFacts) -> Names:
-    """The criterion, prefixed with its protocol where there are several; with the digest for two versions of one id."""
-    ids = [protocol_id(protocol) for protocol in tally.protocols]
-    protocol_names = {
-        protocol: name if ids.count(name) == 1 else protocol
-        for protocol, name in zip(tally.protocols, ids, strict=True)
+def _protocols(facts: RunFacts) -> dict[str, str]:
+    """The digests by protocol; one that is there several times, with several criteria, by its id and digest."""
+    ids = [protocol.id for protocol in facts.protocols]
+    return {
+        protocol.id if ids.count(protocol.id) == 1 else f"{protocol.id}@{protocol.digest}": protocol.digest
+        for protocol in facts.protocols
     }
-    is_single = len(protocol_names) <= 1 and len(facts.protocols) <= 1
-    keys = [*tally.scores, *tally.choices]
-    return {key: key[1] if is_single else f"{protocol_names[key[0]]}/{key[1]}" for key in keys}
+
+
+def _names(tally: Tally, facts: RunFacts) -> Names:
+    """The criteria by the names that the report shows."""
+    protocols = [f"{protocol.id}@{protocol.digest}" for protocol in facts.protocols]
+    return criterion_names([*tally.scores, *tally.choices], protocols)
 
 
 def _positions_by_name(view: RunView) -> dict[str, Positions]:
     """Position bias, by the name of the criterion."""
-    return {
-        f"{protocol_id(protocol)}/{criterion}" if len(view.protocols) > 1 else criterion: positions
-        for (protocol, criterion), positions in view.positions.items()
-    }
+    names = criterion_names(view.positions, view.protocols)
+    return {names[key]: positions for key, positions in view.positions.items()}
 
 
 SystemOrPair = TypeVar("SystemOrPair", str, Pair)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from msgspec import Struct, field
+from msgspec import UNSET, Struct, UnsetType, field
 
 from ..combine import Kind
 from ..records import Estimate, Estimator, Scale
@@ -71,7 +71,7 @@ class Cell(Estimate, frozen=True):
     """the mean without the flagged scores"""
 
 
-class CriterionSummary(Struct, frozen=True):
+class CriterionSummary(Struct, frozen=True, omit_defaults=True):
     """One criterion over all systems."""
 
     protocol: str
@@ -82,6 +82,8 @@ class CriterionSummary(Struct, frozen=True):
     """the smallest true difference of two systems that this many items detect with 80 % power"""
     failures_p: float | None = None
     """of the test that all systems fail equally often on this criterion; none where there is nothing to test"""
+    text: str = ""
+    """the criterion in the user's words, where it was given so"""
 
 
 class FailureShare(Struct, frozen=True):
@@ -221,6 +223,10 @@ class Summary(Struct, frozen=True):
     """replies to follow-up questions for an answer that was missing"""
     reasks_usd: float = 0.0
     """their part of `cost_usd`"""
+    paid_earlier_usd: float | UnsetType = UNSET
+    """the part of `cost_usd` that earlier runs paid; unset where there is none"""
+    price_dates: dict[str, str] | UnsetType = UNSET
+    """model → date of the published price behind `cost_usd`; unset where users gave all prices"""
 
 
 # -- The judge card: agreement with people, noise ceiling, corrected means, failures

@@ -80,6 +80,8 @@ class ProtocolFacts(Struct, frozen=True):
     digest: str = ""
     reader: ReaderName | None = None
     """`likelihood` where the model writes no reply"""
+    criterion_texts: dict[str, str] = {}
+    """criterion → its text, where the user gave it in words"""
 
 
 class Positions(Struct, frozen=True):
@@ -106,6 +108,10 @@ class RunFacts(Struct, frozen=True):
     """replies whose cost is unknown and not in `cost_usd`"""
     cost_usd: float | None = None
     """none where no price is known"""
+    paid_earlier_usd: float = 0.0
+    """the part of `cost_usd` that earlier runs paid"""
+    price_dates: dict[str, str] = {}
+    """model → date of its published price, where the user gave none"""
     seconds: float = 0.0
     n_calls: int = 0
     n_cached: int = 0
@@ -182,6 +188,11 @@ class RunView(Struct, frozen=True):
         )
 
 
+def criterion_texts_of(protocol: Protocol) -> dict[str, str]:
+    """criterion → its text, where the user gave it in words."""
+    return dict.fromkeys(protocol.criteria, protocol.criterion_text) if protocol.criterion_text else {}
+
+
 def fake_note(spec: str) -> str:
     return f"{spec} is a fake judge for tests: these numbers say nothing about any judge or system."
 
@@ -207,6 +218,30 @@ def by_criterion(scales: Mapping[str, Scale] | None) -> Scales:
 def protocol_id(protocol: str) -> str:
     """The id of a protocol without its digest."""
     return protocol.partition("@")[0]
+
+
+def criterion_names(
+    keys: Iterable[tuple[str, str]], protocols: Iterable[str] = ()
+) -> dict[tuple[str, str], str]:
+    """(protocol, criterion) → the name under which analyses show it.
+
+    The criterion alone with one protocol; PROTOCOL/CRITERION with several, with the digest where two versions of a
+    protocol have the criterion. `protocols` are those of the run, of which some may have no result yet. One protocol that
+    was given several criteria of the user's counts as one.
+    """
+    unique = list(dict.fromkeys(keys))
+    ids = {protocol_id(protocol) for protocol in (*protocols, *(protocol for protocol, _ in unique))}
+    shown = Counter((protocol_id(protocol), criterion) for protocol, criterion in unique)
+    is_repeated = any(n > 1 for n in shown.values())
+    names = {}
+    for protocol, criterion in unique:
+        if len(ids) <= 1 and not is_repeated:
+            names[protocol, criterion] = criterion
+        elif shown[protocol_id(protocol), criterion] == 1:
+            names[protocol, criterion] = f"{protocol_id(protocol)}/{criterion}"
+        else:
+            names[protocol, criterion] = f"{protocol}/{criterion}"
+    return names
 
 
 def results_by_model(results: Iterable[Result]) -> dict[str, list[Result]]:
@@ -617,7 +652,7 @@ def _facts(store: Store, run: RunRow, protocols: Mapping[str, Protocol], n_reask
         version=str(run.manifest.get("version", "")),
         models=_model_facts(store, run),
         protocols=tuple(
-            ProtocolFacts(protocol.id, protocol.digest, protocol.answer.reader)
+            ProtocolFacts(protocol.id, protocol.digest, protocol.answer.reader, criterion_texts_of(protocol))
             for protocol in protocols.values()
         ),
         estimator=settings_of(run).estimator,
@@ -626,6 +661,8 @@ def _facts(store: Store, run: RunRow, protocols: Mapping[str, Protocol], n_reask
         tokens_out=totals.tokens_out,
         cost_usd=totals.cost_usd if is_priced else None,
         n_unpriced=totals.unpriced,
+        paid_earlier_usd=max(0.0, totals.cost_usd - totals.paid_usd),
+        price_dates=dict(run.manifest.get("price_dates", {})),
         seconds=run.seconds,
         n_calls=totals.calls,
         n_cached=max(0, totals.replies - totals.paid_replies),

@@ -236,6 +236,7 @@ def criterion_summary(
     by_system: Mapping[str, Scores],
     scale: Scale | None,
     parts_by_system: Mapping[str, Sequence[Scores]],
+    text: str = "",
 ) -> CriterionSummary:
     """One criterion over all systems: `by_system` over all judges, `parts_by_system` judge by judge."""
     columns = [scores.ok for scores in by_system.values()]
@@ -246,6 +247,7 @@ def criterion_summary(
         spread=spread_of(joined(columns), scale),
         minimum_detectable=detectable_difference([column.precision() for column in columns]),
         failures_p=failures_p(parts_by_system),
+        text=text,
     )
 
 

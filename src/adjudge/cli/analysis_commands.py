@@ -15,7 +15,7 @@ import typer
 
 from ..errors import DataError
 from .markdown import markdown_of
-from .options import AS_JSON, RUN, STORE
+from .options import AS_JSON, RUN, STORE, was_given
 from .terminal import ignore_broken_pipe, print_json, print_sections, print_text, writing
 
 if TYPE_CHECKING:
@@ -424,6 +424,7 @@ _REPEATABLE = "Repeatable."
 
 
 def gate_command(
+    ctx: typer.Context,
     run: str = RUN,
     least: list[str] = typer.Option(
         [], "--min", metavar="CRITERION=X", help=f"Minimum mean, where higher is better. {_REPEATABLE}"
@@ -454,7 +455,10 @@ def gate_command(
         None, "--baseline-labels", metavar="FILE|store", help="Labels of the baseline's items."
     ),
     config: Path = typer.Option(
-        None, "--config", metavar="FILE", help="File with thresholds; default: adjudge.toml, if it exists."
+        None,
+        "--config",
+        metavar="FILE",
+        help="Run file with [gate] and [gate.RUN]; default: adjudge.toml, if it exists.",
     ),
     junit: Path = typer.Option(None, "--junit", metavar="FILE", help="Also write JUnit XML."),
     markdown: bool = typer.Option(False, "--markdown", help="Markdown, for a pull request."),
@@ -466,7 +470,7 @@ def gate_command(
     as_json: bool = AS_JSON,
 ) -> None:
     """Compare a run with thresholds or a baseline. Exit 0 good, 1 worse, 3 not enough evidence, 4 the judge failed too often."""
-    from ..analysis.gate_rules import make_rules
+    from ..analysis.gate_rules import make_rules, store_of
     from ..analysis.gate_words import gate_sections
 
     rules = make_rules(
@@ -480,7 +484,10 @@ def gate_command(
         labels=labels,
         baseline_labels=baseline_labels,
         systems=system,
+        run=_run_name(run, store),
     )
+    if not was_given(ctx, "store"):
+        store = store_of(config, run) or store
     verdict = _verdict(run, rules, store, seed)
     if junit is not None:
         _write_junit(verdict, junit)
@@ -494,6 +501,16 @@ def gate_command(
         else:
             print_sections(gate_sections(verdict))
     raise typer.Exit(verdict.exit_code)
+
+
+def _run_name(run: str, store: Path) -> str:
+    """The name of a run: [gate.NAME] does not know it as `last`."""
+    if run != "last" or not store.exists():
+        return run
+    from ..store import open_store
+
+    with open_store(store, write=False) as opened:
+        return opened.run(run).name
 
 
 def _verdict(run: str, rules: Rules, store: Path, seed: int) -> Verdict:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from ..records import Call, Message, Reply
 from .base import Parameters, Secret
@@ -41,6 +41,8 @@ class _Request(Struct, omit_defaults=True):
     tools: list[dict[str, Any]] | None = None
     tool_choice: dict[str, str] | None = None
     stream: bool = False
+    thinking: dict[str, Any] | None = None
+    output_config: dict[str, str] | None = None
 
 
 class _Block(Struct):
@@ -90,7 +92,7 @@ class AnthropicModel(RemoteModel):
     """A model behind Anthropic's messages API."""
 
     gives_logprobs = False
-    droppable: ClassVar[frozenset[str]] = frozenset(("temperature", "tools"))
+    droppable: ClassVar[frozenset[str]] = frozenset(("temperature", "tools", "thinking", "output_config"))
 
     def _headers(self, key: Secret | None) -> dict[str, str]:
         headers = {"anthropic-version": VERSION}
@@ -113,9 +115,17 @@ class AnthropicModel(RemoteModel):
             ]
             request.tool_choice = {"type": "tool", "name": _TOOL}
         request.stream = self._streams
-        if params.seed is not None and "seed" not in self._changes:
-            self._changes["seed"] = ""
-            self.adjustments.append(f"seed {params.seed} is not sent: {self.name} has no such parameter")
+        if params.reasoning_effort is not None and "output_config" not in self._changes:
+            request.output_config = {"effort": params.reasoning_effort}
+        if params.thinking_tokens is not None and "thinking" not in self._changes:
+            # A model that thinks takes no temperature and no forced tool; the budget is a part of the longest reply.
+            request.thinking = {"type": "enabled", "budget_tokens": params.thinking_tokens}
+            request.max_tokens += params.thinking_tokens
+            request.temperature = None
+            if request.tool_choice is not None:
+                request.tool_choice = {"type": "auto"}
+        if params.seed is not None:
+            self._leave_out("seed", params.seed)
         return _encode(request)
 
     def _decode(self, call: Call, body: bytes, seconds: float) -> Reply | None:
@@ -146,19 +156,9 @@ class AnthropicModel(RemoteModel):
         ]
         tokens_in = sum(counts) if min(counts) >= 0 else IMPLAUSIBLE
         tokens_out = token_count(usage.output_tokens)
-        return Reply(
-            call.key,
-            text,
-            reasoning,
-            None,
-            tokens_in,
-            tokens_out,
-            self.cost(tokens_in, tokens_out),
-            seconds,
-            answer.model or "",
-            "",
-            answer.stop_reason and _FINISH.get(answer.stop_reason, answer.stop_reason),
-        )
+        finish = answer.stop_reason and _FINISH.get(answer.stop_reason, answer.stop_reason)
+        reply = self._made(call, (text, reasoning), (tokens_in, tokens_out), seconds, finish)
+        return structs.replace(reply, model_name=answer.model or "")
 
 
 def _assembled(events: list[bytes]) -> _Answer | None:

@@ -20,7 +20,7 @@ import msgspec
 from msgspec import Struct
 
 from ..errors import AuthError, BudgetReached, ModelError
-from ..records import Call, ErrorKind, Message, Reply, ReplyError
+from ..records import Call, ErrorKind, Message, ModelSettings, Reply, ReplyError
 
 Price = tuple[float, float]
 """USD for a million tokens in and a million tokens out."""
@@ -55,6 +55,10 @@ class Parameters(Struct, frozen=True):
     """the form of a reply that is not JSON; only local models support it"""
     is_cut_off: Callable[[Reply], bool] | None = None
     """whether a reply that ends at the token limit lacks its answer: it is then requested once more with a larger limit"""
+    reasoning_effort: str | None = None
+    """how much a reasoning model thinks: low, medium, high, or another word that the model knows"""
+    thinking_tokens: int | None = None
+    """the most tokens that a model may think, for models that take a number"""
 
 
 class Probe(Struct, frozen=True):
@@ -73,21 +77,27 @@ class Model(ABC):
     """A judge. One object serves concurrent calls within one event loop."""
 
     name: str
-    """the spec that the user gave; it contains no secret"""
+    """what calls, results and reports call it: the alias that the user gave, or else the spec; it contains no secret"""
+    settings: ModelSettings | None = None
+    """parameters of this model alone; none where it has none"""
     endpoint: str = ""
     """the base URL that calls are sent to; empty where nothing is sent"""
     is_fake: bool = False
     is_recorded: bool = False
     """whether it replays recorded replies and cannot answer new calls"""
     needs_network: bool = False
+    is_local: bool = False
+    """whether it runs on the user's own machine, so that calls cost nothing"""
     gives_logprobs: bool | None = None
     """none: unknown until it is probed"""
     gives_likelihood: bool | None = False
     """whether it can score the log-probability of a given text; none: unknown until it is probed"""
 
     def __init__(self, name: str, price: Price | None = None) -> None:
-        self.name = name
+        self.name = self.spec = name
         self.price = price
+        self.price_date = ""
+        """the date of a published price; empty where the user gave the price"""
         self.adjustments: list[str] = []
         """parameters that are not sent because the model refuses them; for the report"""
         self.refused: set[str] = set()
@@ -98,7 +108,7 @@ class Model(ABC):
     @property
     def identity(self) -> str:
         """Everything besides the call that decides the reply; part of every call's key."""
-        return f"{self.name}|{self.endpoint}"
+        return f"{self.spec}|{self.endpoint}"
 
     @abstractmethod
     async def ask(self, call: Call, params: Parameters) -> Reply:

@@ -66,7 +66,7 @@ def streamed(body: bytes) -> list[bytes] | None:
 
 _UNSUPPORTED = re.compile(
     r"unsupport|not\s+(?:currently\s+)?(?:be\s+)?(?:support|permit|allow|implement|available|enabled|recogni)|unrecogni"
-    r"|unknown|unexpected|extra (?:inputs|fields)|only the default|deprecated|does(?: not|n't) (?:accept|take|have)"
+    r"|unknown|unexpected|extra (?:inputs|fields)|only the default|deprecated|does(?: not|n't) (?:accept|take|have|support)"
     r"|cannot be (?:used|set|combined)|incompatible|invalid schema|no longer|use '?\w+'? instead",
     re.IGNORECASE,
 )
@@ -74,6 +74,7 @@ _UNSUPPORTED = re.compile(
 _OTHER_NAMES = {
     "response_format": ("json_schema", "json schema", "structured output", "guided", "grammar"),
     "logprobs": ("log probabilities", "log-probabilities", "logprob"),
+    "toolConfig": ("tool use", "tool choice", "toolchoice"),
     "tools": ("tool_choice", "tool use", "function calling", "input_schema"),
 }
 

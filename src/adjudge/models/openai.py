@@ -17,7 +17,7 @@ from .base import Parameters, Secret
 from .http_errors import ErrorBody, decode_leniently, streamed
 from .http_likelihoods import PATH as COMPLETIONS
 from .http_likelihoods import Completions, Likelihoods
-from .remote import RemoteModel, token_count
+from .remote import IMPLAUSIBLE, RemoteModel, token_count
 
 PATH = "/chat/completions"
 
@@ -47,6 +47,9 @@ class _Request(Struct, omit_defaults=True):
     response_format: dict[str, Any] | None = None
     stream: bool = False
     stream_options: dict[str, bool] | None = None
+    reasoning_effort: str | None = None
+    reasoning: dict[str, Any] | None = None
+    extra_body: dict[str, Any] | None = None
 
 
 class _Part(Struct):
@@ -85,6 +88,14 @@ class _Choice(Struct):
 class _Usage(Struct):
     prompt_tokens: Any = None
     completion_tokens: Any = None
+    total_tokens: Any = None
+
+    @property
+    def tokens_out(self) -> int:
+        """The tokens written, with those of reasoning: Gemini counts them in the total alone."""
+        written = token_count(self.completion_tokens)
+        total, sent = token_count(self.total_tokens), token_count(self.prompt_tokens)
+        return written if IMPLAUSIBLE in (written, total, sent) else max(written, total - sent)
 
 
 class _Completion(Struct):
@@ -118,6 +129,9 @@ class OpenAIModel(RemoteModel):
     """A model behind chat completions; likelihoods come from the server's completions endpoint, if it has one."""
 
     gives_likelihood = None
+    key_header = "bearer"
+    thinking_form = ""
+    """how a budget for thinking is sent: google, openrouter, or not at all"""
     _likelihoods: Likelihoods | None = None
     droppable: ClassVar[frozenset[str]] = frozenset(
         (
@@ -128,6 +142,9 @@ class OpenAIModel(RemoteModel):
             "seed",
             "logprobs",
             "top_logprobs",
+            "reasoning_effort",
+            "reasoning",
+            "extra_body",
         )
     )
 
@@ -138,11 +155,16 @@ class OpenAIModel(RemoteModel):
             completions = Completions(
                 self.name, self._model, self.endpoint, COMPLETIONS, key=self._key, price=self.price, network=self._network
             )  # fmt: skip
+            completions.headers = self.headers
             self._likelihoods = Likelihoods(completions)
         return await self._likelihoods.ask(call, params)
 
     def _headers(self, key: Secret | None) -> dict[str, str]:
-        return {} if key is None else {"Authorization": f"Bearer {key.reveal()}"}
+        if key is None:
+            return {}
+        if self.key_header != "bearer":
+            return {self.key_header: key.reveal()}
+        return {"Authorization": f"Bearer {key.reveal()}"}
 
     def _encode(self, call: Call, params: Parameters, max_tokens: int | None) -> bytes:
         request = _Request(self._model, call.messages, params.temperature, max_tokens, seed=params.seed)
@@ -154,12 +176,25 @@ class OpenAIModel(RemoteModel):
             request.response_format = {"type": "json_schema", "json_schema": answer}
         if self._streams:
             request.stream, request.stream_options = True, {"include_usage": True}
+        request.reasoning_effort = params.reasoning_effort
+        if params.thinking_tokens is not None:
+            self._set_thinking(request, params.thinking_tokens)
         for name, new_name in self._changes.items():
+            if name not in self.droppable:
+                continue
             value = getattr(request, name)
             setattr(request, name, None)
             if new_name:
                 setattr(request, new_name, value)
         return _encode(request)
+
+    def _set_thinking(self, request: _Request, tokens: int) -> None:
+        if self.thinking_form == "google":
+            request.extra_body = {"google": {"thinking_config": {"thinking_budget": tokens}}}
+        elif self.thinking_form == "openrouter":
+            request.reasoning = {"max_tokens": tokens}
+        else:
+            self._leave_out("thinking_tokens", tokens)
 
     def _change(self, name: str, refusal: ErrorBody) -> tuple[str, str]:
         if name == "max_tokens" and "max_completion_tokens" in refusal.message:
@@ -188,7 +223,7 @@ class OpenAIModel(RemoteModel):
             content, finish = content or refusal, "content_filter"
         usage = completion.usage
         tokens_in = token_count(usage.prompt_tokens) if usage is not None else 0
-        tokens_out = token_count(usage.completion_tokens) if usage is not None else 0
+        tokens_out = usage.tokens_out if usage is not None else 0
         return Reply(
             call.key,
             content or "",

@@ -34,6 +34,7 @@ from ..errors import AuthError, HostDown, ModelError, RateLimited
 from ..records import Call, Reply, TokenLogprob
 from .base import (
     HIDDEN,
+    SHORTEST_IN_REPLY,
     KeySource,
     Model,
     Parameters,
@@ -63,7 +64,7 @@ LONGEST_LIMITED_SECONDS = 60.0
 LONGEST_WAIT_SECONDS = 3600.0
 """For rate limits, in all waits of one call."""
 
-_SCHEMAS = {"response_format": "schema", "tools": "schema"}
+_SCHEMAS = {"response_format": "schema", "tools": "schema", "toolConfig": "schema"}
 """Parameters that carry the schema, by the name that users know."""
 
 MOST_ADDED_TOKENS = 50_000
@@ -134,6 +135,8 @@ class RemoteModel(Model):
         self._url = base + path
         self._host = urlsplit(base).netloc
         self._key = key
+        self.headers: dict[str, str | KeySource] = {}
+        """headers that the user set for this model; a `KeySource` is read from the environment"""
         self._network = network or Network()
         self._owns_network = network is None
         self._limiter = self._network.limiter(self._host, key.env if key else "")
@@ -150,6 +153,26 @@ class RemoteModel(Model):
     def _headers(self, key: Secret | None) -> dict[str, str]:
         """The headers of one request in addition to those of every request."""
 
+    def _all_headers(self, key: Secret | None, _body: bytes) -> dict[str, str]:
+        """The headers of one request with those that the user set; the key of the model is never replaced."""
+        if not self.headers:
+            return self._headers(key)
+        values = {
+            name: value.read().reveal() if isinstance(value, KeySource) else value
+            for name, value in self.headers.items()
+        }
+        return {**values, **self._headers(key)}
+
+    def _secrets(self, key: Secret | None) -> list[Secret]:
+        """All that must not stand in a reply or a message: the key, and headers that the user set."""
+        secrets = [] if key is None else [key]
+        for value in self.headers.values():
+            if isinstance(value, KeySource):
+                secrets.append(value.read())
+            elif len(value) >= SHORTEST_IN_REPLY:
+                secrets.append(Secret(value))
+        return secrets
+
     @abstractmethod
     def _encode(self, call: Call, params: Parameters, max_tokens: int | None) -> bytes:
         """The body of one request."""
@@ -162,6 +185,9 @@ class RemoteModel(Model):
         super().check(params, kinds)
         if self._key is not None:
             self._key.read()
+        for value in self.headers.values():
+            if isinstance(value, KeySource):
+                value.read()
 
     async def close(self) -> None:
         if self._owns_network:
@@ -202,7 +228,8 @@ class RemoteModel(Model):
         note = ""
         started = perf_counter()
         try:
-            response = await self._post(transport, self._headers(key), body, params.timeout_seconds, attempts)
+            headers = self._all_headers(key, body)
+            response = await self._post(transport, headers, body, params.timeout_seconds, attempts)
             seconds = perf_counter() - started
             result = self._read(call, params, key, response, seconds, len(body))
             if isinstance(result, Reply):
@@ -244,19 +271,22 @@ class RemoteModel(Model):
         seconds: float,
         n_sent: int,
     ) -> Reply | Fault:
-        """The reply or fault in a response to `n_sent` bytes, with the key redacted."""
+        """The reply or fault in a response to `n_sent` bytes, without the key and other secrets."""
+        secrets = self._secrets(key)
         if isinstance(response, Fault):
-            return _redacted(response, key)
-        body = response.body if key is None else key.redact_bytes(response.body)
+            return _redacted(response, secrets)
+        body = response.body
+        for secret in secrets:
+            body = secret.redact_bytes(body)
         reply = self._decode(call, body, seconds) if 200 <= response.status < 300 else None
         if reply is None:
-            if key is not None:
-                response = _response_without_key(response, key)
+            for secret in secrets:
+                response = _response_without_key(response, secret)
             if not 200 <= response.status < 300:
-                return _redacted(fault_of(response, self._host), key)
-            return _redacted(no_reply_in(response.body, response.headers, self._host), key)
-        if key is not None:
-            reply = _without_key(reply, key)
+                return _redacted(fault_of(response, self._host), secrets)
+            return _redacted(no_reply_in(response.body, response.headers, self._host), secrets)
+        for secret in secrets:
+            reply = _without_key(reply, secret)
         reply = self._with_usage(call, reply, n_sent, len(body))
         if params.top_logprobs is None:
             return reply
@@ -413,6 +443,27 @@ class RemoteModel(Model):
             self.adjustments.append(f"{shown_name} {change}: {self.name} refuses it ({words})")
         return True
 
+    def _made(
+        self, call: Call, texts: tuple[str, str], tokens: tuple[int, int], seconds: float, finish: str | None
+    ) -> Reply:
+        """A reply of these texts (answer, reasoning) and tokens (in, out), with its cost."""
+        return Reply(
+            call.key,
+            texts[0],
+            texts[1],
+            tokens_in=tokens[0],
+            tokens_out=tokens[1],
+            cost_usd=self.cost(*tokens),
+            seconds=seconds,
+            finish=finish,
+        )
+
+    def _leave_out(self, name: str, value: object) -> None:
+        """Record once that a parameter is not sent because the API has none of this kind."""
+        if name not in self._changes:
+            self._changes[name] = ""
+            self.adjustments.append(f"{name} {value} is not sent: {self.name} has no such parameter")
+
     def _change(self, name: str, _refusal: ErrorBody) -> tuple[str, str]:
         """The parameter with this name on the wire, and its new name; empty: it is left out."""
         return name, ""
@@ -502,8 +553,8 @@ def _outcome(fault: Fault) -> Outcome:
     return "failed" if fault.is_retryable else "ok"
 
 
-def _redacted(fault: Fault, key: Secret | None) -> Fault:
-    if key is None:
-        return fault
-    words = ErrorBody(*(key.redact(part) for part in fault.error_body))
-    return replace(fault, message=key.redact(fault.message), error_body=words)
+def _redacted(fault: Fault, secrets: list[Secret]) -> Fault:
+    for secret in secrets:
+        words = ErrorBody(*(secret.redact(part) for part in fault.error_body))
+        fault = replace(fault, message=secret.redact(fault.message), error_body=words)
+    return fault

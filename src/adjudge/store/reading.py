@@ -266,10 +266,12 @@ def samples_are_identical(connection: sqlite3.Connection, run: int) -> bool:
 def models_seen(connection: sqlite3.Connection, run: int) -> list[ModelSeen]:
     """The model names that servers reported; several for one model mean that the server changed it."""
     names = connection.execute(
-        """SELECT calls.model, model_name, fingerprint, count(*)
-        FROM replies JOIN calls ON calls.id = replies.call
-        WHERE call IN (SELECT call FROM places WHERE run = ? AND error_kind IS NULL)
-        GROUP BY 1, 2, 3 ORDER BY min(call)""",
+        # The model by its name in this run: another run may know the same call by another name.
+        """SELECT slots.model, model_name, fingerprint, count(DISTINCT replies.call)
+        FROM places JOIN slots ON slots.run = places.run AND slots.slot = places.slot
+        JOIN replies ON replies.call = places.call
+        WHERE places.run = ? AND places.error_kind IS NULL
+        GROUP BY 1, 2, 3 ORDER BY min(replies.call)""",
         (run,),
     )
     return [ModelSeen(*row) for row in names]

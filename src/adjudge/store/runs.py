@@ -83,7 +83,7 @@ RunStatus = Literal["running", "done", "interrupted", "stopped"]
 _COLUMNS = "id, name, identity, manifest, status, owner, started, ended, seconds, reading"
 _INSERT_ITEM = (f"INSERT INTO items (run, {rows.ITEM_COLUMNS})", "")
 _INSERT_JUDGMENT = ("INSERT OR REPLACE INTO judgments (run, reading, item, slot, body, checksum)", "")
-_NOT_IDENTITY = ("command", "version", "adjustments")
+_NOT_IDENTITY = ("command", "version", "adjustments", "price_dates")
 """Parts of a manifest that may differ when a run is resumed."""
 
 NewJudgment = tuple[int, int, Judgment]
