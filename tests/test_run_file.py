@@ -124,7 +124,7 @@ def test_the_only_run_needs_no_name_and_the_same_command_resumes_it(place: Path)
 def test_flags_override_the_file(place: Path) -> None:
     written(place, ONE)
     done = adjudge(
-        "run", "support", "-q", "--samples", "1", "--reask", "--run", "other", "-m", "fake:text=Score: 2",
+        "run", "support", "-q", "--samples", "1", "--reask", "1", "--run", "other", "-m", "fake:text=Score: 2",
         "--criterion", "short=Is it short?", "--store", "other.db",
     )  # fmt: skip
     assert done.code == 0, done.err

@@ -324,13 +324,15 @@ def _converted(values: Any, kind: Any, where: str, problems: list[str]) -> Any:
         return None
     before = len(problems)
     fields = {field.name: field for field in structs.fields(kind)}
-    for key, value in values.items():
+    for key, value in list(values.items()):
         place = f"{where}.{key}"
         if key not in fields:
             problems.append(f"{place}: {_unknown(key, fields)}")
         elif key == "judge":
             _check_judges(value, place, problems)
         else:
+            if key == "reask" and isinstance(value, bool):
+                values[key] = value = int(value)
             try:
                 msgspec.convert(value, fields[key].type)
             except msgspec.ValidationError:

@@ -58,11 +58,7 @@ def summarise(view: RunView) -> Summary:
     facts, tally = view.facts, view.tally
     has_both = facts.parameters.get("order", "both") == "both"
     names = _names(tally, facts)
-    texts = {
-        (f"{protocol.id}@{protocol.digest}", criterion): text
-        for protocol in facts.protocols
-        for criterion, text in protocol.criterion_texts.items()
-    }
+    texts = _criterion_texts(facts)
     order = _positions_by_name(view)
     scales = {key: view.scale(*key) for key in tally.scores}
     pooled_scores = {key: _pooled(models) for key, models in tally.scores.items()}
@@ -79,13 +75,9 @@ def summarise(view: RunView) -> Summary:
         systems=best_first(_cells(pooled_scores, names, scales), list(scales.values())),
         criteria={
             names[key]: criterion_summary(
-                *key,
-                pooled_scores[key],
-                scales[key],
-                _parts_by_system([tally.scores[key]]),
-                texts.get(key, ""),
+                *key, pooled, scales[key], _parts_by_system([tally.scores[key]]), texts.get(key, UNSET)
             )
-            for key in pooled_scores
+            for key, pooled in pooled_scores.items()
         },
         pairs={names[key]: _pairs(_pooled(models), has_both) for key, models in tally.choices.items()},
         position={name: positions.all_models.first_share for name, positions in order.items()},
@@ -120,6 +112,15 @@ def summarise(view: RunView) -> Summary:
         price_dates=facts.price_dates or UNSET,
     )
     return structs.replace(summary, warnings=cautions(summary, _spreads(tally, names, scales), facts))
+
+
+def _criterion_texts(facts: RunFacts) -> dict[tuple[str, str], str]:
+    """(protocol, criterion) → the criterion in the user's words, where it was given so."""
+    return {
+        (f"{protocol.id}@{protocol.digest}", criterion): text
+        for protocol in facts.protocols
+        for criterion, text in protocol.criterion_texts.items()
+    }
 
 
 def _protocols(facts: RunFacts) -> dict[str, str]:

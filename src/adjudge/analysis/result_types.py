@@ -71,7 +71,7 @@ class Cell(Estimate, frozen=True):
     """the mean without the flagged scores"""
 
 
-class CriterionSummary(Struct, frozen=True, omit_defaults=True):
+class CriterionSummary(Struct, frozen=True):
     """One criterion over all systems."""
 
     protocol: str
@@ -82,8 +82,8 @@ class CriterionSummary(Struct, frozen=True, omit_defaults=True):
     """the smallest true difference of two systems that this many items detect with 80 % power"""
     failures_p: float | None = None
     """of the test that all systems fail equally often on this criterion; none where there is nothing to test"""
-    text: str = ""
-    """the criterion in the user's words, where it was given so"""
+    text: str | UnsetType = UNSET
+    """the criterion in the user's words; unset where it was not given so"""
 
 
 class FailureShare(Struct, frozen=True):

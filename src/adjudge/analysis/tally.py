@@ -13,7 +13,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from hashlib import blake2b
 from typing import Literal, NamedTuple, TypeVar, get_args
 
-from msgspec import structs
+from msgspec import UNSET, UnsetType, structs
 
 from ..combine import Kind
 from ..records import Result, Scale, Status
@@ -236,7 +236,7 @@ def criterion_summary(
     by_system: Mapping[str, Scores],
     scale: Scale | None,
     parts_by_system: Mapping[str, Sequence[Scores]],
-    text: str = "",
+    text: str | UnsetType = UNSET,
 ) -> CriterionSummary:
     """One criterion over all systems: `by_system` over all judges, `parts_by_system` judge by judge."""
     columns = [scores.ok for scores in by_system.values()]

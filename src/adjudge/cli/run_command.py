@@ -58,9 +58,9 @@ def run_command(
 
     # The thread that writes to the store releases Python's lock at every statement and must get it back soon.
     sys.setswitchinterval(0.001)
-    if no_reask:
-        options["reask"] = 0
     flags = _given_flags(ctx, {**options, "store": str(store)})
+    if no_reask:
+        flags["reask"] = 0
     flags |= {name: value for name, value in (("protocol", protocols), ("model", models)) if value}
     keywords = _keywords(items, flags, config)
     # Flags of this command alone, which a run of the file may set too.
