@@ -64,11 +64,12 @@ def main() -> None:
     first = scored(*size, 0.0, 1, options.groups)
     second = scored(*size, SHIFT, 2, options.groups)
     scales = {f"c{criterion}": Scale(0, 100, 100) for criterion in range(options.criteria)}
-    before, start = megabytes(), time.perf_counter()
+    before, start, cpu = megabytes(), time.perf_counter(), time.process_time()
     found = adjudge.compare(first, second, scales=scales)
-    seconds = time.perf_counter() - start
+    seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - cpu
     rows = [row for criterion in found.criteria.values() for row in criterion.systems.values()]
-    print(f"2 x {len(first):,} scores: {seconds:.1f} s, {megabytes() - before:.0f} MB more than the results")
+    print(f"2 x {len(first):,} scores: {seconds:.1f} s ({cpu_seconds:.1f} s of one processor)")
+    print(f"{megabytes() - before:.0f} MB more than the results themselves")
     print(f"{sum(row.is_shown for row in rows)} of {len(rows)} true differences found")
 
 
