@@ -25,6 +25,14 @@ _COMMAND = re.compile(r"(^|\s)(?=::)|(#)(?=#\[)")
 """A runner of GitHub reads `::name::` at the beginning of a line, and `##[name]` wherever it stands."""
 
 
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+
+
+def has_control(name: str) -> bool:
+    """Whether a name has a control character, a line separator or half a character, which no name needs."""
+    return _CONTROL.search(name) is not None
+
+
 def safe_text(text: str, keep: str = "\n\t") -> str:
     """The text with acting characters written out, all but those in `keep`."""
     return ACTING.sub(lambda match: match[0] if match[0] in keep else code_point(match[0]), text)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ..store import RunRow, Store
     from ..store.browsing import CallOutcome
     from ..store.reading import Judged
+    from ..store.repair import Damage
 
 # Replies: what was sent, what came back, and what was read from it, word for word
 
@@ -362,18 +363,78 @@ def _write_csv(rows: Iterator[dict[str, Any]], columns: tuple[str, ...], file: I
     text.detach()
 
 
-def doctor_command(store: Path = STORE, as_json: bool = AS_JSON) -> None:
-    """Look at every page and every reply of a store; damaged replies are set aside and will be asked again."""
+def doctor_command(
+    store: Path = STORE,
+    repair: Path = typer.Option(
+        None,
+        "--repair",
+        metavar="FILE",
+        help="Save what is whole into this new store; the old one stays as it is.",
+    ),
+    as_json: bool = AS_JSON,
+) -> None:
+    """Check every page and every row of a store; damaged replies are set aside and will be asked again."""
     from ..store import open_store
+    from ..store.repair import examine
 
+    if repair is not None:
+        _repair(store, repair, as_json)
+        return
     with open_store(store, write=False):
         pass  # a missing store is an error; opening it for writing would create one
-    with open_store(store) as opened:
-        damaged = opened.verify()
-        runs = [run.name for run in opened.runs()]
+    damage = [part for part in examine(store) if part.what != "replies"]
+    damaged: list[str] = []
+    runs: list[str] = []
+    if not damage:
+        with open_store(store) as opened:
+            damaged = opened.verify()
+            runs = [run.name for run in opened.runs()]
     if as_json:
-        print_json({"store": str(store), "runs": runs, "damaged": damaged})
+        print_json({"store": str(store), "runs": runs, "damaged": damaged, "problems": damage})
+    elif damage:
+        print_text("\n".join([f"{store} is damaged:", *(f"  {_damage_text(part)}" for part in damage)]))
+        print_text(f"Save what is whole: adjudge doctor --store {store} --repair NEW.db")
+    else:
+        _print_whole(store, runs, damaged)
+    if damage:
+        raise typer.Exit(2)
+
+
+def _repair(store: Path, out: Path, as_json: bool) -> None:
+    """Save what is whole, and say what is not."""
+    from ..store import open_store
+    from ..store.repair import repair
+
+    if not store.exists():
+        open_store(store, write=False)  # raises
+    saved, damage = repair(store, out)
+    if as_json:
+        print_json({"store": str(store), "repaired": str(out), "runs": saved, "problems": damage})
         return
+    columns = ("run", "items", "calls", "judgments")
+    rows = [
+        (run.run, *(f"{n} of {n_all}" for n, n_all in (
+            (run.items, run.items_written), (run.calls, run.calls_written), (run.judgments, run.judgments_written)
+        )))
+        for run in saved
+    ]  # fmt: skip
+    print_table(columns, rows)
+    print_text(
+        "\n".join([f"{out} has what is whole of {store}.", *(f"  {_damage_text(part)}" for part in damage)])
+    )
+    if not all(run.is_whole for run in saved):
+        print_text(f"To fill in what is missing, give the command of each run again with --store {out}.")
+
+
+def _damage_text(part: Damage) -> str:
+    """One line: what is missing or damaged, and how much of it."""
+    where = f" of run {part.run}" if part.run is not None else ""
+    number = f"{part.n} " if part.n else ""
+    detail = f": {part.detail}" if part.detail else " missing or damaged"
+    return f"{number}{part.what}{where}{detail}"
+
+
+def _print_whole(store: Path, runs: list[str], damaged: list[str]) -> None:
     print_text(f"{store}: {len(runs)} run{'' if len(runs) == 1 else 's'}, the file is whole.")
     if damaged:
         is_single = len(damaged) == 1
