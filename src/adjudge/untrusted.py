@@ -7,6 +7,8 @@ Letters of every script stay as they are, as do the two joiners that Persian, Hi
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from typing import IO, Any
 
 ACTING = re.compile(
     "["
@@ -42,6 +44,30 @@ def safe(text: str) -> str:
     """The text as one line without acting characters or commands to a CI runner; for names, cells and messages."""
     line = ACTING.sub(lambda match: " " if match[0] in "\t\n\r" else code_point(match[0]), text)
     return _COMMAND.sub(lambda match: f"{match[0]}\\", line)
+
+
+class EscapedStream:
+    """A terminal as a text stream: what is written to it is made harmless. Styled text goes to `raw`, already harmless."""
+
+    def __init__(self, raw: IO[str]) -> None:
+        self.raw = raw
+
+    def write(self, text: str) -> int:
+        self.raw.write(safe_text(text.replace("\r\n", "\n")))
+        return len(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.raw, name)
+
+
+def raw_stream(stream: Any) -> IO[str]:
+    """The terminal behind an `EscapedStream`, or the stream itself: for text whose parts were made harmless one by one."""
+    raw: IO[str] = stream.raw if isinstance(stream, EscapedStream) else stream
+    return raw
 
 
 def code_point(character: str) -> str:

@@ -169,9 +169,11 @@ def test_failures_that_could_turn_a_good_outcome_are_remarked(tmp_path: Path, ga
 def test_items_that_were_not_judged_yet_count_as_missing(tmp_path: Path, gate: Gated) -> None:
     judged_run(tmp_path, "run", {"x": cycle([4, 5], 60)})
     with sqlite3.connect(tmp_path / "adjudge.db") as connection:
+        connection.execute("DELETE FROM judgments WHERE item >= 40")
         connection.execute("DELETE FROM places WHERE item >= 40")
-        connection.execute("UPDATE runs SET status = 'interrupted'")
     connection.close()
+    with open_store(tmp_path / "adjudge.db") as store:
+        store.finish_run(store.run("run"), "interrupted")
     done = gate("run", "--min", "tact=3", "--json")
     assert done.code == 4
     check = done.json["checks"][-1]

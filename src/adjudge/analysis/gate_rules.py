@@ -14,6 +14,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from ..data import read_small
 from ..errors import DataError, listed
 
 DEFAULT_FILE = "adjudge.toml"
@@ -160,10 +161,10 @@ def _read_config(path: str | Path | None) -> dict[str, Any]:
     if path is None and not file.is_file():
         return {}
     try:
-        document = tomllib.loads(file.read_text(encoding="utf-8-sig"))
+        document = tomllib.loads(read_small(file).decode("utf-8-sig"))
     except OSError as error:
         raise DataError(f"{file} cannot be read: {error.strerror}. Check --config.") from error
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise DataError(f"{file} is not TOML: {error}. Correct it.") from error
     gate_table = document.get("gate", {})
     if not isinstance(gate_table, dict):

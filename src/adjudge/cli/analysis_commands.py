@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import csv
+import io
 import math
 import os
-import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -158,20 +158,12 @@ def sample_command(
 
 def _write(drawn: DrawnRows, output: Path | None) -> None:
     """To the terminal, or to a new file: one that exists may hold somebody's labels."""
-    if output is None:
-        _write_csv(drawn, sys.stdout)
-        return
-    try:
-        with output.open("x", encoding="utf-8", newline="") as file:
-            _write_csv(drawn, file)
-    except FileExistsError:
-        raise DataError(
-            f"{output} is there already and may hold labels. Choose another name with -o."
-        ) from None
-    except OSError as error:
-        raise DataError(
-            f"{output} cannot be written: {error.strerror}. Choose another place with -o."
-        ) from error
+    if output is not None and os.path.lexists(output):
+        raise DataError(f"{output} is there already and may hold labels. Choose another name with -o.")
+    with writing(output, is_replacing=False) as file:
+        text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
+        _write_csv(drawn, text)
+        text.detach()
 
 
 def _write_csv(drawn: DrawnRows, file: IO[str]) -> None:

@@ -121,10 +121,12 @@ def carry_out(request: Request, quiet: bool) -> tuple[str | None, int]:
 
 
 def _parse_steps(text: str) -> str | tuple[str, ...]:
+    from ..data import read_small
+
     if text == "generate":
         return text
     try:
-        lines = Path(text).read_text(encoding="utf-8").splitlines()
+        lines = read_small(Path(text)).decode("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(
             f"--steps {text}: cannot be read ({error}). Write 'generate', or a file with one step a line."
