@@ -416,7 +416,7 @@ def _verdict(run: str, rules: Rules, store: Path, seed: int) -> Verdict:
     from ..store import open_store
 
     with open_store(store, write=False) as opened:
-        judged = GateInput(opened, opened.run(run), rules.labels)
+        judged = GateInput(opened, opened.run(run), rules.labels, for_comparison=rules.baseline is not None)
         if rules.baseline is None:
             return verdict_of(judged, rules, None, seed)
         if rules.baseline_store is None:

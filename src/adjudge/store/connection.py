@@ -11,7 +11,7 @@ import contextlib
 import os
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -120,6 +120,9 @@ class Access:
         connection = schema.connect(self.path, write=True, busy_seconds=self._busy_seconds)
         try:
             schema.migrate(connection, self.path, busy_seconds=self._busy_seconds)
+            found = os.stat(self.path)
+            # SQLite holds the file open, so no other file gets its number.
+            self._identity = (found.st_dev, found.st_ino)
             self.calls = CallWriter(connection)
             self.calls.owner = self._register(connection)
         except BaseException:
@@ -129,11 +132,27 @@ class Access:
         self._writer = Writer(
             connection,
             self.path,
-            put_all=self.calls.put_all,
+            put_all=self._put_all,
             forget=self.calls.forget,
             beat=self.calls.beat,
             linger_seconds=LINGER_SECONDS,
         )
+
+    def _put_all(self, puts: Sequence[Put]) -> list[bool]:
+        self.check_in_place()
+        return self.calls.put_all(puts)
+
+    def check_in_place(self) -> None:
+        """`StoreError` where the file was deleted, moved or replaced: what is written to it would be lost."""
+        try:
+            found = os.stat(self.path)
+        except FileNotFoundError:
+            found = None
+        if found is None or (found.st_dev, found.st_ino) != self._identity:
+            raise StoreError(
+                f"{self.path}: the store was deleted, moved or replaced while it was in use, so nothing more is sent.\n"
+                "Put the file back and give the same command again: it resumes from what the file holds."
+            )
 
     def _register(self, connection: sqlite3.Connection) -> int:
         gone = [owner for owner in owners.owners(connection) if owners.is_gone(owner)]

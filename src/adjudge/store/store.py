@@ -115,7 +115,11 @@ class Store:
 
     def finish_run(self, run: RunRow, status: RunStatus, seconds: float = 0.0) -> None:
         """Record how a run ended, and how long this start of it took by the monotonic clock."""
-        self._access.do(lambda: runs.finish(self._access.connection, run.id, status, seconds))
+        self._access.do(lambda: self._finish(run, status, seconds))
+
+    def _finish(self, run: RunRow, status: RunStatus, seconds: float) -> None:
+        self._access.check_in_place()
+        runs.finish(self._access.connection, run.id, status, seconds)
 
     def note_adjustments(self, run: RunRow, adjustments: Sequence[str]) -> None:
         """Add to a run's manifest the parameters that its models refused. Not part of its identity."""
@@ -151,11 +155,12 @@ class Store:
         return self._access.calls.claim(calls)
 
     def check_room(self) -> None:
-        """`StoreError` where the disk is nearly full; to be called before each call that costs money."""
+        """`StoreError` where the disk is nearly full or the file is gone; to be called before each call that costs money."""
         now = time.monotonic()
         if now < self._has_room_until:
             return
         self._has_room_until = now + ROOM_SECONDS
+        self._access.check_in_place()
         free = shutil.disk_usage(self.path.parent).free
         if free < RESERVE_BYTES:
             self._has_room_until = 0.0
