@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 import math
 import os
 from collections.abc import Sequence
@@ -16,7 +15,7 @@ import typer
 from ..errors import DataError
 from .markdown import markdown_of
 from .options import AS_JSON, RUN, STORE
-from .terminal import print_json, print_sections, print_text, whoever_reads, writing
+from .terminal import as_text, print_json, print_sections, print_text, whoever_reads, writing
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -160,10 +159,8 @@ def _write(drawn: DrawnRows, output: Path | None) -> None:
     """To the terminal, or to a new file: one that exists may hold somebody's labels."""
     if output is not None and os.path.lexists(output):
         raise DataError(f"{output} is there already and may hold labels. Choose another name with -o.")
-    with writing(output, is_replacing=False) as file:
-        text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
+    with writing(output, is_replacing=False) as file, as_text(file) as text:
         _write_csv(drawn, text)
-        text.detach()
 
 
 def _write_csv(drawn: DrawnRows, file: IO[str]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
@@ -15,7 +14,7 @@ from ..errors import DataError
 from ..records import Item
 from .markdown import markdown_of
 from .options import AS_JSON, RUN, STORE
-from .terminal import print_json, print_sections, print_table, print_text, writing
+from .terminal import as_text, print_json, print_sections, print_table, print_text, writing
 
 if TYPE_CHECKING:
     from ..analysis.item_view import AnswerView, CallView
@@ -355,12 +354,11 @@ def _write_csv(rows: Iterator[dict[str, Any]], columns: tuple[str, ...], file: I
         text = " ".join(value) if isinstance(value, list) else value
         return guarded(text) if isinstance(text, str) else text
 
-    text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
-    writer = csv.writer(text)
-    writer.writerow(columns)
-    for row in rows:
-        writer.writerow([cell(row[column]) for column in columns])
-    text.detach()
+    with as_text(file) as text:
+        writer = csv.writer(text)
+        writer.writerow(columns)
+        for row in rows:
+            writer.writerow([cell(row[column]) for column in columns])
 
 
 def doctor_command(

@@ -166,6 +166,16 @@ def _new_file(output: Path, is_replacing: bool) -> Iterator[IO[bytes]]:
         raise
 
 
+@contextlib.contextmanager
+def as_text(file: IO[bytes]) -> Iterator[IO[str]]:
+    """A binary file as text. It is let go also after an error: otherwise Python closes standard output behind it."""
+    text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
+    try:
+        yield text
+    finally:
+        text.detach()
+
+
 class _TerminalBytes(io.BufferedIOBase):
     """A terminal as a binary file; what is written to it is made harmless."""
 

@@ -44,7 +44,7 @@ class Damage(Struct, frozen=True):
     """Rows of one kind that are missing or damaged."""
 
     what: str
-    """pages, runs, items, slots, calls, judgments, labels or replies"""
+    """pages, runs, counts, items, slots, calls, judgments, labels or replies"""
     run: str | None
     """none for what belongs to the whole store"""
     n: int
@@ -249,11 +249,8 @@ class _Rows:
         last = max(self._number("SELECT max(item) FROM places WHERE run = ?", number), max(items, default=-1))
         places = self._read_places(number, last, items, slots)
         n_judgments, n_misread = self._read_judgments(number, reading, last, places)
-        written = [
-            self._number(f"SELECT {column} FROM counts WHERE run = ?", number)
-            for column in ("items", "places", "judgments")
-        ]
         kept = (len(items), len(places), n_judgments)
+        written = self._written(number, name, ("items", "places", "judgments"), kept)
         saved = Saved(name, *(n for pair in zip(kept, map(max, kept, written), strict=True) for n in pair))
         self._note("items", name, saved.items_written - saved.items)
         self._note("calls", name, saved.calls_written - saved.calls)
@@ -340,8 +337,26 @@ class _Rows:
             self._keep("labels", whole)
             n_found += len(page)
             n_whole += len(whole)
-        written = self._number("SELECT labels FROM counts WHERE run = 0")
+        (written,) = self._written(0, None, ("labels",), (n_found,))
         self._note("labels", None, max(written, n_found) - n_whole)
+
+    def _written(
+        self, run: int, name: str | None, columns: tuple[str, ...], found: tuple[int, ...]
+    ) -> tuple[int, ...]:
+        """How many rows were written, by the counts; where these are damaged, how many were found."""
+        try:
+            row = self._connection.execute(
+                f"SELECT {', '.join(columns)} FROM counts WHERE run = ?", (run,)
+            ).fetchone()
+        except sqlite3.Error as fault:
+            self._note("counts", name, 0, str(fault))
+            return found
+        if row is None or not all(isinstance(n, int | None) for n in row):
+            self._note("counts", name, 0, "missing")
+            return found
+        if any(n is not None and n < n_found for n, n_found in zip(row, found, strict=True)):
+            self._note("counts", name, 0, "lower than the number of rows")
+        return tuple(n_found if n is None else n for n, n_found in zip(row, found, strict=True))
 
 
 def _check_item(columns: tuple[Any, ...]) -> None:

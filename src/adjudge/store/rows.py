@@ -37,6 +37,10 @@ Columns = tuple[Any, ...]
 REPLY_COLUMNS = "text, reasoning, logprobs, tokens_in, tokens_out, cost_usd, seconds, model_name, fingerprint, finish, checksum"
 ITEM_COLUMNS = 'seq, id, line, system, system_a, system_b, "group", fields, content, checksum'
 
+ITEM_SEALED = 'seq, id, line, system, system_a, system_b, "group"'
+UNCHECKED = -1
+"""In place of a checksum: an older file, which has none, is read as it is."""
+
 # What the checksum of a row covers. A place has one only where it has an error or a parent: a judgment names its call.
 RUN_SEALED = "id, name, identity, manifest, status, turn, reading, started, ended, seconds"
 SLOT_SEALED = 'run, slot, protocol, criteria, model, "order", sample, kind'
@@ -77,8 +81,8 @@ def checksum(row: Columns) -> int:
 
 
 def check(row: Columns, stored: object) -> None:
-    """`DamagedError` where the checksum differs; rows that are older than checksums have none."""
-    if stored is not None and zlib.crc32(_to_json(row)) != stored:
+    """`DamagedError` where the checksum differs or is missing."""
+    if stored != UNCHECKED and zlib.crc32(_to_json(row)) != stored:
         raise DamagedError("the checksum differs")
 
 
@@ -280,8 +284,7 @@ def item_columns(seq: int, item: Item) -> Columns:
 def read_item(row: Columns, *, with_fields: bool) -> Item:
     """Decode `ITEM_COLUMNS`."""
     _, name, line, system, system_a, system_b, group, packed, content, stored = row
-    if stored is not None and zlib.crc32(_to_json(row[:7])) != stored:
-        raise DamagedError("the checksum differs")
+    check(row[:7], stored)
     try:
         raw = unpack(packed) if with_fields else b"{}"
         item = Item(name, _fields(raw), system, system_a, system_b, group, line)

@@ -150,25 +150,32 @@ def m002_counts(connection: sqlite3.Connection) -> None:
         connection.execute(f"ALTER TABLE {table} ADD COLUMN checksum INTEGER")
     for statement in _COUNTS:
         connection.execute(statement)
-    # Few rows in any store. Items and calls of older stores stay without a checksum.
+    # Calls of older stores stay without a checksum: computing it means reading every prompt.
     for table, columns, condition in (
         ("runs", rows.RUN_SEALED, "1"),
+        ("items", rows.ITEM_SEALED, "1"),
         ("slots", rows.SLOT_SEALED, "1"),
         ("labels", rows.LABEL_SEALED, "1"),
         ("places", rows.PLACE_SEALED, "error_kind IS NOT NULL OR parent IS NOT NULL"),
     ):
         keys = _KEYS[table]
-        found = connection.execute(f"SELECT {columns}, {keys} FROM {table} WHERE {condition}").fetchall()
         n_keys = keys.count(",") + 1
         where = " AND ".join(f"{key} = ?" for key in keys.split(", "))
+        connection.execute(
+            f"CREATE TEMP TABLE sealed AS SELECT {columns}, {keys} FROM {table} WHERE {condition}"
+        )
         connection.executemany(
             f"UPDATE {table} SET checksum = ? WHERE {where}",
-            [(rows.checksum(row[:-n_keys]), *row[-n_keys:]) for row in found],
+            (
+                (rows.checksum(row[:-n_keys]), *row[-n_keys:])
+                for row in connection.execute("SELECT * FROM sealed")
+            ),
         )
+        connection.execute("DROP TABLE temp.sealed")
 
 
 _CHECKED = ("runs", "items", "slots", "calls", "places", "labels")
-_KEYS = {"runs": "id", "slots": "run, slot", "labels": "id", "places": "run, item, slot"}
+_KEYS = {"runs": "id", "items": "run, seq", "slots": "run, slot", "labels": "id", "places": "run, item, slot"}
 
 # Triggers, so that no statement can forget to count. `counts` has a row for each run, and one with the number 0 for what
 # belongs to the whole store. Only the judgments of the valid reading are counted.
@@ -206,7 +213,8 @@ def stand_in(connection: sqlite3.Connection) -> None:
     """Make the first layout readable as the second, by temporary views, where the file cannot be upgraded."""
     connection.execute("PRAGMA temp_store = MEMORY")
     for table in _CHECKED:
-        connection.execute(f"CREATE TEMP VIEW {table} AS SELECT *, NULL AS checksum FROM main.{table}")
+        value = "NULL" if table == "calls" else str(rows.UNCHECKED)
+        connection.execute(f"CREATE TEMP VIEW {table} AS SELECT *, {value} AS checksum FROM main.{table}")
     connection.execute(
         """CREATE TEMP VIEW counts AS SELECT 0 AS run, NULL AS items, NULL AS places, NULL AS judgments, NULL AS labels
         UNION ALL SELECT id, NULL, NULL, NULL, NULL FROM main.runs"""

@@ -33,8 +33,9 @@ from ..records import Call, Item, Judgment, Label, Reply
 from . import owners, reading, runs, schema
 from .calls import Claim
 from .connection import Access, check_pages
+from .rows import DECODE_FAULTS
 from .runs import NewJudgment, RunRow, RunStatus
-from .sqlite_errors import is_explained, store_error
+from .sqlite_errors import damage_error, is_explained, store_error
 from .writer import Put
 
 T = TypeVar("T")
@@ -65,6 +66,8 @@ def open_store(path: str | Path, *, write: bool = True, busy_seconds: float = 30
         if isinstance(fault, sqlite3.Error) and not is_explained(fault):
             _look_for_damage(where)
         raise store_error(where, fault) from fault
+    except DECODE_FAULTS as fault:
+        raise damage_error(where, fault) from fault
 
 
 def _look_for_damage(where: Path) -> None:
