@@ -84,7 +84,7 @@ def _place(store: Store, run: RunRow, judged: Judged, *, with_prompt: bool) -> C
         call_index=judged.call_index,
         about=judged.about,
         call=store.call(run, judged.call) if with_prompt else None,
-        reply=store.reply_for([judged.call]).get(judged.call),
+        reply=store.shown_replies([judged.call]).get(judged.call) if judged.error is None else None,
         error=judged.error,
         judgment=judged.judgment,
     )

@@ -30,6 +30,9 @@ LEFT JOIN judgments ON judgments.run = places.run AND judgments.reading = runs.r
 DamagedReply = tuple[str, int, str]
 """The call's key, the checksum in the store, and the reason."""
 
+MISSING = -1
+"""In place of the checksum of a reply that is not there: set aside before, or lost."""
+
 
 class Judged(Struct, frozen=True):
     """One call of a run, and the judgment parsed from its reply."""
@@ -102,6 +105,23 @@ def replies_by_key(
         except rows.DamagedError as fault:
             damaged.append((key, row[-1], str(fault)))
     return sound, damaged
+
+
+def check_set_aside(connection: sqlite3.Connection, damaged: Sequence[DamagedReply]) -> None:
+    """`DamagedError` for the first damaged reply, unless it is missing because it was set aside."""
+    aside = {key for (key,) in connection.execute("SELECT key FROM quarantine")} if damaged else set()
+    for key, checksum, reason in damaged:
+        if checksum != MISSING or key not in aside:
+            raise rows.DamagedError(f"the reply to call {key}: {reason}")
+
+
+def whole_replies(connection: sqlite3.Connection, keys: Sequence[str]) -> dict[str, Reply]:
+    """The replies to calls that were answered; `DamagedError` where one is damaged, or missing and not in quarantine."""
+    sound, damaged = replies_by_key(connection, keys)
+    known = sound.keys() | {key for key, _, _ in damaged}
+    missing = [(key, MISSING, "the reply is missing") for key in keys if key not in known]
+    check_set_aside(connection, [*damaged, *missing])
+    return sound
 
 
 def answered_keys(connection: sqlite3.Connection, keys: Iterable[str]) -> set[str]:
@@ -188,7 +208,7 @@ def asked(connection: sqlite3.Connection, run: int, damaged: list[DamagedReply])
     for page in _pages(
         connection,
         f"""SELECT places.item, places.slot, calls.key, places.parent, calls.messages, calls.target, calls.checksum,
-            {REPLY_SELECT}
+            places.error_kind, {REPLY_SELECT}
         FROM places LEFT JOIN calls ON calls.id = places.call LEFT JOIN replies ON replies.call = places.call""",
         run,
     ):
@@ -196,12 +216,14 @@ def asked(connection: sqlite3.Connection, run: int, damaged: list[DamagedReply])
         if any(row[1] not in specs for row in page):
             specs = read_call_specs(connection, run)
         n_places += len(page)
-        for seq, call_index, key, parent, messages, target, check, *row in page:
+        for seq, call_index, key, parent, messages, target, check, error, *row in page:
             item = page_items.get(seq)
             if key is None or (item is None and before.items and seq >= 0):
                 raise rows.DamagedError(f"item number {seq + 1} or a call of it is missing")
             if row[-1] is None and row[0] is None:
-                continue  # no reply
+                if error is None:
+                    damaged.append((key, MISSING, "the reply is missing"))
+                continue
             try:
                 reply = rows.read_reply(key, tuple(row))
                 call = rows.read_call(

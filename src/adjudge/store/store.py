@@ -222,6 +222,16 @@ class Store:
             self._quarantine(damaged)
         return replies
 
+    def shown_replies(self, keys: Collection[str]) -> dict[str, Reply]:
+        """The replies of calls that were answered, to be shown: `StoreError` where one is damaged or missing.
+
+        One that `doctor` has set aside is left out.
+        """
+        replies: dict[str, Reply] = {}
+        for batch in _batches(keys):
+            replies.update(self._access.read(partial(reading.whole_replies, keys=batch)))
+        return replies
+
     def answered(self, keys: Collection[str]) -> set[str]:
         """Which of the calls have a reply, without reading it."""
         return self._access.read(lambda connection: reading.answered_keys(connection, keys))
@@ -241,10 +251,15 @@ class Store:
         return self._access.stream(lambda connection: reading.judgments(connection, run.id))
 
     def asked(self, run: RunRow) -> Iterator[reading.Asked]:
-        """Every call of a run that has a reply, with all that is needed to parse it again."""
+        """Every call of a run that has a reply, with all that is needed to parse it again.
+
+        A store open for writing sets damaged replies aside; otherwise they are a `StoreError`.
+        """
         damaged: list[reading.DamagedReply] = []
         yield from self._access.stream(lambda connection: reading.asked(connection, run.id, damaged))
         self._quarantine(damaged)
+        if not self._access.is_writable:
+            self._access.read(lambda connection: reading.check_set_aside(connection, damaged))
 
     def items(self, run: RunRow) -> Iterator[Item]:
         """The items of a run."""
