@@ -79,11 +79,15 @@ def _selected(places: Iterable[Judged], item: str | None, failed: bool) -> Itera
 def _place(store: Store, run: RunRow, judged: Judged, *, with_prompt: bool) -> CallOutcome:
     """A call of a run with its reply; with its messages only where they are shown."""
     from ..store.browsing import CallOutcome
+    from ..store.sqlite_errors import damage_error
 
+    call = store.call(run, judged.call) if with_prompt else None
+    if with_prompt and call is None:
+        raise damage_error(store.path, f"call {judged.call} is not found by its key")
     return CallOutcome(
         call_index=judged.call_index,
         about=judged.about,
-        call=store.call(run, judged.call) if with_prompt else None,
+        call=call,
         reply=store.shown_replies([judged.call]).get(judged.call) if judged.error is None else None,
         error=judged.error,
         judgment=judged.judgment,

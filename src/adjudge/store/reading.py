@@ -280,6 +280,8 @@ def totals(connection: sqlite3.Connection, run: int) -> Totals:
         ("judgments", before.judgments, judged, after.judgments),
     ):
         check_count(what, first, n, last)
+    if not all(isinstance(number, int) for number in sums[:3]):
+        raise rows.DamagedError("a number of tokens is not a whole number")
     return Totals(n_items, n_calls, failed, judged, *sums)
 
 
@@ -292,7 +294,10 @@ def models_seen(connection: sqlite3.Connection, run: int) -> list[ModelSeen]:
         GROUP BY 1, 2, 3 ORDER BY min(call)""",
         (run,),
     )
-    return [ModelSeen(*row) for row in names]
+    seen = [ModelSeen(*row) for row in names]
+    if not all(isinstance(one.model_name, str) and isinstance(one.fingerprint, str) for one in seen):
+        raise rows.DamagedError("the name of a model is not a text")
+    return seen
 
 
 def call_by_key(connection: sqlite3.Connection, run: int, key: str) -> Call | None:
