@@ -1,8 +1,7 @@
-"""What a result says to a person: sections of text and tables, before anyone decides how they are shown.
+"""Results as sections of text and tables, independent of how they are shown.
 
-Every analysis makes them; a terminal, Markdown and a page show them. A cell that holds numbers has its words beside
-them, so that a page can draw what the other two write. Names are users' words as they came: what shows a section
-makes them harmless.
+Every analysis makes them; the printers for terminal, Markdown and HTML show them. A cell with numbers also has its text,
+so that HTML can draw what the others write. Names are as users wrote them; the printers escape them.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from msgspec import Struct, structs
 
 
 class Mark(Struct, frozen=True):
-    """A value with its interval, and the span that failures leave possible."""
+    """A value with its interval, and its range including failures."""
 
     value: float | None
     low: float | None = None
@@ -27,7 +26,7 @@ class Interval(Struct, frozen=True):
 
 
 class Part(Struct, frozen=True):
-    """One part of a whole: its name, its size, and what kind of part it is (a status, a rung, `first`, `tie`, `second`)."""
+    """One part of a whole: its name, its size, and its kind (a status, a reading rule, `first`, `tie`, `second`)."""
 
     name: str
     n: int
@@ -42,7 +41,7 @@ class Counts(Struct, frozen=True):
 
 
 class Bars(Struct, frozen=True):
-    """How often each level was given; one level more than counts where they are the edges of bins."""
+    """A histogram; with one level more than counts, the levels are the edges of bins."""
 
     text: str
     levels: tuple[float, ...]
@@ -52,7 +51,7 @@ class Bars(Struct, frozen=True):
 
 
 class Shade(Struct, frozen=True):
-    """A share in a table of all against all, with the rest of what is known of it."""
+    """A share in a table of all pairs, with its details."""
 
     text: str
     share: float
@@ -63,7 +62,7 @@ Value = str | Interval | Counts | Bars | Shade
 
 
 class Axis(Struct, frozen=True):
-    """Where a page draws the numbers of a column. Without ends: around the numbers."""
+    """The axis of a column that HTML draws; without ends it fits the numbers."""
 
     low: float | None = None
     high: float | None = None
@@ -76,26 +75,26 @@ CORRELATIONS = Axis(-1.0, 1.0, 0.0)
 
 
 class Column(Struct, frozen=True):
-    """The head of a column, and what a table may do with it."""
+    """The head of a column, and how printers treat it."""
 
     name: str
     axis: Axis | None = None
-    """where its intervals are drawn"""
+    """the axis of its intervals"""
     is_spare: bool = False
-    """the first to go where a terminal has no room"""
+    """hidden first where a terminal is too narrow"""
     is_minor: bool = False
-    """a page has it in the unabridged table only"""
+    """in HTML only in the unabridged table"""
 
 
 class Sourced(Struct, frozen=True):
-    """A sentence, and what it rests on."""
+    """A sentence, and the method behind it."""
 
     text: str
     source: str
 
 
 class Notice(Struct, frozen=True):
-    """Something to know before using the numbers of a section."""
+    """A warning about the numbers of a section."""
 
     text: str
     is_severe: bool = False
@@ -112,33 +111,33 @@ class Section(Struct, frozen=True):
     notices: tuple[Notice, ...] = ()
     notes: tuple[str, ...] = ()
     is_detail: bool = False
-    """folded away on a page"""
+    """folded in HTML"""
 
     @property
     def heads(self) -> tuple[Column, ...]:
-        """The columns, each with what a table may do with it."""
-        return tuple(Column(one) if isinstance(one, str) else one for one in self.columns)
+        """The columns as `Column`s."""
+        return tuple(Column(column) if isinstance(column, str) else column for column in self.columns)
 
     def filled(self) -> Section:
-        """The section without the columns that no row fills."""
+        """The section without empty columns."""
         kept = [at for at in range(len(self.columns)) if any(text_of(row[at]) for row in self.rows)]
         rows = tuple(tuple(row[at] for at in kept) for row in self.rows)
         return structs.replace(self, columns=tuple(self.columns[at] for at in kept), rows=rows)
 
 
 def text_of(value: Value) -> str:
-    """A cell in words."""
+    """The text of a cell."""
     return value if isinstance(value, str) else value.text
 
 
 def plain_lines(section: Section) -> tuple[str, ...]:
-    """The lines of a section, each source on a line of its own."""
+    """The lines of a section, with each method on its own line."""
     lines: list[str] = []
     for line in section.lines:
-        lines += [line] if isinstance(line, str) else [line.text, f"  from: {line.source}"]
+        lines += [line] if isinstance(line, str) else [line.text, f"  method: {line.source}"]
     return tuple(lines)
 
 
 def notices(texts: tuple[str, ...] | list[str]) -> tuple[Notice, ...]:
-    """Notices of one weight."""
+    """Notices that are not severe."""
     return tuple(Notice(text) for text in texts)

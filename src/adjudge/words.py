@@ -1,8 +1,6 @@
-"""Writes numbers, counts and lists of names: the same in a sentence, on a terminal, in Markdown and on a page.
+"""Formats numbers, counts and lists of names, the same in sentences, on a terminal, in Markdown and in HTML.
 
-Text that fits a terminal: columns below each other, names in so much room, prose broken into lines.
-
-Nothing here knows what is shown, or prints.
+Also fits text to a terminal: aligned columns, shortened names, wrapped prose. Nothing here prints.
 """
 
 from __future__ import annotations
@@ -18,7 +16,7 @@ _MOST_NAMED = 5
 
 
 def number(value: float, digits: int = 2) -> str:
-    """So many digits after the point, and no minus before a zero; by its power of ten where a table could not hold it."""
+    """A number with fixed digits and without a negative zero; in scientific notation where it is large."""
     text = f"{value:.{digits}f}" if abs(value) < 1e6 else f"{value:.{digits}e}"
     return text.lstrip("-") if float(text) == 0 else text
 
@@ -30,7 +28,7 @@ def signed(value: float, digits: int = 2) -> str:
 
 
 def interval(estimate: Estimate | None, digits: int = 2, *, is_difference: bool = False) -> str:
-    """0.61 [0.53, 0.68], or a dash for what is undefined."""
+    """0.61 [0.53, 0.68], or a dash where it is undefined."""
     if estimate is None or estimate.value is None:
         return NO_VALUE
     write = signed if is_difference else number
@@ -45,7 +43,7 @@ def share(value: float) -> str:
 
 
 def percent(estimate: Estimate | None) -> str:
-    """62 % [55 %, 69 %], or a dash for what is undefined."""
+    """62 % [55 %, 69 %], or a dash where it is undefined."""
     if estimate is None or estimate.value is None:
         return NO_VALUE
     if estimate.low is None or estimate.high is None:
@@ -61,7 +59,7 @@ def interval_cell(
     possible: tuple[float, float] | None = None,
     beside: Estimate | None = None,
 ) -> Interval:
-    """The same in a cell that a page can draw; `beside` is drawn with it."""
+    """The same as a cell that HTML can draw; `beside` is drawn with it."""
     text = interval(estimate, digits, is_difference=is_difference)
     marks = [Mark(estimate.value, estimate.low, estimate.high, possible)]
     if beside is not None:
@@ -70,12 +68,12 @@ def interval_cell(
 
 
 def percent_cell(estimate: Estimate) -> Interval:
-    """A share in a cell that a page can draw."""
+    """A share as a cell that HTML can draw."""
     return Interval(percent(estimate), (Mark(estimate.value, estimate.low, estimate.high),))
 
 
 def p_text(p: float | None) -> str:
-    """0.031, or that it is below what three digits show."""
+    """0.031, or < 0.001."""
     if p is None:
         return NO_VALUE
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
@@ -119,14 +117,14 @@ def failures_text(failures: Mapping[str, int]) -> str:
 
 
 def listed(given: Sequence[str], most: int = _MOST_NAMED, between: str = ", ") -> str:
-    """a, b and 3 more; in a row of facts."""
+    """a, b and 3 more; for a list of facts."""
     if len(given) <= most:
         return between.join(given)
     return f"{between.join(given[: most - 1])} and {len(given) - most + 1} more"
 
 
 def names(given: Sequence[str]) -> str:
-    """A, B and C; of many the first few; in a sentence."""
+    """A, B and C, or the first few; for a sentence."""
     shown = list(given[:_MOST_NAMED])
     if len(given) > _MOST_NAMED:
         return f"{', '.join(shown)} and {len(given) - _MOST_NAMED} more"
@@ -138,7 +136,7 @@ Line = tuple[str, str]
 
 
 def prose(lead: str, text: str, width: int, style: str = "") -> Iterable[Line]:
-    """A text broken into lines, those after the first indented under it."""
+    """A text wrapped into lines with a hanging indent."""
     indent = " " * min(n_columns(lead), 12)
     line, is_empty = lead, True
     for word in safe(text).split(" "):
@@ -155,7 +153,7 @@ def prose(lead: str, text: str, width: int, style: str = "") -> Iterable[Line]:
 
 
 def _n_fitting(text: str, width: int) -> int:
-    """How many characters of a text fit into so many columns."""
+    """How many characters of a text fit into `width` columns."""
     n, used = 0, 0
     while n < len(text) and (used := used + n_columns(text[n])) <= width:
         n += 1
@@ -181,7 +179,7 @@ def n_columns(text: str) -> int:
 
 
 def fitted(text: str, width: int) -> str:
-    """A name in exactly so many columns. A longer one is cut in its middle: ends tell versions apart."""
+    """A name in exactly `width` columns; a longer one is cut in the middle, because versions differ at the end."""
     from rich.cells import set_cell_size
 
     if n_columns(text) <= width:

@@ -32,9 +32,13 @@ def two_systems(good: str) -> list[Result]:
 
 def words_of(first: list[Result], second: list[Result], scale: Scale | None = FIVE) -> str:
     scales = {"clarity": scale} if scale is not None else None
-    found = adjudge.compare(first, second, scales=scales, names=("old", "new"))
-    parts = [text for one in found.criteria.values() for text in (*one.sentences, *one.notes)]
-    return "\n".join((*found.summary, *found.notes, *parts))
+    comparison = adjudge.compare(first, second, scales=scales, names=("old", "new"))
+    parts = [
+        text
+        for criterion in comparison.criteria.values()
+        for text in (*criterion.sentences, *criterion.notes)
+    ]
+    return "\n".join((*comparison.summary, *comparison.notes, *parts))
 
 
 PANEL = scored(3, 4, 2, model="a") + scored(1, 2, 2, model="b")
@@ -43,11 +47,11 @@ PANEL = scored(3, 4, 2, model="a") + scored(1, 2, 2, model="b")
 @pytest.mark.parametrize(
     ("first", "second", "scale", "words"),
     [
-        (two_systems("x"), two_systems("y"), FIVE, "old shows x above y, new shows y above x"),
+        (two_systems("x"), two_systems("y"), FIVE, "x is significantly above y in old, y above x in new"),
         (scored(1, 2, scale=FIVE), scored(2, 4, scale=Scale(0, 10, 10), protocol="q@1"), None, "The scales differ"),
         (scored(*range(1, 6)), scored(*range(5, 0, -1)), UNKNOWN, "upside down"),
         (scored(3, 4, 4, 3, 4, 3, 4), scored(1, 2, 1, 2, 1, 2, 1), Scale(0, 5, 0), "lower (-"),
-        (scored(1, 2, system="v1"), scored(2, 3, system="v2"), FIVE, "another name"),
+        (scored(1, 2, system="v1"), scored(2, 3, system="v2"), FIVE, "different system name"),
         (PANEL, scored(3, 3, 3, model="c"), FIVE, "mean of its judges a, b"),
         ([choice(f"{k}", "a") for k in range(30)], [choice(f"{k}", "b") for k in range(30)], FIVE, "x wins in old, y in new"),
     ],
@@ -70,5 +74,5 @@ def test_what_may_have_caused_a_change_is_said(tmp_path: Path) -> None:
     def printed(second: str) -> str:
         return " ".join(command("compare", "v1", second, "--store", tmp_path / "adjudge.db").out.split())
 
-    assert "Do not put scores of the two runs into one table." in printed("again")
-    assert "Both the texts and the way of judging differ" in printed("v3")
+    assert "Do not mix scores of the two runs in one table." in printed("again")
+    assert "Both the texts and the judge (protocol, model or settings) differ" in printed("v3")

@@ -10,23 +10,23 @@ from judged import choice, score
 
 def test_the_leader_is_named_where_there_is_one() -> None:
     ties = adjudge.rank([(a, b, "tie") for a, b in (("x", "y"), ("x", "z"), ("y", "z")) for _ in range(10)])
-    assert leader(ties).startswith("No system leads: all 3 are level, each with a win rate of 50 % [")
+    assert leader(ties).startswith("No system ranks first: all 3 are tied, each with a win rate of 50 % [")
     both = [("x", "y", "a"), ("x", "y", "b")] * 10 + [("x", "z", "a"), ("y", "z", "a")] * 9
     shared = adjudge.rank([*both, ("z", "x", "a"), ("z", "y", "a")])
-    assert leader(shared) == "x and y share the lead."
+    assert leader(shared) == "x and y tie for first."
     new = adjudge.rank([("new", "old", "a")] * 40 + [("new", "old", "b")] * 5, n_resamples=50)
-    assert leader(new) == "new is best: ahead of the other system."
+    assert leader(new) == "new ranks first, significantly ahead of the other system."
 
 
 def test_notes_say_what_a_table_cannot() -> None:
     islands = adjudge.rank([("x", "y", "a"), ("y", "x", "a"), ("p", "q", "a"), ("q", "p", "a")])
-    assert "never met" in " ".join(islands.notes)
+    assert "never compared" in " ".join(islands.notes)
     rows = [
         score(f"{system}{k}", value, system, f"g{k}")
         for k in range(6)
         for system, value in (("x", 4), ("y", 1))
     ]
     low = adjudge.rank(rows, scales={"clarity": Scale(1, 5, 1)})
-    assert "low end is good" in " ".join(low.notes)
+    assert "lower is better" in " ".join(low.notes)
     panel = adjudge.rank([choice("p", "a", model="m"), choice("p", None, model="n")])
     assert "1 of 1 pairs lack" in " ".join(panel.notes)

@@ -57,7 +57,7 @@ def test_a_line_has_mean_interval_n_failures_and_the_range_that_they_leave() -> 
     [
         (Scale(1, 5, 1, 1), "clarity\n  1–5, lower is better"),
         (Scale(0, 1, 1, 1, names={0: "fail", 1: "pass"}), "0–1 (0 = fail, 1 = pass), higher is better"),
-        (Scale(1, 5, "unknown", 1), "which end is good is not known"),
+        (Scale(1, 5, "unknown", 1), "unknown which end is good"),
     ],
 )
 def test_a_scale_is_shown_with_its_good_end(scale: Scale, text: str) -> None:

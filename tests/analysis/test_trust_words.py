@@ -49,15 +49,15 @@ UP = [value + 1 for value in VALUES if value < 5]
 @pytest.mark.parametrize(
     ("values", "labels", "scale", "words"),
     [
-        (VALUES, labels_of(VALUES), FIVE, "gave every labelled item just what people gave it"),
-        (VALUES, labels_of(VALUES, ("ann", "ben")), FIVE, "orders all of them just as people do"),
-        (UP, labels_of([value - 1 for value in UP]), None, "1.00 points more than people did"),
-        ([6 - value for value in VALUES], labels_of(VALUES), FIVE, "is not shown to agree"),
+        (VALUES, labels_of(VALUES), FIVE, "scored every labelled item the same as people"),
+        (VALUES, labels_of(VALUES, ("ann", "ben")), FIVE, "Spearman 1.00 [–] (perfect agreement, so without an interval)"),
+        (UP, labels_of([value - 1 for value in UP]), None, "1.00 points higher than people"),
+        ([6 - value for value in VALUES], labels_of(VALUES), FIVE, "not significantly better than chance"),
         ([3.0] * 20, labels_of(VALUES), FIVE, "constant"),
-        (VALUES, labels_of(VALUES)[:4], FIVE, "cannot be said from 4 labelled items"),
+        (VALUES, labels_of(VALUES)[:4], FIVE, "Agreement with people is uncertain"),
         (VALUES, [Label("i0", "wit", "ann", 3.0)], FIVE, "no labels of 'tact'"),
         ([(value + 1) if k % 3 else value for k, value in enumerate(VALUES)], labels_of(VALUES), None, "points higher than people"),
-        ([(value + 1) if k % 3 else value for k, value in enumerate(VALUES)], labels_of(VALUES), Scale(1, 6, 6), "points too kind"),
+        ([(value + 1) if k % 3 else value for k, value in enumerate(VALUES)], labels_of(VALUES), Scale(1, 6, 6), "points too lenient"),
         ([(value + 1) if k % 3 else value for k, value in enumerate(VALUES)], labels_of(VALUES), Scale(1, 6, 1), "points too harsh"),
     ],
 )  # fmt: skip
@@ -78,7 +78,7 @@ def test_a_judge_that_chooses_as_people_do_is_said_to_agree() -> None:
     results = [choice(f"i{k}", winner, criterion="tact", model="judge") for k, winner in enumerate(winners)]
     labels = [Label(f"i{k}", "tact", "ann", winner) for k, winner in enumerate(winners)]
     card = judge_card(results, labels, n_resamples=100)
-    assert "chooses as people do on every one" in card.criteria["tact"].sentences[0].text
+    assert "exact agreement 1.00 [" in card.criteria["tact"].sentences[0].text
 
 
 def test_groups_of_two_items_are_warned_about() -> None:
@@ -89,7 +89,7 @@ def test_groups_of_two_items_are_warned_about() -> None:
     for name in ("pearson", "spearman", "kendall"):
         assert twos[name].caution != threes[name].caution
     mixed = tact(results_of(judge, 3, is_grouped=True)[:-1], labels_of(people)).group
-    assert "1 of 8 groups have two items only" in mixed["spearman"].caution
+    assert "1 of 8 groups have only two items" in mixed["spearman"].caution
 
 
 def test_terms_are_explained_only_where_they_are_used() -> None:
@@ -97,7 +97,7 @@ def test_terms_are_explained_only_where_they_are_used() -> None:
     judge = [float(1 + k * 3 % 5) for k in range(24)]
     with_labels = printed(card_of(results_of(judge, 2, is_grouped=True), labels_of(people, ("ann", "ben"))))
     without_labels = printed(card_of(results_of(judge), []))
-    for term in ("quadratic kappa", "Gwet AC2", "Worth:"):
+    for term in ("quadratic kappa", "Gwet AC2", "Effective labels:"):
         assert term in with_labels
         assert term not in without_labels
 
@@ -106,7 +106,7 @@ def test_a_difference_counts_inputs() -> None:
     judge = [float(1 + k * 3 % 5) for k in range(24)]
     labels = [label for k, label in enumerate(labels_of(judge[::-1])) if k % 3]
     card = card_of(results_of(judge, 2, is_grouped=True), labels)
-    found = card.criteria["tact"].differences["s0 - s1"]
-    assert found.unit == "labelled input"
-    assert found.n == 12
+    difference = card.criteria["tact"].differences["s0 - s1"]
+    assert difference.unit == "labelled input"
+    assert difference.n == 12
     assert sum(mean.n for mean in card.criteria["tact"].corrected.values()) == 16

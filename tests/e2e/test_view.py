@@ -113,7 +113,7 @@ def test_from_the_runs_through_a_filter_to_the_place_that_was_read(
     shown = page.inner_text("h1")
     assert shown in {f"i{k}" for k in wanted}
     assert KOREAN in page.inner_text("main")
-    page.click("text=The exact prompt")
+    page.click("text=Exact prompt")
     assert "Say a number." in page.inner_text("details[open]")
     watched.check("the item")
     page.keyboard.press("k")

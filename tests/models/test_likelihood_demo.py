@@ -50,14 +50,14 @@ def test_each_text_has_one_response_of_each_system_and_a_label_for_each_criterio
     groups = {group for group, _ in systems}
     assert len(items()) == 60
     assert systems == Counter({(group, system): 1 for group in groups for system in (INTACT, *FAULTS)})
-    told = {(row["item"], row["criterion"]): row["value"] for row in labels()}
+    label_values = {(row["item"], row["criterion"]): row["value"] for row in labels()}
     assert {row["rater"] for row in labels()} == {"construction"}
     for row in items():
-        assert {told[row["id"], criterion] for criterion in FAULTS.values()} <= {"0", "1"}
+        assert {label_values[row["id"], criterion] for criterion in FAULTS.values()} <= {"0", "1"}
         if row["system"] == INTACT:
-            assert all(told[row["id"], criterion] == "1" for criterion in FAULTS.values())
+            assert all(label_values[row["id"], criterion] == "1" for criterion in FAULTS.values())
         else:
-            assert told[row["id"], FAULTS[row["system"]]] == "0"
+            assert label_values[row["id"], FAULTS[row["system"]]] == "0"
 
 
 def test_the_recording_has_every_item_and_criterion_once() -> None:
@@ -80,12 +80,12 @@ def test_the_recorded_demo_prints_systems_faults_labels_and_criteria_and_says_th
     done = demo(tmp_path, "--recorded")
     assert done.code == 0, done.err
     assert "a recording of the embedded model" in done.out
-    assert "No model is asked" in done.err
+    assert "the model does not run" in done.err
     for name in (INTACT, *FAULTS, *FAULTS.values(), "copied bigrams", "length"):
         assert name in done.out
-    assert "true by construction" in done.out
+    assert "known by construction" in done.out
     assert "human" not in done.out
-    assert "Spearman between two of them 0.9" in done.out
+    assert "Spearman between two criteria 0.9" in done.out
     report = tmp_path / "adjudge-demo.html"
     assert str(report) in done.out
     assert report.read_text(encoding="utf-8").lower().startswith("<!doctype html")
@@ -93,7 +93,7 @@ def test_the_recorded_demo_prints_systems_faults_labels_and_criteria_and_says_th
 
 @pytest.mark.slow
 def test_the_figures_are_those_of_a_plain_computation(tmp_path: Path) -> None:
-    told = demo(tmp_path, "--recorded", "--json", "--limit", "12", "--quiet").json
+    output = demo(tmp_path, "--recorded", "--json", "--limit", "12", "--quiet").json
     with gzip.open(data_folder() / "likelihoods.jsonl.gz", "rt", encoding="utf-8") as lines:
         rows = [json.loads(line) for line in lines]
     kept = {row["id"]: row for row in items()[:12]}
@@ -102,12 +102,17 @@ def test_the_figures_are_those_of_a_plain_computation(tmp_path: Path) -> None:
         for row in rows
         if row["item"] in kept
     }  # fmt: skip
-    assert (told["n_items"], told["n_scores"], told["n_failed"], told["is_recorded"]) == (12, 108, 0, True)
+    assert (output["n_items"], output["n_scores"], output["n_failed"], output["is_recorded"]) == (
+        12,
+        108,
+        0,
+        True,
+    )
     for system in (INTACT, *FAULTS):
-        own = [means[name, "fluency"] for name, row in kept.items() if row["system"] == system]
-        found = told["systems"][system]["gptscore/fluency/fluency"]
-        assert found["value"] == pytest.approx(math.fsum(own) / len(own), abs=1e-9)
-        assert found["low"] < found["value"] < found["high"]
+        system_means = [means[name, "fluency"] for name, row in kept.items() if row["system"] == system]
+        estimate = output["systems"][system]["gptscore/fluency/fluency"]
+        assert estimate["value"] == pytest.approx(math.fsum(system_means) / len(system_means), abs=1e-9)
+        assert estimate["low"] < estimate["value"] < estimate["high"]
     by_place = {(row["group"], row["system"]): name for name, row in kept.items()}
     for system, criterion in FAULTS.items():
         wins = sum(
@@ -115,22 +120,26 @@ def test_the_figures_are_those_of_a_plain_computation(tmp_path: Path) -> None:
             for (group, other), name in by_place.items()
             if other == system
         )
-        assert told["faults"][system]["likelihood"]["value"] == wins / 2
+        assert output["faults"][system]["likelihood"]["value"] == wins / 2
     for criterion in FAULTS.values():
-        assert set(told["labels"][criterion]) == set(MEASURES)
-    assert told["between"]["n_pairs"] == 36
-    assert Path(told["report"]).is_file()
+        assert set(output["labels"][criterion]) == set(MEASURES)
+    assert output["between"]["n_pairs"] == 36
+    assert Path(output["report"]).is_file()
 
 
 @pytest.mark.slow
 def test_a_figure_that_the_texts_share_has_no_interval_and_the_reason(tmp_path: Path) -> None:
     done = demo(tmp_path, "--recorded", "-q")
     figures = json.loads(demo(tmp_path, "--recorded", "-q", "--json").out)
-    found = [one for criterion in figures["labels"].values() for one in criterion.values()]
-    narrow = [one for one in found if one["low"] is None]
+    estimates = [estimate for criterion in figures["labels"].values() for estimate in criterion.values()]
+    narrow = [estimate for estimate in estimates if estimate["low"] is None]
     assert narrow
-    assert all(TOO_ALIKE in one["method"] for one in narrow)
-    assert all(f"{one['low']:.2f}" != f"{one['high']:.2f}" for one in found if one not in narrow)
+    assert all(TOO_ALIKE in estimate["method"] for estimate in narrow)
+    assert all(
+        f"{estimate['low']:.2f}" != f"{estimate['high']:.2f}"
+        for estimate in estimates
+        if estimate not in narrow
+    )
     assert f"{narrow[0]['value']:.2f} [–]" in done.out
     assert f": {TOO_ALIKE}." in done.out
 
@@ -138,14 +147,14 @@ def test_a_figure_that_the_texts_share_has_no_interval_and_the_reason(tmp_path: 
 def test_what_to_do_next_can_be_called_where_the_command_is_not_on_the_path(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    own = tmp_path / "my tools" / "adjudge"
-    own.parent.mkdir()
-    own.write_text("", encoding="utf-8")
-    own.chmod(0o755)
-    monkeypatch.setattr(sys, "argv", [str(own), "demo"])
+    executable = tmp_path / "my tools" / "adjudge"
+    executable.parent.mkdir()
+    executable.write_text("", encoding="utf-8")
+    executable.chmod(0o755)
+    monkeypatch.setattr(sys, "argv", [str(executable), "demo"])
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert shlex.split(_executable()) == [str(own)]
-    monkeypatch.setenv("PATH", str(own.parent))
+    assert shlex.split(_executable()) == [str(executable)]
+    monkeypatch.setenv("PATH", str(executable.parent))
     assert _executable() == "adjudge"
 
 
@@ -161,18 +170,18 @@ def test_a_second_demo_goes_on_with_the_first(tmp_path: Path) -> None:
 # -- without the model
 
 
-def test_without_the_extra_the_recording_is_played_and_the_reason_told(
+def test_without_the_extra_the_recording_is_replayed_and_the_reason_printed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "xllamacpp", None)
     done = demo(tmp_path, "--limit", "6")
     assert done.code == 0, done.err
     assert "pip install 'adjudge[local]'" in done.err
-    assert "recorded with this model before" in done.err
+    assert "recorded with this model earlier" in done.err
     assert "a recording of the embedded model" in done.out
 
 
-def test_without_a_network_the_recording_is_played_and_the_reason_told(tmp_path: Path) -> None:
+def test_without_a_network_the_recording_is_replayed_and_the_reason_printed(tmp_path: Path) -> None:
     pytest.importorskip("xllamacpp", reason="the extra `local` is not installed")
     nowhere = {"PIP_NO_INDEX": "1", "ADJUDGE_CACHE": str(tmp_path / "cache")}
     done = demo(tmp_path, "--limit", "6", **nowhere)
@@ -183,7 +192,7 @@ def test_without_a_network_the_recording_is_played_and_the_reason_told(tmp_path:
     assert not (tmp_path / "cache" / "models").exists()
 
 
-def test_a_report_that_cannot_be_written_is_told_with_where(tmp_path: Path) -> None:
+def test_a_report_that_cannot_be_written_is_reported_with_its_path(tmp_path: Path) -> None:
     done = adjudge(
         "demo",
         "--recorded",
@@ -234,7 +243,7 @@ def test_the_embedded_model_gives_what_was_recorded_also_when_it_was_interrupted
     first.send_signal(signal.SIGINT)
     stopped = ended(first)
     assert stopped.code == 130, stopped.err
-    assert "give the same command" in stopped.err
+    assert "run the same command" in stopped.err
     again = demo(tmp_path, "--limit", "6", "--json")
     assert "goes on" in again.err
     live = again.json

@@ -15,7 +15,7 @@ from adjudge.analysis.item_view import shorten
 from adjudge.data.labels import LabelFile
 from adjudge.records import Label
 from adjudge.store import open_store
-from adjudge.web.templating import environment, marked, plain, shown, told
+from adjudge.web.templating import environment, marked, plain, shown, with_bdi
 from pageparsing import Page, acting
 from running import adjudge, as_id, write_rows
 
@@ -152,9 +152,9 @@ def test_marks_stand_exactly_on_their_places_and_change_no_text(
     made = marked(text, spans, "read here")
     assert html.unescape(re.sub(r"<[^>]*>", "", made)) == plain(text)
     for start, end in spans[:1] if len(spans) == 1 else ():
-        found = re.findall(r"<mark[^>]*>(.*?)</mark>", made, flags=re.DOTALL)
+        matches = re.findall(r"<mark[^>]*>(.*?)</mark>", made, flags=re.DOTALL)
         is_inside = 0 <= start < end <= len(text)
-        assert [html.unescape(re.sub(r"<[^>]*>", "", one)) for one in found] == (
+        assert [html.unescape(re.sub(r"<[^>]*>", "", mark)) for mark in matches] == (
             [plain(text[start:end])] if is_inside else []
         )
 
@@ -176,8 +176,8 @@ def test_a_shortened_text_keeps_its_ends_and_what_was_read(
 
 
 def test_a_name_in_a_right_to_left_script_does_not_turn_the_numbers_beside_it() -> None:
-    assert told("that of مدل 0.47 [0.36, 0.58]") == Markup("that of <bdi>مدل</bdi> 0.47 [0.36, 0.58]")
-    assert told("ab <c>") == "ab &lt;c&gt;"
+    assert with_bdi("that of مدل 0.47 [0.36, 0.58]") == Markup("that of <bdi>مدل</bdi> 0.47 [0.36, 0.58]")
+    assert with_bdi("ab <c>") == "ab &lt;c&gt;"
 
 
 def test_a_template_shows_neither_none_nor_nan_and_fails_on_a_name_it_was_not_given() -> None:

@@ -67,10 +67,10 @@ def test_every_part_of_a_view_is_on_the_page() -> None:
     page = page_of(a_view())
     for text in (
         "Why <b>?", "Because the sea is deep", "Hello.", "acme/polite", "01234567", "fake:x", "a shown first", "b shown first",
-        "depth", "0.83", "expected", "strict", "lenient", "choice", "0.61", "It explains.", "50 % of its evidence found in the response",
+        "depth", "0.83", "expected", "strict", "lenient", "choice", "0.61", "It explains.", "50 % of the evidence found in the response",
         "2 quoted, 1 found in the item", "in response a", "not found", "75.0%", "90% of the probability", "70.0%", "A note.",
         "key point", "I thought.", "input missing", "model-7", "stop", "1,200 in, 3 out", "1.5 s", "$0.00123",
-        "Asked again for the score alone", "2.5", "Prompt 1.", "No reply: timeout.", "60 s passed", "the target", "(an empty reply)",
+        "Asked again for the score alone", "2.5", "Prompt 1.", "No reply: timeout.", "60 s passed", "the target", "(empty reply)",
         "Prompt 0.", "Prompt 2.",
     ):  # fmt: skip
         assert text in page.text, text

@@ -1,12 +1,11 @@
-"""What a reader must know before using a number, in sentences, and why it matters.
+"""The warnings of a report: what to know before using a number, and why it matters.
 
-Each rule looks at a finished summary and says nothing where there is nothing to say. Texts may
-hold names that users chose; they are made harmless where they are printed.
+Each rule reads a finished summary and yields nothing where it does not apply. Texts may contain names that users chose;
+the printers escape them.
 
-Which family a model belongs to, by its name: judges tend to favour texts of their own kind.
-
-One small table of patterns on whole words. A name that only contains the letters of another (`philosophy`, `command-line`,
-`metaphor`) belongs to none. What is not in the table has no family, and nothing is said of it.
+Also the family of a model, by its name, because judges tend to prefer texts of their own family. One small table of
+patterns matches whole words: a name that only contains the letters of another (`philosophy`, `command-line`, `metaphor`)
+has no family. A name that is not in the table has none either, and there is no warning about it.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from ..words import count, interval, listed, number, p_phrase, percent, share
 from .result_types import Caution, Cell, Spreads, Summary
 from .run_view import RunFacts
 
-# Judges: too weak, of a system's own family, apart from the others, or swayed by the position
+# Judges that are too weak, of the same family as a system, outliers in a panel, or biased by position
 
 _MANY_CONFLICTS = 0.1
 _LITTLE_ALPHA = 0.667
@@ -32,14 +31,14 @@ _SMALL = re.compile(r"smollm2?-?135m")
 
 
 def weak_judges(summary: Summary, facts: RunFacts) -> Iterator[Caution]:
-    """The embedded model writes scores, but they do not follow the rubric; its likelihoods are another matter."""
+    """The embedded model writes scores that do not follow the rubric; its likelihoods are usable."""
     is_prompted = any(protocol.reader not in (None, "likelihood") for protocol in facts.protocols)
     weak = [spec for spec, model in summary.models.items() if is_small(spec, list(model.names))]
     if weak and is_prompted:
         yield Caution(
             "weak_judge",
-            f"{listed(weak)}: this model does not follow rubrics, so a score that it writes says next to nothing. Use a "
-            "larger model, or judge by likelihood (the protocols gptscore/…).",
+            f"{listed(weak)}: this model is too small to follow a rubric, so its written scores carry almost no "
+            "information. Use a larger model, or judge by likelihood (protocols gptscore/…).",
         )
 
 
@@ -47,28 +46,28 @@ def is_small(spec: str, names: list[str]) -> bool:
     """Whether a judge is the embedded model, or a file of the same one."""
     if spec == "local":
         return True
-    own = [spec.rpartition("/")[2], *names]
-    return spec.startswith("local:") and any(_SMALL.search(name.lower()) for name in own)
+    candidates = [spec.rpartition("/")[2], *names]
+    return spec.startswith("local:") and any(_SMALL.search(name.lower()) for name in candidates)
 
 
-def own_families(summary: Summary) -> Iterator[Caution]:
-    """Judges tend to prefer texts of their own kind (Panickssery et al. 2024)."""
+def self_preference(summary: Summary) -> Iterator[Caution]:
+    """Judges tend to prefer texts of their own family (Panickssery et al. 2024)."""
     pairs = [pair for pairs in summary.pairs.values() for pair in pairs]
     named = [*summary.systems, *(name for pair in pairs for name in (pair.system_a, pair.system_b))]
     systems = {name: family for name in dict.fromkeys(named) if (family := family_of(name))}
     for spec, model in summary.models.items():
         family = family_of_judge(spec, model.names)
-        kin = [name for name, own in systems.items() if own == family]
-        if kin and len(dict.fromkeys(named)) > 1:
+        related = [name for name, system_family in systems.items() if system_family == family]
+        if related and len(dict.fromkeys(named)) > 1:
             yield Caution(
                 "self_preference",
-                f"{spec} judges systems of its own family ({family}): {listed(kin)}. Judges tend to prefer texts of "
-                "their own kind: check what they win by with a judge of another family, or with labels by people.",
+                f"{spec} judges systems of its own model family ({family}): {listed(related)}. Judges tend to prefer texts "
+                "of their own family (self-preference bias). Check the results with a judge of another family or with human labels.",
             )
 
 
-def apart(summary: Summary) -> Iterator[Caution]:
-    """Judges that agree little, and the one that the others agree better without."""
+def panel_disagreement(summary: Summary) -> Iterator[Caution]:
+    """Judges that agree poorly, and the outlier among them."""
     for criterion, panel in summary.panel.items():
         alpha = panel.alpha
         if alpha.value is None or alpha.n < _FEWEST_FOR_ALPHA:
@@ -77,24 +76,24 @@ def apart(summary: Summary) -> Iterator[Caution]:
             without = panel.judges[panel.stands_apart].alpha_without
             yield Caution(
                 "judge_apart",
-                f"On {criterion} {panel.stands_apart} stands apart: without it the other judges agree with alpha "
-                f"{interval(without, 2)}, with it {interval(alpha, 2)} (n={alpha.n}).",
+                f"On {criterion}, {panel.stands_apart} is an outlier: Krippendorff's alpha is {interval(without, 2)} without it "
+                f"and {interval(alpha, 2)} with it (n={alpha.n}).",
             )
         elif alpha.value < _LITTLE_ALPHA:
             yield Caution(
                 "panel_disagrees",
-                f"On {criterion} the judges agree little: alpha {interval(alpha, 2)}, n={alpha.n}. Their "
-                f"{panel.pooled} hides that they do not measure the same.",
+                f"On {criterion}, the judges agree poorly: Krippendorff's alpha {interval(alpha, 2)}, n={alpha.n}. Their "
+                f"{panel.pooled} hides this disagreement.",
             )
 
 
 def order_effects(summary: Summary) -> Iterator[Caution]:
-    """Choices that change with the order, and a place that wins too often."""
+    """Choices that change with the order, and position bias."""
     if summary.pairs and summary.parameters.get("order") == "given":
         yield Caution(
             "one_order",
-            "Each pair was shown in the order of the file alone (--order given): a judge that favours a place cannot be "
-            "told from a better response. --order both asks in both orders.",
+            "Each pair was shown in one order only (--order given), so position bias cannot be separated from a better "
+            "response. --order both shows each pair in both orders.",
         )
     for criterion, pairs in summary.pairs.items():
         n = sum(pair.order_conflicts.n for pair in pairs)
@@ -102,29 +101,33 @@ def order_effects(summary: Summary) -> Iterator[Caution]:
         if n and changed / n >= _MANY_CONFLICTS:
             yield Caution(
                 "order_conflict",
-                f"{changed} of {n} choices on {criterion} changed when the two responses changed places. "
+                f"{changed} of {n} choices on {criterion} changed when the two responses were swapped. "
                 "They count as ties.",
             )
-    yield from _favoured_places(summary)
+    yield from _position_bias(summary)
 
 
-def _favoured_places(summary: Summary) -> Iterator[Caution]:
+def _position_bias(summary: Summary) -> Iterator[Caution]:
     if summary.parameters.get("order") == "given":
         return
     judges = {spec: model.order for spec, model in summary.models.items() if model.order}
-    looked_at = judges or {"the judge": summary.order}
-    n_looks = sum(len(by_criterion) for by_criterion in looked_at.values())
-    for judge, by_criterion in looked_at.items():
-        for criterion, found in by_criterion.items():
-            share = found.first_share
-            if found.p is None or found.p * n_looks >= _CLEAR_P or share.value is None:
+    biases = judges or {"the judge": summary.order}
+    n_tests = sum(len(by_criterion) for by_criterion in biases.values())
+    for judge, by_criterion in biases.items():
+        for criterion, bias in by_criterion.items():
+            share = bias.first_share
+            if bias.p is None or bias.p * n_tests >= _CLEAR_P or share.value is None:
                 continue
-            place = "first" if share.value > 0.5 else "second"
-            fair = "Only both orders together are fair." if found.n_pairs else "--order both would settle it."
+            position = "first" if share.value > 0.5 else "second"
+            advice = (
+                "Only results over both orders are unbiased."
+                if bias.n_pairs
+                else "--order both removes this bias."
+            )
             yield Caution(
                 "position",
-                f"On {criterion} {judge} favours the response shown {place}: the first won {percent(share)} of "
-                f"{share.n} choices ({p_phrase(found.p)}). {fair}",
+                f"On {criterion}, {judge} prefers the response shown {position} (position bias): the first response won "
+                f"{percent(share)} of {share.n} choices ({p_phrase(bias.p)}). {advice}",
             )
 
 
@@ -133,25 +136,25 @@ def contradictions(summary: Summary) -> Iterator[Caution]:
     if n:
         yield Caution(
             "contradiction",
-            f"In {n} of {count(summary.n_items, 'item')} the judge chose the response that it gave the lower score "
-            "(verdict_contradicts_scores): its choices and its scores do not tell the same.",
+            f"In {n} of {count(summary.n_items, 'item')}, the judge chose the response to which it gave the lower score "
+            "(verdict_contradicts_scores): its choices and its scores disagree.",
         )
 
 
 _SAME = 0.9
-"""From this share of one value on, scores tell items apart no more."""
+"""From this share of one value on, scores do not discriminate between items."""
 _LITTLE_ENTROPY = 0.2
-"""Below this share of the possible entropy too."""
+"""Below this share of the possible entropy they do not either."""
 _FEWEST_FOR_SPREAD = 5
 _FEW_GROUPS = 10
 _NEAR_DUPLICATE = 0.9
 _FEWEST_FOR_DUPLICATES = 10
 _CLEAR_GAP = 0.02
-"""Failure rates that differ by less are of no consequence, however sure the difference is."""
+"""Smaller differences of failure rates do not matter, even if they are significant."""
 
 
 def cautions(summary: Summary, spreads: Spreads, facts: RunFacts) -> tuple[Caution, ...]:
-    """All warnings, the gravest first."""
+    """All warnings, the most severe first."""
     return (
         *_incomplete(summary, facts.n_reasks_failed),
         *_all_failed(summary),
@@ -160,8 +163,8 @@ def cautions(summary: Summary, spreads: Spreads, facts: RunFacts) -> tuple[Cauti
         *_changed_models(summary),
         *_uneven_failures(summary),
         *_partial_panels(summary),
-        *apart(summary),
-        *own_families(summary),
+        *panel_disagreement(summary),
+        *self_preference(summary),
         *_unknown_directions(summary),
         *_not_comparable(summary),
         *_no_information(summary, spreads),
@@ -174,30 +177,30 @@ def cautions(summary: Summary, spreads: Spreads, facts: RunFacts) -> tuple[Cauti
 
 
 def _incomplete(summary: Summary, n_reasks_failed: int) -> Iterator[Caution]:
-    """What is not in the numbers because it was never judged."""
+    """Items and calls that are missing from the numbers."""
     if summary.n_planned is not None and summary.n_items < summary.n_planned:
         why = (
-            "the run is still going on."
+            "the run is still in progress."
             if summary.status == "running"
-            else "the run was stopped. Give its command again to go on."
+            else "the run was interrupted. Repeat its command to resume it."
         )
         yield Caution("incomplete", f"Only {summary.n_items} of {summary.n_planned} items are judged: {why}")
     if summary.n_left_out:
         lines = (
-            "1 bad line of the items' file was"
+            "1 bad line of the items file was"
             if summary.n_left_out == 1
-            else f"{summary.n_left_out} bad lines of the items' file were"
+            else f"{summary.n_left_out} bad lines of the items file were"
         )
-        yield Caution("left_out", f"{lines} left out, as asked for with --skip-bad.")
+        yield Caution("left_out", f"{lines} skipped (--skip-bad).")
     if summary.call_errors:
         n_failed = sum(summary.call_errors.values())
         kinds = ", ".join(f"{kind.replace('_', ' ')} {n}" for kind, n in sorted(summary.call_errors.items()))
-        again = "Give the command again: what failed is asked anew." if n_failed > n_reasks_failed else ""
+        again = "Repeat the command to retry them." if n_failed > n_reasks_failed else ""
         if n_reasks_failed:
-            again += f" {n_reasks_failed} of them asked for an answer that a first reply lacked: that reply counts as unread."
+            again += f" {n_reasks_failed} of them asked again after an unreadable reply: that reply counts as unread."
         yield Caution(
             "failed_calls",
-            f"{count(n_failed, 'call')} brought no reply ({kinds}). {again.strip()}",
+            f"{count(n_failed, 'call')} got no reply ({kinds}). {again.strip()}",
         )
 
 
@@ -205,7 +208,7 @@ def _all_failed(summary: Summary) -> Iterator[Caution]:
     if summary.n_scores and summary.n_failed == summary.n_scores:
         yield Caution(
             "all_failed",
-            f"None of the {summary.n_scores} scores could be read. Look at the replies first: adjudge runs show {summary.run or 'last'}.",
+            f"None of the {summary.n_scores} scores could be read. Check the replies first: adjudge runs show {summary.run or 'last'}.",
         )
 
 
@@ -224,19 +227,19 @@ def _changed_models(summary: Summary) -> Iterator[Caution]:
             seen = listed([f"{name} ({n} replies)" for name, n in model.names.items()])
             yield Caution(
                 "model_changed",
-                f"{spec} called itself by {len(model.names)} names during this run: {seen}. Scores before and "
+                f"{spec} reported {len(model.names)} model names during this run: {seen}. Scores before and "
                 "after the change come from different judges.",
             )
         elif len(model.fingerprints) > 1:
             yield Caution(
                 "model_changed",
-                f"{spec} answered under {len(model.fingerprints)} system fingerprints: the provider changed "
-                "something during this run.",
+                f"{spec} replied under {len(model.fingerprints)} system fingerprints: the provider changed "
+                "its backend during this run.",
             )
 
 
 class _Failed(NamedTuple):
-    """Replies, how many of them failed, and the items they belong to: only those are independent."""
+    """Replies, failed replies, and their items: only items are independent."""
 
     n: int
     failed: int
@@ -265,29 +268,33 @@ def _uneven_failures(summary: Summary) -> Iterator[Caution]:
         }
         more = _failing_more(counts, len(summary.criteria))
         if any(name not in uneven for name in more):
-            yield _uneven(f"On {criterion} ", noun, counts, more)
+            yield _uneven(f"On {criterion}, ", noun, counts, more)
 
 
 def _failing_more(systems: Mapping[str, _Failed], n_criteria: int = 1) -> dict[str, str]:
     """Systems that fail more often than all others together, or than the one that fails least.
 
-    The worst first, each with what it was held against. The confidence rises with the number of
-    comparisons that are made.
+    The worst first, each with what it was compared with. The confidence level rises with the number of
+    comparisons.
     """
     least = min(systems, key=lambda name: systems[name].rate, default="")
-    found = {}
+    compared_with = {}
     for name in sorted(systems, key=lambda name: -systems[name].rate):
         n_pairs = len(systems) * (len(systems) - 1) // 2
         if _is_clear(systems[name], _rest(systems, name), len(systems) * n_criteria):
-            found[name] = "the other systems"
+            compared_with[name] = "the other systems"
         elif name != least and _is_clear(systems[name], systems[least], n_pairs * n_criteria):
-            found[name] = least
-    return found
+            compared_with[name] = least
+    return compared_with
 
 
-def _is_clear(own: _Failed, other: _Failed, n_looks: int) -> bool:
+def _is_clear(counts: _Failed, other: _Failed, n_tests: int) -> bool:
     gap = difference_of_shares(
-        own.rate * own.n_items, own.n_items, other.rate * other.n_items, other.n_items, 1 - 0.05 / n_looks
+        counts.rate * counts.n_items,
+        counts.n_items,
+        other.rate * other.n_items,
+        other.n_items,
+        1 - 0.05 / n_tests,
     )
     return gap.value is not None and gap.low is not None and gap.low > 0 and gap.value >= _CLEAR_GAP
 
@@ -299,16 +306,15 @@ def _rest(systems: Mapping[str, _Failed], name: str) -> _Failed:
 
 def _uneven(where: str, noun: str, systems: Mapping[str, _Failed], more: Mapping[str, str]) -> Caution:
     worst, *others = more
-    own = systems[worst]
-    against = more[worst]
-    other = systems[against] if against in systems else _rest(systems, worst)
-    also = f" The same goes for {listed(others)}." if others else ""
+    counts = systems[worst]
+    reference = more[worst]
+    other = systems[reference] if reference in systems else _rest(systems, worst)
+    also = f" The same holds for {listed(others)}." if others else ""
     return Caution(
         "uneven_failures",
-        f"{where}{own.failed:,} of {own.n:,} {noun} of {worst} failed ({share(own.rate)}), against "
-        f"{other.failed:,} of {other.n:,} ({share(other.rate)}) of {against}. Replies that cannot be read go "
-        f"with bad outputs, so a mean over the rest flatters {worst}: mind the range that its failures leave "
-        f"open.{also}",
+        f"{where}{counts.failed:,} of {counts.n:,} {noun} of {worst} failed ({share(counts.rate)}), compared with "
+        f"{other.failed:,} of {other.n:,} ({share(other.rate)}) of {reference}. Poor outputs cause more unreadable "
+        f"replies, so the mean over the rest overstates {worst}: check the range including failures.{also}",
     )
 
 
@@ -320,7 +326,7 @@ def _partial_panels(summary: Summary) -> Iterator[Caution]:
     if n_partial:
         yield Caution(
             "partial_panel",
-            f"{n_partial} of {n} pooled scores lack at least one judge: they rest on the judges that answered.",
+            f"{n_partial} of {n} pooled scores lack at least one judge: they are based on the judges that answered.",
         )
 
 
@@ -333,8 +339,8 @@ def _unknown_directions(summary: Summary) -> Iterator[Caution]:
     if unknown:
         yield Caution(
             "direction_unknown",
-            f"Nothing says for sure which end of the scale of {listed(unknown)} is good: only raw values are shown, "
-            "and systems are not put in order by them.",
+            f"It is unknown which end of the scale of {listed(unknown)} is good: the report shows raw values and does "
+            "not rank systems by them.",
         )
 
 
@@ -347,24 +353,24 @@ def _not_comparable(summary: Summary) -> Iterator[Caution]:
     if unbounded and len(summary.models) > 1:
         yield Caution(
             "not_comparable",
-            f"Log-probabilities of different models have no common scale: for {listed(unbounded)} read each judge by "
-            "itself, not the mean over judges.",
+            f"Log-probabilities of different models have no common scale: for {listed(unbounded)}, read each judge "
+            "separately, not the mean over judges.",
         )
 
 
 def _no_information(summary: Summary, spreads: Spreads) -> Iterator[Caution]:
-    for (criterion, model), found in spreads.items():
-        if found.n < _FEWEST_FOR_SPREAD or found.mode_share is None or found.mode is None:
+    for (criterion, model), spread in spreads.items():
+        if spread.n < _FEWEST_FOR_SPREAD or spread.mode_share is None or spread.mode is None:
             continue
-        is_narrow = found.relative_entropy is not None and found.relative_entropy < _LITTLE_ENTROPY
-        if found.mode_share >= _SAME or is_narrow:
+        is_narrow = spread.relative_entropy is not None and spread.relative_entropy < _LITTLE_ENTROPY
+        if spread.mode_share >= _SAME or is_narrow:
             whose = f" of {model}" if len(summary.models) > 1 else ""
             # Means of samples lie between the levels, and are counted at the nearest.
             verb = "round to" if summary.estimator in ("samples", "probability") else "are"
             yield Caution(
                 "no_information",
-                f"{round(found.mode_share * found.n)} of {found.n} scores{whose} on {criterion} {verb} {found.mode:g}: "
-                "they hardly tell one item from another. A narrow interval here is no sign of quality.",
+                f"{round(spread.mode_share * spread.n)} of {spread.n} scores{whose} on {criterion} {verb} {spread.mode:g}: "
+                "they hardly discriminate between items. A narrow interval here is no sign of quality.",
             )
 
 
@@ -379,8 +385,8 @@ def _few_groups(summary: Summary) -> Iterator[Caution]:
         fewest = min(few.values())
         yield Caution(
             "few_groups",
-            f"Items of one group are alike, so only groups count as independent, and there are as few as {fewest}. "
-            f"The intervals of {listed(list(few))} are wide for that reason, and rough.",
+            f"Items of one group are not independent, so intervals count groups, and there are as few as {fewest}. "
+            f"The intervals of {listed(list(few))} are wide and approximate.",
         )
 
 
@@ -397,13 +403,13 @@ def _injections(summary: Summary) -> Iterator[Caution]:
         yield Caution(
             "injection_suspected",
             f"{n_flagged} {'score is of a text that seems' if n_flagged == 1 else 'scores are of texts that seem'} "
-            f"to speak to the judge (injection_suspected). "
+            f"to address the judge (injection_suspected). "
             f"Mean with and without them: {listed(largest, between='; ')}.",
         )
 
 
 def _change(system: str, criterion: str, cell: Cell, without: Estimate) -> tuple[float, str]:
-    """How far a mean moves when flagged items are left out, and that in words."""
+    """How far a mean moves without the flagged items, as a number and as text."""
     if cell.value is None or without.value is None:
         return 0.0, f"{system} {criterion} {_number(cell)}, without {without.reason or 'none'}"
     moved = abs(cell.value - without.value)
@@ -412,17 +418,17 @@ def _change(system: str, criterion: str, cell: Cell, without: Estimate) -> tuple
 
 def _near_duplicates(summary: Summary) -> Iterator[Caution]:
     alike = [
-        f"{found.criteria[0]} and {found.criteria[1]} ({number(found.spearman.value)}, n={found.spearman.n})"
-        for found in summary.correlations
-        if found.spearman.value is not None
-        and found.spearman.value >= _NEAR_DUPLICATE
-        and found.spearman.n >= _FEWEST_FOR_DUPLICATES
+        f"{correlation.criteria[0]} and {correlation.criteria[1]} ({number(correlation.spearman.value)}, n={correlation.spearman.n})"
+        for correlation in summary.correlations
+        if correlation.spearman.value is not None
+        and correlation.spearman.value >= _NEAR_DUPLICATE
+        and correlation.spearman.n >= _FEWEST_FOR_DUPLICATES
     ]
     if alike:
         yield Caution(
             "near_duplicates",
-            f"Nearly the same score under two names (Spearman): {listed(alike, between='; ')}. Do not average them as if they "
-            "were independent: the mean would look surer than it is.",
+            f"These criteria have nearly the same scores (Spearman): {listed(alike, between='; ')}. Do not average them as if "
+            "they were independent: the mean would look more certain than it is.",
         )
 
 
@@ -452,10 +458,10 @@ _FAMILIES = {
     "InternLM": r"internlm-?\d*",
     "Baichuan": r"baichuan-?\d*",
 }
-"""family → names, as whole words of a name in which all other signs are hyphens"""
+"""family → names, as whole words of a name in which all other characters are hyphens"""
 
 _NOT_OPENAI = re.compile(r"gpt-(?:j|neo|neox|2|bigcode)(?![a-z])|gpt2|[a-z]+gpt(?<!chatgpt)")
-"""Models that are called after GPT and are others' work, or too old to be anybody's kin."""
+"""Models that are named after GPT but made by others, or too old to be related."""
 
 _PATTERNS = {
     family: re.compile(rf"(?<![a-z0-9])(?:{names})(?![a-z0-9])") for family, names in _FAMILIES.items()
@@ -463,7 +469,7 @@ _PATTERNS = {
 
 
 def family_of(name: str) -> str | None:
-    """The family that a name tells of; none where it tells of none."""
+    """The family that a name belongs to, if any."""
     plain = re.sub(r"[^a-z0-9]+", "-", name.lower())
     for family, pattern in _PATTERNS.items():
         if pattern.search(plain) and not (family == "OpenAI" and _NOT_OPENAI.search(plain)):
@@ -472,10 +478,10 @@ def family_of(name: str) -> str | None:
 
 
 def family_of_judge(spec: str, names: Iterable[str]) -> str | None:
-    """The family of a judge: by what it calls itself, else by its spec; a fake has none, nor has a file of replies."""
+    """The family of a judge, by the name it reports or by its spec; a fake or a file of replies has none."""
     for name in names:
-        if found := family_of(name):
-            return found
+        if family := family_of(name):
+            return family
     start, _, rest = spec.partition(":")
     if start in ("fake", "replay"):
         return None
@@ -483,5 +489,5 @@ def family_of_judge(spec: str, names: Iterable[str]) -> str | None:
         return family_of(spec.partition("#")[2])
     if start == "local":
         return family_of(rest.rpartition("/")[2]) if rest else "Hugging Face"
-    # What is asked as openai:NAME may be any model on a server that speaks as OpenAI does.
+    # openai:NAME may be any model on an OpenAI-compatible server.
     return family_of(rest) or ("Anthropic" if start == "anthropic" else None)

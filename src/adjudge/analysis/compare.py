@@ -45,7 +45,7 @@ from .run_view import Contents, RunView, as_number, by_criterion, fake_note, tab
 
 MOST_SYSTEMS = 30
 """Up to this many systems, every two are compared; with more, only pairs with a winner of either run."""
-SAME = "both runs have the same calls and the same replies, so that it is 0 by construction"
+SAME = "both runs have the same calls and the same replies, so it is 0 by construction"
 
 
 class ScorePair(Struct, frozen=True):
@@ -198,7 +198,7 @@ def system_order(
         seed=seed,
     )
     if kendall.value is not None and kendall.n < FEW_SYSTEMS:
-        kendall = with_caution(kendall, f"a correlation over {kendall.n} systems says little")
+        kendall = with_caution(kendall, f"a correlation over {kendall.n} systems is unreliable")
     system_pairs = _pairs(sides, _system_pairs(orders))
     winners = [_winners(side) for side in sides]
     return SystemOrder(
@@ -554,7 +554,7 @@ def _view(source: Run | Iterable[Result], name: str, scales: Mapping[str, Scale]
             return tabulate(store, store.run(source.name), for_comparison=True)
     if isinstance(source, str):
         raise DataError(
-            f"'{source}' is a text. Give a Run, or results: adjudge.compare(run_a, run_b).\n"
+            f"'{source}' is a string. Give a Run, or results: adjudge.compare(run_a, run_b).\n"
             f"Runs in a store are compared by their names on the command line: adjudge compare {source} RUN_B"
         )
     return view_of_results(source, by_criterion(scales), name)

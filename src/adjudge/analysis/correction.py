@@ -103,9 +103,9 @@ def bias(table: LabelledTable) -> Estimate:
     """Judge - people over all labelled items. Above 0 the judge's scores are higher."""
     rows = table.labelled()
     if not table.is_same_scale:
-        return undefined_items("the labels are on a scale of their own", len(rows))
+        return undefined_items("the labels are on a different scale", len(rows))
     if table.kind == "choices":
-        return undefined_items("a choice has no size", len(rows))
+        return undefined_items("choices have no bias in points", len(rows))
     judged = [row for row in rows if row.answer is not None]
     differences = [
         answer - label
@@ -177,7 +177,7 @@ def _limits(table: LabelledTable) -> tuple[float, float] | None:
 
 
 def _corrected_mean(ppi: Corrected, table: LabelledTable) -> CorrectedMean:
-    other_unit = undefined_items("the labels are on a scale of their own", ppi.bias.n)
+    other_unit = undefined_items("the labels are on a different scale", ppi.bias.n)
     return CorrectedMean(
         **structs.asdict(ppi.corrected), judge_only=ppi.judge_only, labels_only=ppi.labels_only,
         bias=ppi.bias if table.is_same_scale else other_unit,
@@ -294,7 +294,7 @@ def _calibration_error(value: float | None, error: Estimate, n_failed: int) -> E
     """A calibration error as an estimate, without an interval."""
     if value is None:
         return undefined_items(error.reason, error.n, n_failed)
-    interval = no_interval("chance alone makes it larger than 0")
+    interval = no_interval("it exceeds 0 by chance alone")
     return make_estimate(
         value, interval, "calibration error over ten bins of the scores", n=error.n, n_failed=n_failed
     )
@@ -355,8 +355,8 @@ def with_misread(card: Card, misread: Estimate) -> Card:
     cards = {name: _widen_criterion(criterion_card, upper) for name, criterion_card in card.criteria.items()}
     judges = tuple(_widen_judges(pair, upper) for pair in card.judges)
     note = (
-        f"Of {misread.n} readings checked by hand {round((misread.value or 0) * misread.n)} were wrong ({percent(misread)}): "
-        f"every interval allows for up to {share(upper)} misread."
+        f"Of {misread.n} readings checked by hand, {round((misread.value or 0) * misread.n)} were wrong ({percent(misread)}): "
+        f"every interval allows for up to {share(upper)} misread replies."
     )
     return structs.replace(
         card,
@@ -417,7 +417,7 @@ class _Allowance:
         if estimate.value is None:
             return estimate
         if estimate.low is None or estimate.high is None:
-            return with_remark(estimate, f"{self.text}, which is not in it")
+            return with_remark(estimate, f"{self.text}, not included")
         ends = estimate.low - by, estimate.high + by
         # An interval that reaches beyond the scale already must not become narrower.
         least = ends[0] if low is None else max(ends[0], min(low, estimate.low))
@@ -430,7 +430,7 @@ class _Allowance:
         if estimate.value is None:
             return estimate
         if estimate.low is None or estimate.high is None:
-            return with_remark(estimate, f"{self.text}, which is not in it")
+            return with_remark(estimate, f"{self.text}, not included")
         kept = max(1e-9, 1 - self.upper)
         low = min(estimate.low * kept, estimate.low / kept)
         high = max(estimate.high * kept, estimate.high / kept)
@@ -450,7 +450,7 @@ class _Allowance:
         if estimate.value is None:
             return estimate
         if self.width is None:
-            remark = f"{self.text}, whose effect has no bound on a scale without ends"
+            remark = f"{self.text}, whose effect is unbounded on an unbounded scale"
             return with_remark(estimate, remark)
         return self.shifted(estimate, times * self.upper * self.width, *(limits or (None, None)))
 
@@ -487,7 +487,7 @@ class _Allowance:
     def alt_test(self, test: AltTest) -> AltTest:
         if test.winning_rate.value is None:
             return test
-        caution = f"{self.text}: the test takes every reading for right"
+        caution = f"{self.text}: the test assumes that every reading is right"
         return structs.replace(
             test, advantage=self.fraction(test.advantage), cautions=(*test.cautions, caution)
         )

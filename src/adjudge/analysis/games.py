@@ -111,18 +111,16 @@ def _from_choices(name: str, rows: Sequence[Result], lengths: Lengths) -> Rankin
         games.append(_game(votes_on_item[0], as_number(panel_vote(choices)), lengths))
     notes = []
     if n_same_system:
-        notes.append(
-            f"{n_same_system} pairs have two responses of one system: they say nothing of its rank and are left out."
-        )
+        notes.append(f"{n_same_system} pairs have two responses of the same system and are not counted.")
     if n_partial and len(judges) > 1:
         notes.append(
-            f"{n_partial} of {len(games)} pairs lack at least one judge: the vote is of those that answered."
+            f"{n_partial} of {len(games)} pairs lack at least one judge: only the judges that answered vote."
         )
     by_model: dict[str, tuple[Game, ...]] = {}
     failed_by_model: dict[str, dict[str, int]] = {}
     if len(judges) > 1:
         notes.append(
-            f"{len(judges)} judges: a pair goes to the response with more votes, a tie where there are as many."
+            f"{len(judges)} judges: a pair goes to the response with more votes; equal votes are a tie."
         )
         by_model = {
             model: tuple(_games_of_judge(rows_of_judge, lengths)) for model, rows_of_judge in judges.items()
@@ -178,17 +176,17 @@ def _from_scores(name: str, rows: Sequence[Result], scale: Scale | None) -> Rank
         notes.append(f"{len(judges)} judges: the score of an item is their mean.")
     if n_partial and len(judges) > 1:
         notes.append(
-            f"{n_partial} of {len(values)} items lack at least one judge: the mean is of those that answered."
+            f"{n_partial} of {len(values)} items lack at least one judge: the mean is over the judges that answered."
         )
     direction = scale.direction if scale is not None else 1
     if direction == 0:
         notes.append(
-            "Nothing says for sure which end of this scale is good: the order below takes the high end for it."
+            "It is unknown which end of this scale is good: the ranking assumes that higher is better."
         )
     elif scale is None:
-        notes.append("The scale is not known: a higher score is taken to be better.")
+        notes.append("The scale is unknown: the ranking assumes that higher is better.")
     elif direction < 0:
-        notes.append("On this scale the low end is good: systems with lower scores stand first.")
+        notes.append("On this scale lower is better: systems with lower scores rank first.")
     return RankingInput(
         name=name, criterion=rows[0].criterion, protocol=rows[0].protocol, kind="scores", models=tuple(judges), games=(),
         scores=tuple(SystemScore(system, unit, math.fsum(item_values) / len(item_values)) for (system, unit), item_values in by_unit.items()),

@@ -43,7 +43,7 @@ from .run_view import RunView, fake_note, pooled_over_models, protocol_id, tabul
 _ROUNDING = 1e-9
 _NORMAL = 1.959964
 """Standard errors in half of a 95 % interval of a share."""
-_TOO_NEAR = "the value is so near to it that more of the same hardly helps"
+_TOO_NEAR = "the estimate is so close to it that more data hardly helps"
 
 
 class MoreNeeded(Struct, frozen=True):
@@ -269,16 +269,16 @@ def _check_direction(criterion: GatedCriterion, rule: Rule) -> None:
     """Refuse a threshold where the direction of the scale is unknown or the opposite."""
     if criterion.direction == 0:
         raise DataError(
-            f"--{rule.replace('_', '-')} {criterion.name}: nobody knows which end of its scale is good, so no threshold can be "
-            "held against it.\nWrite `best` into the scale of the protocol, once you know, and judge again."
+            f"--{rule.replace('_', '-')} {criterion.name}: it is unknown which end of its scale is good, so it cannot be "
+            "compared with a threshold.\nSet `best` in the scale of the protocol and judge again."
         )
     if rule == "min" and criterion.direction < 0:
         raise DataError(
-            f"--min {criterion.name}: on this scale lower is better, a least value would let the worst pass. Use --max {criterion.name}=X."
+            f"--min {criterion.name}: on this scale lower is better, so a minimum would let the worst pass. Use --max {criterion.name}=X."
         )
     if rule == "max" and criterion.direction > 0:
         raise DataError(
-            f"--max {criterion.name}: on this scale higher is better, a greatest value would let the worst pass. Use --min {criterion.name}=X."
+            f"--max {criterion.name}: on this scale higher is better, so a maximum would let the worst pass. Use --min {criterion.name}=X."
         )
 
 
@@ -312,10 +312,10 @@ def _failure_remark(
     if range_of_mean is None:
         return []
     write, noun = (share, "win rate") if criterion.is_share else (number, "mean")
-    text = f"{count(estimate.n_failed, 'item')} failed: whatever they were, the {noun} lies within {write(range_of_mean.low)} to {write(range_of_mean.high)}"
+    text = f"{count(estimate.n_failed, 'item')} failed; range of the {noun} including failures: {write(range_of_mean.low)} to {write(range_of_mean.high)}"
     margin = (range_of_mean.low - threshold) if criterion.direction > 0 else (threshold - range_of_mean.high)
     if outcome == "good" and margin < 0:
-        text += ", so that it could be on the other side of the threshold"
+        text += ", so it could be on the other side of the threshold"
     return [text]
 
 
@@ -328,7 +328,7 @@ def _corrected_check(
     if estimate is None:
         estimate = undefined("no item of this system has a label", unit="label")
     if not criterion.table.is_same_scale:
-        why = "the labels are on a scale of their own, the threshold is on the judge's"
+        why = "the labels are on a different scale than the threshold"
         estimate = undefined(why, n=estimate.n, n_failed=estimate.n_failed, unit="label")
     outcome = decided(estimate, threshold, criterion.direction)
     needed = MoreNeeded()
@@ -340,7 +340,7 @@ def _corrected_check(
             needed = MoreNeeded(max(1, plan.with_judge - plan.n_labels), "label")
     judge_estimate = criterion.estimate(scores)
     remarks = [
-        f"corrected by {count(estimate.n, 'label')}; the judge alone says {criterion.format(judge_estimate)}"
+        f"corrected with {count(estimate.n, 'label')}; judge alone: {criterion.format(judge_estimate)}"
     ]
     return _check(criterion, rule, threshold, system, estimate, outcome, needed, None, remarks)
 
@@ -359,7 +359,7 @@ def _check(
     bound = "at least" if rule == "min" else "at most"
     noun = "mean" if criterion.table.kind == "scores" else "win rate"
     asked = f"{100 * threshold:.10g} %" if criterion.is_share else f"{threshold:g}"
-    text = f"{noun} of {system} on {criterion.name} {criterion.format(estimate)}, asked for {bound} {asked}"
+    text = f"{noun} of {system} on {criterion.name}: {criterion.format(estimate)}, required: {bound} {asked}"
     return Check(
         rule, criterion.name, system, threshold, estimate, outcome, _sentence(text, estimate, outcome, needed),
         tuple(text for text in (*remarks, estimate.caution) if text), min_detectable, needed.n, needed.of,
@@ -373,11 +373,11 @@ def _sentence(text: str, estimate: Estimate, outcome: Outcome, needed: MoreNeede
     if outcome != "open":
         return f"{text}."
     if estimate.low is None or estimate.high is None:
-        return f"{text}: cannot be decided, {estimate.reason}."
+        return f"{text}. Undecided: {estimate.reason}."
     if needed.n is None:
-        return f"{text}: the interval holds the threshold{', and ' if needed.why else ''}{needed.why}."
+        return f"{text}. The interval contains the threshold{', and ' if needed.why else ''}{needed.why}."
     more = count(needed.n, f"more {needed.of}", f"more {needed.of}s")
-    return f"{text}: the interval holds the threshold. About {more} would decide it four times in five, if the truth is what it looks like now."
+    return f"{text}. The interval contains the threshold. About {more} would decide it with 80 % power if the estimate is right."
 
 
 def drop_check(
@@ -399,16 +399,16 @@ def drop_check(
     outcome = decided(estimate, threshold, sign)
     limits = criterion.limits
     width = None if limits is None else (limits[0] - limits[1], limits[1] - limits[0])
-    needed = MoreNeeded(why="labels of more items would narrow it")
+    needed = MoreNeeded(why="more labels would narrow it")
     if values is not None:
         needed = more_needed(*values, threshold, width) if outcome == "open" else MoreNeeded()
     word = "drop" if sign > 0 else "rise"
-    text = f"change of {system} on {criterion.name} {interval(estimate, is_difference=True)}, allowed is a {word} of {allowed:g}"
+    text = f"change of {system} on {criterion.name}: {interval(estimate, is_difference=True)}, allowed {word}: {allowed:g}"
     all_remarks = list(remarks)
     if min_detectable is not None and allowed < min_detectable:
         all_remarks.append(
-            f"{allowed:g} is less than as many items can see: a true difference of {number(min_detectable)} is found four times in five, so "
-            "a system that did not change often comes out as not enough evidence"
+            f"{allowed:g} is below the smallest detectable difference of {number(min_detectable)} (80 % power), so an unchanged system "
+            "often gets 'not enough evidence'"
         )
     return Check(
         "max_drop", criterion.name, system, allowed, estimate, outcome, _sentence(text, estimate, outcome, needed),
@@ -419,9 +419,9 @@ def drop_check(
 def unchanged_check(
     criterion: GatedCriterion, system: str, allowed: float, comparison: SystemComparison
 ) -> Check:
-    """A check of two runs with the same calls and the same replies: nothing can have changed, whatever the interval."""
+    """A check of two runs with the same calls and the same replies: nothing can have changed."""
     _check_direction(criterion, "max_drop")
-    why = f"both runs have the same calls and the same replies on all {count(comparison.n_items, 'item')}, nothing can have changed"
+    why = f"both runs have the same calls and the same replies on all {count(comparison.n_items, 'item')}, so nothing can have changed"
     text = f"No change of {system} on {criterion.name}: {why}."
     return Check("max_drop", criterion.name, system, allowed, comparison.difference, "good", text, (why,))
 
@@ -433,9 +433,9 @@ def failure_check(
     most = allowed.most(n)
     estimate = wilson(n_failed, n)
     outcome: Outcome = "failed" if n_failed > most else "good"
-    subject = subject or f"the judge gave no answer for {system} on {name}"
+    subject = subject or f"failures of {system} on {name}"
     rate = f"{share(n_failed / n)}" if n else "none"
-    text = f"{subject}: {n_failed:,} of {count(n, 'item')} ({rate}), allowed {allowed.text()}"
+    text = f"{subject}: {n_failed:,} of {count(n, 'item')} ({rate}), allowed: {allowed.text()}"
     if allowed.share is not None:
         text += f" ({most:,})"
     sentence = f"{text[0].upper()}{text[1:]}."
@@ -526,7 +526,7 @@ def verdict_of(gate_input: GateInput, rules: Rules, baseline: GateInput | None, 
         checks += failure_checks(criterion, rules)
     n_missing, n = gate_input.unjudged()
     if n_missing:
-        what = f"not judged yet, because {gate_input.run.name} is {gate_input.run.status} (give its command again)"
+        what = f"not judged yet ({gate_input.run.name} is {gate_input.run.status}; repeat its command to resume it)"
         checks.append(failure_check("all criteria", "all systems", n_missing, n, rules.max_failed, what))
     outcome = most_severe([check.outcome for check in checks])
     views = [gate_input.view] if baseline is None else [gate_input.view, baseline.view]
@@ -546,12 +546,10 @@ def verdict_of(gate_input: GateInput, rules: Rules, baseline: GateInput | None, 
 def _baseline_notes(comparison: Comparison, gate_input: GateInput, baseline: GateInput) -> list[str]:
     notes = list(comparison.notes)
     if gate_input.run.id == baseline.run.id and gate_input.view.name == baseline.view.name:
-        notes.append("The baseline is the run itself: nothing can have changed.")
+        notes.append("The baseline is the run itself, so nothing can have changed.")
     if comparison.judging_changes:
         changes = "; ".join(comparison.judging_changes)
-        notes.append(
-            f"The way of judging differs from the baseline's ({changes}): a change may come from that alone."
-        )
+        notes.append(f"The baseline was judged differently ({changes}): a change may come from that alone.")
     return notes
 
 
@@ -567,7 +565,7 @@ def _label_notes(gate_input: GateInput, rules: Rules, baseline: GateInput | None
     }
     unlabelled = sorted(names - used)
     if unlabelled:
-        notes.append(f"No label fits {', '.join(unlabelled)}: decided by the judge alone.")
+        notes.append(f"No label matches {', '.join(unlabelled)}: the judge's scores alone decide.")
     notes += [
         f"{name}: {note}"
         for name, table in tables.items()
@@ -576,7 +574,7 @@ def _label_notes(gate_input: GateInput, rules: Rules, baseline: GateInput | None
     ]
     if rules.max_drop and (baseline is None or not baseline.labels):
         notes.append(
-            "A change is decided by the judge alone: to correct it too, give labels of the baseline (--baseline-labels)."
+            "The judge's scores alone decide on a change. To correct it with labels, give labels of the baseline (--baseline-labels)."
         )
     return notes
 
@@ -587,7 +585,7 @@ def _drop_checks(
     """The change of each system, on the items of both runs."""
     if criterion.table.kind == "choices":
         raise DataError(
-            f"--max-drop {criterion.name}: it is decided by choices. Hold its win rate against a number instead: "
+            f"--max-drop {criterion.name}: it is decided by choices. Compare its win rate with a threshold instead: "
             f"--min {criterion.name}=50% --system NAME"
         )
     key = criterion.table.criterion, criterion.table.protocol
@@ -606,8 +604,8 @@ def _drop_checks(
         )
     if criterion_comparison.unit != "points":
         raise DataError(
-            f"--max-drop {criterion.name}: its scale in {baseline.run.name} is another one, so that a drop in points has no "
-            "meaning. Judge the baseline by the same protocol."
+            f"--max-drop {criterion.name}: its scale in {baseline.run.name} is different, so a drop in points has no "
+            "meaning. Judge the baseline with the same protocol."
         )
     comparisons = {
         name: system_comparison
@@ -683,7 +681,7 @@ def _drop_check(
         corrected_difference.corrected,
         None,
         None,
-        ["corrected by the labels of both runs"],
+        ["corrected with the labels of both runs"],
     )
 
 
@@ -692,5 +690,5 @@ def _range_remark(comparison: SystemComparison) -> list[str]:
         return []
     n = comparison.n_failed_first + comparison.n_failed_second + comparison.n_failed_both
     return [
-        f"{n} of {comparison.n_items} items failed in one run or both: whatever they were, the change lies within {comparison.bounds.low:.2f} to {comparison.bounds.high:.2f}"
+        f"{n} of {comparison.n_items} items failed in one run or both; range of the change including failures: {comparison.bounds.low:.2f} to {comparison.bounds.high:.2f}"
     ]

@@ -44,7 +44,7 @@ DEFAULT_ALLOWED = Allowed(share=0.05)
 
 
 class Rules(Struct, frozen=True):
-    """Everything that a gate decides."""
+    """The thresholds of a gate."""
 
     min: dict[str, float] = {}
     max: dict[str, float] = {}
@@ -111,15 +111,15 @@ def make_rules(
 def _check_rules(rules: Rules) -> None:
     if not rules.criteria() and not rules.is_failed_given:
         raise DataError(
-            "There is nothing to decide. Give a threshold, --min CRITERION=X or --max-drop CRITERION=D with --baseline RUN,\n"
+            "The gate has no threshold. Give one, --min CRITERION=X or --max-drop CRITERION=D with --baseline RUN,\n"
             f"or write them into [gate] of {DEFAULT_FILE}: min = {{ clarity = 4.0 }}"
         )
     if rules.max_drop and rules.baseline is None:
-        raise DataError("--max-drop needs a run to hold this one against. Say which with --baseline RUN.")
+        raise DataError("--max-drop needs a baseline to compare with. Name it with --baseline RUN.")
     negative = [name for name, value in rules.max_drop.items() if value < 0]
     if negative:
         raise DataError(
-            f"--max-drop {negative[0]}={rules.max_drop[negative[0]]:g}: a drop is a size and not below 0.\n"
+            f"--max-drop {negative[0]}={rules.max_drop[negative[0]]:g}: a drop cannot be below 0.\n"
             f"To allow a drop of {-rules.max_drop[negative[0]]:g}: --max-drop {negative[0]}={-rules.max_drop[negative[0]]:g}"
         )
 
@@ -195,7 +195,7 @@ def _read_key(key: str, value: Any, problems: list[str]) -> Any:
         ):
             problems.append("system: give a name, or a list of names.")
     elif not isinstance(value, str):
-        problems.append(f'{key}: give a text, as in {key} = "main".')
+        problems.append(f'{key}: give a string, as in {key} = "main".')
     return value
 
 

@@ -1,6 +1,6 @@
-"""A verdict as JUnit XML, for the test reports of Jenkins, GitLab and GitHub.
+"""The verdict of a gate as sections of text and tables, and as JUnit XML for Jenkins, GitLab and GitHub.
 
-The format is the common one: `testsuites` > `testsuite` > `properties`, `testcase` > `failure` | `error`, `system-out`. A check
+Names are as users wrote them; the printers escape them. The XML is `testsuites` > `testsuite` > `properties`, `testcase` > `failure` | `error`, `system-out`. A check
 that is worse or open is a failure (the pipeline stops either way), a judge that failed too often an error.
 """
 
@@ -14,24 +14,19 @@ from ..sections import Section, notices
 from ..words import NO_VALUE, interval, number, percent, share
 from .result_types import WORDS, Check, Verdict
 
-# A verdict as sections of text and cells, which a terminal and Markdown show alike.
-#
-# Names stand here as users wrote them: whoever prints a section makes them harmless first.
-
-
 MEANING = (
-    "A check is good where the whole 95 % interval is on the good side of its threshold, worse where all of it is on the other, "
-    "and open in between. Where both runs have the same calls and the same replies, nothing can have changed, and a drop is ruled "
-    "out without an interval. Decides: the distance from the threshold that as many items decide four times in five. "
-    "Of several checks the gravest counts: failed, then worse, then open."
+    "A check is good if the whole 95 % confidence interval is on the good side of the threshold, worse if all of it is on the bad "
+    "side, and otherwise there is not enough evidence. If both runs have the same calls and the same replies, nothing can have "
+    "changed, and the check is good without an interval. Detectable: the smallest distance from the threshold that this many items "
+    "detect with 80 % power. The most severe result decides: failed, then worse, then not enough evidence."
 )
 
 
 def gate_sections(verdict: Verdict) -> Iterator[Section]:
     """The verdict, each check in a sentence, then all in a table."""
     fake = " [fake]" if verdict.is_fake else ""
-    against = f" against {verdict.baseline}" if verdict.baseline is not None else ""
-    title = f"Gate of {verdict.run}{against}: {WORDS[verdict.outcome]} (exit {verdict.exit_code}){fake}"
+    baseline = f" compared with {verdict.baseline}" if verdict.baseline is not None else ""
+    title = f"Gate of {verdict.run}{baseline}: {WORDS[verdict.outcome]} (exit {verdict.exit_code}){fake}"
     yield Section(
         title,
         tuple(_sentences(verdict)),
@@ -44,10 +39,10 @@ def gate_sections(verdict: Verdict) -> Iterator[Section]:
         "criterion",
         "system",
         "threshold",
-        "found [95 %]",
+        "estimate [95 % CI]",
         "n",
         "failed",
-        "decides",
+        "detectable",
         "outcome",
     )
     yield Section("Checks", (), columns, tuple(_row(check) for check in verdict.checks))
@@ -55,13 +50,13 @@ def gate_sections(verdict: Verdict) -> Iterator[Section]:
 
 
 def _sentences(verdict: Verdict) -> Iterator[str]:
-    """The checks that are not good, the gravest first; or that all are."""
-    bad = [check for check in verdict.checks if check.outcome != "good"]
-    if not bad:
+    """The checks that are not good, the most severe first; or that all are good."""
+    not_good = [check for check in verdict.checks if check.outcome != "good"]
+    if not not_good:
         n = len(verdict.checks)
         yield {1: "The check is good.", 2: "Both checks are good."}.get(n, f"All {n} checks are good.")
     for outcome in ("failed", "worse", "open"):
-        for check in bad:
+        for check in not_good:
             if check.outcome == outcome:
                 yield f"{WORDS[check.outcome]}: {check.text}"
 
@@ -69,12 +64,12 @@ def _sentences(verdict: Verdict) -> Iterator[str]:
 def _remarks(verdict: Verdict) -> Iterator[str]:
     for check in verdict.checks:
         for remark in check.remarks:
-            yield f"{check.rule.replace('_', '-')} {check.criterion} of {check.system}: {remark}."
+            yield f"{check.rule.replace('_', '-')} {check.criterion} [{check.system}]: {remark}."
 
 
 def _row(check: Check) -> tuple[str, ...]:
     is_failure = check.rule == "max_failed"
-    found = (
+    estimate = (
         percent(check.estimate)
         if is_failure or check.is_share
         else interval(check.estimate, is_difference=check.rule == "max_drop")
@@ -85,7 +80,7 @@ def _row(check: Check) -> tuple[str, ...]:
         check.criterion,
         check.system,
         check.asked,
-        found,
+        estimate,
         str(check.estimate.n),
         str(check.estimate.n_failed)
         if not is_failure
@@ -100,7 +95,7 @@ _IMPOSSIBLE = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010fff
 
 
 def junit(verdict: Verdict, timestamp: str) -> str:
-    """The whole document, ending in a line break. `timestamp` is ISO 8601, to the second."""
+    """The whole document, ending with a line break. `timestamp` is ISO 8601, to the second."""
     counts = {
         "tests": str(len(verdict.checks)),
         "failures": str(sum(check.outcome in ("worse", "open") for check in verdict.checks)),
@@ -125,7 +120,7 @@ def junit(verdict: Verdict, timestamp: str) -> str:
 
 
 def _properties(suite: Element, verdict: Verdict) -> None:
-    told = {
+    values = {
         "run": verdict.run,
         "baseline": verdict.baseline or "",
         "outcome": WORDS[verdict.outcome],
@@ -134,7 +129,7 @@ def _properties(suite: Element, verdict: Verdict) -> None:
         "corrected_by_labels": str(verdict.is_corrected).lower(),
     }
     properties = SubElement(suite, "properties")
-    for name, value in told.items():
+    for name, value in values.items():
         SubElement(properties, "property", {"name": name, "value": _clean(value)})
 
 
@@ -146,8 +141,8 @@ def _case(suite: Element, check: Check, verdict: Verdict) -> None:
     if check.outcome != "good":
         tag = "error" if check.outcome == "failed" else "failure"
         kind = {"failed": "judge_failed", "worse": "worse", "open": "not_enough_evidence"}[check.outcome]
-        found = SubElement(case, tag, {"message": _clean(check.text), "type": kind})
-        found.text = _clean("\n".join((check.text, *check.remarks)))
+        element = SubElement(case, tag, {"message": _clean(check.text), "type": kind})
+        element.text = _clean("\n".join((check.text, *check.remarks)))
     fake = ("A fake judge for tests: this says nothing about any system.",) if verdict.is_fake else ()
     SubElement(case, "system-out").text = _clean("\n".join((*fake, check.text, *check.remarks)))
 

@@ -101,7 +101,7 @@ def correlations(table: LabelledTable, level: Level, resampling: Resampling) -> 
 def _few_units_caution(estimate: Estimate, level: Level, rows: Sequence[LabelledItem]) -> str:
     """A caution where a correlation over so few units is near 1 or -1 by chance; empty otherwise."""
     if level == "system" and estimate.n < FEW_SYSTEMS:
-        return f"a correlation over {estimate.n} systems says little"
+        return f"a correlation over {estimate.n} systems is unreliable"
     if level != "group":
         return ""
     # Within a group a system counts once, by the mean of its items.
@@ -111,7 +111,7 @@ def _few_units_caution(estimate: Estimate, level: Level, rows: Sequence[Labelled
     if not n_twos:
         return ""
     which = "all groups" if n_twos == len(sizes) else f"{n_twos} of {len(sizes)} groups"
-    return f"{which} have two items only, and a correlation of two can only be 1 or -1"
+    return f"{which} have only two items, where a correlation can only be 1 or -1"
 
 
 def _soft_pairwise(table: LabelledTable, resampling: Resampling) -> Estimate:
@@ -137,7 +137,7 @@ def agreement(table: LabelledTable, seed: int) -> dict[str, Estimate]:
     rows = table.labelled()
     n_failed = _n_failed(rows)
     if not table.is_same_scale:
-        undefined_estimate = undefined_items("the labels are on a scale of their own", len(rows), n_failed)
+        undefined_estimate = undefined_items("the labels are on a different scale", len(rows), n_failed)
         return dict.fromkeys(("exact", "kappa", "alpha", "gwet"), undefined_estimate)
     answered = [row for row in rows if row.answer is not None]
     judge, human = numbers(row.answer for row in answered), numbers(row.label for row in answered)
@@ -167,7 +167,7 @@ def _rater_pairs(row: LabelledItem, levels: Sequence[float] | None) -> list[tupl
 
 def _gwet(pairs_by_item: Sequence[Sequence[tuple[float, float]]], levels: Sequence[float] | None) -> Estimate:
     if levels is None:
-        return undefined_items("the levels of the scale are not known", len(pairs_by_item))
+        return undefined_items("the levels of the scale are unknown", len(pairs_by_item))
     if len(levels) > MOST_LEVELS:
         return undefined_items(f"the scale has more than {MOST_LEVELS} levels", len(pairs_by_item))
     pairs = [pair for pairs in pairs_by_item for pair in pairs]
@@ -236,8 +236,8 @@ def ceiling_of_choices(table: LabelledTable) -> PeopleCeiling:
     people, judge = (
         mean_interval(shares, groups, n_failed, limits=(0.0, 1.0), name=name)
         for shares, name in (
-            (rater_agreement, "share of two raters who choose alike"),
-            (judge_agreement, "share of raters who choose as the judge"),
+            (rater_agreement, "share of rater pairs with the same choice"),
+            (judge_agreement, "share of raters with the same choice as the judge"),
         )
     )
     if people.value and judge.value is not None:
@@ -246,7 +246,9 @@ def ceiling_of_choices(table: LabelledTable) -> PeopleCeiling:
             "the judge as a share of the ceiling", n=people.n, n_failed=people.n_failed, unit=people.unit,
         )  # fmt: skip
     else:
-        ratio = undefined_items("people never choose alike, or the judge failed on every pair", len(judged))
+        ratio = undefined_items(
+            "raters never make the same choice, or the judge failed on every pair", len(judged)
+        )
     return _ceiling(people, judge=judge, share=ratio)
 
 
@@ -275,7 +277,7 @@ def alternative_annotator_test(table: LabelledTable) -> AltTest:
     """Can the judge replace a human rater? The test needs two raters with thirty items each."""
     rows = table.labelled()
     if not table.is_same_scale:
-        undefined_estimate = undefined_items("the labels are on a scale of their own", len(rows))
+        undefined_estimate = undefined_items("the labels are on a different scale", len(rows))
         return AltTest(undefined_estimate, undefined_estimate, None, 0.2, ())
     answers, ratings = [row.answer for row in rows], [row.ratings for row in rows]
     closeness: Closeness = "near" if table.kind == "scores" else "equal"
@@ -403,7 +405,7 @@ def two_judges_sentence(judges: JudgePair) -> Sentence:
         f"'{name.removeprefix(f'{judges.criterion} · ')}'" for name in (judges.first, judges.second)
     )
     if difference.value is None:
-        text = f"Whether {first} or {second} goes with people better cannot be said: {difference.reason}."
+        text = f"Whether {first} or {second} agrees better with people is unknown: {difference.reason}."
         return Sentence(text, source)
     better, worse, sign = first, second, 1.0
     if difference.value < 0:
@@ -411,15 +413,17 @@ def two_judges_sentence(judges: JudgePair) -> Sentence:
     better_estimate, worse_estimate = (
         (versus.first, versus.second) if sign > 0 else (versus.second, versus.first)
     )
-    what = "Spearman" if judges.mcnemar is None else "equal choices"
+    what = "Spearman" if judges.mcnemar is None else "exact agreement"
     evidence = f"{what} {_value(better_estimate)} and {_value(worse_estimate)}, difference {_oriented(difference, sign)}{_p(judges)}"
-    start = f"On {count(difference.n, 'item')} that both answered for '{judges.criterion}'"
+    start = f"On '{judges.criterion}' ({count(difference.n, 'item')} that both answered)"
     if difference.low is None or difference.high is None or difference.low <= 0 <= difference.high:
         return Sentence(
-            f"{start}, neither {first} nor {second} is shown to go with people better ({evidence}).",
+            f"{start}, {first} and {second} do not differ significantly in agreement with people ({evidence}).",
             source,
         )
-    return Sentence(f"{start}, {better} goes with people better than {worse} ({evidence}).", source)
+    return Sentence(
+        f"{start}, {better} agrees significantly better with people than {worse} ({evidence}).", source
+    )
 
 
 def _value(estimate: Estimate) -> str:
@@ -427,7 +431,7 @@ def _value(estimate: Estimate) -> str:
 
 
 def _oriented(difference: Estimate, sign: float) -> str:
-    """The difference as better - worse, in words."""
+    """The difference as better − worse."""
     if sign > 0 or difference.value is None:
         return interval(difference)
     low, high = difference.low, difference.high

@@ -97,7 +97,9 @@ def join(view: RunView, labels: Sequence[Label]) -> dict[str, LabelledTable]:
         for result in results:
             results_by_judge.setdefault((cell, result.model), []).append(result)
     if not results_by_judge:
-        raise DataError("There is no result to hold against labels. Check that the run has judged something.")
+        raise DataError(
+            "There are no results to compare with labels. Check that the run has judged something."
+        )
     n_protocols = len({cell.protocol for cell, _ in results_by_judge})
     n_models = len({model for _, model in results_by_judge})
     tables = {}
@@ -125,7 +127,7 @@ def _labelled_table(
     notes = []
     if len(usable) < len(labels) and not usable:
         label_kind = "choices (a, b, tie)" if kind == "scores" else "numbers"
-        notes.append(f"The labels are {label_kind}, the judge gave {kind}: they cannot be compared.")
+        notes.append(f"The labels are {label_kind}, but the judge gave {kind}: they cannot be compared.")
     usable, is_same_scale, scale_notes = _on_scale(usable, scale)
     raters = tuple(sorted({label.rater for label in usable}))
     single, repeated, merge_notes = _one_per_item(results)
@@ -145,7 +147,7 @@ def _labelled_table(
     n_unknown = len(labels_of_item.keys() - judged)
     notes += [*scale_notes, *merge_notes, *_unmatched_notes(rows, labels_of_item, n_unknown)]
     if raters and kind == "choices" and len(raters) > 1:
-        notes.append("The label of a pair is the majority of its raters, a tie where there is none.")
+        notes.append("The label of a pair is the majority of its raters, or a tie if there is none.")
     return LabelledTable(
         first.criterion, first.protocol, first.model, kind, scale, raters, rows, n_unknown, is_same_scale,
         tuple(notes),
@@ -158,8 +160,8 @@ def _on_scale(labels: list[Label], scale: Scale | None) -> tuple[list[Label], bo
         return labels, True, []
     if scale.low is None or scale.high is None:
         note = (
-            "The judge's scores have no ends (a likelihood), the labels are on a scale of their own: correlations and "
-            "corrected means stand, in the labels' own unit; agreement, kappa and bias have no meaning."
+            "The judge's scores are unbounded (likelihoods), and the labels are on a different scale: correlations and "
+            "corrected means are valid, in the unit of the labels; agreement, kappa and bias have no meaning."
         )
         return labels, False, [note]
     low, high = scale.low, scale.high
@@ -171,11 +173,11 @@ def _on_scale(labels: list[Label], scale: Scale | None) -> tuple[list[Label], bo
     ends = f"{low:g} to {high:g}"
     if len(off_scale) <= FEW_OFF_SCALE * len(labels):
         shown = ", ".join(f"{label.item} = {label.value}" for label in off_scale[:3])
-        note = f"{len(off_scale)} of {len(labels)} labels are off the scale {ends} and left out ({shown}). Correct them."
+        note = f"{len(off_scale)} of {len(labels)} labels are off the scale {ends} and not used ({shown}). Correct them."
         return [label for label in labels if label not in off_scale], True, [note]
     note = (
-        f"{len(off_scale)} of {len(labels)} labels are off the scale {ends}: they are taken to be on a scale of their own. "
-        "Correlations and corrected means stand, in the labels' own unit; agreement, kappa and bias have no meaning."
+        f"{len(off_scale)} of {len(labels)} labels are off the scale {ends}, so the labels are assumed to be on a different scale. "
+        "Correlations and corrected means are valid, in the unit of the labels; agreement, kappa and bias have no meaning."
     )
     return labels, False, [note]
 
@@ -197,7 +199,7 @@ def _one_per_item(results: Sequence[Result]) -> tuple[list[Result], Repeated, li
         return list(results), {}, []
     problems = [
         f"item '{item}' belongs to systems {', '.join(sorted({row.system for row in rows}))}: a label of it could "
-        "mean either. Give each output an id of its own."
+        "mean either. Give each output its own id."
         for (item, _), rows in duplicates.items()
         if len({row.system for row in rows}) > 1
     ]
@@ -212,7 +214,7 @@ def _one_per_item(results: Sequence[Result]) -> tuple[list[Result], Repeated, li
         )
         for key, rows in duplicates.items()
     }
-    note = f"{len(duplicates)} items have several scores of one judge: their mean (or majority) counts."
+    note = f"{len(duplicates)} items have several scores from one judge: their mean (or majority) counts."
     return single, repeated, [note]
 
 
@@ -280,12 +282,10 @@ def _unmatched_notes(
     (item, subject), row = next(iter(labels)), rows[0]
     if any(row.item == item for row in rows):
         subjects = "a subject (a or b)" if row.subject is not None else "no subject"
-        return [
-            f"No label fits a judged item: the judge's scores have {subjects}, the labels do not agree with that."
-        ]
+        return [f"No label matches a judged item: the judge's scores have {subjects}, unlike the labels."]
     label_item = f"'{item}'" + (f" ({subject})" if subject else "")
     none_of = f"None of the {len(labels)} labelled items" if len(labels) > 1 else "The only labelled item"
     verb = "was judged" if len(labels) > 1 else "was not judged"
     return [
-        f"{none_of} {verb}: the labels name items like {label_item}, the judge items like '{row.item}'. Use the same ids in both."
+        f"{none_of} {verb}: the labels name items like {label_item}, but the judged items are like '{row.item}'. Use the same ids in both."
     ]

@@ -43,7 +43,7 @@ def choose_scaling(first: Scale | None, second: Scale | None, runs: tuple[str, s
     if first is None or second is None:
         if first is not None or second is not None:
             which = runs[0] if first is None else runs[1]
-            note = f"The scale of {which} is not known: scores are compared as they are."
+            note = f"The scale of {which} is unknown: raw scores are compared."
             return Scaling("points", None, 0, (1, 1), note)
         return Scaling("points", None, 0, (1, 1))
     directions = first.direction, second.direction
@@ -56,7 +56,7 @@ def choose_scaling(first: Scale | None, second: Scale | None, runs: tuple[str, s
     if limits is not None and second.limits is not None:
         ends = f"{_ends(first)} in {runs[0]}, {_ends(second)} in {runs[1]}"
         note = (
-            f"The scales differ ({ends}): each score counts as its share of its own scale, from 0, bad, to 1, good. "
+            f"The scales differ ({ends}): each score is normalized to its own scale, from 0 (worst) to 1 (best). "
             "A difference may come from the scale alone."
         )
         return Scaling("normalized", (0.0, 1.0), 1, (1, 1), note)
@@ -65,7 +65,7 @@ def choose_scaling(first: Scale | None, second: Scale | None, runs: tuple[str, s
         None,
         0,
         directions,
-        "The scales have nothing in common: only the order of items and systems compares.",
+        "The scales are not comparable: only the ranks of items and systems are compared.",
     )
 
 
@@ -73,15 +73,15 @@ def _unknown_direction(
     first: Scale, directions: tuple[int, int], same_ends: bool, runs: tuple[str, str]
 ) -> Scaling:
     unknown = " and ".join(run for run, direction in zip(runs, directions, strict=True) if direction == 0)
-    start = f"Nobody knows which end of the scale is good in {unknown}: no word here about better or worse"
+    start = f"It is unknown which end of the scale is good in {unknown}: nothing is called better or worse"
     if same_ends:
-        return Scaling("points", first.limits, 0, (1, 1), f"{start}; scores are compared as they are.")
+        return Scaling("points", first.limits, 0, (1, 1), f"{start}; raw scores are compared.")
     return Scaling(
         "rank",
         None,
         0,
         (1, 1),
-        f"{start}, and the scales differ: only the order of items and systems compares.",
+        f"{start}, and the scales differ: only the ranks of items and systems are compared.",
     )
 
 
@@ -164,7 +164,7 @@ def match(first: RunView, second: RunView) -> tuple[dict[str, ComparisonTable], 
     if not common:
         raise DataError(_no_common_criterion(first.name, of_first, second.name, of_second))
     notes = [
-        f"{', '.join(missing)} is judged in {name} alone and not compared."
+        f"{', '.join(missing)} is judged only in {name} and not compared."
         for name, first_cells, second_cells in (
             (first.name, of_first, of_second),
             (second.name, of_second, of_first),
@@ -224,7 +224,7 @@ def _protocol_pairs(
     if not pairs and unmatched:
         raise DataError(
             f"One criterion is judged by several protocols ({', '.join(unmatched)}), and none is in both runs: it is not clear "
-            "which to hold against which. Compare runs of one protocol each."
+            "which to compare with which. Compare runs of one protocol each."
         )
     return (
         pairs,
@@ -252,7 +252,7 @@ def _tables_by_model(
         table = _comparison_table(criterion, kind, protocols, scales, views, (first_models, second_models))
         return [("", table)]
     unmatched = [model for model in (*first_models, *second_models) if model not in common]
-    notes = (f"{', '.join(unmatched)} judged in one run alone and is left out.",) if unmatched else ()
+    notes = (f"{', '.join(unmatched)} judged in only one run and is not compared.",) if unmatched else ()
     tables = []
     for model in common:
         table = _comparison_table(
@@ -287,7 +287,7 @@ def _comparison_table(
                 any(row.status != "ok" for row in rows) and any(row.status == "ok" for row in rows)
                 for rows in by_item.values()
             )
-            partial_note = f"; on {partial} items not all of them answered" if partial else ""
+            partial_note = f"; not all of them answered on {partial} items" if partial else ""
             notes.append(
                 f"{view.name} counts as the {how} of its judges {', '.join(by_model)}{partial_note}."
             )
@@ -303,12 +303,12 @@ def _comparison_table(
     ]
     subjects = [{row.subject is not None for row in rows_of_run} for rows_of_run in results]
     if not shared and subjects[0] != subjects[1]:
-        notes.append("one run has a score for each response of a pair, the other one for both together")
+        notes.append("one run has a score for each response of a pair, the other has one for both together")
     renamed = sum(row.systems[0] != row.systems[1] for row in rows)
     if renamed and kind == "scores":
         notes.append(
-            f"{renamed} of {len(rows)} items belong to a system of another name in {views[1].name}: an item is compared with "
-            "itself, whatever its system is called."
+            f"{renamed} of {len(rows)} items have a different system name in {views[1].name}: items are matched by id, not "
+            "by system."
         )
     names = [next(iter(by_model)) if len(by_model) == 1 else f"{len(by_model)} judges" for by_model in models]
     return ComparisonTable(

@@ -188,7 +188,7 @@ def _by_strength(strengths_fit: Strengths) -> list[int]:
 def _by_games(ranking_input: RankingInput, settings: FitSettings, details: ChoiceDetails) -> CriterionRanking:
     if len(ranking_input.systems) < 2:
         raise DataError(
-            f"On {ranking_input.name} there is one system, {', '.join(ranking_input.systems) or 'none'}: a ranking takes two. "
+            f"{ranking_input.name} has only one system ({', '.join(ranking_input.systems) or 'none'}); a ranking needs two. "
             "Make pairs of several systems' outputs: adjudge pair A.jsonl B.jsonl -o pairs.jsonl"
         )
     fitted = _fitted(
@@ -236,8 +236,8 @@ def _standing(
 def _by_scores(ranking_input: RankingInput, settings: FitSettings) -> CriterionRanking:
     if len(ranking_input.systems) < 2:
         raise DataError(
-            f"On {ranking_input.name} there is one system, {', '.join(ranking_input.systems) or 'none'}: a ranking takes two. "
-            "Say which system wrote each output with the field 'system'."
+            f"{ranking_input.name} has only one system ({', '.join(ranking_input.systems) or 'none'}); a ranking needs two. "
+            "Name the system of each output in the field 'system'."
         )
     units = list(dict.fromkeys(score.unit for score in ranking_input.scores))
     column_of_unit = {unit: column for column, unit in enumerate(units)}
@@ -417,7 +417,7 @@ def rank_view(store: Store, view: RunView, **settings: Unpack[RankSettings]) -> 
     assert view.run is not None
     inputs = ranking_inputs(view, _lengths(store.items(view.run)))
     if not inputs:
-        raise DataError(f"{view.name} has no results yet. Give its command again to go on with it.")
+        raise DataError(f"{view.name} has no results yet. Repeat its command to resume it.")
     inputs = _select(inputs, settings.get("criterion"))
     details = (
         _choice_details(store, view)

@@ -1,6 +1,6 @@
-"""A ranking as sections of text and cells, which a terminal and Markdown show alike.
+"""A ranking as sections of text and tables, the same for terminal, Markdown and HTML.
 
-Names stand here as users wrote them: whoever prints a section makes them harmless first.
+Names are as users wrote them; the printers escape them.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from ..words import (
     interval_cell,
     names,
     number,
+    p_phrase,
     p_text,
     percent,
     percent_cell,
@@ -29,7 +30,7 @@ from ..words import (
 )
 from .result_types import CriterionRanking, HeadToHead, Ranking, Standing
 
-# What a reader must know before using a ranking, in sentences.
+# The notes of a ranking.
 
 
 _MANY_CONFLICTS = 0.1
@@ -37,11 +38,11 @@ _FEW_PROMPTS = 10
 
 
 def notes_on(ranking: CriterionRanking, more: Sequence[str], order_policy: str) -> CriterionRanking:
-    """The ranking with its notes, the gravest first."""
+    """The ranking with its notes, the most severe first."""
     notes = (
         *_nothing(ranking),
-        *_falls_apart(ranking),
-        *_never(ranking),
+        *_disconnected(ranking),
+        *_unbounded(ranking),
         *_failures(ranking),
         *_orders(ranking, order_policy),
         *_length(ranking),
@@ -57,35 +58,36 @@ def _nothing(ranking: CriterionRanking) -> Iterator[str]:
         shared = (
             "" if ranking.kind == "choices" else " No two systems have a score on the same prompt (group)."
         )
-        yield f"There is no comparison to rank by.{failed}{shared}"
+        yield f"There are no comparisons to rank by.{failed}{shared}"
 
 
-def _falls_apart(ranking: CriterionRanking) -> Iterator[str]:
+def _disconnected(ranking: CriterionRanking) -> Iterator[str]:
     islands = [part for part in ranking.islands if len(part) > 1 or ranking.n_games]
     if len(islands) > 1 and ranking.n_games:
-        told = "; ".join(names(part) for part in islands[:4])
+        sets = "; ".join(names(part) for part in islands[:4])
         yield (
-            f"The systems fall into {len(islands)} sets that never met, not even through others ({told}): nothing says how "
-            "systems of different sets compare. Their order below is by games against an average opponent. Ask for pairs across the sets: --next."
+            f"The systems form {len(islands)} sets that were never compared, not even through other systems ({sets}), so systems of "
+            "different sets cannot be ranked against each other. They are sorted by their games against an average opponent. --next "
+            "proposes pairs across the sets."
         )
 
 
-def _never(ranking: CriterionRanking) -> Iterator[str]:
+def _unbounded(ranking: CriterionRanking) -> Iterator[str]:
     for systems, what, bound in (
         (ranking.never_lost, "never lost", "upper"),
         (ranking.never_won, "never won", "lower"),
     ):
         if systems:
             verb = "has" if len(systems) == 1 else "have"
-            yield f"{names(systems)} {what}: the strength {verb} no {bound} bound, and none is given. The win rate stands."
+            yield f"{names(systems)} {what}: the strength {verb} no {bound} bound and is not shown. The win rate is valid."
     lone = [part[0] for part in ranking.components if len(part) == 1]
     silent = [name for name in lone if name not in (*ranking.never_lost, *ranking.never_won)]
     n_parts = len(ranking.components)
     if n_parts > 1 and len(ranking.islands) == 1 and (silent or n_parts - len(lone) > 1):
-        told = " > ".join(f"({names(part)})" for part in ranking.components[:5])
+        chain = " > ".join(f"({names(part)})" for part in ranking.components[:5])
         yield (
-            f"No chain of wins leads from the lower systems back to the higher ones: {told}. Strengths are given within a set "
-            "of more than one; between the sets they have no bound."
+            f"The lower systems never beat the higher ones, not even through other systems: {chain}. Strengths are comparable within "
+            "a set; between sets they are unbounded."
         )
 
 
@@ -93,13 +95,13 @@ def _failures(ranking: CriterionRanking) -> Iterator[str]:
     total = ranking.n_games + ranking.n_failed if ranking.kind == "choices" else None
     if ranking.n_failed and total:
         yield (
-            f"{ranking.n_failed} of {count(total, 'pair')} ({share(ranking.n_failed / total)}) came to no choice and are in no number here."
+            f"{ranking.n_failed} of {count(total, 'pair')} ({share(ranking.n_failed / total)}) failed and are not counted."
         )
     elif ranking.n_failed:
-        worst = max(ranking.systems, key=lambda one: one.n_failed)
+        worst = max(ranking.systems, key=lambda standing: standing.n_failed)
         yield (
-            f"{count(ranking.n_failed, 'score')} could not be read, most of {worst.system} ({worst.n_failed}): replies that cannot be "
-            "read go with bad outputs, so the rest flatters it."
+            f"{count(ranking.n_failed, 'score')} could not be read, most of them of {worst.system} ({worst.n_failed}). Poor outputs cause "
+            "more unreadable replies, so the mean over the rest overstates it."
         )
 
 
@@ -109,118 +111,130 @@ def _orders(ranking: CriterionRanking, policy: str) -> Iterator[str]:
     order = ranking.order
     if policy == "given" or (order.n_pairs == 0 and order.n_one_order and policy != "random"):
         yield (
-            "Each pair was shown in one order only: a judge that favours a place favours the system that stood there, and neither "
-            f"the strengths nor their intervals know. The first place won {percent(order.first_share)} of decided choices. "
-            "Ask in both orders (--order both)."
+            "Each pair was shown in one order only: position bias favours the system shown there, and neither the strengths nor "
+            f"their intervals account for it. The first position won {percent(order.first_share)} of the decided choices. "
+            "--order both shows each pair in both orders."
         )
     elif policy == "random":
-        yield "Each pair was shown in one order, drawn at random: fair on the mean, but whether the place decides is not known pair by pair."
+        yield "Each pair was shown in one order, drawn at random: position bias cancels out on average, but is unknown for each pair."
     changed = order.first_both + order.second_both + order.other_conflicts
     if order.n_pairs and changed / order.n_pairs >= _MANY_CONFLICTS:
-        place = "the first" if order.first_both >= order.second_both else "the second"
+        position = "the first" if order.first_both >= order.second_both else "the second"
         p = order.p
-        told = f", mostly in favour of {place} place (p {p_text(p)})" if p is not None and p <= 0.05 else ""
+        favoured = (
+            f", mostly in favour of {position} position ({p_phrase(p)})"
+            if p is not None and p <= 0.05
+            else ""
+        )
         yield (
-            f"{changed} of {count(order.n_pairs, 'judged pair')} had another winner when the responses changed places{told}: those count as ties."
+            f"{changed} of {count(order.n_pairs, 'judged pair')} had a different winner when the responses were swapped{favoured}. They count as ties."
         )
 
 
 def _length(ranking: CriterionRanking) -> Iterator[str]:
-    found = ranking.length
-    if found is None:
+    length = ranking.length
+    if length is None:
         return
-    if found.coefficient.value is None:
-        yield f"Length could not be controlled for: {found.coefficient.reason}."
+    if length.coefficient.value is None:
+        yield f"Length bias could not be controlled for: {length.coefficient.reason}."
         return
-    if found.coefficient.low is None or found.coefficient.high is None:
+    if length.coefficient.low is None or length.coefficient.high is None:
         return
-    if not found.coefficient.low <= 0 <= found.coefficient.high:
-        kind = "longer" if found.coefficient.value > 0 else "shorter"
-        before = [one.system for one in ranking.systems]
+    if not length.coefficient.low <= 0 <= length.coefficient.high:
+        kind = "longer" if length.coefficient.value > 0 else "shorter"
+        before = [standing.system for standing in ranking.systems]
         after = sorted(
             ranking.systems,
-            key=lambda one: -(one.length_controlled.value or 0.0) if one.length_controlled else 0.0,
+            key=lambda standing: (
+                -(standing.length_controlled.value or 0.0) if standing.length_controlled else 0.0
+            ),
         )
-        changed = "changes" if [one.system for one in after] != before else "does not change"
-        yield f"The judge favours the {kind} response. At equal length the order of the systems {changed}."
-    told = next((one.length_controlled.caution for one in ranking.systems if one.length_controlled), "")
-    if told:
-        yield f"Length control stretches the data: {told}."
+        changed = "changes" if [standing.system for standing in after] != before else "does not change"
+        yield f"The judge prefers {kind} responses (length bias). At equal length, the order of the systems {changed}."
+    caution = next(
+        (standing.length_controlled.caution for standing in ranking.systems if standing.length_controlled), ""
+    )
+    if caution:
+        yield f"Length control extrapolates: {caution}."
 
 
 def _few(ranking: CriterionRanking) -> Iterator[str]:
     n = ranking.n_groups if ranking.n_groups is not None else ranking.n_games
     if 0 < n < _FEW_PROMPTS:
         noun = "prompt" if ranking.n_groups is not None else "pair"
-        yield f"{count(n, f'independent {noun}')}: too few to speak for others. The intervals are rough."
+        yield f"{count(n, f'independent {noun}')}: too few to generalise. The intervals are approximate."
 
 
 MEANING = (
-    "[low, high] is a 95 % interval for other prompts of this kind. A win rate counts a tie as half a win; its n is the number of "
-    "games, and Wilson's interval takes games of one prompt for less. Strengths are log odds with a mean of 0 (+0.7 is about two wins "
-    "to one loss against a system of strength 0), with the interval of the sandwich and that of a bootstrap over prompts. Places are "
-    "those that pairwise tests leave open (Holm over all pairs, 5 %). Whoever asks, looks and asks again goes by the interval of the own "
-    "games at every look: it stays right however often one looks."
+    "[low, high] is a 95 % confidence interval for other prompts of this kind. A win rate counts a tie as half a win; its n is the "
+    "number of games, and its Wilson interval accounts for games on the same prompt. Strengths are log odds with a mean of 0 (+0.7 is "
+    "about two wins per loss against a system of strength 0), with a sandwich interval and a bootstrap interval over prompts. Ranks are "
+    "those that pairwise tests leave possible (Holm over all pairs, 5 %). If you add comparisons and look at the results again, use the "
+    "anytime-valid interval of the head-to-head win rate: it stays valid however often you look."
 )
 
 
 def rank_sections(ranking: Ranking, widest_matrix: int = 12) -> Iterator[Section]:
-    """The ranking from its sentence to its last table; of more systems than fit, none against all."""
-    title = f"Ranking of {ranking.run}" if ranking.run else "Ranking"
-    own = next(iter(ranking.criteria.values())).notes
-    general = [note for note in ranking.notes if note not in own]
+    """All sections of the ranking; with more systems than `widest_matrix`, without the table of all pairs."""
+    title = f"Ranking: {ranking.run}" if ranking.run else "Ranking"
+    first_notes = next(iter(ranking.criteria.values())).notes
+    general = [note for note in ranking.notes if note not in first_notes]
     yield Section(title, (leader(ranking),), depth=1, notices=notices(general))
-    for name, one in ranking.criteria.items():
-        yield from _criterion(name, one, widest_matrix)
+    for name, criterion_ranking in ranking.criteria.items():
+        yield from _criterion(name, criterion_ranking, widest_matrix)
     if ranking.next:
         yield _next(ranking)
     yield Section("How to read this", (MEANING, f"seed {ranking.seed}"), is_detail=True)
 
 
 def leader(ranking: CriterionRanking) -> str:
-    """The first place and whether it is certain."""
+    """Which system ranks first, and whether its lead is significant."""
     best, *others = ranking.systems
-    rivals = [one.system for one in others if one.places[0] == 1]
-    by = f" by {ranking.criterion}" if ranking.criterion != "games" else ""
+    rivals = [standing.system for standing in others if standing.places[0] == 1]
+    on = f" on {ranking.criterion}" if ranking.criterion != "games" else ""
     if not ranking.n_games and ranking.kind == "choices":
-        return "There is no comparison to rank by."
+        return "There are no comparisons to rank by."
     if not rivals and best.places[1] == 1:
         behind = "the other system" if len(others) == 1 else f"all {len(others)} other systems"
-        return f"{best.system} is best{by}: ahead of {behind}."
-    level = [one for one in ranking.systems if _is_level(best, one, ranking)]
-    if len(level) == len(ranking.systems):
-        rates = {percent(one.win_rate) for one in level}
-        told = f", each with a win rate of {rates.pop()}" if len(rates) == 1 else ""
-        return f"No system leads{by}: all {len(level)} are level{told}."
-    if len(level) > 1:
-        shared = [one.system for one in level]
+        return f"{best.system} ranks first{on}, significantly ahead of {behind}."
+    tied = [standing for standing in ranking.systems if _is_tied(best, standing, ranking)]
+    if len(tied) == len(ranking.systems):
+        win_rates = {percent(standing.win_rate) for standing in tied}
+        rest = f", each with a win rate of {win_rates.pop()}" if len(win_rates) == 1 else ""
+        return f"No system ranks first{on}: all {len(tied)} are tied{rest}."
+    if len(tied) > 1:
+        shared = [standing.system for standing in tied]
         rivals = [name for name in rivals if name not in shared]
-        told = f", and cannot be told from {names(rivals)}" if rivals else ""
-        return f"{names(shared)} share the lead{by}{told}."
-    named = ", ".join(rivals[:4]) + (f" and {len(rivals) - 4} more" if len(rivals) > 4 else "")
-    return f"{best.system} leads{by}, but cannot be told from {named or 'others'}."
+        rest = f"; their lead over {names(rivals)} is not significant" if rivals else ""
+        return f"{names(shared)} tie for first{on}{rest}."
+    named = names(rivals) if rivals else "the others"
+    return f"{best.system} ranks first{on}; its lead over {named} is not significant."
 
 
-def _is_level(best: Standing, one: Standing, ranking: CriterionRanking) -> bool:
-    """Whether the two stand on the very same number; strengths of sets that do not hang together are not comparable."""
-    if best.mean is not None and one.mean is not None:
-        own, other = best.mean.value, one.mean.value
+def _is_tied(best: Standing, standing: Standing, ranking: CriterionRanking) -> bool:
+    """Whether the two have the same value; strengths of unconnected sets are not comparable."""
+    if best.mean is not None and standing.mean is not None:
+        best_value, value = best.mean.value, standing.mean.value
     elif len(ranking.components) == 1:
-        own, other = best.strength.value, one.strength.value
+        best_value, value = best.strength.value, standing.strength.value
     else:
-        return one is best
-    return own is not None and other is not None and math.isclose(own, other, rel_tol=1e-9, abs_tol=1e-9)
+        return standing is best
+    return (
+        best_value is not None
+        and value is not None
+        and math.isclose(best_value, value, rel_tol=1e-9, abs_tol=1e-9)
+    )
 
 
 def _criterion(name: str, ranking: CriterionRanking, widest_matrix: int) -> Iterator[Section]:
-    noun = "comparison" if ranking.kind == "choices" else "comparison of scores"
-    about = f"{count(ranking.n_games, noun, noun.replace('comparison', 'comparisons'))} of {count(len(ranking.systems), 'system')}"
+    noun = "comparison" if ranking.kind == "choices" else "score comparison"
+    about = f"{count(ranking.n_games, noun)} of {count(len(ranking.systems), 'system')}"
     if ranking.n_groups is not None:
         about += f" on {count(ranking.n_groups, 'prompt')}"
-    about += f", {count(ranking.n_failed, 'failure')}"
+    about += f", {ranking.n_failed:,} failed"
     if ranking.models:
-        about += f"; judged by {', '.join(ranking.models)}"
-    fit = f"strengths: {ranking.model}"
+        about += f"; judge: {', '.join(ranking.models)}"
+    fit = f"Strength model: {ranking.model}"
     if ranking.tie_parameter is not None:
         fit += f", tie parameter {ranking.tie_parameter:.2f}"
     yield Section(name, (about, fit), notices=notices(ranking.notes))
@@ -239,64 +253,64 @@ def _places(standing: Standing) -> str:
 
 def _standings(ranking: CriterionRanking) -> Section:
     columns = (
-        "place", "system", "mean [95 %]", Column("win rate [95 %]", WIN_RATES), Column("by probability", is_minor=True),
-        Column("strength [95 %]", Axis(reference=0.0)), Column("bootstrap", is_minor=True), Column("Elo-like", is_minor=True),
-        "won / lost / tied", "n", "failed", Column("unit", is_minor=True), "remark",
+        "rank", "system", "mean [95 % CI]", Column("win rate [95 % CI]", WIN_RATES), Column("probability-weighted", is_minor=True),
+        Column("strength [95 % CI]", Axis(reference=0.0)), Column("bootstrap CI", is_minor=True), Column("Elo-like", is_minor=True),
+        "wins / losses / ties", "n", "failed", Column("unit", is_minor=True), "remark",
     )  # fmt: skip
     rows = tuple(
         (
-            _places(one), one.system, "" if one.mean is None else interval(one.mean), percent_cell(one.win_rate),
-            "" if one.weighted is None else percent(one.weighted), interval_cell(one.strength), _ends(one),
-            NO_VALUE if one.elo.value is None else number(one.elo.value, 0), f"{one.counts.won} / {one.counts.lost} / {one.counts.tied}",
-            str(one.win_rate.n), str(one.n_failed), one.strength.unit, _remark(one),
+            _places(standing), standing.system, "" if standing.mean is None else interval(standing.mean), percent_cell(standing.win_rate),
+            "" if standing.weighted is None else percent(standing.weighted), interval_cell(standing.strength), _ends(standing),
+            NO_VALUE if standing.elo.value is None else number(standing.elo.value, 0), f"{standing.counts.won} / {standing.counts.lost} / {standing.counts.tied}",
+            str(standing.win_rate.n), str(standing.n_failed), standing.strength.unit, _remark(standing),
         )
-        for one in ranking.systems
+        for standing in ranking.systems
     )  # fmt: skip
     return Section("Systems, best first", (), columns, rows, 3)
 
 
 def _remark(standing: Standing) -> str:
-    """What to know of the strength; of its bootstrap only what the strength does not say already."""
-    own = standing.strength.reason or standing.strength.caution
+    """The remark on the strength, and on its bootstrap interval where only that is missing."""
+    remark = standing.strength.reason or standing.strength.caution
     missing = standing.strength_bootstrap.reason
     if standing.strength.low is None or not missing:
-        return own
-    return "; ".join(text for text in (own, f"no bootstrap interval: {missing}") if text)
+        return remark
+    return "; ".join(text for text in (remark, f"no bootstrap interval: {missing}") if text)
 
 
 def _ends(standing: Standing) -> str:
-    found = standing.strength_bootstrap
-    if found.low is None or found.high is None:
+    estimate = standing.strength_bootstrap
+    if estimate.low is None or estimate.high is None:
         return NO_VALUE
-    return f"[{number(found.low)}, {number(found.high)}]"
+    return f"[{number(estimate.low)}, {number(estimate.high)}]"
 
 
 def _matrix(ranking: CriterionRanking, widest: int) -> Iterator[Section]:
-    """What each row took of its games with each column."""
-    systems = [one.system for one in ranking.systems]
+    """The win rate of each row against each column."""
+    systems = [system.system for system in ranking.systems]
     if len(systems) < 3:
         return
     if len(systems) > widest:
         line = f"{len(systems)} systems are too many for a table: see `matrix` in --json."
-        yield Section("Who beats whom", (line,), depth=3)
+        yield Section("Head-to-head win rates", (line,), depth=3)
         return
     rows = tuple(
         (
-            one,
+            system,
             *(
                 ""
-                if other == one
+                if other == system
                 else NO_VALUE
-                if (met := ranking.matrix[one].get(other)) is None
+                if (met := ranking.matrix[system].get(other)) is None
                 else _shade(met)
                 for other in systems
             ),
         )
-        for one in systems
+        for system in systems
     )
     yield Section(
-        "Who beats whom",
-        ("What the row took of its games with the column, and their number.",),
+        "Head-to-head win rates",
+        ("Win rate of the row against the column, with the number of games.",),
         ("", *systems),
         rows,
         3,
@@ -311,36 +325,40 @@ def _shade(met: HeadToHead) -> Shade:
 
 
 def _differences(ranking: CriterionRanking) -> Section:
-    """Neighbours in the ranking, and how many other pairs are open."""
-    systems = [one.system for one in ranking.systems]
+    """The differences between neighbours in the ranking, and how many pairs do not differ significantly."""
+    systems = [difference.system for difference in ranking.systems]
     next_to = set(pairwise(systems))
     rows = tuple(
         (
-            one.first, one.second, interval(one.difference), p_text(one.p), p_text(one.p_adjusted),
-            "open" if one.is_open else "settled", one.test,
-            "" if one.any_time is None else percent(one.any_time),
+            difference.first, difference.second, interval(difference.difference), p_text(difference.p), p_text(difference.p_adjusted),
+            "no" if difference.is_open else "yes", difference.test,
+            "" if difference.any_time is None else percent(difference.any_time),
         )
-        for one in ranking.differences
-        if (one.first, one.second) in next_to
+        for difference in ranking.differences
+        if (difference.first, difference.second) in next_to
     )  # fmt: skip
-    n_open = sum(one.is_open for one in ranking.differences)
+    n_open = sum(difference.is_open for difference in ranking.differences)
     what = "scores" if ranking.kind == "scores" else "strengths"
     n_pairs = len(ranking.differences)
-    told = f"{n_open} of {n_pairs} pairs of systems cannot be told apart"
+    summary = f"{n_open} of {n_pairs} pairs of systems do not differ significantly"
     if n_pairs == 1:
-        told = "The two systems cannot be told apart" if n_open else "The two systems can be told apart"
-    line = f"Differences of {what} between neighbours. {told}."
+        summary = (
+            "The two systems do not differ significantly"
+            if n_open
+            else "The two systems differ significantly"
+        )
+    line = f"Differences in {what} between neighbours in the ranking. {summary}."
     columns = (
         "first",
         "second",
-        "difference [95 %]",
+        "difference [95 % CI]",
         "p",
         "p (Holm)",
-        "",
+        "significant",
         "test",
-        "own games, at every look",
+        "head-to-head win rate (anytime-valid)",
     )
-    return Section("What can be told apart", (line,), columns, rows, 3, is_detail=True)
+    return Section("Differences between neighbours", (line,), columns, rows, 3, is_detail=True)
 
 
 def _order(ranking: CriterionRanking) -> Iterator[Section]:
@@ -349,10 +367,10 @@ def _order(ranking: CriterionRanking) -> Iterator[Section]:
     judges: dict[str, PositionBias] = {"all judges" if ranking.order_by_model else "the judge": ranking.order}
     judges |= ranking.order_by_model
     columns = (
-        "",
+        "judge",
         "same winner in both orders",
-        "first place won",
-        "only first / only second / tie once",
+        "first position wins",
+        "first twice / second twice / one tie",
         "p",
         "pairs",
         "one order only",
@@ -364,25 +382,25 @@ def _order(ranking: CriterionRanking) -> Iterator[Section]:
         )
         for name, bias in judges.items()
     )  # fmt: skip
-    line = "p: is one place favoured, among pairs whose winner changed with the order (binomial test)?"
-    yield Section("Does the place decide?", (line,), columns, rows, 3, is_detail=True)
+    line = "p: binomial test for position bias, among pairs whose winner changed with the order."
+    yield Section("Position bias", (line,), columns, rows, 3, is_detail=True)
 
 
 def _length_section(ranking: CriterionRanking) -> Iterator[Section]:
-    found = ranking.length
-    if found is None or found.coefficient.value is None:
+    length = ranking.length
+    if length is None or length.coefficient.value is None:
         return
-    columns = ("system", "win rate [95 %]", "at equal length [95 %]", "longer by")
+    columns = ("system", "win rate [95 % CI]", "win rate at equal length [95 % CI]", "length difference")
     rows = tuple(
         (
-            one.system, percent(one.win_rate), percent(one.length_controlled),
-            NO_VALUE if one.length_difference is None else f"{one.length_difference:+.0f}",
+            standing.system, percent(standing.win_rate), percent(standing.length_controlled),
+            NO_VALUE if standing.length_difference is None else f"{standing.length_difference:+.0f}",
         )
-        for one in ranking.systems
+        for standing in ranking.systems
     )  # fmt: skip
-    typical = f" ({found.typical_difference:.0f} characters)" if found.typical_difference else ""
-    line = f"Log odds per typical difference of lengths{typical}: {interval(found.coefficient)}{_because(found.coefficient)}."
-    yield Section("Does length decide?", (line,), columns, rows, 3, is_detail=True)
+    typical = f" ({length.typical_difference:.0f} characters)" if length.typical_difference else ""
+    line = f"Log odds per typical difference in length{typical}: {interval(length.coefficient)}{_because(length.coefficient)}."
+    yield Section("Length bias", (line,), columns, rows, 3, is_detail=True)
 
 
 def _because(estimate: Estimate) -> str:
@@ -392,26 +410,33 @@ def _because(estimate: Estimate) -> str:
 
 def _judges(ranking: CriterionRanking) -> Iterator[Section]:
     if ranking.by_model:
-        systems = [one.system for one in ranking.systems]
+        systems = [standing.system for standing in ranking.systems]
         rows = tuple(
-            (model, *(percent(own[name]) for name in systems)) for model, own in ranking.by_model.items()
+            (model, *(percent(win_rates[name]) for name in systems))
+            for model, win_rates in ranking.by_model.items()
         )
-        yield Section("Win rates by each judge alone", (), ("judge", *systems), rows, 3, is_detail=True)
+        yield Section("Win rates by judge", (), ("judge", *systems), rows, 3, is_detail=True)
 
 
 def _next(ranking: Ranking) -> Section:
-    """The comparisons to ask for; many of one pair of systems in one row."""
-    pairs = Counter(tuple(sorted((one.system_a, one.system_b))) for one in ranking.next)
+    """The proposed comparisons, one row for each pair of systems."""
+    pairs = Counter(tuple(sorted((proposal.system_a, proposal.system_b))) for proposal in ranking.next)
     prompts: dict[tuple[str, ...], list[str]] = {}
-    for one in ranking.next:
-        if one.group is not None:
-            prompts.setdefault(tuple(sorted((one.system_a, one.system_b))), []).append(one.group)
+    for proposal in ranking.next:
+        if proposal.group is not None:
+            prompts.setdefault(tuple(sorted((proposal.system_a, proposal.system_b))), []).append(
+                proposal.group
+            )
     rows = []
     for pair, n in pairs.items():
-        own = prompts.get(pair, [])
-        shown = ", ".join(own[:5]) + (f" and {len(own) - 5} more" if len(own) > 5 else "")
+        prompts_of_pair = prompts.get(pair, [])
+        shown = ", ".join(prompts_of_pair[:5]) + (
+            f" and {len(prompts_of_pair) - 5} more" if len(prompts_of_pair) > 5 else ""
+        )
         rows.append((*pair, str(n), shown or "prompts that are not in this run"))
-    line = "The comparisons that would narrow most what is still open. -o FILE writes those whose outputs are known."
-    if not any(one.is_open for one in ranking.differences):
-        line = "All places are settled. These comparisons would narrow the differences most."
-    return Section("What to ask next", (line,), ("system", "system", "comparisons", "on"), tuple(rows))
+    line = "These comparisons would reduce the uncertainty of the ranking most. -o FILE writes those whose outputs are known."
+    if not any(proposal.is_open for proposal in ranking.differences):
+        line = "All differences are significant. These comparisons would narrow their intervals most."
+    return Section(
+        "Comparisons to run next", (line,), ("system", "system", "comparisons", "prompts"), tuple(rows)
+    )

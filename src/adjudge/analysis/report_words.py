@@ -1,6 +1,6 @@
-"""The words of a report: its sections, from the head of the run to what the calls cost.
+"""A report as sections of text and tables, from the head of the run to its cost; the same for terminal, Markdown and HTML.
 
-Names stand here as users wrote them: what shows a section makes them harmless first.
+Names are as users wrote them; the printers escape them.
 """
 
 from __future__ import annotations
@@ -43,36 +43,33 @@ Values = Mapping[tuple[str, str], Sequence[float]]
 """(criterion, system) → scores, where a summary has too many different ones to count by value"""
 
 MEANING = (
-    "[low, high] is a 95 % interval: the same judge on other items of this kind would give a mean in about this "
-    "range. It does not say that the judge is right; only labels by people can show that."
+    "[low, high] is a 95 % confidence interval: the same judge on other items of this kind would give a mean in about this "
+    "range. It does not show that the judge is right; only human labels can."
 )
 PANEL_MEANING = (
-    "Alpha is Krippendorff's: 1 where the judges say the same, 0 where they agree as by chance; below 0.67 few would build "
-    "on it. With the others: Spearman with their mean."
+    "Krippendorff's alpha: 1 is perfect agreement, 0 is chance; below 0.67 the agreement is too low for most uses. Spearman is the "
+    "correlation with the mean of the other judges."
 )
 ORDER_MEANING = (
-    "A fair judge names the same winner in both orders, and each place wins half of the decided choices. p: the binomial "
-    "test that, where the winner changed with the order, both places are favoured alike."
+    "An unbiased judge names the same winner in both orders, and each position wins half of the decided choices. p: binomial test "
+    "for position bias, among pairs whose winner changed with the order."
 )
 ONE_ORDER_MEANING = (
-    "Each pair was shown in one order. p: the binomial test that both places win alike; where the same system always "
-    "stands first, that is a question about the systems too."
+    "Each pair was shown in one order. p: binomial test for position bias; if one system is always shown first, a better system "
+    "has the same effect."
 )
 _READINGS = {
-    "strict": "exactly the format that was asked for",
-    "anchored": "the same format as judges really write it",
-    "reask": "asked once more for the answer alone",
+    "strict": "exactly the requested format",
+    "anchored": "a common variant of the requested format",
+    "reask": "asked again for the answer alone",
 }
-FAILURE_MEANING = (
-    "A failure is never a number: it takes part in no mean. Where one system fails more than another, means alone would "
-    "flatter it."
-)
+FAILURE_MEANING = "A failure is excluded from every mean. If one system fails more often than another, its mean overstates it."
 STATUSES = ("unparsed", "out_of_range", "conflicting", "refused", "truncated", "no_reply")
 _SEVERE = frozenset({"all_failed", "fake_model", "weak_judge", "incomplete"})
 
 
 def report_sections(summary: Summary, values: Values | None = None) -> tuple[Section, ...]:
-    """The report of a run, in the order in which it is read. `values` are scores to draw, where they are known."""
+    """All sections of the report. `values` are scores to draw, where they are known."""
     return (
         _head(summary),
         *caution_sections(summary),
@@ -100,27 +97,27 @@ def _head(summary: Summary) -> Section:
         lines.append(f"estimator: {summary.estimator}")
     lines.append(f"judged: {size_text(summary)}")
     if pooling := pooling_text(summary):
-        lines.append(f"pooled {pooling}")
-    return Section(f"Report of {summary.run}" if summary.run else "Report", tuple(lines), depth=1)
+        lines.append(f"pooling: {pooling}")
+    return Section(f"Report: {summary.run}" if summary.run else "Report", tuple(lines), depth=1)
 
 
 def caution_sections(summary: Summary) -> Iterator[Section]:
-    """What to know before using a number."""
+    """The warnings."""
     if summary.warnings:
-        # A run that still goes on is not complete either, but nothing is wrong with it.
+        # A run in progress is incomplete too, but nothing is wrong with it.
         severe = _SEVERE - {"incomplete"} if summary.status == "running" else _SEVERE
         warned = tuple(Notice(warning.text, warning.kind in severe) for warning in summary.warnings)
         yield Section("Before you use these numbers", notices=warned)
 
 
 def how_to_read(summary: Summary) -> Iterator[Section]:
-    """What an interval says and what it does not."""
+    """What an interval means and what it does not."""
     if any(cell.low is not None for cells in summary.systems.values() for cell in cells.values()):
         yield Section("How to read this", (MEANING,))
 
 
 def size_text(summary: Summary) -> str:
-    """How much was judged, and how much of it failed."""
+    """How much was judged, and how much failed."""
     shown = [count(summary.n_items, "item")]
     if summary.systems:
         shown.append(count(len(summary.systems), "system"))
@@ -130,25 +127,25 @@ def size_text(summary: Summary) -> str:
 
 
 def pooling_text(summary: Summary) -> str:
-    """What the numbers over several judges are made of; empty with one judge."""
+    """How several judges are pooled; empty with one judge."""
     kinds = {panel.pooled for panel in summary.panel.values()}
-    said = {"mean": "each score is the mean over the judges", "vote": "each choice is the judges' vote"}
+    meanings = {"mean": "each score is the mean of the judges", "vote": "each choice is the judges' vote"}
     n_judges = max((len(panel.judges) for panel in summary.panel.values()), default=0)
-    return f"over {n_judges} judges: {', '.join(said[kind] for kind in sorted(kinds))}" if n_judges else ""
+    return f"{n_judges} judges; {', '.join(meanings[kind] for kind in sorted(kinds))}" if n_judges else ""
 
 
 def judge_text(spec: str, names: Mapping[str, int], is_fake: bool) -> str:
-    """The judge's spec, and what it calls itself where that is something else."""
-    own = [name for name in names if name and name != spec.partition(":")[2]]
-    says = f" (calls itself {', '.join(own)})" if own else ""
-    return f"{spec}{says}{' [fake]' if is_fake else ''}"
+    """The spec of a judge, and the model name that it reports where that differs."""
+    reported = [name for name in names if name and name != spec.partition(":")[2]]
+    suffix = f" (reported as {', '.join(reported)})" if reported else ""
+    return f"{spec}{suffix}{' [fake]' if is_fake else ''}"
 
 
 # Scores: the mean of each system on each criterion.
 
 
 def score_sections(summary: Summary, values: Values | None = None) -> Iterator[Section]:
-    """One section for each criterion, then how criteria move together."""
+    """One section for each criterion, then the correlations between criteria."""
     for criterion, about in summary.criteria.items():
         cells = {
             system: by_name[criterion] for system, by_name in summary.systems.items() if criterion in by_name
@@ -175,7 +172,7 @@ def score_sections(summary: Summary, values: Values | None = None) -> Iterator[S
 
 def _score_columns(names: tuple[str, ...], scale: Scale | None) -> tuple[str | Column, ...]:
     axis = Axis() if scale is None else Axis(scale.low, scale.high)
-    mean = Column("mean [95 %]", axis)
+    mean = Column("mean [95 % CI]", axis)
     return (
         *names,
         mean,
@@ -195,7 +192,7 @@ def _score_row(names: tuple[str, ...], cell: Cell, digits: int, bars: Value = ""
 
 
 def _remark(cell: Cell) -> str:
-    """What must be said beside a mean: what failed, and why an interval is missing."""
+    """The remark on a mean: failures, and why an interval is missing."""
     # Where all scores failed, the failures are the reason.
     why = "" if cell.value is None and cell.n_failed else cell.reason
     texts = [failures_text(cell.failures), why]
@@ -207,48 +204,43 @@ def _remark(cell: Cell) -> str:
 def scale_text(scale: Scale | None) -> str:
     """1–5, higher is better."""
     if scale is None:
-        return "scale not known"
-    better = {1: "higher is better", -1: "lower is better", 0: "which end is good is not known"}[
-        scale.direction
-    ]
+        return "unknown scale"
+    better = {1: "higher is better", -1: "lower is better", 0: "unknown which end is good"}[scale.direction]
     if scale.low is None or scale.high is None:
-        return f"no fixed ends, {better}"
+        return f"unbounded, {better}"
     ends = f"{key_text(scale.low)}–{key_text(scale.high)}"
     named = ", ".join(f"{key_text(level)} = {name}" for level, name in sorted(scale.names.items()))
     return f"{ends} ({named}), {better}" if named else f"{ends}, {better}"
 
 
 def groups_text(cells: Iterable[Cell]) -> str:
-    """What counts as one observation where items share groups; empty where each stands alone."""
+    """What counts as one observation where items share groups; empty where items are independent."""
     counts = sorted({cell.n_groups for cell in cells if cell.n_groups is not None})
     if not counts:
         return ""
     span = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
-    return f"Intervals by group: items that share one count as one observation ({span} {'group' if counts[-1] == 1 else 'groups'})."
+    return f"Intervals are clustered by group: items of one group count as one observation ({span} {'group' if counts[-1] == 1 else 'groups'})."
 
 
 def detectable_text(value: float, digits: int, scale: Scale | None) -> str:
-    """What this many items can and cannot show."""
+    """The smallest difference that this many items detect."""
     if (
         scale is not None
         and scale.low is not None
         and scale.high is not None
         and value >= scale.high - scale.low
     ):
-        return "So few items show no difference between two systems for sure, however large it is."
-    return (
-        f"A true difference of {number(value, digits)} between two systems would be found four times in five; "
-        "a smaller one less often."
-    )
+        return "With so few items, no difference between two systems can be detected reliably."
+    return f"Smallest detectable difference between two systems (80 % power): {number(value, digits)}."
 
 
 def _correlations(summary: Summary) -> Iterator[Section]:
     if not summary.correlations:
         return
-    title, about = "How criteria move together", "Spearman over items; 1: the same order"
+    title, about = "Correlations between criteria", "Spearman over items; 1 is the same order"
     known = [pair for pair in summary.correlations if pair.spearman.low is not None]
     if not known:
-        yield Section(title, (about, "There are too few items to tell."), is_detail=True)
+        yield Section(title, (about, "There are too few items."), is_detail=True)
         return
     rows = tuple(
         (
@@ -264,7 +256,7 @@ def _correlations(summary: Summary) -> Iterator[Section]:
     columns = (
         "criterion",
         "criterion",
-        Column("Spearman [95 %]", CORRELATIONS),
+        Column("Spearman [95 % CI]", CORRELATIONS),
         "n",
         "failed",
         "unit",
@@ -273,7 +265,7 @@ def _correlations(summary: Summary) -> Iterator[Section]:
     yield Section(title, (about,), columns, rows, is_detail=True)
 
 
-# How scores are spread: a bar for each level of the scale, or bins of equal width where there are too many values.
+# The distribution of scores: a bar for each level of the scale, or bins of equal width where there are too many values.
 
 
 _BARS = "▁▂▃▄▅▆▇█"
@@ -347,21 +339,21 @@ def _drawn(levels: Sequence[float], counts: Sequence[int]) -> str:
     return f"{levels[0]:.4g}|{drawn}|{levels[-1]:.4g}"
 
 
-# Choices: who won against whom, and whether the place shown decided.
+# Choices: win rates and position bias.
 
 
 def pair_sections(summary: Summary) -> Iterator[Section]:
     """One section for each criterion that is decided by a choice, then the position bias."""
     for criterion, pairs in summary.pairs.items():
-        line = "which of two is better; a tie is half a win"
+        line = "choice between two responses; a tie counts as half a win"
         yield Section(criterion, (line,), _pair_columns(()), tuple(_pair_row(pair) for pair in pairs))
     yield from _order(summary)
 
 
 def _pair_columns(names: tuple[str, ...]) -> tuple[str | Column, ...]:
-    won = Column("first won [95 %]", WIN_RATES)
-    changed = Column("changed with the order", SHARES)
-    return ("pair", *names, won, "won / lost / tied", "n", "failed", changed, "remark")
+    won = Column("win rate of the first [95 % CI]", WIN_RATES)
+    changed = Column("order conflicts", SHARES)
+    return ("pair", *names, won, "wins / losses / ties", "n", "failed", changed, "remark")
 
 
 def _pair_row(pair: PairSummary, *names: str) -> tuple[Value, ...]:
@@ -371,7 +363,7 @@ def _pair_row(pair: PairSummary, *names: str) -> tuple[Value, ...]:
         Part(pair.system_b, pair.b, "second"),
     )
     return (
-        f"{pair.system_a} against {pair.system_b}",
+        f"{pair.system_a} vs {pair.system_b}",
         *names,
         percent_cell(pair.won_by_a),
         Counts(f"{pair.a} / {pair.b} / {pair.tie}", parts),
@@ -383,23 +375,23 @@ def _pair_row(pair: PairSummary, *names: str) -> tuple[Value, ...]:
 
 
 def _order(summary: Summary) -> Iterator[Section]:
-    """Whether the place decides, criterion by criterion; of several judges, each by itself too."""
+    """Position bias by criterion; with several judges, also of each judge."""
     rows: list[tuple[Value, ...]] = []
     for criterion, bias in summary.order.items():
         judges = {
             spec: model.order[criterion] for spec, model in summary.models.items() if criterion in model.order
         }
         rows.append(_order_row(criterion, "all" if judges else "", bias))
-        rows += [_order_row(criterion, judge, own) for judge, own in judges.items()]
+        rows += [_order_row(criterion, judge, judge_bias) for judge, judge_bias in judges.items()]
     if not rows:
         return
     columns = (
-        "criterion", "judge", Column("same winner in both orders", SHARES), "pairs", Column("won by the first place", WIN_RATES),
+        "criterion", "judge", Column("same winner in both orders", SHARES), "pairs", Column("first position wins", WIN_RATES),
         "choices", "p",
     )  # fmt: skip
     has_both = any(bias.n_pairs for bias in summary.order.values())
     meaning = ORDER_MEANING if has_both else ONE_ORDER_MEANING
-    yield Section("Does the place decide?", (), columns, tuple(rows), notes=(meaning,))
+    yield Section("Position bias", (), columns, tuple(rows), notes=(meaning,))
 
 
 def _order_row(criterion: str, judge: str, bias: PositionBias) -> tuple[Value, ...]:
@@ -415,49 +407,53 @@ def _order_row(criterion: str, judge: str, bias: PositionBias) -> tuple[Value, .
     )
 
 
-# Several judges: how far they agree, and what each of them gave.
+# Several judges: their agreement, and the results of each.
 
 
 def panel_sections(summary: Summary) -> Iterator[Section]:
-    """Each judge by itself, where there are several; the other tables of a report are over all of them."""
+    """The agreement and the results of each judge, where there are several; the other tables pool them."""
     if not summary.panel:
         return
-    yield Section("Judge by judge", (PANEL_MEANING,))
+    yield Section("Agreement between judges", (PANEL_MEANING,))
     for criterion, panel in summary.panel.items():
         about = summary.criteria.get(criterion)
         digits = decimals(about.scale if about is not None else None)
         rows = tuple(
             (
                 judge,
-                interval_cell(found.with_rest),
-                interval(found.shift, digits),
-                interval(found.alpha_without),
-                f"{found.with_rest.n:,}",
+                interval_cell(agreement.with_rest),
+                interval(agreement.shift, digits),
+                interval(agreement.alpha_without),
+                f"{agreement.with_rest.n:,}",
             )
-            for judge, found in panel.judges.items()
+            for judge, agreement in panel.judges.items()
         )
         columns = (
             "judge",
-            Column("with the others", CORRELATIONS),
-            "higher than they by",
-            "their alpha without it",
+            Column("Spearman with the others", CORRELATIONS),
+            "judge − others",
+            "alpha without this judge",
             "n",
         )
-        apart = panel.stands_apart
-        notes = () if apart is None else (f"{apart} stands apart: the others agree better without it.",)
+        outlier = panel.stands_apart
+        notes = (
+            ()
+            if outlier is None
+            else (f"{outlier} is an outlier: the other judges agree better without it.",)
+        )
         yield Section(criterion, (f"agreement: {panel_text(panel)}",), columns, rows, 3, notes=notes)
         yield from _by_judge(criterion, panel, summary)
 
 
 def panel_text(panel: PanelSummary) -> str:
-    """How far the judges agree, with what that is."""
-    said = f"alpha {interval(panel.alpha, 2)}, n={panel.alpha.n}"
-    told = "; ".join(text for text in (panel.alpha.reason, panel.alpha.caution) if text)
-    return f"{said} ({told})" if told else said
+    """Krippendorff's alpha, with its n and its remarks."""
+    alpha = f"alpha {interval(panel.alpha, 2)}, n={panel.alpha.n}"
+    remarks = "; ".join(text for text in (panel.alpha.reason, panel.alpha.caution) if text)
+    return f"{alpha} ({remarks})" if remarks else alpha
 
 
 def _by_judge(criterion: str, panel: PanelSummary, summary: Summary) -> Iterator[Section]:
-    """What each judge gave each system, or said of each pair of systems, on one criterion."""
+    """The results of each judge on one criterion."""
     name = criterion.removesuffix(" (choice)")
     rows: list[tuple[Value, ...]] = []
     if panel.pooled == "vote":
@@ -478,18 +474,18 @@ def _by_judge(criterion: str, panel: PanelSummary, summary: Summary) -> Iterator
             if name in (cells := summary.models[judge].systems.get(system, {}))
         ]
     if rows:
-        yield Section(f"{criterion}: each judge by itself", (), columns, tuple(rows), 3, is_detail=True)
+        yield Section(f"{criterion}: results by judge", (), columns, tuple(rows), 3, is_detail=True)
 
 
-# What could not be read, how the rest was read, and what it cost.
+# Failures, how replies were read, and cost.
 
 
 def failure_sections(summary: Summary) -> Iterator[Section]:
-    """Failures by system; nothing where nothing failed, or where there is only a choice to fail."""
+    """Failures by system; nothing where nothing failed, or where there are only choices."""
     by_system = summary.failures_by_system
     if not any(failures.n_samples_failed for failures in by_system.values()):
         return
-    columns = ("system", "scores", "failed [95 %]", "n", "remark")
+    columns = ("system", "scores", "failed [95 % CI]", "n", "remark")
     rows = tuple(_failure_row(system, failures) for system, failures in by_system.items())
     yield Section("Failures", (), columns, rows, notes=(FAILURE_MEANING,))
 
@@ -509,13 +505,13 @@ def _parts(counts: Mapping[str, int]) -> tuple[Part, ...]:
 
 
 def reading_sections(summary: Summary) -> Iterator[Section]:
-    """How the replies of each judge were read, and what was noticed in them."""
+    """How the replies of each judge were read, and their flags."""
     rows = tuple((judge, *_rungs(rungs)) for judge, rungs in summary.rungs.items() if rungs)
     if rows:
         rungs = {name for by_name in summary.rungs.values() for name in by_name}
         meaning = ". ".join(f"{name}: {text}" for name, text in _READINGS.items() if name in rungs)
         notes = () if rungs <= {"strict", "failed"} else (f"{meaning}.",)
-        yield Section("How replies were read", (), ("judge", "read as", "n"), rows, notes=notes)
+        yield Section("How replies were read", (), ("judge", "how it was read", "n"), rows, notes=notes)
     if summary.flags:
         flags = [f"{flag}: {count(n, 'item')}" for flag, n in summary.flags.items()]
         yield Section("Flags", (", ".join(flags),))
@@ -530,25 +526,25 @@ def _rungs(rungs: Mapping[str, RungShare]) -> tuple[Value, str]:
 
 
 def cost_sections(summary: Summary) -> Iterator[Section]:
-    """Calls, tokens, money and time, and what was not sent because a model does not take it."""
+    """Calls, tokens, cost and time, and the parameters that were not sent."""
     lines = [cost_text(summary), *(f"adjusted: {adjustment}" for adjustment in summary.adjustments)]
     if any(lines):
         yield Section("Time and cost", tuple(line for line in lines if line))
 
 
 def cost_text(summary: Summary) -> str:
-    """Calls, tokens, money and time; empty where none of it is known."""
+    """Calls, tokens, cost and time; empty where nothing is known."""
     if not (
         summary.n_calls or summary.tokens_in or summary.tokens_out or summary.cost_usd or summary.seconds
     ):
         return ""
     calls = count(summary.n_calls, "call")
     if summary.n_cached:
-        calls += f" ({summary.n_cached:,} from the store)"
+        calls += f" ({summary.n_cached:,} from the cache)"
     tokens = f"{summary.tokens_in:,} tokens in, {summary.tokens_out:,} out"
-    cost = "cost not known (no price given)" if summary.cost_usd is None else f"${summary.cost_usd:,.4f}"
+    cost = "cost unknown (no price given)" if summary.cost_usd is None else f"${summary.cost_usd:,.4f}"
     if summary.cost_usd is not None and summary.n_unpriced:
-        cost += f" (and {count(summary.n_unpriced, 'call')} without a price)"
+        cost += f" (excluding {count(summary.n_unpriced, 'call')} without a price)"
     if summary.cost_usd and summary.n_calls and summary.n_cached >= summary.n_calls:
         cost += ", paid by an earlier run"
     return " · ".join([calls, tokens, cost, duration(summary.seconds)])

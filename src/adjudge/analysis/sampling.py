@@ -133,7 +133,7 @@ def replies_to_check(store: Store, run: RunRow, n: int, *, seed: int = 0) -> Dra
         and call.about.kind not in ("reask", "steps", "likelihood")
     }
     if not readings:
-        raise DataError(f"run {run.name} has no reply that was read. There is nothing to check.")
+        raise DataError(f"run {run.name} has no reply that was read, so there is nothing to check.")
     keys = list(readings)
     chosen = {keys[index] for index in draw([""] * len(keys), n, by_system=False, seed=seed)}
     asked: dict[tuple[int, int], Asked] = {}

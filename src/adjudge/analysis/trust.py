@@ -171,10 +171,10 @@ def _notes(labels: Sequence[Label], judged: set[str], n_empty: int) -> tuple[str
     if unknown:
         notes.append(
             f"Labels of {', '.join(unknown)} are not used: the judge's criteria are {', '.join(sorted(judged))}. "
-            "Rename them in the label file, if they mean the same."
+            "Rename them in the label file if they mean the same."
         )
     if n_empty:
-        notes.append(f"{count(n_empty, 'row')} of the label file without a value yet.")
+        notes.append(f"{count(n_empty, 'row')} of the label file without a value.")
     return tuple(notes)
 
 
@@ -221,16 +221,16 @@ def _criterion_notes(table: LabelledTable) -> tuple[str, ...]:
     notes = list(table.notes)
     if not labelled and not notes:
         notes.append(
-            f"There are no labels of '{table.criterion}': only what the scores show by themselves is given."
+            f"There are no labels of '{table.criterion}': only checks that need no labels are shown."
         )
     if labelled and all(row.answer is None for row in labelled):
-        notes.append("The judge failed on every labelled item: there is nothing to hold against people.")
+        notes.append("The judge failed on every labelled item: there is nothing to compare with people.")
     if labelled and table.scale is None and table.kind == "scores":
-        notes.append("The scale is not known: judge and people are taken to use the same one.")
+        notes.append("The scale is unknown: judge and people are assumed to use the same one.")
     is_part = 0 < len(labelled) < len(table.rows)
     if is_part and any(row.probability is None for row in labelled):
         notes.append(
-            f"Labels on {len(labelled)} of {len(table.rows)} items: corrected means hold if those are a random part "
+            f"Labels on {len(labelled)} of {len(table.rows)} items: corrected means are valid if these are a random sample "
             "(adjudge sample draws one)."
         )
     return tuple(notes)
@@ -281,7 +281,7 @@ def _card(
     if versus is not None:
         raise DataError("versus names a run; give the results of both judges in one list instead.")
     if label_file is None:
-        raise DataError("Results alone cannot be trusted: give labels, a file or a list of Label.")
+        raise DataError("Results alone make no judge card. Give labels: a file, or a list of Label.")
     view = view_of_results(source, by_criterion(scales))
     return judge_card(view, label_file.labels, n_empty=label_file.n_empty, **settings)
 
@@ -299,9 +299,7 @@ def card_of_views(
     known = {_identity(label) for label in labels.labels}
     n_other = sum(_identity(label) not in known for label in stored)
     if n_other:
-        notes.append(
-            f"The store has {count(n_other, 'other label')}, not used: the labels that were given take their place."
-        )
+        notes.append(f"{count(n_other, 'other label')} in the store not used: the given labels replace them.")
     if not labels.labels:
         name = views[0].name
         raise DataError(

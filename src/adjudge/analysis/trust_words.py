@@ -1,6 +1,6 @@
-"""A card as sections of text and cells, which a terminal and Markdown show alike.
+"""The judge card as sections of text and tables, the same for terminal, Markdown and HTML.
 
-Names stand here as users wrote them: whoever prints a section makes them harmless first.
+Names are as users wrote them; the printers escape them.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ from .result_types import (
     SystemFailures,
 )
 
-# The three sentences in front of a card: agreement against the ceiling, kindness and the corrected mean, failures.
+# The three sentences at the top of a card: agreement with people, bias with the corrected means, failures.
 #
-# Each is made from the card's numbers alone and says where it comes from. What is not shown is not claimed: a judge is
-# "as good as a person" only where the interval says so.
+# Each is made from the numbers of the card alone and names its method. A judge is "on par with a human rater" only where
+# the interval shows it.
 
 
 FEW_ITEMS = 10
-"""Items below which a missing interval means that there are too few of them."""
+"""With fewer items, a missing interval means that there are too few of them."""
 
 
 def opening(cards: Mapping[str, CriterionCard], judges: Sequence[JudgePair] = ()) -> tuple[Sentence, ...]:
-    """The sentences of the only criterion, or of several the best and the worst; of two judges also the better."""
+    """The sentences of the only criterion, or of the best and the worst of several; with two judges, also which is better."""
     if len(cards) == 1:
         return next(iter(cards.values())).sentences
-    return (*_of_several(cards), *(apart.sentence for apart in judges if len(judges) == 1))
+    return (*_of_several(cards), *(pair.sentence for pair in judges if len(judges) == 1))
 
 
 def _of_several(cards: Mapping[str, CriterionCard]) -> tuple[Sentence, ...]:
@@ -49,26 +49,23 @@ def _of_several(cards: Mapping[str, CriterionCard]) -> tuple[Sentence, ...]:
     measured = {name: card for name, card in cards.items() if _main(card).value is not None}
     if not measured:
         return (
-            Sentence(f"No {noun} could be held against people; see below why.", "labels of all criteria"),
+            Sentence(
+                f"No {noun} could be compared with people; the sections below say why.",
+                "labels of all criteria",
+            ),
             _biases(cards, noun),
             _most_failures(cards, noun),
         )
-    # A correlation and a share of equal choices are not to be ranked against each other.
+    # A correlation and a share of equal choices cannot be ranked together.
     measured = {name: card for name, card in measured.items() if card.kind == "scores"} or measured
     best, worst = (pick(measured, key=lambda name: _main(measured[name]).value or 0.0) for pick in (max, min))
-    told = [
+    described = [
         f"{_which(measured[name], name, noun)} ({_statistic(measured[name])} {interval(_main(measured[name]))}, "
         f"n={_main(measured[name]).n})"
         for name in dict.fromkeys((best, worst))
     ]
-    of = f"Of {count(len(cards), noun, nouns)}"
-    if noun == "judge":
-        first = (
-            f"{of}, {told[0]} agrees best with people{', ' + told[1] + ' worst' if len(told) > 1 else ''}."
-        )
-    else:
-        first = f"{of} the judge agrees best with people on {told[0]}{', worst on ' + told[1] if len(told) > 1 else ''}."
-    source = f"{_statistic(measured[best])} with the mean of the raters, {noun} by {noun}"
+    first = f"Best agreement with people of {count(len(cards), noun, nouns)}: {'; worst: '.join(described)}."
+    source = f"{_statistic(measured[best])} with the mean of the raters, for each {noun}"
     return Sentence(first, source), _biases(measured, noun), _most_failures(cards, noun)
 
 
@@ -80,12 +77,12 @@ def _noun(cards: Mapping[str, CriterionCard]) -> tuple[str, str]:
 
 
 def _which(card: CriterionCard, name: str, noun: str) -> str:
-    """The name that the card has for it, of judges without the criterion that they share."""
+    """The name that the card uses; for judges without the criterion that they share."""
     return f"'{name.removeprefix(f'{card.criterion} · ') if noun == 'judge' else name}'"
 
 
 def sentences(card: CriterionCard) -> tuple[Sentence, ...]:
-    """What to know of one criterion."""
+    """The sentences about one criterion."""
     return agreement_sentence(card), correction_sentence(card), failures_sentence(card.quality)
 
 
@@ -94,71 +91,58 @@ def _main(card: CriterionCard) -> Estimate:
 
 
 def _statistic(card: CriterionCard) -> str:
-    return "Spearman" if card.kind == "scores" else "equal choices"
+    return "Spearman" if card.kind == "scores" else "exact agreement"
 
 
 def agreement_sentence(card: CriterionCard) -> Sentence:
-    """How well the judge agrees with people, against what people reach among themselves."""
+    """How well the judge agrees with people, compared with how well a human rater does."""
     main, top = _main(card), card.ceiling
     source = f"{main.method}; unit: {main.unit or 'item'}"
     if main.value is None:
-        return Sentence(f"Whether this judge agrees with people cannot be said: {_why_none(card)}.", source)
-    noun = "labelled item" if card.kind == "scores" else "labelled pair"
-    on = f"On {count(main.n, noun)} this judge"
+        return Sentence(f"Agreement with people is unknown: {_why_none(card)}.", source)
+    n = count(main.n, "labelled item" if card.kind == "scores" else "labelled pair")
     numbers = f"{_statistic(card)} {interval(main)}"
-    # Equal choices by chance are many; only kappa says whether there is more than chance.
+    # Many choices are equal by chance; only kappa shows whether agreement is better than chance.
     test = main if card.kind == "scores" else card.item["kappa"]
     is_perfect = _is_perfect(test)
     if is_perfect and main.low is None:
-        numbers += ", without an interval because no item says otherwise"
+        numbers += " (perfect agreement, so without an interval)"
     is_shown = is_perfect or (test.low is not None and test.low > 0)
     if test.low is None and main.n < FEW_ITEMS:
-        text = f"Whether this judge agrees with people cannot be said from {count(main.n, noun)} ({numbers}): label more."
+        text = f"Agreement with people is uncertain: {numbers}; only {n}. Label more items."
         return Sentence(text, source)
     if top is None or top.value is None or top.judge.value is None:
         if not is_shown:
-            return Sentence(
-                f"{on} is not shown to agree with people ({numbers}): do not decide by it yet.", source
-            )
+            text = f"Agreement with people: {numbers}, not significantly better than chance; {n}. Do not rely on this judge yet."
+            return Sentence(text, source)
         why = top.reason if top is not None else "there is one rater"
-        how = _perfectly(card) if is_perfect else "agrees with people to some degree"
-        text = f"{on} {how} ({numbers}); how well people agree among themselves is not known: {why}."
-        return Sentence(text, source)
-    numbers += f"; {_held_against(card)} the judge reaches {interval(top.judge)}, a person {interval(top)}"
-    source = f"{source}. Ceiling: {top.method}"
+        return Sentence(
+            f"Agreement with people: {numbers}; {n}. Inter-rater agreement is unknown: {why}.", source
+        )
     if not is_shown:
-        text = f"{on} is not shown to agree with people: it does so {_against(top)} ({numbers}). Do not decide by it yet."
-        return Sentence(text, source)
-    if is_perfect:
-        text = f"{on} {_perfectly(card)}, and so agrees with them {_against(top)} ({numbers})."
-        return Sentence(text, source)
-    return Sentence(f"{on} agrees with people {_against(top)} ({numbers}).", source)
+        raters = "With one rater left out at a time" if card.kind == "scores" else "With single raters"
+        text = (
+            f"Agreement with people: {numbers}, not significantly better than chance; {n}. {raters}: "
+            f"{interval(top.judge)}, {_compared_with_a_rater(top)}. Do not rely on this judge yet."
+        )
+        return Sentence(text, f"{source}. Human rater: {top.method}")
+    # The same comparison for judge and rater: with the others, or with single raters.
+    numbers = f"{_statistic(card)} {interval(top.judge)}"
+    if is_perfect and top.judge.low is None:
+        numbers += " (perfect agreement, so without an interval)"
+    n = count(top.judge.n, "labelled item" if card.kind == "scores" else "labelled pair")
+    source = f"{top.judge.method}; unit: {top.judge.unit or 'item'}. Human rater: {top.method}"
+    return Sentence(f"Agreement with people: {numbers}, {_compared_with_a_rater(top)}; {n}.", source)
 
 
 def _is_perfect(test: Estimate) -> bool:
-    """Whether there is no interval because every item says that judge and people agree."""
+    """Whether there is no interval because judge and people agree on every item."""
     is_one = test.value is not None and test.value > 1 - 1e-9
     return is_one and test.low is None and test.reason in (SAME, "perfect agreement")
 
 
-def _perfectly(card: CriterionCard) -> str:
-    return (
-        "chooses as people do on every one"
-        if card.kind == "choices"
-        else "orders all of them just as people do"
-    )
-
-
-def _held_against(card: CriterionCard) -> str:
-    return (
-        "against single raters"
-        if card.kind == "choices"
-        else "against the raters with one left out at a time"
-    )
-
-
 def _why_none(card: CriterionCard) -> str:
-    """Why there is no agreement to speak of."""
+    """Why the agreement is undefined."""
     if card.n_labelled == 0 and card.notes:
         note = card.notes[0].rstrip(".")
         return note[0].lower() + note[1:]
@@ -167,42 +151,43 @@ def _why_none(card: CriterionCard) -> str:
     return _main(card).reason
 
 
-def _against(top: PeopleCeiling) -> str:
-    """The judge beside a person, no further than the intervals carry."""
+def _compared_with_a_rater(top: PeopleCeiling) -> str:
+    """The judge compared with a human rater, as far as the intervals allow."""
+    rater = f"a human rater ({interval(top)})"
     low, high = top.share.low, top.share.high
     if low is None or high is None:
         judge, people = top.judge, top
         if None in (judge.low, judge.high, people.low, people.high):
-            return "to a degree that cannot be told from a person's"
+            return f"not significantly different from {rater}"
         if (judge.high or 0.0) < (people.low or 0.0):
-            return "less well than one person agrees with another"
+            return f"below {rater}"
         if (judge.low or 0.0) > (people.high or 0.0):
-            return "better than one person agrees with another"
-        return "about as well as one person agrees with another"
+            return f"above {rater}"
+        return f"on par with {rater}"
     if high < 1:
-        return "less well than one person agrees with the others"
+        return f"below {rater}"
     if low > 1:
-        return "better than one person agrees with the others"
+        return f"above {rater}"
     if low >= 0.8:
-        return "about as well as one person agrees with the others"
-    return "perhaps as well as one person agrees with the others, perhaps much less"
+        return f"on par with {rater}"
+    return f"not significantly different from {rater}, but possibly much lower"
 
 
 def correction_sentence(card: CriterionCard) -> Sentence:
-    """Whether the judge is too kind, and what the means are really."""
+    """Whether the judge is too lenient or too harsh, and the corrected means."""
     known = {name: mean for name, mean in card.corrected.items() if mean.value is not None}
     if not known and card.pooled is not None and card.pooled.value is not None:
         known = {"all systems": card.pooled}
     means = _means(known, card)
     if card.kind == "choices":
-        text = means or "A corrected win rate cannot be given: " + _why_not(card) + "."
+        text = means or f"The win rates cannot be corrected: {_why_not(card)}."
     else:
-        text = f"{_kindness(card.bias, card.scale)}{'; ' + means if means else '.'}"
+        text = f"{_leniency(card.bias, card.scale)}. {means}".rstrip()
     method = next(iter(known.values())).method if known else _why_not(card)
     source = f"means: {method}"
     if card.kind == "scores":
         source = f"bias: {card.bias.method} (n={card.bias.n}); {source}"
-    return Sentence(text[0].upper() + text[1:], source)
+    return Sentence(text, source)
 
 
 def _why_not(card: CriterionCard) -> str:
@@ -217,77 +202,84 @@ def _means(known: Mapping[str, CorrectedMean], card: CriterionCard) -> str:
     noun = "mean" if card.kind == "scores" else "win rate"
     ordered = sorted(known, key=lambda name: -(known[name].value or 0.0))
 
-    def told(name: str) -> str:
-        return f"{interval(known[name])} (judge alone {interval(known[name].judge_only)})"
+    def described(name: str) -> str:
+        return f"{name} {interval(known[name])} (judge alone {interval(known[name].judge_only)})"
 
-    text = f"the corrected {noun} of {ordered[0]} is {told(ordered[0])}"
-    return f"{text}, that of {ordered[-1]} {told(ordered[-1])}." if len(ordered) > 1 else f"{text}."
+    if len(ordered) == 1:
+        return f"Corrected {noun}: {described(ordered[0])}."
+    return f"Highest corrected {noun}: {described(ordered[0])}; lowest: {described(ordered[-1])}."
 
 
-def _kindness(bias: Estimate, scale: Scale | None) -> str:
-    """It is 0.3 points too kind; or higher, where nobody said which end is good."""
+def _leniency(bias: Estimate, scale: Scale | None) -> str:
+    """The judge is 0.3 points too lenient; or higher, where the direction of the scale is unknown."""
     if bias.value is None:
-        why = bias.reason if bias.n or not bias.reason.startswith("there is no") else "no item has both sides"
-        return f"whether the judge is too kind cannot be said: {why}"
+        why = (
+            bias.reason
+            if bias.n or not bias.reason.startswith("there is no")
+            else "no item has both a score and a label"
+        )
+        return f"The bias of the judge is unknown: {why}"
     size = number(abs(bias.value))
     range_ = interval(bias)
     if bias.reason == ALL_SAME:
-        what = (
-            "just what people gave it" if bias.value == 0 else f"{size} points {_more(bias)} than people did"
+        distance = (
+            "the same as people" if bias.value == 0 else f"{size} points {_direction(bias)} than people"
         )
-        return f"it gave every labelled item {what} (judge - people {number(bias.value)})"
+        return f"The judge scored every labelled item {distance} (judge − people {number(bias.value)})"
     if bias.low is None or bias.high is None:
-        return f"whether the judge is too kind cannot be said: {bias.reason} (judge - people {number(bias.value)})"
+        return f"The bias of the judge is unknown: {bias.reason} (judge − people {number(bias.value)})"
     if bias.low <= 0 <= bias.high:
-        return f"the judge is not shown to be too kind or too harsh (judge - people {range_})"
+        return f"The judge is not significantly too lenient or too harsh (judge − people {range_})"
     best = None if scale is None else {scale.low: -1, scale.high: 1, "low": -1, "high": 1}.get(scale.best)
     if best is None:
-        return f"it scores {size} points {'higher' if bias.value > 0 else 'lower'} than people (judge - people {range_})"
-    word = "kind" if bias.value * best > 0 else "harsh"
-    return f"it is {size} points too {word} (judge - people {range_})"
+        return f"The judge scores {size} points {_direction(bias)} than people (judge − people {range_})"
+    word = "lenient" if bias.value * best > 0 else "harsh"
+    return f"The judge is {size} points too {word} (judge − people {range_})"
 
 
-def _more(bias: Estimate) -> str:
-    return "more" if (bias.value or 0.0) > 0 else "less"
+def _direction(bias: Estimate) -> str:
+    return "higher" if (bias.value or 0.0) > 0 else "lower"
 
 
 def failures_sentence(quality: Quality) -> Sentence:
-    """How often the judge gave nothing, and whether that hits one system more."""
+    """How often the judge failed, and whether it failed more often on one system."""
     source = "share of items without a score, by system; Wilson and Newcombe intervals"
     failures, total, n_failed = quality.failures, quality.n, quality.n_failed
     if not n_failed:
         where = "the only item" if total == 1 else f"all {count(total, 'item')}"
-        return Sentence(f"The judge gave an answer on {where}.", source)
-    told = f"The judge gave no answer on {n_failed} of {count(total, 'item')} ({share(n_failed / total)})"
+        return Sentence(f"The judge answered {where}.", source)
+    rate = f"The judge failed on {n_failed} of {count(total, 'item')} ({share(n_failed / total)})"
     if len(failures) < 2:
-        return Sentence(f"{told}; the mean leaves them out.", source)
+        return Sentence(f"{rate}; the mean excludes them.", source)
     worst, least = (
         pick(failures, key=lambda name: failures[name].failed.value or 0.0) for pick in (max, min)
     )
     if failures[worst].failed.value == failures[least].failed.value:
-        return Sentence(f"{told}, as often for one system as for another.", source)
+        return Sentence(f"{rate}, equally often for every system.", source)
     high, low = failures[worst], failures[least]
-    apart = difference_of_shares(_count(high), high.n, _count(low), low.n)
+    difference = difference_of_shares(_count(high), high.n, _count(low), low.n)
     rates = f"{_count(high)} of {high.n} for {worst}, {_count(low)} of {low.n} for {least}"
-    if apart.low is None or apart.low <= 0:
-        return Sentence(f"{told}; no system is shown to fail more often than another ({rates}).", source)
+    if difference.low is None or difference.low <= 0:
+        return Sentence(
+            f"{rate}; failure rates of the systems do not differ significantly ({rates}).", source
+        )
     more = f"more often for {worst} than for {least}"
     if low.failed.value:
         times = (high.failed.value or 0.0) / low.failed.value
         more = f"{times:.1f} times as often for {worst} as for {least}"
-    return Sentence(f"{told}, {more} ({rates}): their means cannot be compared as they are.", source)
+    return Sentence(f"{rate}, {more} ({rates}): their means are not directly comparable.", source)
 
 
-def _count(own: SystemFailures) -> int:
-    return round((own.failed.value or 0.0) * own.n)
+def _count(failures: SystemFailures) -> int:
+    return round((failures.failed.value or 0.0) * failures.n)
 
 
 def _biases(cards: Mapping[str, CriterionCard], noun: str) -> Sentence:
-    """The criterion, or the judge, that is furthest from people; of choices the corrected win rates."""
+    """The criterion, or the judge, with the largest bias; for choices the corrected win rates."""
     if all(card.kind == "choices" for card in cards.values()):
         name, card = next(iter(cards.items()))
-        own = correction_sentence(card)
-        return Sentence(f"With {_which(card, name, noun)}: {own.text[0].lower()}{own.text[1:]}", own.source)
+        sentence = correction_sentence(card)
+        return Sentence(f"{_which(card, name, noun)}: {sentence.text}", sentence.source)
     shown = {
         name: card
         for name, card in cards.items()
@@ -298,55 +290,56 @@ def _biases(cards: Mapping[str, CriterionCard], noun: str) -> Sentence:
     if not shown:
         known = {name: card for name, card in cards.items() if card.bias.value is not None}
         why = next(iter(cards.values())).bias.reason
-        text = f"Whether the judge is too kind cannot be said: {why}."
+        text = f"The bias of the judge is unknown: {why}."
         if known:
-            who = "No judge is" if noun == "judge" else "On no criterion is the judge"
-            text = f"{who} shown to be too kind or too harsh."
-        return Sentence(text, f"judge - people on the labelled items, {noun} by {noun}")
+            text = "The judge is not significantly too lenient or too harsh on any criterion."
+            if noun == "judge":
+                text = "No judge is significantly too lenient or too harsh."
+        return Sentence(text, f"judge − people on the labelled items, for each {noun}")
     name = max(shown, key=lambda key: abs(shown[key].bias.value or 0.0))
-    own = correction_sentence(shown[name])
-    where = "is" if noun == "judge" else "on"
-    return Sentence(f"Furthest from people {where} {_which(shown[name], name, noun)}: {own.text}", own.source)
+    sentence = correction_sentence(shown[name])
+    return Sentence(f"Largest bias: {_which(shown[name], name, noun)}. {sentence.text}", sentence.source)
 
 
 def _most_failures(cards: Mapping[str, CriterionCard], noun: str) -> Sentence:
-    """The failures of the criterion, or the judge, that has most of them."""
+    """The failures of the criterion, or the judge, with most of them."""
     name = max(cards, key=lambda key: cards[key].quality.n_failed)
-    own = failures_sentence(cards[name].quality)
+    sentence = failures_sentence(cards[name].quality)
     if not cards[name].quality.n_failed:
-        return own
+        return sentence
     named = _which(cards[name], name, noun)
     if noun == "judge":
-        return Sentence(own.text.replace("The judge", named, 1), own.source)
-    return Sentence(f"On {named}: {own.text}", own.source)
+        return Sentence(sentence.text.replace("The judge", named, 1), sentence.source)
+    return Sentence(f"On {named}: {sentence.text}", sentence.source)
 
 
 MEANING = (
-    "[low, high] is a 95 % interval for the unit that is named. A label is the mean of an item's raters (of choices the "
-    "majority). n counts what the number rests on, failed where the judge gave nothing, left out what could not be used."
+    "[low, high] is a 95 % confidence interval; the unit is what it treats as independent. The label of an item is the mean of "
+    "its ratings, for choices the majority. n is the number of observations; failed counts those without an answer from the "
+    "judge, excluded those that could not be used."
 )
-WORTH = (
-    "Worth: so many labels without a judge would give an interval as narrow as the corrected one. More than there are: "
-    "the judge saves labels; fewer: it brings nothing here."
+EFFECTIVE_LABELS = (
+    "Effective labels: the number of labels that would give an equally narrow interval without a judge. If it exceeds the "
+    "number of labels, the judge saves labels; if not, the judge does not help here."
 )
 _MEANINGS = {
-    "exact": "equal answers: the share of an item's raters who gave what the judge gave, averaged over items",
-    "kappa": "quadratic kappa and Krippendorff alpha: 1 is perfect, 0 is chance; a miss counts by the square of its "
-    "distance from the label",
-    "gwet": "Gwet AC2: the same against each rater, steady where nearly all answers are one level",
-    "soft_pairwise": "soft pairwise accuracy: 1 where the judge is just as sure as people of which of two systems is better",
+    "exact": "exact agreement: the share of an item's raters who gave the same answer as the judge, averaged over items",
+    "kappa": "quadratic kappa and Krippendorff alpha: 1 is perfect agreement, 0 is chance; an error is weighted by the "
+    "square of its distance from the label",
+    "gwet": "Gwet AC2: chance-corrected agreement with each rater, stable where nearly all answers are the same",
+    "soft_pairwise": "soft pairwise accuracy: 1 if judge and people are equally certain which of two systems is better",
 }
 _PAIRS = (
-    "pairs ordered alike: of two items, how often judge and people put the same one first, or both none; with small gaps "
-    "as ties: the judge's scores that are closer than a gap found on other items count as equal"
+    "pairwise accuracy: the share of item pairs that judge and people order in the same way, ties included; with tie "
+    "calibration, scores that differ by less than a threshold chosen on other items count as tied"
 )
 
 _NAMES = {
     "pearson": "Pearson",
     "spearman": "Spearman",
     "kendall": "Kendall tau-b",
-    "exact": "equal answers",
-    "decided": "equal, both decided",
+    "exact": "exact agreement",
+    "decided": "exact agreement, without ties",
     "kappa": "quadratic kappa",
     "alpha": "Krippendorff alpha",
     "gwet": "Gwet AC2",
@@ -357,36 +350,41 @@ _NAMES = {
 _COUNTS = (
     "n",
     Column("failed", is_minor=True),
-    Column("left out", is_minor=True),
+    Column("excluded", is_minor=True),
     Column("unit", is_minor=True),
     "remark",
 )
-"""what an estimate rests on"""
+"""the observations behind an estimate"""
 
 
 def trust_sections(card: Card) -> Iterator[Section]:
-    """The card from its sentences to its last table."""
-    title = f"Judge card of {card.run}" if card.run else "Judge card"
+    """All sections of the card."""
+    title = f"Judge card: {card.run}" if card.run else "Judge card"
     yield Section(title, _sourced(card.summary), depth=1, notices=notices(card.notes))
-    for name, one in card.criteria.items():
-        yield from _criterion(name, one, is_only=len(card.criteria) == 1)
+    for name, criterion_card in card.criteria.items():
+        yield from _criterion(name, criterion_card, is_only=len(card.criteria) == 1)
     if card.judges:
         yield _judges(card)
-    meanings = (*_meanings(card), f"resampled: {card.resample}; seed {card.seed}")
+    meanings = (*_meanings(card), f"Resampling unit: {card.resample}; seed {card.seed}")
     yield Section("How to read this", meanings, is_detail=True)
 
 
 def _meanings(card: Card) -> Iterator[str]:
-    """What the words of this card mean, each where it occurs."""
+    """The terms of this card, each explained if it is used."""
     yield MEANING
-    labelled = [one for one in card.criteria.values() if one.n_labelled]
-    scored = [one for one in labelled if one.kind == "scores"]
-    shown = {name for one in scored for found in (one.item, one.system) for name in found}
-    yield from (told for name, told in _MEANINGS.items() if name in shown)
-    if any(one.pairwise is not None for one in scored):
+    labelled = [criterion_card for criterion_card in card.criteria.values() if criterion_card.n_labelled]
+    scored = [criterion_card for criterion_card in labelled if criterion_card.kind == "scores"]
+    shown = {
+        name
+        for criterion_card in scored
+        for statistics in (criterion_card.item, criterion_card.system)
+        for name in statistics
+    }
+    yield from (meaning for name, meaning in _MEANINGS.items() if name in shown)
+    if any(criterion_card.pairwise is not None for criterion_card in scored):
         yield _PAIRS
     if labelled:
-        yield WORTH
+        yield EFFECTIVE_LABELS
 
 
 def _sourced(sentences: Iterable[Sentence]) -> tuple[Sourced, ...]:
@@ -395,42 +393,45 @@ def _sourced(sentences: Iterable[Sentence]) -> tuple[Sourced, ...]:
 
 def _criterion(name: str, card: CriterionCard, is_only: bool) -> Iterator[Section]:
     raters = count(len(card.raters), "rater")
-    about = f"{card.n_labelled} of {count(card.n_items, 'item')} labelled by {raters}, judge {card.model}"
+    about = f"{card.n_labelled} of {count(card.n_items, 'item')} labelled by {raters}; judge: {card.model}"
     opening = () if is_only else _sourced(card.sentences)
     yield Section(name, (about, *opening), notices=notices(card.notes))
     if card.n_labelled:
         yield _agreement(card)
-        yield from _people(card)
+        yield from _inter_rater_agreement(card)
         everywhere = {} if card.pooled is None else {"(all systems)": card.pooled}
-        yield _corrected("What is the score really?", {**card.corrected, **everywhere}, card.scale)
+        means = "Means" if card.kind == "scores" else "Win rates"
+        title = f"{means} corrected with human labels"
+        yield _corrected(title, {**card.corrected, **everywhere}, card.scale)
         if card.differences:
-            differences = _corrected("Differences of systems", card.differences, None, "n")
+            differences = _corrected("Differences corrected with human labels", card.differences, None, "n")
             yield structs.replace(differences, is_detail=True)
         yield from _more_rows(card)
-    yield _by_itself(card)
+    yield _checks_without_labels(card)
 
 
 def _more_rows(card: CriterionCard) -> Iterator[Section]:
-    """What only some cards have: shares of passes, calibration, a plan."""
-    columns = ("what", "value [95 %]", "n", "failed", "left out", "unit", "remark")
+    """Parts that only some cards have: pass rates, calibration, a plan."""
+    columns = ("estimate", "value [95 % CI]", "n", "failed", "excluded", "unit", "remark")
     rows = [
-        _estimate_row((f"{name} passes (Rogan-Gladen)",), found) for name, found in card.pass_share.items()
+        _estimate_row((f"pass rate of {name} (Rogan-Gladen)",), estimate)
+        for name, estimate in card.pass_share.items()
     ]
     names = {
-        "before": "distance from people, as it stands",
-        "after": "… isotonic calibration, held-out items",
-        "ordinal": "… ordinal calibration, held-out items",
-        "error_before": "calibration error, as it stands",
-        "error_after": "… isotonic calibration, held-out items",
-        "error_ordinal": "… ordinal calibration, held-out items",
+        "before": "mean absolute error, uncalibrated",
+        "after": "… isotonic calibration (held-out items)",
+        "ordinal": "… ordinal calibration (held-out items)",
+        "error_before": "calibration error, uncalibrated",
+        "error_after": "… isotonic calibration (held-out items)",
+        "error_ordinal": "… ordinal calibration (held-out items)",
     }
     rows += [
-        _estimate_row((told,), card.calibration[name])
-        for name, told in names.items()
+        _estimate_row((label,), card.calibration[name])
+        for name, label in names.items()
         if name in card.calibration
     ]
     if rows:
-        yield Section("Correcting single scores", (), columns, tuple(rows), 3, is_detail=True)
+        yield Section("Calibration", (), columns, tuple(rows), 3, is_detail=True)
     if card.plan:
         planned = tuple(
             (
@@ -443,8 +444,15 @@ def _more_rows(card: CriterionCard) -> Iterator[Section]:
             )
             for name, plan in card.plan.items()
         )
-        heads = ("system", "width", "labels so far", "labels needed", "without the judge", "remark")
-        yield Section("How many labels?", (), heads, planned, 3, is_detail=True)
+        heads = (
+            "system",
+            "interval width",
+            "labels so far",
+            "labels needed",
+            "needed without judge",
+            "remark",
+        )
+        yield Section("Labels needed", (), heads, planned, 3, is_detail=True)
 
 
 def _labels(n: int | None) -> str:
@@ -453,23 +461,23 @@ def _labels(n: int | None) -> str:
 
 def _judges(card: Card) -> Section:
     """Two judges on the same labelled items."""
-    columns = ("criterion", "first", "second", "first [95 %]", "second [95 %]", "first - second [95 %]", "p",
-               "p, Williams", "n", "remark")  # fmt: skip
+    columns = ("criterion", "first", "second", "first [95 % CI]", "second [95 % CI]", "first − second [95 % CI]",
+               "p", "p (Williams)", "n", "remark")  # fmt: skip
     rows = tuple(
         (
-            apart.criterion, apart.first, apart.second, interval(apart.result.first), interval(apart.result.second),
-            interval(apart.result.difference), _p(apart.mcnemar or apart.result.permutation),
-            _p(apart.result.williams), str(apart.result.difference.n),
-            apart.result.difference.reason or apart.result.difference.caution or apart.result.permutation.why,
+            pair.criterion, pair.first, pair.second, interval(pair.result.first), interval(pair.result.second),
+            interval(pair.result.difference), _p(pair.mcnemar or pair.result.permutation),
+            _p(pair.result.williams), str(pair.result.difference.n),
+            pair.result.difference.reason or pair.result.difference.caution or pair.result.permutation.why,
         )
-        for apart in card.judges
+        for pair in card.judges
     )  # fmt: skip
-    lines = _sourced(apart.sentence for apart in card.judges)
-    means = (
-        "Scores: Spearman with people, p by permuting the two judges' scores. Choices: the share of equal choices, "
-        "p by McNemar's exact test."
+    lines = _sourced(pair.sentence for pair in card.judges)
+    tests = (
+        "Scores: Spearman with people, p from a permutation test. Choices: exact agreement with people, p from McNemar's exact "
+        "test."
     )
-    return Section("Which judge goes with people better?", (*lines, means), columns, rows)
+    return Section("Which judge agrees better with people?", (*lines, tests), columns, rows)
 
 
 def _p(test: Test) -> str:
@@ -479,59 +487,60 @@ def _p(test: Test) -> str:
 def _agreement(card: CriterionCard) -> Section:
     rows = [
         _estimate_row((level, statistic_name(name, card)), estimate)
-        for level, found in (("item", card.item), ("group", card.group), ("system", card.system))
-        for name, estimate in found.items()
+        for level, statistics in (("item", card.item), ("group", card.group), ("system", card.system))
+        for name, estimate in statistics.items()
     ]
     if card.pairwise is not None:
         where = "group" if card.group["pearson"].unit.startswith("group") else "item"
-        rows.append(_estimate_row((where, "pairs ordered alike"), card.pairwise.plain))
-        rows.append(_estimate_row((where, "… small gaps as ties"), card.pairwise.held_out))
+        rows.append(_estimate_row((where, "pairwise accuracy"), card.pairwise.plain))
+        rows.append(_estimate_row((where, "… with tie calibration"), card.pairwise.held_out))
     columns = ("level", "statistic", _agreement_column(rows), *_COUNTS)
     return Section("Agreement with people", (), columns, tuple(rows), 3)
 
 
 def _agreement_column(rows: Iterable[Sequence[Value]]) -> Column:
-    """Agreement ends at 1, and begins at 0 unless something is below."""
+    """The axis ends at 1, and begins at 0 unless a value is below."""
     marks = [mark for row in rows for value in row if isinstance(value, Interval) for mark in value.marks]
     is_below = any((end or 0.0) < 0 for mark in marks for end in (mark.value, mark.low))
-    return Column("value [95 %]", Axis(-1.0 if is_below else 0.0, 1.0, 0.0))
+    return Column("value [95 % CI]", Axis(-1.0 if is_below else 0.0, 1.0, 0.0))
 
 
 def statistic_name(statistic: str, card: CriterionCard) -> str:
-    """Choices have no distances: their kappa is the plain one."""
+    """Choices have no distances, so their kappa is Cohen's."""
     return "Cohen kappa" if statistic == "kappa" and card.kind == "choices" else _NAMES[statistic]
 
 
-def _people(card: CriterionCard) -> Iterator[Section]:
+def _inter_rater_agreement(card: CriterionCard) -> Iterator[Section]:
     top = card.ceiling
     if top is not None:
-        rows = [_estimate_row(("a rater with the others",), top)]
-        rows.append(_estimate_row(("the judge with the same",), top.judge))
-        rows.append(_estimate_row(("judge / rater",), top.share))
+        rows = [_estimate_row(("human rater with other raters",), top)]
+        rows.append(_estimate_row(("judge with the same raters",), top.judge))
+        rows.append(_estimate_row(("judge / human rater",), top.share))
         how = (
-            "Spearman: each rater in turn is left out and held against the mean of the others; so is the judge."
+            "Spearman: each rater in turn is left out, and this rater and the judge are compared with the mean of the others."
             if card.kind == "scores"
-            else "How often two raters choose alike, and the judge and a rater."
+            else "The share of pairs on which two raters, or the judge and a rater, make the same choice."
         )
-        columns = ("what", _agreement_column(rows), *_COUNTS)
-        yield Section("People among themselves", (how,), columns, tuple(rows), 3)
+        columns = ("estimate", _agreement_column(rows), *_COUNTS)
+        yield Section("Inter-rater agreement", (how,), columns, tuple(rows), 3)
     test = card.alt_test
     if test is None:
         return
-    verdict = {True: "yes", False: "not shown", None: "cannot be said"}[test.passes]
+    verdict = {True: "Yes", False: "Not shown", None: "Unknown"}[test.passes]
     lines = [
-        f"{verdict} (alternative annotator test, eps = {test.eps:g}: it passes where the judge wins against half of the raters)",
-        "Each rater in turn is left out, and judge and rater are held against the others. Advantage: how often the judge is "
-        f"at least as close. It wins where it is shown to be less than {test.eps:g} behind the rater: people cost more.",
+        f"{verdict} (alternative annotator test, eps = {test.eps:g}). The judge passes if it wins against at least half of the raters.",
+        "Each rater in turn is left out, and judge and rater are compared with the others. Advantage: how often the judge is at "
+        f"least as close to them. The judge wins if it is significantly less than {test.eps:g} behind the rater; eps accounts for "
+        "the higher cost of human raters.",
     ]
     rows = [
         _estimate_row(("winning rate",), test.winning_rate),
         _estimate_row(("advantage",), test.advantage),
     ]
     yield Section(
-        "May it replace a person?",
+        "Can the judge replace a human rater?",
         tuple(lines),
-        ("what", "value [95 %]", *_COUNTS),
+        ("estimate", "value [95 % CI]", *_COUNTS),
         tuple(rows),
         3,
         notices(test.cautions),
@@ -539,15 +548,15 @@ def _people(card: CriterionCard) -> Iterator[Section]:
     )
 
 
-def _estimate_row(names: tuple[str, ...], found: Estimate) -> tuple[Value, ...]:
-    remark = "; ".join(text for text in (found.reason, found.caution) if text)
+def _estimate_row(names: tuple[str, ...], estimate: Estimate) -> tuple[Value, ...]:
+    remark = "; ".join(text for text in (estimate.reason, estimate.caution) if text)
     return (
         *names,
-        interval_cell(found),
-        str(found.n),
-        str(found.n_failed),
-        str(found.n_undefined),
-        found.unit or NO_VALUE,
+        interval_cell(estimate),
+        str(estimate.n),
+        str(estimate.n_failed),
+        str(estimate.n_undefined),
+        estimate.unit or NO_VALUE,
         remark,
     )
 
@@ -555,11 +564,11 @@ def _estimate_row(names: tuple[str, ...], found: Estimate) -> tuple[Value, ...]:
 def _corrected(
     title: str, means: Mapping[str, CorrectedMean], scale: Scale | None, count_of: str = "labels"
 ) -> Section:
-    """Each mean three ways, and how many labels without a judge would have known it as well."""
+    """Each mean corrected, by the judge alone and by labels alone, with its effective number of labels."""
     axis = Axis() if scale is None else Axis(scale.low, scale.high)
     columns = (
-        "system", Column("corrected [95 %]", axis), "judge alone", Column("labels alone", is_minor=True), "judge - people", count_of,
-        "failed", Column("worth", is_minor=True), Column("unit", is_minor=True), "remark",
+        "system", Column("corrected [95 % CI]", axis), "judge alone", Column("labels alone", is_minor=True), "judge − people", count_of,
+        "failed", Column("effective labels", is_minor=True), Column("unit", is_minor=True), "remark",
     )  # fmt: skip
     rows = tuple(
         (
@@ -570,7 +579,7 @@ def _corrected(
             interval(mean.bias),
             str(mean.n),
             str(mean.n_failed),
-            _worth(mean),
+            _effective_labels(mean),
             mean.unit or NO_VALUE,
             mean.reason,
         )
@@ -578,59 +587,68 @@ def _corrected(
     )
     lines = () if rows else ("No judged item has a label.",)
     if any(mean.unit == LABELLED for mean in means.values()):
-        lines = ("A labelled input counts once, whether it has labels of both systems or of one.",)
+        lines = ("A labelled input counts once, even if the outputs of both systems are labelled.",)
     return Section(title, lines, columns if rows else (), rows, 3)
 
 
-def _worth(mean: CorrectedMean) -> str:
+def _effective_labels(mean: CorrectedMean) -> str:
     if mean.effective_labels is None:
         return NO_VALUE
     noun, nouns = ("input", "inputs") if mean.unit == LABELLED else ("label", "labels")
     return count(round(mean.effective_labels), noun, nouns)
 
 
-def _by_itself(card: CriterionCard) -> Section:
-    """Failures by system with what they leave open, and the spread of the answers."""
+def _checks_without_labels(card: CriterionCard) -> Section:
+    """Failures by system with the range of the mean, and the spread of the answers."""
     quality = card.quality
     rows = []
-    for system, own in quality.failures.items():
-        limits = own.bounds
-        span = NO_VALUE if limits is None else f"{number(limits.low)} to {number(limits.high)}"
-        statuses = ", ".join(f"{n} {status.replace('_', ' ')}" for status, n in own.by_status.items())
-        samples = f"{own.n_samples_failed} of {own.n_samples}"
-        rows.append((system, str(own.n), percent_cell(own.failed), span, samples, statuses))
-    columns = ("system", "items", "failed [95 %]", "mean, whatever the failed were", "samples failed", "why")
-    return Section("Without people", tuple(_spread_lines(card)), columns, tuple(rows), 3, is_detail=True)
+    for system, failures in quality.failures.items():
+        bounds = failures.bounds
+        span = NO_VALUE if bounds is None else f"{number(bounds.low)} to {number(bounds.high)}"
+        statuses = ", ".join(f"{n} {status.replace('_', ' ')}" for status, n in failures.by_status.items())
+        samples = f"{failures.n_samples_failed} of {failures.n_samples}"
+        rows.append((system, str(failures.n), percent_cell(failures.failed), span, samples, statuses))
+    columns = (
+        "system",
+        "items",
+        "failed [95 % CI]",
+        "mean, range including failures",
+        "failed samples",
+        "statuses",
+    )
+    return Section(
+        "Checks that need no labels", tuple(_spread_lines(card)), columns, tuple(rows), 3, is_detail=True
+    )
 
 
 def _spread_lines(card: CriterionCard) -> Iterator[str]:
     quality = card.quality
     spread = quality.spread
     if spread is not None and spread.mode is not None and spread.mode_share is not None:
-        text = f"most frequent score {spread.mode:g} ({share(spread.mode_share)} of {spread.n})"
+        text = f"Most frequent score: {spread.mode:g} ({share(spread.mode_share)} of {spread.n})"
         if spread.relative_entropy is not None:
-            text += f"; the levels are used to {share(spread.relative_entropy)} of what even use would be"
+            text += f"; entropy: {share(spread.relative_entropy)} of the maximum"
         yield text
     if quality.counts:
-        yield "chosen: " + ", ".join(f"{choice} {n}" for choice, n in quality.counts.items())
+        yield "Choices: " + ", ".join(f"{choice} {n}" for choice, n in quality.counts.items())
     if quality.sample_sd is not None:
-        yield f"asked again, a score varies by {number(quality.sample_sd)} (standard deviation within items)"
+        yield f"Standard deviation of repeated samples within items: {number(quality.sample_sd)}"
     if quality.retest is not None:
         yield from _retest_lines(quality.retest)
     if quality.minimum_detectable is not None and len(quality.failures) > 1:
-        yield f"as many items show a difference of {number(quality.minimum_detectable)} between two systems (power 80 %)"
+        yield f"Smallest detectable difference between two systems (80 % power): {number(quality.minimum_detectable)}"
     if card.confidence is not None:
-        yield f"stated confidence is off by {interval(card.confidence.error)} on average (calibration error)"
+        yield f"Calibration error of the stated confidence: {interval(card.confidence.error)}"
 
 
-def _retest_lines(found: Retest) -> Iterator[str]:
-    """How much of the scores would come out again."""
-    if found.within is None or found.between is None:
-        yield f"reliability of asking again: {NO_VALUE} ({found.single.reason})"
+def _retest_lines(retest: Retest) -> Iterator[str]:
+    """Test-retest reliability of the scores."""
+    if retest.within is None or retest.between is None:
+        yield f"Test-retest reliability: {NO_VALUE} ({retest.single.reason})"
         return
-    why = found.single.reason
+    why = retest.single.reason
     yield (
-        f"variance within items {number(found.within)}, between items {number(found.between)}; reliability of one sample "
-        f"{interval(found.single)}, of the mean of all {interval(found.mean)} (ICC, {count(found.n_items, 'item')})"
+        f"Test-retest reliability (ICC, {count(retest.n_items, 'item')}): one sample {interval(retest.single)}, mean of all samples "
+        f"{interval(retest.mean)}; variance within items {number(retest.within)}, between items {number(retest.between)}"
         + (f": {why}" if why else "")
     )

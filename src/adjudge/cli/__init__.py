@@ -46,7 +46,7 @@ def _exit_code() -> int:
     except AdjudgeError as error:
         return _failed(str(error))
     except BrokenPipeError:
-        # The reader of a pipe has gone (`adjudge … | head`): nothing is wrong.
+        # The reading end of the pipe was closed (`adjudge … | head`): not an error.
         _drop_output()
         return 0
     except (typer.Abort, KeyboardInterrupt):

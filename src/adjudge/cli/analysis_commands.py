@@ -1,4 +1,4 @@
-"""`adjudge gate`: thresholds held against intervals, as an exit code."""
+"""The commands that analyse runs: trust, sample, rank, pair, compare and gate."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import typer
 from ..errors import DataError
 from .markdown import markdown_of
 from .options import AS_JSON, RUN, STORE
-from .terminal import as_text, print_json, print_sections, print_text, whoever_reads, writing
+from .terminal import as_text, ignore_broken_pipe, print_json, print_sections, print_text, writing
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -26,54 +26,54 @@ if TYPE_CHECKING:
     from ..analysis.trust import CardSettings
     from ..stats import Resample
 
-# `adjudge trust` and `adjudge sample`: the judge card, and what people are asked to label for it.
+# `adjudge trust` and `adjudge sample`: the judge card, and the items to label for it.
 
 
 def trust_command(
     run: str = typer.Argument(None, metavar="[RUN]", help="The name of a run, or 'last'."),
     labels: Path = typer.Option(
-        None, "--labels", metavar="FILE", help="What people said; default: the labels in the store."
+        None, "--labels", metavar="FILE", help="Human labels; default: the labels in the store."
     ),
     scores: Path = typer.Option(
-        None, "--scores", metavar="FILE", help="Scores that were made elsewhere, in place of a run."
+        None, "--scores", metavar="FILE", help="Scores from another tool, instead of a run."
     ),
     versus: str = typer.Option(
-        None, "--versus", metavar="RUN", help="A second run of the same items: which judge is better?"
+        None, "--versus", metavar="RUN", help="A second run on the same items, to compare the two judges."
     ),
     resample: str = typer.Option(
-        "inputs", "--resample", metavar="inputs|systems|both", help="What the intervals speak for."
+        "inputs", "--resample", metavar="inputs|systems|both", help="What intervals generalise to."
     ),
     seed: int = typer.Option(0, "--seed", metavar="N", help="The same seed gives the same digits."),
     checked: Path = typer.Option(
-        None, "--checked", metavar="FILE", help="Replies checked by hand, of sample --replies."
+        None, "--checked", metavar="FILE", help="Replies checked by hand, from sample --replies."
     ),
     plan: float = typer.Option(
-        None, "--plan", metavar="WIDTH", help="How many labels make each interval as narrow as this?"
+        None, "--plan", metavar="WIDTH", help="Show how many labels give intervals of this width."
     ),
     markdown: bool = typer.Option(False, "--markdown", help="Markdown, for a paper or a pull request."),
     store: Path = STORE,
     as_json: bool = AS_JSON,
 ) -> None:
-    """Does this judge agree with people, and what are the scores really? The judge card."""
+    """Show the judge card: agreement with people, and means corrected with human labels."""
     from ..analysis.trust import with_checked
     from ..analysis.trust_words import trust_sections
     from ..stats import Resample
 
     if (run is None) == (scores is None):
-        what = "both a run and --scores" if run is not None else "neither a run nor scores"
+        what = (
+            "Both a run and --scores are given" if run is not None else "Neither a run nor --scores is given"
+        )
         raise DataError(
-            f"There is {what} to hold against labels. Use: adjudge trust RUN --labels FILE\n"
-            "or, for scores made with another tool: adjudge trust --scores FILE --labels FILE"
+            f"{what}. Use: adjudge trust RUN --labels FILE\n"
+            "or, for scores from another tool: adjudge trust --scores FILE --labels FILE"
         )
     if resample not in get_args(Resample):
         raise DataError(f"--resample {resample}: choose inputs, systems or both.")
     if plan is not None and not (math.isfinite(plan) and plan > 0):
-        raise DataError(
-            f"--plan {plan:g}: a width is a number above 0, in the unit of the scale: --plan 0.5."
-        )
+        raise DataError(f"--plan {plan:g}: give a width above 0, in scale points: --plan 0.5.")
     if versus is not None and run is None:
         raise DataError(
-            "--versus compares two runs. Give a run in place of --scores; one file of scores may hold several models."
+            "--versus compares two runs. Give a run instead of --scores; one file of scores may contain several models."
         )
     card = _card(
         run, scores, labels, store, versus, resample=cast("Resample", resample), seed=seed, plan_width=plan
@@ -96,58 +96,60 @@ def _card(
     versus: str | None,
     **settings: Unpack[CardSettings],
 ) -> Card:
-    """The card of a run, or of scores that were made elsewhere."""
+    """The card of a run, or of scores from another tool."""
     from ..analysis.run_view import tabulate, view_of_results
     from ..analysis.trust import card_of_views, judge_card
     from ..data import read_labels, read_scores
     from ..store import open_store
 
-    said = read_labels(labels) if labels is not None else None
+    label_file = read_labels(labels) if labels is not None else None
     if scores is None:
         with open_store(store, write=False) as opened:
-            own = opened.run(run or "last")
-            other = None if versus is None else opened.run(versus)
-            if other is not None and other.name == own.name:
+            first_run = opened.run(run or "last")
+            second_run = None if versus is None else opened.run(versus)
+            if second_run is not None and second_run.name == first_run.name:
                 raise DataError(
                     f"--versus {versus} is the same run as {run}. Name another one; adjudge runs lists them."
                 )
-            views = [tabulate(opened, row) for row in (own, other) if row is not None]
-            return card_of_views(opened, views, said, **settings)
-    if said is None:
-        raise DataError("--scores needs labels to hold them against. Say where they are with --labels FILE.")
+            views = [tabulate(opened, row) for row in (first_run, second_run) if row is not None]
+            return card_of_views(opened, views, label_file, **settings)
+    if label_file is None:
+        raise DataError("--scores needs labels to compare with. Give them with --labels FILE.")
     view = view_of_results(read_scores(scores), name=scores.name)
-    return judge_card(view, said.labels, n_empty=said.n_empty, **settings)
+    return judge_card(view, label_file.labels, n_empty=label_file.n_empty, **settings)
 
 
 def sample_command(
     run: str = RUN,
-    n: int = typer.Option(50, "-n", metavar="N", min=1, help="How many items, or replies."),
-    by: str = typer.Option(None, "--by", metavar="system", help="As many of each system."),
+    n: int = typer.Option(50, "-n", metavar="N", min=1, help="Number of items, or replies."),
+    by: str = typer.Option(None, "--by", metavar="system", help="Draw the same number from each system."),
     replies: bool = typer.Option(
-        False, "--replies", help="Replies with what was read from them, to check the reader by hand."
+        False, "--replies", help="Draw replies and the scores read from them, to check the reading by hand."
     ),
-    rater: str = typer.Option("rater", "--rater", metavar="NAME", help="Who will fill it in."),
-    seed: int = typer.Option(0, "--seed", metavar="N", help="The same seed draws the same."),
+    rater: str = typer.Option("rater", "--rater", metavar="NAME", help="Name of the rater who fills it in."),
+    seed: int = typer.Option(0, "--seed", metavar="N", help="The same seed draws the same rows."),
     output: Path = typer.Option(
-        None, "-o", "--output", metavar="FILE", help="Where to; default: the terminal."
+        None, "-o", "--output", metavar="FILE", help="Output file; default: the terminal."
     ),
     store: Path = STORE,
 ) -> None:
-    """Items to label, drawn at random, as a CSV file to fill in; or replies to check by hand."""
+    """Draw random items to label, as a CSV file to fill in; or replies to check by hand."""
     from ..analysis.sampling import items_to_label, replies_to_check
     from ..store import open_store
 
     if by not in (None, "system"):
-        raise DataError(f"--by {by}: only 'system' is known. Leave it out to draw from all items alike.")
+        raise DataError(f"--by {by}: only 'system' is supported. Leave it out to draw from all items.")
     if by is not None and replies:
-        raise DataError("--by system is for items to label; replies are drawn from all alike. Leave it out.")
+        raise DataError(
+            "--by system is for items to label; replies are drawn from all systems. Leave it out."
+        )
     with open_store(store, write=False) as opened:
-        found = opened.run(run)
+        run_row = opened.run(run)
         if replies:
-            drawn = replies_to_check(opened, found, n, seed=seed)
+            drawn = replies_to_check(opened, run_row, n, seed=seed)
         else:
-            drawn = items_to_label(opened, found, n, by_system=by is not None, seed=seed, rater=rater)
-        name = found.name
+            drawn = items_to_label(opened, run_row, n, by_system=by is not None, seed=seed, rater=rater)
+        name = run_row.name
     _write(drawn, output)
     noun = "replies" if replies else "items"
     typer.echo(f"{drawn.n} of {drawn.n_all} {noun} of {name}, {len(drawn.rows)} rows", err=True)
@@ -156,15 +158,15 @@ def sample_command(
 
 
 def _write(drawn: DrawnRows, output: Path | None) -> None:
-    """To the terminal, or to a new file: one that exists may hold somebody's labels."""
+    """To the terminal, or to a new file: an existing file may contain labels."""
     if output is not None and os.path.lexists(output):
-        raise DataError(f"{output} is there already and may hold labels. Choose another name with -o.")
+        raise DataError(f"{output} already exists and may contain labels. Choose another name with -o.")
     with writing(output, is_replacing=False) as file, as_text(file) as text:
         _write_csv(drawn, text)
 
 
 def _write_csv(drawn: DrawnRows, file: IO[str]) -> None:
-    """A cell that a spreadsheet could take for a formula begins with an apostrophe; reading takes it off again."""
+    """A cell that a spreadsheet could read as a formula gets an apostrophe; reading removes it again."""
     from ..data import guarded
 
     writer = csv.writer(file, lineterminator="\n")
@@ -173,35 +175,38 @@ def _write_csv(drawn: DrawnRows, file: IO[str]) -> None:
         writer.writerow([guarded(row.get(name, "")) for name in drawn.columns])
 
 
-# `adjudge rank` and `adjudge pair`: which system is better, and the pairs that this takes.
+# `adjudge rank` and `adjudge pair`: which system is better, and the pairs to compare.
 
 
 def rank_command(
     run: str = RUN,
     criterion: str = typer.Option(
-        None, "--criterion", metavar="NAME", help="One criterion of several; default: all, choices first."
+        None, "--criterion", metavar="NAME", help="Rank by this criterion only; default: all, choices first."
     ),
     n_next: int = typer.Option(
-        0, "--next", metavar="K", min=0, help="Propose K comparisons that would settle most of what is open."
+        0, "--next", metavar="K", min=0, help="Propose the K most informative comparisons to run next."
     ),
     output: Path = typer.Option(
         None, "-o", "--output", metavar="FILE", help="Write the proposed pairs whose outputs are known."
     ),
     outputs: list[Path] = typer.Option(
-        [], "--outputs", metavar="FILE", help="Outputs to propose from, beside those in the run; repeatable."
+        [],
+        "--outputs",
+        metavar="FILE",
+        help="More outputs to propose from, in addition to those in the run; repeatable.",
     ),
     ties: str = typer.Option(
         "davidson",
         "--ties",
         metavar="davidson|half",
-        help="How strengths treat ties: a model of them, or half a win.",
+        help="How strengths treat ties: Davidson's model, or half a win.",
     ),
     seed: int = typer.Option(0, "--seed", metavar="N", help="The same seed gives the same digits."),
     markdown: bool = typer.Option(False, "--markdown", help="Markdown, for a paper or a pull request."),
     store: Path = STORE,
     as_json: bool = AS_JSON,
 ) -> None:
-    """Which system is better: win rates, strengths, and which places cannot be told apart."""
+    """Rank the systems: win rates, strengths, and which differences are significant."""
     from ..analysis.rank import rank_run, rows_to_ask
     from ..analysis.rank_words import rank_sections
     from ..stats import Ties
@@ -210,19 +215,19 @@ def rank_command(
     if ties not in get_args(Ties):
         raise DataError(f"--ties {ties}: choose davidson or half.")
     if output is not None and not n_next:
-        raise DataError("-o writes the comparisons that --next proposes. Say how many: --next K.")
+        raise DataError("-o writes the comparisons that --next proposes. Give their number: --next K.")
     with open_store(store, write=False) as opened:
-        found = opened.run(run)
+        run_row = opened.run(run)
         ranking = rank_run(
             opened,
-            found,
+            run_row,
             criterion=criterion,
             seed=seed,
             ties=cast("Ties", ties),
             n_next=n_next,
             outputs=outputs,
         )
-        rows = rows_to_ask(opened, found, ranking.next, outputs) if output is not None else []
+        rows = rows_to_ask(opened, run_row, ranking.next, outputs) if output is not None else []
     if as_json:
         print_json(ranking)
     elif markdown:
@@ -231,35 +236,37 @@ def rank_command(
         print_sections(rank_sections(ranking))
     if output is not None:
         _write_rows(rows, output)
-        told = (
+        missing = (
             ""
             if len(rows) == n_next
-            else f" of {n_next}: no more outputs are known that were not compared; --outputs FILE gives more"
+            else f" of {n_next}: all other known outputs are compared already; add outputs with --outputs FILE"
         )
-        typer.echo(f"{len(rows)} pairs written to {output}{told}", err=True)
+        typer.echo(f"{len(rows)} pairs written to {output}{missing}", err=True)
 
 
 def pair_command(
     files: list[Path] = typer.Argument(
-        ..., metavar="FILE…", help="Outputs, a file for each system or all in one."
+        ..., metavar="FILE…", help="Outputs, one file per system or all in one file."
     ),
     output: Path = typer.Option(
-        None, "-o", "--output", metavar="FILE", help="Where to (JSONL); default: the terminal."
+        None, "-o", "--output", metavar="FILE", help="Output file (JSONL); default: the terminal."
     ),
     field: str = typer.Option(
         "response", "--field", metavar="NAME", help="The field that becomes response_a and response_b."
     ),
-    by: str = typer.Option("id", "--by", metavar="id|group", help="What outputs of one input share."),
+    by: str = typer.Option(
+        "id", "--by", metavar="id|group", help="The field that outputs of the same input share."
+    ),
     design: str = typer.Option(
-        "all", "--design", metavar="all|ring|random", help="Which pairs of systems meet on an input."
+        "all", "--design", metavar="all|ring|random", help="Which pairs of systems to compare on each input."
     ),
     per_item: int = typer.Option(
-        None, "--per-item", metavar="K", min=1, help="So many pairs of each input, for ring and random."
+        None, "--per-item", metavar="K", min=1, help="Number of pairs per input, for ring and random."
     ),
     seed: int = typer.Option(0, "--seed", metavar="N", help="The same seed gives the same pairs."),
-    as_json: bool = typer.Option(False, "--json", help="Print what became of the outputs as JSON; needs -o."),
+    as_json: bool = typer.Option(False, "--json", help="Print a summary as JSON; needs -o."),
 ) -> None:
-    """Pairs from the outputs of several systems, joined by id, for a protocol that compares."""
+    """Make pairs from the outputs of several systems, matched by id, for a protocol that compares."""
     from ..data.pairs import By, Design, make_pairs
 
     if design not in get_args(Design):
@@ -268,7 +275,7 @@ def pair_command(
         raise DataError(f"--by {by}: choose id or group.")
     if as_json and output is None:
         raise DataError(
-            "--json and the pairs cannot both go to the terminal. Say where the pairs go with -o FILE."
+            "--json and the pairs cannot both go to the terminal. Write the pairs to a file with -o FILE."
         )
     pairs = make_pairs(
         files, field=field, by=cast("By", by), design=cast("Design", design), per_item=per_item, seed=seed
@@ -315,7 +322,7 @@ def compare_command(
     store: Path = STORE,
     as_json: bool = AS_JSON,
 ) -> None:
-    """The same items judged twice (two prompts, two judges, two versions): does it change the conclusion?"""
+    """Compare two runs on the same items (two prompts, judges or versions): does the conclusion change?"""
     from ..analysis.compare import compare_views
     from ..analysis.compare_words import compare_sections
     from ..analysis.run_view import tabulate
@@ -323,13 +330,13 @@ def compare_command(
 
     with open_store(store, write=False) as opened:
         views = [tabulate(opened, opened.run(name), for_comparison=True) for name in (first, second)]
-    found = compare_views(views[0], views[1], seed)
+    comparison = compare_views(views[0], views[1], seed)
     if as_json:
-        print_json(found)
+        print_json(comparison)
     elif markdown:
-        print_text(markdown_of(compare_sections(found)))
+        print_text(markdown_of(compare_sections(comparison)))
     else:
-        print_sections(compare_sections(found))
+        print_sections(compare_sections(comparison))
 
 
 _REPEATABLE = "Repeatable."
@@ -338,46 +345,46 @@ _REPEATABLE = "Repeatable."
 def gate_command(
     run: str = RUN,
     least: list[str] = typer.Option(
-        [], "--min", metavar="CRITERION=X", help=f"The least mean, where more is better. {_REPEATABLE}"
+        [], "--min", metavar="CRITERION=X", help=f"Minimum mean, where higher is better. {_REPEATABLE}"
     ),
     most: list[str] = typer.Option(
-        [], "--max", metavar="CRITERION=X", help=f"The greatest mean, where less is better. {_REPEATABLE}"
+        [], "--max", metavar="CRITERION=X", help=f"Maximum mean, where lower is better. {_REPEATABLE}"
     ),
     max_drop: list[str] = typer.Option(
         [],
         "--max-drop",
         metavar="CRITERION=D",
-        help=f"How much worse than the baseline it may be. {_REPEATABLE}",
+        help=f"Maximum change for the worse from the baseline. {_REPEATABLE}",
     ),
-    baseline: str = typer.Option(None, "--baseline", metavar="RUN", help="The run to hold it against."),
+    baseline: str = typer.Option(None, "--baseline", metavar="RUN", help="The run to compare with."),
     baseline_store: Path = typer.Option(
-        None, "--baseline-store", metavar="FILE", help="Where the baseline is; default: the same store."
+        None, "--baseline-store", metavar="FILE", help="The store of the baseline; default: the same store."
     ),
     max_failed: str = typer.Option(
-        None, "--max-failed", metavar="5%|N", help="How many items may have no score; default: 5%."
+        None, "--max-failed", metavar="5%|N", help="Maximum share or number of failed items; default: 5%."
     ),
     system: list[str] = typer.Option(
-        [], "--system", metavar="NAME", help=f"Only this system; default: each of them. {_REPEATABLE}"
+        [], "--system", metavar="NAME", help=f"Check only this system; default: all. {_REPEATABLE}"
     ),
     labels: str = typer.Option(
-        None, "--labels", metavar="FILE|store", help="Decide on means corrected by people's labels."
+        None, "--labels", metavar="FILE|store", help="Decide on means corrected with human labels."
     ),
     baseline_labels: str = typer.Option(
         None, "--baseline-labels", metavar="FILE|store", help="Labels of the baseline's items."
     ),
     config: Path = typer.Option(
-        None, "--config", metavar="FILE", help="Thresholds in a file; default: adjudge.toml, if there is one."
+        None, "--config", metavar="FILE", help="File with thresholds; default: adjudge.toml, if it exists."
     ),
-    junit: Path = typer.Option(None, "--junit", metavar="FILE", help="Write JUnit XML too."),
+    junit: Path = typer.Option(None, "--junit", metavar="FILE", help="Also write JUnit XML."),
     markdown: bool = typer.Option(False, "--markdown", help="Markdown, for a pull request."),
     summary: bool = typer.Option(
-        True, "--summary/--no-summary", help="Add Markdown to $GITHUB_STEP_SUMMARY, where that is set."
+        True, "--summary/--no-summary", help="Append Markdown to $GITHUB_STEP_SUMMARY, if it is set."
     ),
     seed: int = typer.Option(0, "--seed", metavar="N", help="The same seed gives the same digits."),
     store: Path = STORE,
     as_json: bool = AS_JSON,
 ) -> None:
-    """May this run's systems ship? Exit 0 good, 1 worse, 3 not enough evidence, 4 the judge failed too often."""
+    """Compare a run with thresholds or a baseline. Exit 0 good, 1 worse, 3 not enough evidence, 4 the judge failed too often."""
     from ..analysis.gate_rules import make_rules
     from ..analysis.gate_words import gate_sections
 
@@ -398,7 +405,7 @@ def gate_command(
         _write_junit(verdict, junit)
     if summary:
         _add_summary(verdict)
-    with whoever_reads():
+    with ignore_broken_pipe():
         if as_json:
             print_json(verdict)
         elif markdown:
@@ -413,15 +420,17 @@ def _verdict(run: str, rules: Rules, store: Path, seed: int) -> Verdict:
     from ..store import open_store
 
     with open_store(store, write=False) as opened:
-        judged = GateInput(opened, opened.run(run), rules.labels, for_comparison=rules.baseline is not None)
+        gate_input = GateInput(
+            opened, opened.run(run), rules.labels, for_comparison=rules.baseline is not None
+        )
         if rules.baseline is None:
-            return verdict_of(judged, rules, None, seed)
+            return verdict_of(gate_input, rules, None, seed)
         if rules.baseline_store is None:
-            before = GateInput(opened, opened.run(rules.baseline), rules.baseline_labels)
-            return verdict_of(judged, rules, before, seed)
+            baseline_input = GateInput(opened, opened.run(rules.baseline), rules.baseline_labels)
+            return verdict_of(gate_input, rules, baseline_input, seed)
     with open_store(rules.baseline_store, write=False) as other:
-        before = GateInput(other, other.run(rules.baseline), rules.baseline_labels)
-    return verdict_of(judged, rules, before, seed)
+        baseline_input = GateInput(other, other.run(rules.baseline), rules.baseline_labels)
+    return verdict_of(gate_input, rules, baseline_input, seed)
 
 
 def _write_junit(verdict: Verdict, path: Path) -> None:
@@ -437,7 +446,7 @@ def _write_junit(verdict: Verdict, path: Path) -> None:
 
 
 def _add_summary(verdict: Verdict) -> None:
-    """On GitHub the page of a job shows what its steps append to this file."""
+    """GitHub shows the contents of this file on the page of the job."""
     from ..analysis.gate_words import gate_sections
 
     path = os.environ.get("GITHUB_STEP_SUMMARY")

@@ -1,7 +1,7 @@
-"""`adjudge demo`: the embedded judge on responses whose faults are known, from pulling the model to a report.
+"""`adjudge demo`: the embedded judge on responses whose faults are known, from downloading the model to a report.
 
-Needs no key and no file of the user's: the items, their labels and a recording of the model's likelihoods ship with
-the package. The recording is played where the model cannot be had, and everything printed then says so.
+Needs no key and no files: the items, their labels and a recording of the model's likelihoods ship with the package.
+Where the model is not available, the recording is replayed, and the output says so.
 """
 
 from __future__ import annotations
@@ -38,28 +38,34 @@ ITEMS = 30
 
 def demo_command(
     recorded: bool = typer.Option(
-        False, "--recorded", help="Ask no model: play the likelihoods that were recorded with it."
+        False, "--recorded", help="Do not run the model: replay likelihoods recorded with it."
     ),
     limit: int = typer.Option(
-        ITEMS, "--limit", metavar="N", min=1, help="Judge the first N of the 60 items; 6 belong to a text."
+        ITEMS,
+        "--limit",
+        metavar="N",
+        min=1,
+        help="Judge only the first N of the 60 items (6 per source text).",
     ),
     report: Path = typer.Option(
-        "adjudge-demo.html", "--report", metavar="FILE", help="Where the report goes."
+        "adjudge-demo.html", "--report", metavar="FILE", help="Write the HTML report to this file."
     ),
-    quiet: bool = typer.Option(False, "--quiet", "-q", help="No progress."),
-    store: Path = typer.Option("adjudge-demo.db", "--store", metavar="FILE", help="The store of the demo."),
+    quiet: bool = typer.Option(False, "--quiet", "-q", help="Print no progress."),
+    store: Path = typer.Option(
+        "adjudge-demo.db", "--store", metavar="FILE", help="The store for the demo run."
+    ),
     as_json: bool = AS_JSON,
 ) -> None:
-    """Everything once: pull the embedded model, judge the shipped examples by nine criteria, and write a report."""
+    """Try everything once: download the embedded model, judge the bundled examples by nine criteria, write a report."""
     from ..store import open_store
     from .demo_figures import figures_of
 
     _say(quiet, _INTRODUCTION.format(n=min(limit, 60)))
     why_not = "" if recorded else _why_not_embedded(quiet)
     if why_not:
-        sys.stderr.write(f"{why_not}\n{_GOES_ON}\n")
+        sys.stderr.write(f"{why_not}\n{_FALLBACK}\n")
     elif recorded:
-        _say(quiet, "No model is asked: its likelihoods were recorded before.")
+        _say(quiet, "Replaying likelihoods recorded with the embedded model; the model does not run.")
     name = _judged(store, limit, is_recorded=recorded or bool(why_not), quiet=quiet)
     with open_store(store, write=False) as opened:
         run = opened.run(name)
@@ -71,20 +77,20 @@ def demo_command(
         print_json(msgspec.structs.replace(figures, report=str(path)))
     else:
         _print(figures)
-        print_text(f"\nThe report is in {path}, the run {name} in {store}. Look further:")
+        print_text(f"\nReport: {path}\nRun: {name}, in {store}. To explore it:")
         print_text(f"  {_executable()} view --store {store}")
         print_text(f"  {_executable()} runs show {name} --store {store}")
     raise typer.Exit(0 if figures.n_scores > figures.n_failed else 4)
 
 
 _INTRODUCTION = (
-    "{n} responses to short texts, made by six invented systems: one faithful, five with a known fault each.\n"
-    "The judge is a small language model that runs without a key. It writes nothing: a response's score is how likely its\n"
-    "words are to the model after the text (GPTScore), the mean log-probability of a token."
+    "{n} responses to short texts by six invented systems: one is faithful, five have one known fault each.\n"
+    "The judge is a small language model that needs no key. It generates no text: the score is the likelihood of the\n"
+    "response given the source text (GPTScore), as the mean log-probability per token."
 )
-_GOES_ON = (
-    "Going on with likelihoods that were recorded with this model before: the figures below are a recording's.\n"
-    "To see the model itself at work, mend that and give the command again."
+_FALLBACK = (
+    "Continuing with likelihoods recorded with this model earlier: the numbers below come from the recording.\n"
+    "To run the model itself, fix the problem above and run the command again."
 )
 
 
@@ -105,7 +111,7 @@ def data_folder() -> Path:
 
 
 def _why_not_embedded(quiet: bool) -> str:
-    """Why the embedded model cannot be used; empty where it can. Pulls it, if it is not there."""
+    """Why the embedded model cannot be used; empty where it can. Downloads it if needed."""
     from ..models.local import SMOLLM2, pull
     from ..models.local.llama_cpp import check_installed
 
@@ -116,7 +122,7 @@ def _why_not_embedded(quiet: bool) -> str:
         pull(SMOLLM2, lambda text: _say(quiet, text))
     except KeyboardInterrupt:
         sys.stderr.write(
-            "adjudge: interrupted; nothing was kept. The same command begins the download anew.\n"
+            "adjudge: interrupted; the incomplete download was deleted. Run the same command to start it again.\n"
         )
         raise typer.Exit(130) from None
     except ModelError as error:
@@ -125,12 +131,12 @@ def _why_not_embedded(quiet: bool) -> str:
 
 
 def _judged(store: Path, limit: int, *, is_recorded: bool, quiet: bool) -> str:
-    """The name of the finished run; leaves with the right code where it was stopped."""
+    """The name of the finished run; exits with its code where the run was stopped."""
     from ..engine import Request
     from .run_command import carry_out
 
     folder = data_folder()
-    # Two cores are shared by two threads: the demo is what this machine does for these minutes.
+    # The demo uses both of two cores: it is the main work of the machine for these minutes.
     if (os.cpu_count() or 1) == 2:
         os.environ.setdefault("ADJUDGE_THREADS", "2")
     request = Request(
@@ -148,9 +154,9 @@ def _judged(store: Path, limit: int, *, is_recorded: bool, quiet: bool) -> str:
 
 
 def _written_report(store: Path, name: str, path: Path) -> Path:
-    """The report of the run in one file; where it is.
+    """Write the report of the run to one file, and return its path.
 
-    Without the labels: a report calls those people's, and nobody has rated these items.
+    Without the labels: a report would present them as human labels, and these items have none.
     """
     from ..store import open_store
     from ..web.report_file import write_report
@@ -173,7 +179,7 @@ def _print(figures: Figures) -> None:
     judge = "a recording of the embedded model" if figures.is_recorded else "the embedded model"
     print_text(
         f"{figures.n_items} responses, {figures.n_scores} scores by {judge}, {figures.n_failed} failed. "
-        "Higher (nearer to 0) is likelier."
+        "Higher (closer to 0) means more likely."
     )
     _print_systems(figures)
     _print_faults(figures)
@@ -182,7 +188,7 @@ def _print(figures: Figures) -> None:
 
 
 def _print_systems(figures: Figures) -> None:
-    print_text("\nThe systems: mean log-probability of a token [95 % interval, by text]")
+    print_text("\nMean log-probability per token, by system [95 % interval, clustered by text]")
     rows = []
     for system, cells in figures.systems.items():
         shown = [cells[f"gptscore/{name}/{name}"] for name in SHOWN]
@@ -193,7 +199,7 @@ def _print_systems(figures: Figures) -> None:
 def _print_faults(figures: Figures) -> None:
     from .demo_figures import FAULTS
 
-    print_text("\nDoes it notice the fault? Texts whose faithful response is ahead of the faulty one")
+    print_text("\nFault detection: texts on which the faithful response scores above the faulty one [95 %]")
     rows = [
         (
             system,
@@ -209,9 +215,7 @@ def _print_faults(figures: Figures) -> None:
 
 def _print_labels(figures: Figures) -> None:
 
-    print_text(
-        "\nSpearman with labels that are true by construction; no person rated anything [95 %, by text]"
-    )
+    print_text("\nSpearman correlation with labels known by construction (no ratings) [95 %, by text]")
     rows = [
         (
             criterion,
@@ -230,7 +234,7 @@ def _print_labels(figures: Figures) -> None:
         if why:
             print_text(f"[–] or –: {why}.")
     print_text(
-        "The last two columns of figures cost nothing: where they do as well, the model has shown nothing."
+        "Copied bigrams and length are baselines that need no model: where they do as well, the model adds nothing."
     )
 
 
@@ -239,11 +243,11 @@ def _print_between(figures: Figures) -> None:
     if between.median is None:
         return
     print_text(
-        f"\nThe nine criteria order the {between.n_items} responses almost alike: Spearman between two of them "
+        f"\nThe nine criteria rank the {between.n_items} responses almost identically: Spearman between two criteria "
         f"{between.lowest:.3f} to {between.highest:.3f}, median {between.median:.3f} ({between.n_pairs} pairs).\n"
-        "On so small a model they are one quantity: how expected the words are. It says that a response is strange, not\n"
-        "what is wrong with it: broken grammar and a strange topic cost so much that they hide the other faults from the\n"
-        "labels of a single criterion. Where criteria must differ, judge with a larger model."
+        "With a model this small they all measure one thing: how predictable the words are. A low score shows that a response\n"
+        "is unusual, not what is wrong with it: broken grammar and an off-topic text lower the score so much that they hide\n"
+        "the other faults. If your criteria must differ, use a larger model."
     )
 
 

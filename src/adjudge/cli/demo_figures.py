@@ -1,7 +1,7 @@
-"""The figures of `adjudge demo`: what likelihoods say of responses whose faults are known, beside what costs nothing.
+"""The numbers of `adjudge demo`: likelihoods of responses with known faults, compared with two free baselines.
 
-Reads a finished run and the labels that belong to the demo's items. The labels are true by construction: no person
-rated these items, so nothing here is about people. Prints nothing.
+Reads a finished run and the labels that belong to the demo's items. The labels are known by construction:
+they are not human ratings. Prints nothing.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ INTACT = "faithful"
 """The system whose responses have no fault."""
 
 TOO_NARROW = 0.01
-"""Of a correlation over too few texts: an interval narrower than this is not given."""
-TOO_ALIKE = "the few texts say almost the same, so resampling them gives a width near 0"
+"""A narrower interval of a correlation is not reported: there are too few texts for such precision."""
+TOO_ALIKE = "the few texts give almost the same value, so a bootstrap interval would have a width near 0"
 
 Measure = Literal["likelihood", "length", "copied_bigrams"]
 MEASURES: tuple[Measure, ...] = ("likelihood", "length", "copied_bigrams")
 
 
 class Between(Struct, frozen=True):
-    """How alike the criteria order the same items: Spearman of two of them, over all pairs."""
+    """How similarly the criteria rank the same items: Spearman between two criteria, over all pairs of criteria."""
 
     lowest: float | None
     median: float | None
@@ -53,7 +53,7 @@ class Between(Struct, frozen=True):
 
 
 class Figures(Struct, frozen=True):
-    """All that the demo shows, as it is written to JSON."""
+    """All numbers of the demo, as written to JSON."""
 
     run: str
     is_recorded: bool
@@ -65,13 +65,13 @@ class Figures(Struct, frozen=True):
     labels: dict[str, dict[Measure, Estimate]]
     """criterion → Spearman with the labels, over items, sources resampled"""
     faults: dict[str, dict[Measure, Estimate]]
-    """system → the share of sources whose intact response is ahead of the faulty one"""
+    """system → the share of sources whose intact response scores above the faulty one"""
     between: Between
     report: str = ""
 
 
 class _Item(Struct):
-    """What is known of one item, from all its judgments."""
+    """The values of one item, from all its judgments."""
 
     system: str
     source: str
@@ -86,7 +86,7 @@ class _Item(Struct):
 
 
 def figures_of(store: Store, run: RunRow, labels: Path) -> Figures:
-    """All figures of a finished run over the demo's items."""
+    """The numbers of a finished run over the demo's items."""
     view = tabulate(store, run, keep_notes=True)
     items = _items(view)
     summary = summarise(view)
@@ -152,9 +152,9 @@ def _correlation(
 
 
 def _unless_too_alike(estimate: Estimate) -> Estimate:
-    """Without an interval where a handful of texts, made after one pattern, say almost the same.
+    """The estimate without its interval where the few texts, written after one pattern, give almost the same value.
 
-    Resampling them then gives a width near 0, which would claim a certainty that five texts cannot give.
+    Resampling them gives a width near 0, which would claim a precision that five texts cannot support.
     """
     if (
         not estimate.caution
@@ -170,7 +170,7 @@ def _unless_too_alike(estimate: Estimate) -> Estimate:
 
 
 def _ahead(items: dict[str, _Item], system: str, criterion: str) -> dict[Measure, Estimate]:
-    """For each source the faulty response against the intact one; equal values count as half."""
+    """For each source, whether the intact response scores above the faulty one; equal values count as half."""
     intact = {item.source: item for item in items.values() if item.system == INTACT}
     faulty = [item for item in items.values() if item.system == system and item.source in intact]
     shares: dict[Measure, Estimate] = {}

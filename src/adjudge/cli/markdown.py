@@ -1,6 +1,6 @@
 """Sections as Markdown, for a pull request, a paper or a step summary.
 
-Names come from users' files: in a cell they can open neither a tag, a table cell, a link nor a mention of a person.
+Names come from users' files, so they are escaped: they cannot start a tag, a table cell, a link or a mention.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ _LINKING = re.compile(r"(?<=@)|(?<=#)(?=\d)|(?<=:)(?=//)|(?<=www)(?=\.)|(?<=GH)(
 
 
 def escaped(text: str) -> str:
-    """A text that Markdown shows as it is: no HTML, no table cell, no emphasis, no link, no mention."""
-    # A character without width keeps GitHub from making links and mentions out of names.
+    """A text that Markdown shows unchanged: no HTML, no table cell, no emphasis, no link, no mention."""
+    # A zero-width space keeps GitHub from turning names into links and mentions.
     unlinked = _LINKING.sub("\u200b", safe(text))
     return _SPECIAL.sub(lambda match: f"&#{ord(match[0])};", unlinked)
 
 
 def markdown_of(sections: Iterable[Section]) -> str:
-    """Headings, paragraphs and tables, an empty line between any two."""
+    """Headings, paragraphs and tables, separated by empty lines."""
     return "\n\n".join(block for section in sections for block in _blocks(section.filled()))
 
 
@@ -37,7 +37,7 @@ def _blocks(section: Section) -> Iterator[str]:
 
 
 def _table(section: Section) -> str:
-    """The table without its pictures, which need the spaces that Markdown drops."""
+    """The table without its histograms, which need the spaces that Markdown drops."""
     kept = [
         at for at in range(len(section.columns)) if not any(isinstance(row[at], Bars) for row in section.rows)
     ]
@@ -47,5 +47,5 @@ def _table(section: Section) -> str:
 
 
 def _cell(value: Value) -> str:
-    # An interval holds numbers alone: its brackets need no escape, and are easier to read without one.
+    # An interval contains only numbers, so its brackets need no escape.
     return value.text if isinstance(value, Interval) else escaped(text_of(value))

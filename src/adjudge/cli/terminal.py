@@ -1,4 +1,4 @@
-"""Prints results: sections and tables for people, JSON for programs. Names in them are users': here they are made harmless."""
+"""Prints results: sections and tables for people, JSON for programs. Escapes the names that users chose."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from ..words import Line, n_columns, prose
 
 
 @contextlib.contextmanager
-def whoever_reads() -> Iterator[None]:
-    """Print, also where the reader of a pipe leaves early (`… | head`): the exit code must not depend on it."""
+def ignore_broken_pipe() -> Iterator[None]:
+    """Ignore a pipe that is closed early (`… | head`): the exit code must not depend on it."""
     try:
         yield
         sys.stdout.flush()
@@ -39,24 +39,24 @@ def whoever_reads() -> Iterator[None]:
 def print_json(value: Any) -> None:
     """One JSON value on standard output, indented, without escapes for other scripts.
 
-    A runner of GitHub takes `##[…]` for a command wherever it stands in a line; written `#\\u0023[` it is the same JSON.
-    The other form of a command, `::…::`, begins a line, which no string of a JSON value does.
+    A GitHub runner reads `##[…]` as a command anywhere in a line; written as `#\\u0023[` it is the same JSON. The other form,
+    `::…::`, must begin a line, which no string in JSON does.
     """
     text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
     sys.stdout.write(text.replace("##[", "#\\u0023[") + "\n")
 
 
 def print_note(text: str) -> None:
-    """Text that others wrote, on standard error; made harmless on a terminal and in a GitHub log."""
+    """Untrusted text on standard error; escaped on a terminal and in a GitHub log."""
     if sys.stderr.isatty():
         text = safe_text(text)
     sys.stderr.write(_without_commands(text, sys.stderr))
 
 
 def print_text(text: str) -> None:
-    """Text that holds judged text: byte for byte into a pipe, made harmless on a terminal.
+    """Text that contains judged text: unchanged into a pipe, escaped on a terminal.
 
-    In a GitHub log, lines that look like commands to the runner are kept from acting.
+    In a GitHub log, lines that look like runner commands are disabled.
     """
     if sys.stdout.isatty():
         text = safe_text(text)
@@ -64,9 +64,9 @@ def print_text(text: str) -> None:
 
 
 def _without_commands(text: str, stream: IO[str]) -> str:
-    """The text between the lines that turn a GitHub runner's commands off and on again, where it needs them.
+    """The text between lines that turn the commands of a GitHub runner off and on again, where that is needed.
 
-    The runner reads `::name::` after leading spaces and `##[name]` anywhere in a line. It does not read a file.
+    The runner reads `::name::` after leading spaces and `##[name]` anywhere in a line. It does not read files.
     """
     is_runner = os.environ.get("GITHUB_ACTIONS") == "true" and ("::" in text or "##[" in text)
     if not is_runner or _is_file(stream):
@@ -77,7 +77,7 @@ def _without_commands(text: str, stream: IO[str]) -> str:
 
 
 def _is_file(stream: IO[str]) -> bool:
-    """Whether what is written goes to a file on the disk, such as the one behind `--markdown > FILE`."""
+    """Whether a stream writes to a file on disk, as in `--markdown > FILE`."""
     try:
         return stat.S_ISREG(os.fstat(stream.fileno()).st_mode)
     except (OSError, ValueError):
@@ -85,9 +85,9 @@ def _is_file(stream: IO[str]) -> bool:
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, spare: Sequence[str] = ()) -> None:
-    """A table in the width of the terminal, a list where it has no room; one line a row when it is piped.
+    """A table in the width of the terminal, or a list if it is too narrow; one line per row into a pipe.
 
-    Columns named in `spare` may be left out on a narrow terminal, the first named first.
+    Columns in `spare` may be hidden on a narrow terminal, in that order.
     """
     if sys.stdout.isatty():
         _print_lines([("", ""), *table_lines(columns, rows, terminal_width(), spare), ("", "")])
@@ -96,12 +96,12 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, spare:
 
 
 def print_sections(sections: Iterable[Section]) -> None:
-    """Broken between words to the width of a terminal; a line for each line when it is piped."""
+    """Wrapped to the width of the terminal; unwrapped into a pipe."""
     _print_lines(section_lines(sections, terminal_width() if sys.stdout.isatty() else None))
 
 
 def _print_lines(lines: Sequence[Line]) -> None:
-    """Lines that are harmless already: with their styles on a terminal, as plain text into a pipe."""
+    """Lines that are already escaped: with styles on a terminal, as plain text into a pipe."""
     if not sys.stdout.isatty():
         print_text("\n".join(text for text, _ in lines))
         return
@@ -114,18 +114,18 @@ def _print_lines(lines: Sequence[Line]) -> None:
 
 
 def terminal_width() -> int:
-    """How many columns the terminal has; below forty, lines are as if it had them."""
+    """The width of the terminal in columns; at least 40."""
     return max(40, shutil.get_terminal_size().columns)
 
 
 def print_error(message: str) -> None:
-    """An error for a person, on standard error, without a traceback. It may quote what stands in a user's file."""
+    """An error message on standard error, without a traceback. It may quote a user's file."""
     print_note(f"adjudge: {message}\n")
 
 
 @contextlib.contextmanager
 def writing(output: Path | None, *, is_replacing: bool = True) -> Iterator[IO[bytes]]:
-    """A file that appears whole or not at all, or standard output: byte for byte into a pipe, escaped on a terminal."""
+    """A file that is written completely or not at all, or standard output: byte for byte into a pipe, escaped on a terminal."""
     if output is None:
         file: Any = _TerminalBytes() if sys.stdout.isatty() else sys.stdout.buffer
         yield file
@@ -151,7 +151,7 @@ def _new_file(output: Path, is_replacing: bool) -> Iterator[IO[bytes]]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        # mkstemp makes files private; an export is as open as any file of the user's.
+        # mkstemp makes files private; an export gets the usual permissions.
         mask = os.umask(0)
         os.umask(mask)
         os.chmod(name, 0o666 & ~mask)
@@ -190,21 +190,21 @@ class _TerminalBytes(io.BufferedIOBase):
         return len(data)
 
 
-# Tables and prose in the width of a terminal: cells are broken between words, and nothing is ever cut.
+# Tables and prose in the width of a terminal: cells are wrapped between words, and nothing is cut.
 #
-# An interval, a share and a comparison stay in one piece: half an interval reads as another number. A table that has no room
-# even so becomes a list, a block for each row. Nothing here knows what is shown, or prints.
+# An interval, a share and a comparison stay on one line: half an interval reads as another number. A table that is still too
+# wide becomes a list with a block for each row.
 
 
 _GAP = "  "
 _TALLEST = 4
-"""Lines of one row, beyond which a list is easier to read."""
+"""With more lines than this per row, a list is easier to read."""
 
 _LONGEST_CELL = 40
-"""Columns of text, beyond which the last cell of a row is a remark."""
+"""A last cell wider than this goes below its row."""
 
 _SHORT_CELL = 22
-"""Columns of text, up to which a cell with its head shares its line in a list."""
+"""Up to this width, cells of a list share a line."""
 
 _BOUND = "\N{NO-BREAK SPACE}"
 _TOGETHER = re.compile(
@@ -220,47 +220,47 @@ _LEAD = re.compile(r" *(?:[!*•-] )?")
 def table_lines(
     columns: Sequence[str], rows: Sequence[Sequence[str]], width: int, spare: Sequence[str] = ()
 ) -> list[Line]:
-    """A table in so many columns of text; a list where there is no room for one.
+    """A table of at most `width` columns of text, or a list if it does not fit.
 
-    The columns named in `spare` are left out, one after the other, where that saves the table; what is left out is said.
+    The columns in `spare` are hidden, one after the other, if that makes the table fit; a note names them.
     """
     left_out: list[str] = []
     names, cells = [safe(name) for name in columns], [[safe(cell) for cell in row] for row in rows]
     while True:
         shown = [at for at, name in enumerate(names) if name not in left_out]
         heads, body = [names[at] for at in shown], [[row[at] for at in shown] for row in cells]
-        # What may be left out is not worth a line for each row.
+        # A column that may be hidden does not deserve a line of each row.
         if lines := _table(heads, body, width, with_remarks=heads[-1] not in spare):
             break
         if len(left_out) == len(spare):
             return _list(names, cells, width)
         left_out.append(spare[len(left_out)])
     if left_out:
-        said = f"Left out for want of room: {', '.join(reversed(left_out))}. A wider terminal and --json have all."
-        lines += [("", ""), *prose(" ", said, width, "dim")]
+        note = f"Columns hidden (terminal too narrow): {', '.join(reversed(left_out))}. --json has all."
+        lines += [("", ""), *prose(" ", note, width, "dim")]
     return lines
 
 
 def wrapped(text: str, width: int, lead: str = "") -> list[str]:
-    """A text broken between words; the lines after the first stand under it. Its own indent and mark stay in front."""
-    own = _LEAD.match(text)
-    mark = own[0] if own is not None else ""
-    found = prose(lead + mark, _bound(text[len(mark) :]), width)
-    return [line.replace(_BOUND, " ").rstrip() for line, _ in found]
+    """A text wrapped between words with a hanging indent; its leading spaces and bullet are kept."""
+    match = _LEAD.match(text)
+    mark = match[0] if match is not None else ""
+    lines = prose(lead + mark, _bound(text[len(mark) :]), width)
+    return [line.replace(_BOUND, " ").rstrip() for line, _ in lines]
 
 
 def _bound(text: str) -> str:
-    """The text with spaces that no line may be broken at."""
-    return _TOGETHER.sub(lambda found: found[0].replace(" ", _BOUND), text)
+    """The text with non-breaking spaces where a line must not be broken."""
+    return _TOGETHER.sub(lambda match: match[0].replace(" ", _BOUND), text)
 
 
 def _table(
     heads: Sequence[str], rows: Sequence[Sequence[str]], width: int, *, with_remarks: bool
 ) -> list[Line]:
-    """The table; nothing where it has no room."""
+    """The table; empty if it does not fit."""
     remarks = [""] * len(rows)
     if with_remarks and _is_prose(heads, rows) and _natural_width([heads, *rows]) > width:
-        # Beside the numbers a long text takes the room of all of them; below them it has a line of its own.
+        # A long text beside the numbers would take their room, so it goes on its own line below them.
         remarks = [f"{heads[-1]}: {row[-1]}" if row[-1] else "" for row in rows]
         heads, rows = heads[:-1], [row[:-1] for row in rows]
     widths = _widths([heads, *rows], width - 1 - len(_GAP) * (len(heads) - 1))
@@ -273,7 +273,7 @@ def _table(
         [*block, *(wrapped(remark, width, "   ") if remark else [])]
         for block, remark in zip(blocks, remarks, strict=True)
     ]
-    # Where most rows take several lines, something between them has to tell them apart.
+    # Rows of several lines need an empty line between them.
     is_tall = 2 * sum(len(block) > 1 for block in blocks) > len(rows)
     lines: list[Line] = [(line, "bold") for line in head]
     lines.append((" " + "─" * (sum(widths) + len(_GAP) * (len(widths) - 1)), ""))
@@ -292,13 +292,13 @@ def _natural_width(rows: Sequence[Sequence[str]]) -> int:
 
 
 def _widths(rows: Sequence[Sequence[str]], room: int) -> list[int] | None:
-    """How wide each column is; nothing where the longest words alone have no room."""
+    """The width of each column; none if not even the longest words fit."""
     columns = list(zip(*rows, strict=True))
     wanted = [max(map(n_columns, column)) for column in columns]
     widths = [max(map(_longest_word, column)) for column in columns]
     if sum(widths) > room:
         return None
-    # Those that lack least come first: as many columns as possible stay on one line.
+    # Columns that need least come first, so that as many as possible stay on one line.
     for at in sorted(range(len(widths)), key=lambda at: wanted[at] - widths[at]):
         widths[at] += min(wanted[at] - widths[at], room - sum(widths))
     return widths
@@ -320,24 +320,24 @@ def _block(row: Sequence[str], widths: Sequence[int]) -> list[str]:
 
 
 def _cell_lines(cell: str, width: int) -> list[str]:
-    """A cell broken between words, without an indent."""
+    """A cell wrapped between words, without an indent."""
     return [line.replace(_BOUND, " ") for line, _ in prose("", _bound(cell), width)]
 
 
 def _list(heads: Sequence[str], rows: Iterable[Sequence[str]], width: int) -> list[Line]:
-    """A block for each row: its first cell, then the others that are not empty, short ones side by side."""
+    """A block for each row: its first cell, then the others that are not empty, short cells side by side."""
     lines: list[Line] = []
     for row in rows:
         if lines:
             lines.append(("", ""))
         first, *others = [(f"{head}: " if head else "", cell) for head, cell in zip(heads, row, strict=True)]
         lines += [(line, "bold") for line in wrapped(first[1], width, f" {first[0]}")]
-        lines += [(line, "") for line in _flowing([one for one in others if one[1]], width)]
+        lines += [(line, "") for line in _flowing([entry for entry in others if entry[1]], width)]
     return lines
 
 
 def _flowing(cells: Iterable[tuple[str, str]], width: int) -> list[str]:
-    """Cells under their heads: a line for each long one, as many short ones on a line as it holds."""
+    """Cells with their heads: one line for each long cell, several short cells on one line."""
     lines: list[str] = []
     is_open = False
     for head, cell in cells:
@@ -352,7 +352,7 @@ def _flowing(cells: Iterable[tuple[str, str]], width: int) -> list[str]:
 
 
 def section_lines(sections: Iterable[Section], width: int | None) -> list[Line]:
-    """Sections in so many columns of text; without a width, each line and each row of a table is one line."""
+    """Sections wrapped to `width` columns; without a width, each line and each table row is one line."""
     lines: list[Line] = []
     has_gap = False
     for section in sections:
@@ -367,7 +367,7 @@ def section_lines(sections: Iterable[Section], width: int | None) -> list[Line]:
         lines += table
         for text in section.notes:
             lines += _paragraph(f"  {text}", width, "dim")
-        # A table on a terminal has ended with an empty line already.
+        # A table on a terminal already ends with an empty line.
         has_gap = bool(table) and width is not None and not section.notes
     return lines
 
@@ -378,7 +378,7 @@ def _paragraph(text: str, width: int | None, style: str = "") -> list[Line]:
 
 
 def _section_table(section: Section, width: int | None) -> list[Line]:
-    """The table of a section between two empty lines; nothing where no cell is filled."""
+    """The table of a section between two empty lines; nothing if all cells are empty."""
     filled = section.filled()
     if not filled.columns:
         return []
@@ -391,7 +391,7 @@ def _section_table(section: Section, width: int | None) -> list[Line]:
 
 
 def _piped_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[Line]:
-    """As wide as it has to be: a program reads it line by line."""
+    """As wide as needed: a program reads it line by line."""
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table

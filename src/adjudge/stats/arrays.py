@@ -294,7 +294,7 @@ def few_units(n_inputs: int | None, n_systems: int | None) -> list[str]:
     """A caution where what was resampled is too little to stand for what was not seen."""
     cautions = []
     if n_inputs is not None and n_inputs < FEW_INPUTS:
-        cautions.append(f"{n_inputs} inputs are too few to speak for others")
+        cautions.append(f"{n_inputs} inputs are too few to generalise")
     if n_systems is not None and n_systems < FEW_SYSTEMS:
-        cautions.append(f"{n_systems} systems are too few to speak for others")
+        cautions.append(f"{n_systems} systems are too few to generalise")
     return cautions

@@ -71,7 +71,7 @@ class Games(NamedTuple):
         return not bool(((self.share == 0) | (self.share == 1) | self.is_tie).all())
 
     def among(self, systems: Sequence[int]) -> Games:
-        """The games of some systems with each other, numbered anew in the given order."""
+        """The games of some systems with each other, renumbered in the given order."""
         import numpy as np
 
         number = np.full(self.n_systems, -1)
@@ -528,7 +528,7 @@ def _estimates(
     drawn = _resampled(of_piece, piece, n_resamples, seed) if of_piece.n_clusters > 1 else None
     cautions = [] if is_whole else [f"0 is the mean of {len(piece.systems)} systems alone, not of all"]
     if of_piece.n_clusters < _FEW_CLUSTERS:
-        cautions.append(f"{of_piece.n_clusters} independent prompts are too few to speak for others")
+        cautions.append(f"{of_piece.n_clusters} independent prompts are too few to generalise")
     name = "Davidson strength" if piece.ties == "davidson" else "Bradley-Terry strength"
     n_games = np.bincount(of_piece.first, minlength=of_piece.n_systems) + np.bincount(
         of_piece.second, minlength=of_piece.n_systems

@@ -170,7 +170,7 @@ class _Pages:
 def _label(session: Session, rater: str, body: dict[str, Any]) -> str:
     key, number = _key(body), body.get("question")
     if isinstance(number, bool) or not isinstance(number, int):
-        raise DataError("The post names no question. Load the page again.")
+        raise DataError("The request names no question. Reload the page.")
     was_done = session.turn(rater, key).is_done
     session.give(rater, key, number, body.get("value"))
     turn = session.turn(rater, key)
@@ -192,7 +192,7 @@ def _undo(session: Session, rater: str, body: dict[str, Any]) -> str:
     del body
     key = session.undo(rater)
     if key is None:
-        raise DataError("There is no label of yours left to take back.")
+        raise DataError("You have no label to undo.")
     return _address("/annotate/item", rater=rater, item=key)
 
 
@@ -217,7 +217,7 @@ def _current(turn: Turn, wanted: str | None) -> int:
 def _key(body: dict[str, Any]) -> str:
     key = body.get("item")
     if not isinstance(key, str):
-        raise DataError("The post names no item. Load the page again.")
+        raise DataError("The request names no item. Reload the page.")
     return key
 
 
@@ -227,7 +227,7 @@ async def _body(request: Request) -> dict[str, Any]:
     except (ValueError, RecursionError):
         body = None
     if not isinstance(body, dict):
-        raise DataError("The post is not a JSON object. Load the page again.")
+        raise DataError("The request is not a JSON object. Reload the page.")
     return body
 
 

@@ -107,12 +107,12 @@ class Asked(Struct, frozen=True):
 def rater_name(name: object) -> str:
     """The name that a rater's labels are stored under; an error where it cannot be used."""
     if not isinstance(name, str) or not name.strip():
-        raise DataError("A rater needs a name. Labels are kept by it.")
+        raise DataError("A rater needs a name. Labels are stored under it.")
     text = unicodedata.normalize("NFC", name.strip())
     if len(text) > LONGEST_NAME:
         raise DataError(f"The rater's name has {len(text)} characters. Use at most {LONGEST_NAME}.")
     if any(unicodedata.category(character)[0] == "C" for character in text):
-        raise DataError("The rater's name holds characters that cannot be seen. Leave them out.")
+        raise DataError("The rater's name contains invisible characters. Remove them.")
     if text.startswith(FORMULA_STARTS):
         raise DataError(
             f"A name that begins with {text[0]} is a formula to a spreadsheet. Begin with a letter."
@@ -169,14 +169,16 @@ def _question(criterion: str, subject: Subject | None, protocols: Sequence[Proto
     scale = judge_scale
     if scale.low is None and scale.high is None:
         scale = RATED
-        note = "The judge gives log-probabilities. Rate from 1 (worst) to 5 (best): the order is what is compared."
+        note = (
+            "The judge gives log-probabilities. Rate from 1 (worst) to 5 (best): only the order is compared."
+        )
     elif any(_values(protocols[other].criteria[criterion]) != _values(scale) for other in numbers[1:]):
-        note = f"Protocols of this run differ in the scale of {criterion}. Rate on that of {protocol.id}."
+        note = f"The protocols of this run use different scales for {criterion}. Rate on the scale of {protocol.id}."
     return Question(criterion, subject, scale, levels_of(scale), numbers[0], note)
 
 
 def _values(scale: Scale | None) -> tuple[object, ...]:
-    """What two scales must share for one label to fit both; their texts may differ."""
+    """What two scales must have in common for one label to fit both; their texts may differ."""
     return () if scale is None else (scale.low, scale.high, scale.step, scale.best)
 
 
@@ -248,7 +250,7 @@ def value_of(asked: Asked, answer: object, left: Subject) -> float | Choice:
             raise DataError("The answer is neither left, right nor tie. Choose one of them.")
         return choices[answer]
     if isinstance(answer, bool) or not isinstance(answer, int | float) or abs(answer) > 1e15:
-        raise DataError("The answer is not a number. Type a number of the scale.")
+        raise DataError("The answer is not a number. Type a number on the scale.")
     if scale.status_of(answer) != "ok":
         raise DataError(f"{answer:g} is not on the scale {scale_text(scale)}. Choose a value that is.")
     return float(answer)
@@ -272,7 +274,7 @@ def scale_text(scale: Scale) -> str:
 def best_text(scale: Scale) -> str:
     """Which end is good, in words; empty where that is unknown."""
     if scale.best in ("unknown", "high", "low"):
-        return "" if scale.best == "unknown" else f"the {scale.best}er the better"
+        return "" if scale.best == "unknown" else f"{scale.best}er is better"
     assert not isinstance(scale.best, str)
     return f"{number_text(scale.best)} is best"
 
@@ -303,7 +305,7 @@ EXPORT_COLUMNS = ("item", "criterion", "subject", "rater", "value", "probability
 
 
 class Progress(Struct, frozen=True):
-    """How far a rater has come."""
+    """The progress of a rater."""
 
     n_items: int
     n_done: int
@@ -385,7 +387,7 @@ class Session:
         return next((turn.sheet.key for turn in turns if not turn.is_done and not turn.is_skipped), None)
 
     def progress(self, rater: str) -> Progress:
-        """How far a rater has come, counted from the store."""
+        """The progress of a rater, counted from the store."""
         values = self._label_values(rater)
         parts = [(question.criterion, question.subject) for question in self.questions]
         n_answers = {
@@ -418,7 +420,7 @@ class Session:
         with self._lock:
             turn = self.turn(rater, key)
             if not 0 <= number < len(turn.asked):
-                raise DataError(f"The item has no question {number + 1}. Load the page again.")
+                raise DataError(f"The item has no question {number + 1}. Reload the page.")
             asked = turn.asked[number]
             label = label_of(turn.sheet, asked, rater, value_of(asked, answer, turn.left))
             self.store.put_labels([label], self.run)
@@ -453,7 +455,7 @@ class Session:
         place = self._places.get(key)
         if place is None:
             raise DataError(
-                "This item is not among those that were drawn: the page is of an earlier start with another --seed, "
+                "This item is not in the current sample: the page comes from an earlier start with a different --seed, "
                 "-n or run.\nOpen the address in the terminal again."
             )
         return place
@@ -540,12 +542,12 @@ def export_labels(store_path: str | Path, run_name: str, path: Path) -> int:
         run = store.run(run_name)
         labels = store.labels(run)
     if not labels:
-        raise DataError(f"{run.name} has no labels yet. Make some: adjudge annotate {run.name}")
+        raise DataError(f"{run.name} has no labels yet. Add some: adjudge annotate {run.name}")
     try:
         with path.open("x", encoding="utf-8", newline="") as file:
             file.write(labels_csv(labels))
     except FileExistsError:
-        raise DataError(f"{path} is there already and may hold labels. Choose another name.") from None
+        raise DataError(f"{path} already exists and may contain labels. Choose another name.") from None
     except OSError as error:
         raise DataError(f"{path} cannot be written: {error.strerror}. Choose another place.") from error
     return len(labels)

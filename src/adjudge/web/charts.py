@@ -34,20 +34,20 @@ def chart(
     css: str = "",
     view_box: bool = False,
 ) -> Markup:
-    """A whole picture. Its title is what a screen reader says, and what a pointer shows."""
+    """An SVG picture. Its title is read by screen readers and shown as a tooltip."""
     box = Markup(' viewBox="0 0 {} {}"').format(_text(width), _text(height)) if view_box else Markup("")
-    named = Markup(' class="{}"').format(css) if css else Markup("")
-    told = Markup("<title>{}</title>").format(plain(title))
+    css_class = Markup(' class="{}"').format(css) if css else Markup("")
+    description = Markup("<title>{}</title>").format(plain(title))
     if desc:
-        told += Markup("<desc>{}</desc>").format(plain(desc))
+        description += Markup("<desc>{}</desc>").format(plain(desc))
     return Markup('<svg role="img" width="{}" height="{}"{}{}>{}{}</svg>').format(
-        _text(width), _text(height), box, named, told, Markup("").join(children)
+        _text(width), _text(height), box, css_class, description, Markup("").join(children)
     )
 
 
 def group(children: Iterable[Markup], css: str = "", title: str = "") -> Markup:
-    told = Markup("<title>{}</title>").format(plain(title)) if title else Markup("")
-    return Markup('<g class="{}">{}{}</g>').format(css, told, Markup("").join(children))
+    title_element = Markup("<title>{}</title>").format(plain(title)) if title else Markup("")
+    return Markup('<g class="{}">{}{}</g>').format(css, title_element, Markup("").join(children))
 
 
 def line(x1: Along, y1: float, x2: Along, y2: float, css: str) -> Markup:
@@ -55,7 +55,7 @@ def line(x1: Along, y1: float, x2: Along, y2: float, css: str) -> Markup:
 
 
 def uprights(places: Iterable[Along], height: float, css: str) -> Markup:
-    """Upright lines through a whole row; many tables hold many of them, so they are written as short as can be."""
+    """Vertical lines through a row, written as short as possible because pages have many of them."""
     lines = (
         Markup('<line x1="{}" x2="{}" y2="{}"/>').format(_text(x), _text(x), _text(height)) for x in places
     )
@@ -100,14 +100,18 @@ def swatch(css: str) -> Markup:
 
 
 def _element(name: str, css: str, title: str = "", **attributes: Along) -> Markup:
-    told = Markup("").join(Markup(' {}="{}"').format(key, _text(value)) for key, value in attributes.items())
+    attribute_text = Markup("").join(
+        Markup(' {}="{}"').format(key, _text(value)) for key, value in attributes.items()
+    )
     if title:
-        return Markup('<{} class="{}"{}><title>{}</title></{}>').format(name, css, told, plain(title), name)
-    return Markup('<{} class="{}"{}/>').format(name, css, told)
+        return Markup('<{} class="{}"{}><title>{}</title></{}>').format(
+            name, css, attribute_text, plain(title), name
+        )
+    return Markup('<{} class="{}"{}/>').format(name, css, attribute_text)
 
 
 def _text(value: Along) -> str:
-    """A coordinate with no more digits than an eye sees."""
+    """A coordinate with one decimal at most."""
     if isinstance(value, str):
         return str(escape(value))
     return f"{value:.1f}".removesuffix(".0")
@@ -117,7 +121,7 @@ def _text(value: Along) -> str:
 
 
 _ROOM = 0.06
-"""Free room at either end, as a share of the width, so that a dot at the end of a scale is seen whole."""
+"""Padding at both ends, as a share of the width, so that a dot at the end of a scale is not cut off."""
 
 
 class Domain(Struct, frozen=True):
@@ -127,9 +131,9 @@ class Domain(Struct, frozen=True):
     high: float
 
     def share(self, value: float) -> float:
-        """How far along the axis a value stands: 0 at the left end of the picture, 1 at the right.
+        """The position of a value on the axis: 0 at the left end of the picture, 1 at the right.
 
-        What lies beyond an end stands just outside it, within the free room.
+        A value beyond an end is drawn in the padding.
         """
         inner = (value - self.low) / (self.high - self.low)
         return min(1.0, max(0.0, _ROOM + inner * (1 - 2 * _ROOM)))
@@ -140,7 +144,7 @@ class Domain(Struct, frozen=True):
 
 
 def domain_of(scale: Scale | None, values: Iterable[float | None] = ()) -> Domain:
-    """The ends of the scale; where it has none, round numbers around the values."""
+    """The ends of the scale; if it is unbounded, round numbers around the values."""
     if scale is not None and scale.low is not None and scale.high is not None and scale.low < scale.high:
         return Domain(float(scale.low), float(scale.high))
     seen = [value for value in values if value is not None and math.isfinite(value)]
@@ -155,7 +159,7 @@ def domain_of(scale: Scale | None, values: Iterable[float | None] = ()) -> Domai
 
 
 def ticks(domain: Domain, most: int = 6) -> list[float]:
-    """Round numbers along the axis, both ends among them where they are round."""
+    """Round numbers along the axis, including its ends where they are round."""
     step = _step((domain.high - domain.low) / max(1, most - 1))
     first = math.ceil(domain.low / step - 1e-9)
     last = math.floor(domain.high / step + 1e-9)
@@ -163,7 +167,7 @@ def ticks(domain: Domain, most: int = 6) -> list[float]:
 
 
 def tick_text(value: float) -> str:
-    """A mark's number, as short as it can be."""
+    """The number of a tick, as short as possible."""
     return f"{value:.6g}".replace("-", "\u2212")
 
 
@@ -182,7 +186,7 @@ _HEIGHT = 24
 
 
 def strip(marks: Sequence[Mark], domain: Domain, title: str, *, reference: float | None = None) -> Markup:
-    """One row: for each mark a dot on its interval, hollow after the first. A value that is undefined leaves no dot, but what is possible is drawn."""
+    """One row: a dot with its interval for each mark, hollow after the first. An undefined value has no dot, but its range is drawn."""
     parts = [uprights([domain.along(tick) for tick in ticks(domain)], _HEIGHT, "gridline")]
     if reference is not None:
         parts.append(line(domain.along(reference), 0, domain.along(reference), _HEIGHT, "ref"))
@@ -193,14 +197,16 @@ def strip(marks: Sequence[Mark], domain: Domain, title: str, *, reference: float
 
 
 def axis(domain: Domain) -> Markup:
-    """The numbers of the axis, to stand over the strips."""
-    found = ticks(domain, 5)
-    parts = [text(domain.along(tick), 12, tick_text(tick), "t-muted", anchor="middle") for tick in found]
+    """The numbers of the axis, above the strips."""
+    tick_values = ticks(domain, 5)
+    parts = [
+        text(domain.along(tick), 12, tick_text(tick), "t-muted", anchor="middle") for tick in tick_values
+    ]
     return chart("100%", 16, f"axis from {tick_text(domain.low)} to {tick_text(domain.high)}", parts)
 
 
 def axis_of_levels(levels: Sequence[float]) -> Markup:
-    """The first, the last and a few levels between, to stand over bars."""
+    """The first, the last and a few levels between, above bars."""
     n = len(levels)
     wanted = range(n) if n <= 6 else sorted({0, n // 2, n - 1})
     parts = [
@@ -211,7 +217,7 @@ def axis_of_levels(levels: Sequence[float]) -> Markup:
 
 
 def axis_of_bins(low: float, high: float) -> Markup:
-    """The two ends, to stand over bars that are bins."""
+    """The two ends, above bars of bins."""
     parts = [
         text("0%", 12, tick_text(low), "t-muted"),
         text("100%", 12, tick_text(high), "t-muted", anchor="end"),
@@ -249,23 +255,23 @@ class Part(Struct, frozen=True):
 def bars(
     counts: Sequence[tuple[str, int]], title: str, *, height: float = 24, tallest: int | None = None
 ) -> Markup:
-    """One upright bar for each level; `tallest` is the count that fills the height, for bars that are compared."""
+    """One bar for each level; `tallest` is the count that fills the height, so that several charts are comparable."""
     top = max([tallest or 0, *(n for _, n in counts)], default=0)
     if not top:
-        return chart("100%", height, f"{title}: nothing to count", [])
+        return chart("100%", height, f"{title}: no data", [])
     drawn = []
     for place, (_, n) in enumerate(counts):
         if n:
             tall = max(1.0, n / top * (height - 2))
             x, wide = (place + 0.14) / len(counts) * 100, 0.72 / len(counts) * 100
             drawn.append(rect(f"{x:.1f}%", height - tall, f"{wide:.1f}%", tall, "bar"))
-    told = ", ".join(f"{name}: {n:,}" for name, n in counts if n)
+    counts_text = ", ".join(f"{name}: {n:,}" for name, n in counts if n)
     floor = line("0", height - 0.5, "100%", height - 0.5, "gridline")
-    return chart("100%", height, f"{title} ({told})", [floor, *drawn])
+    return chart("100%", height, f"{title} ({counts_text})", [floor, *drawn])
 
 
 def stacked(parts: Sequence[Part], title: str, *, whole: float | None = None) -> Markup:
-    """Parts of a whole side by side in one bar. Each has its name and its size for a pointer and a screen reader."""
+    """Parts of a whole in one stacked bar, each with a tooltip."""
     total = whole if whole is not None else math.fsum(part.n for part in parts)
     drawn = [rect("0%", 5, "100%", _BAR, "track", rx=2)]
     begin = 0.0
@@ -275,12 +281,12 @@ def stacked(parts: Sequence[Part], title: str, *, whole: float | None = None) ->
             words = f"{part.name}: {part.n:,.6g} of {total:,.6g}"
             drawn.append(rect(f"{begin * 100:.3f}%", 5, f"{wide * 100:.3f}%", _BAR, part.css, title=words))
             begin += wide
-    told = ", ".join(f"{part.name} {part.n:,.6g}" for part in parts if part.n)
-    return chart("100%", 24, title, drawn, desc=told)
+    parts_text = ", ".join(f"{part.name} {part.n:,.6g}" for part in parts if part.n)
+    return chart("100%", 24, title, drawn, desc=parts_text)
 
 
 def histogram(values: Sequence[float], title: str, unit: str = "") -> Markup:
-    """How many values lie where, in bins of a round width; with the numbers of the axis under it."""
+    """A histogram with the numbers of the axis below it."""
     seen = [value for value in values if math.isfinite(value)]
     domain = domain_of(None, seen)
     counts = _binned(seen, domain)
@@ -324,13 +330,13 @@ def _binned(values: Sequence[float], domain: Domain) -> list[int]:
 _WIDE, _TALL = 340.0, 290.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 44.0, 8.0, 8.0, 40.0
 _JITTER_X, _JITTER_Y = 0.045, 0.018
-"""How far a dot is moved at most, as a share of the axis: whole scores of many items would hide each other."""
+"""The largest jitter of a dot, as a share of the axis: equal scores would hide each other."""
 MOST_POINTS = 400
-"""More dots than these show nothing more; which are drawn is decided by a hash of their names."""
+"""More dots show nothing more; a hash of their names decides which are drawn."""
 
 
 class Point(Struct, frozen=True):
-    """One item: what the judge said along x, what people said along y."""
+    """One item: the judge's score as x, the human label as y."""
 
     name: str
     x: float
@@ -338,7 +344,7 @@ class Point(Struct, frozen=True):
 
 
 class Bin(Struct, frozen=True):
-    """A place along x with a mean of y, its interval, and how many it rests on."""
+    """A bin of x with the mean of y, its interval and its n."""
 
     x: float
     y: float
@@ -382,7 +388,7 @@ class Axes(Struct, frozen=True):
 def scatter(
     points: Sequence[Point], axes: Axes, title: str, *, bins: Sequence[Bin] = (), is_same_scale: bool = True
 ) -> Markup:
-    """A dot for each item, moved a little and always alike; over them the mean of y at each x."""
+    """A dot for each item with a reproducible jitter, and the mean of y at each x."""
     drawn = sorted(points, key=lambda point: _hash(point.name))[:MOST_POINTS]
     x_width, y_width = axes.x.high - axes.x.low, axes.y.high - axes.y.low
     dots = []
@@ -396,33 +402,35 @@ def scatter(
         group(dots),
         *_bins(bins, axes),
     ]
-    said = (
+    n_items = (
         f"{len(points):,} items" if len(drawn) == len(points) else f"{len(drawn):,} of {len(points):,} items"
     )
-    return chart(_WIDE, _TALL, title, parts, desc=f"{said}. {_told(bins)}", view_box=True, css="plot")
+    return chart(_WIDE, _TALL, title, parts, desc=f"{n_items}. {_bins_text(bins)}", view_box=True, css="plot")
 
 
 def curve_with_intervals(bins: Sequence[Bin], axes: Axes, title: str) -> Markup:
     """A curve through bins with an interval at each; on the diagonal x and y are the same."""
     parts = [*axes.drawn(), axes.diagonal()]
     if len(bins) > 1:
-        parts.append(polyline((axes.at(one.x, one.y) for one in bins), "curve"))
+        parts.append(polyline((axes.at(bin_.x, bin_.y) for bin_ in bins), "curve"))
     parts += _bins(bins, axes)
-    return chart(_WIDE, _TALL, title, parts, desc=_told(bins), view_box=True, css="plot")
+    return chart(_WIDE, _TALL, title, parts, desc=_bins_text(bins), view_box=True, css="plot")
 
 
 def _bins(bins: Iterable[Bin], axes: Axes) -> list[Markup]:
     parts = []
-    for one in bins:
-        x, y = axes.at(one.x, one.y)
-        if one.low is not None and one.high is not None:
-            parts.append(line(x, axes.at(one.x, one.low)[1], x, axes.at(one.x, one.high)[1], "whisker mean"))
-        parts.append(circle(x, y, 4.5, "dot mean", title=f"at {one.x:.3g}: {one.y:.3g} (n = {one.n:,})"))
+    for bin_ in bins:
+        x, y = axes.at(bin_.x, bin_.y)
+        if bin_.low is not None and bin_.high is not None:
+            parts.append(
+                line(x, axes.at(bin_.x, bin_.low)[1], x, axes.at(bin_.x, bin_.high)[1], "whisker mean")
+            )
+        parts.append(circle(x, y, 4.5, "dot mean", title=f"at {bin_.x:.3g}: {bin_.y:.3g} (n = {bin_.n:,})"))
     return parts
 
 
-def _told(bins: Sequence[Bin]) -> str:
-    return "; ".join(f"at {one.x:.3g}: {one.y:.3g} (n = {one.n:,})" for one in bins)
+def _bins_text(bins: Sequence[Bin]) -> str:
+    return "; ".join(f"at {bin_.x:.3g}: {bin_.y:.3g} (n = {bin_.n:,})" for bin_ in bins)
 
 
 def _hash(name: str, salt: str = "") -> bytes:
@@ -430,5 +438,5 @@ def _hash(name: str, salt: str = "") -> bytes:
 
 
 def _share(name: str, salt: str) -> float:
-    """A number from 0 to 1 that is always the same for a name."""
+    """A number from 0 to 1 that depends only on the name."""
     return int.from_bytes(_hash(name, salt), "big") / 2**64

@@ -171,7 +171,7 @@ ALL_TEXT = 150_000_000
 
 COLUMNS = (
     "id, seq, system, status, value, criterion, system_a, system_b, subject, choice, item, protocol, model, "
-    "samples_gap, judges_gap, orders_gap, label_gap, label, n_samples, n_failed, how, flags, said"
+    "samples_gap, judges_gap, orders_gap, label_gap, label, n_samples, n_failed, how, flags, explanation"
 )
 NUMBERS = ("value", "samples_gap", "judges_gap", "orders_gap", "label_gap")
 TEXTS = ("item", "system", "criterion", "status")

@@ -1,4 +1,4 @@
-"""Which items of a run are worth a look: far from people, failed, worst, least certain, most disagreed on.
+"""Selects notable items of a run: far from human labels, failed, worst, least certain, most disagreed on.
 
 One pass over the results keeps a few items of each kind. Nothing is random, so the same run always shows the same items.
 Knows nothing of pages.
@@ -97,10 +97,10 @@ def _offer_result(result: Result, scales: Scales, kinds: Mapping[str, _Heaviest]
         words = f"samples differ on {name} (standard deviation {result.spread:.2f})"
         kinds["samples"].offer(result.spread / _width(scale), item, words, criterion)
     if result.confidence is not None and result.status == "ok":
-        words = f"the judge was least sure of {name} ({result.confidence:.2f})"
+        words = f"lowest stated confidence on {name} ({result.confidence:.2f})"
         kinds["unsure"].offer(-result.confidence, item, words, criterion)
     if "order_conflict" in result.flags:
-        kinds["order"].offer(0.0, item, f"the order shown decided {name}", criterion)
+        kinds["order"].offer(0.0, item, f"the choice on {name} changed with the order", criterion)
     for flag in ("injection_suspected", "verdict_contradicts_scores"):
         if flag in result.flags:
             kinds["flagged"].offer(0.0, item, flag.replace("_", " "), criterion)
@@ -133,11 +133,11 @@ def _offer_far_from_people(far: _Heaviest, points: Mapping[str, LabelledTable]) 
             if isinstance(row.answer, float | int) and isinstance(row.label, float | int):
                 difference = abs(row.answer - row.label)
                 if difference:
-                    words = f"{name}: the judge says {row.answer:.4g}, people {row.label:.4g}"
+                    words = f"{name}: judge {row.answer:.4g}, people {row.label:.4g}"
                     far.offer(difference / _width(joined.scale), row.item, words, joined.criterion)
             elif isinstance(row.answer, str) and isinstance(row.label, str) and row.answer != row.label:
                 weight = 0.5 if "tie" in (row.answer, row.label) else 1.0
-                words = f"{name}: the judge chose {row.answer}, people {row.label}"
+                words = f"{name}: judge chose {row.answer}, people {row.label}"
                 far.offer(weight, row.item, words, joined.criterion)
 
 
@@ -162,7 +162,7 @@ def _take_turns(kinds: Mapping[str, _Heaviest], most: int) -> list[NotableItem]:
 
 
 def _badness(value: float, scale: Scale | None) -> float | None:
-    """How bad a score is, comparable between criteria: 0 at the best end of the scale; none where that is not known."""
+    """How bad a score is, comparable between criteria: 0 at the best end of the scale; none where that is unknown."""
     if scale is None or scale.direction == 0:
         return None
     normal = scale.normalized(value)

@@ -74,7 +74,7 @@ def _check(path: Path) -> None:
     except FileNotFoundError:
         if not path.parent.is_dir():
             raise DataError(
-                f"{path} cannot be written: there is no folder {path.parent}. Make it first."
+                f"{path} cannot be written: there is no folder {path.parent}. Create it first."
             ) from None
         return
     except (OSError, ValueError) as error:
@@ -82,11 +82,11 @@ def _check(path: Path) -> None:
     if stat.S_ISLNK(status.st_mode):
         raise DataError(f"{path} is a link, and links are not followed. Give the name of the file itself.")
     if not stat.S_ISREG(status.st_mode):
-        what = "a folder" if stat.S_ISDIR(status.st_mode) else "no plain file"
+        what = "a folder" if stat.S_ISDIR(status.st_mode) else "not a regular file"
         raise DataError(f"{path} is {what}. Give the name of a file, such as report.html.")
     if status.st_size and not _is_page(path):
         raise DataError(
-            f"{path} is there already and is no HTML page: it is not written over. Give another name, such as report.html."
+            f"{path} already exists and is not an HTML page, so it is not overwritten. Give another name, such as report.html."
         )
 
 

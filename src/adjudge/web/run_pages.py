@@ -90,7 +90,7 @@ class UnreadReplies:
     """How many replies of each ended run could not be read completely.
 
     A call that brought an unreadable reply has not failed, so without this count a run of nothing else would look sound.
-    Counting reads every judgment: one thread counts one run after another, and a count holds until its run changes.
+    Counting reads every judgment: one thread counts one run after another, and a count is kept until its run changes.
     """
 
     def __init__(self, store_path: Path) -> None:
@@ -343,7 +343,7 @@ def _item_links(run: str) -> list[tuple[str, str]]:
         (text, f"/items?{urlencode({'run': run, **query})}")
         for text, query in {
             "all items": {},
-            "what failed": {"status": "failed"},
+            "failures": {"status": "failed"},
             "lowest scores": {"sort": "score"},
             "highest scores": {"sort": "-score"},
         }.items()
@@ -378,7 +378,9 @@ class ComparePage:
     def _values(self, request: Request, wait_seconds: float) -> dict[str, Any]:
         names = list(dict.fromkeys(request.query_params.getlist("with")))
         if len(names) != 2:
-            raise StoreError(f"Two runs are compared; {len(names)} were chosen.\nGo back and choose two.")
+            raise StoreError(
+                f"A comparison needs two runs; {len(names)} were selected.\nGo back and select two."
+            )
         with self._context.reading() as store:
             runs = [store.run(name) for name in names]
             lines = [line_of(run, self._context.totals(store, run)) for run in runs]
@@ -394,7 +396,7 @@ class ComparePage:
         try:
             parts, is_current = cached.get(state, wait_seconds)
         except AdjudgeError as error:
-            # Runs that share no item are still shown beside each other.
+            # Runs without a common item are still shown side by side.
             refusal = str(error)
         return {
             "lines": lines,

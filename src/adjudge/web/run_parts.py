@@ -1,4 +1,4 @@
-"""All that a page shows of a run: the sections of its report, ranking and judge card, and the plots beside them."""
+"""Everything that a page shows of a run: the sections of its report, ranking and judge card, with plots."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ from ..words import duration, share
 from .charts import Axes, Bin, Domain, Point, curve_with_intervals, domain_of, histogram, scatter
 from .section_view import Figure, SectionView, spread_figure, view_of, views_of
 
-# What a store knows of a run beside its summary: the card where there are labels, times, and scores to draw.
+# What a store knows of a run beyond its summary: the card where there are labels, times, and scores to draw.
 
 
 MOST_TIMED = 2000
-"""Of how many replies time and cost are drawn."""
+"""Time and cost are drawn for at most this many replies."""
 
 
 class Known(TypedDict):
@@ -61,7 +61,7 @@ class Known(TypedDict):
 
 
 def known_of(store: Store, view: RunView, summary: Summary, given: LabelFile | None = None) -> Known:
-    """All that can be drawn of a run. `given` are labels of a file; without them those in the store count."""
+    """Everything that can be drawn of a run. `given` are labels of a file; the default is the labels in the store."""
     assert view.run is not None
     labels = given if given is not None else LabelFile(tuple(store.labels(view.run)))
     has_card = bool(labels.labels) and summary.n_scores > 0
@@ -76,7 +76,7 @@ def known_of(store: Store, view: RunView, summary: Summary, given: LabelFile | N
 
 
 def _ranking(store: Store, view: RunView) -> Ranking | None:
-    """None where there is nothing to rank, as with pairs of a single system."""
+    """None if there is nothing to rank, as with pairs of a single system."""
     try:
         return rank_view(store, view)
     except DataError:
@@ -107,11 +107,11 @@ def values_of(view: RunView, summary: Summary) -> dict[tuple[str, str], list[flo
 _WIDEST_MATRIX = 24
 
 Points = Mapping[str, LabelledTable]
-"""The judge's answers beside people's, by the card's name of the criterion."""
+"""The judge's answers with the human labels, by the name of the criterion on the card."""
 
 
 class Fact(Struct, frozen=True):
-    """One of the few numbers at the top of a page."""
+    """A key number at the top of a page."""
 
     name: str
     value: str
@@ -119,7 +119,7 @@ class Fact(Struct, frozen=True):
 
 
 class Group(Struct, frozen=True):
-    """Sections under one heading of a page, which a link can lead to."""
+    """Sections under one heading of a page, with an anchor for links."""
 
     id: str
     title: str
@@ -127,26 +127,26 @@ class Group(Struct, frozen=True):
 
 
 class RunParts(Struct, frozen=True):
-    """All that a page shows of a run."""
+    """Everything that a page shows of a run."""
 
     summary: Summary
     marks: tuple[str, ...]
-    """what kind of judge it was, where that must not be overlooked: fake, recorded replies"""
+    """labels of judges to beware of: fake, recorded replies, weak"""
     size: str
     facts: tuple[Fact, ...]
     groups: tuple[Group, ...]
     method: MethodPart
 
-    def has(self, group: str) -> bool:
-        """Whether there is anything under a heading."""
-        return any(own.id == group for own in self.groups)
+    def has(self, group_id: str) -> bool:
+        """Whether a group is on the page."""
+        return any(known_group.id == group_id for known_group in self.groups)
 
     def has_details(self) -> bool:
-        """Whether anything is folded away."""
+        """Whether anything is folded."""
         return self != self.without_details()
 
     def without_details(self) -> RunParts:
-        """The same parts without what is folded away, where a page would be too large."""
+        """The same parts without folded tables, for a page that would be too large."""
         groups = [
             structs.replace(
                 group,
@@ -178,9 +178,9 @@ def run_parts(
         Group("scores", "Scores", (*scores, *views_of(how_to_read(summary)))),
         Group("ranking", "Ranking", views_of(_ranking_sections(ranking))),
         Group("pairs", "Choices", views_of(pair_sections(summary))),
-        Group("panel", "Judge by judge", views_of(panel_sections(summary))),
+        Group("panel", "Agreement between judges", views_of(panel_sections(summary))),
         Group("failures", "Failures", views_of(failure_sections(summary))),
-        Group("card", "Can it be trusted? The judge card", tuple(_card_views(card, points or {}))),
+        Group("card", "Judge card", tuple(_card_views(card, points or {}))),
         Group("readings", "How replies were read", views_of(reading_sections(summary))),
         Group("timing", "Time and cost", tuple(_timing_views(summary, timing or ()))),
     )
@@ -195,15 +195,19 @@ def run_parts(
 
 
 def _ranking_sections(ranking: Ranking | None) -> Iterator[Section]:
-    """The ranking by choices; nothing where the judge only gave scores, whose means say it already."""
+    """The ranking by choices; nothing for scores alone, which the means already rank."""
     by_name = {} if ranking is None else ranking.criteria
-    chosen = {name: one for name, one in by_name.items() if one.kind == "choices" and one.n_games}
+    chosen = {
+        name: criterion_ranking
+        for name, criterion_ranking in by_name.items()
+        if criterion_ranking.kind == "choices" and criterion_ranking.n_games
+    }
     if ranking is not None and chosen:
         yield from rank_sections(structs.replace(ranking, criteria=chosen), _WIDEST_MATRIX)
 
 
 def marks_of(summary: Summary) -> tuple[str, ...]:
-    """What kind of judge it was, where that must not be overlooked."""
+    """Labels of judges to beware of."""
     marks = []
     if any(model.is_fake for model in summary.models.values()):
         marks.append("fake judge")
@@ -224,7 +228,7 @@ def _facts(summary: Summary) -> list[Fact]:
     noun = "Choices" if summary.pairs and not summary.systems else "Scores"
     failed = share(summary.n_failed / summary.n_scores) if summary.n_scores else "–"
     calls = f"{summary.n_calls:,} calls"
-    cost = Fact("Cost", "–", f"no price known; {calls}")
+    cost = Fact("Cost", "–", f"price unknown; {calls}")
     if summary.cost_usd is not None:
         cost = Fact("Cost", f"${summary.cost_usd:,.4f}", calls)
     return [
@@ -237,7 +241,7 @@ def _facts(summary: Summary) -> list[Fact]:
     ]
 
 
-# The method and the signature: all that is needed to get the same numbers again
+# The method and the signature: everything needed to reproduce the numbers
 
 
 class MethodPart(Struct, frozen=True):
@@ -266,7 +270,7 @@ def method_part(summary: Summary, manifest: Mapping[str, Any] | None, seed: int 
         if manifest.get("command"):
             commands.append(_command(manifest["command"]))
     if seed is not None:
-        signature.append(("Seed of the resampling", str(seed)))
+        signature.append(("Resampling seed", str(seed)))
     return MethodPart(
         judges=tuple(judge_text(spec, model.names, model.is_fake) for spec, model in summary.models.items()),
         protocols=tuple(summary.protocols.items()),
@@ -289,26 +293,26 @@ def _shown(value: Any) -> str:
     return str(value)
 
 
-# How long replies took and what they cost
+# Time and cost of replies
 
 
 def _timing_views(summary: Summary, spent: Sequence[Spent]) -> Iterator[SectionView]:
     """The cost of a run; a histogram only where values differ."""
-    seconds = [one.seconds for one in spent if one.seconds > 0]
-    tokens = [float(one.tokens_out) for one in spent if one.tokens_out > 0]
-    costs = [one.cost_usd for one in spent if one.cost_usd]
+    seconds = [call.seconds for call in spent if call.seconds > 0]
+    tokens = [float(call.tokens_out) for call in spent if call.tokens_out > 0]
+    costs = [call.cost_usd for call in spent if call.cost_usd]
     notes = []
     if len(seconds) > 1:
         high = duration(_high(seconds))
-        notes.append(f"Seconds for a reply: median {duration(median(seconds))}, 95 % below {high}")
+        notes.append(f"Seconds per reply: median {duration(median(seconds))}, 95 % below {high}")
     if len(tokens) > 1:
-        notes.append(f"Tokens of a reply: median {median(tokens):,.0f}, 95 % below {_high(tokens):,.0f}")
+        notes.append(f"Tokens per reply: median {median(tokens):,.0f}, 95 % below {_high(tokens):,.0f}")
     if costs:
-        notes.append(f"Cost of a reply: median ${median(costs):.6f}")
+        notes.append(f"Cost per reply: median ${median(costs):.6f}")
     drawn = {
-        "Seconds for a reply": _drawn(seconds, "seconds for a reply", " s"),
-        "Tokens of a reply": _drawn(tokens, "tokens of a reply"),
-        "Dollars for a reply": _drawn(costs, "dollars for a reply", " $"),
+        "Seconds per reply": _drawn(seconds, "seconds per reply", " s"),
+        "Tokens per reply": _drawn(tokens, "tokens per reply"),
+        "Dollars per reply": _drawn(costs, "dollars per reply", " $"),
     }
     figures = [Figure(caption, picture) for caption, picture in drawn.items() if picture is not None]
     known = next(cost_sections(summary), Section("Time and cost"))
@@ -324,7 +328,7 @@ def _drawn(values: Sequence[float], title: str, unit: str = "") -> Markup | None
     return histogram(values, title, unit) if len(set(values)) > 2 else None
 
 
-# The judge card, with plots of the judge against people
+# The judge card, with plots of the judge and people
 
 
 _MOST_BINS = 12
@@ -332,7 +336,7 @@ _FEWEST_IN_BIN = 2
 
 
 def _card_views(card: Card | None, points: Points) -> Iterator[SectionView]:
-    """The card with its pictures; plots only where the answers are given beside it."""
+    """The card with its plots, where the single answers are known."""
     for section in trust_sections(card) if card is not None else ():
         name = section.title
         figures: tuple[Figure, ...] = ()
@@ -345,17 +349,17 @@ def _plots(name: str, card: CriterionCard, joined: LabelledTable | None) -> Iter
     against_people = _scatter(name, card, joined)
     if against_people is not None:
         yield Figure(
-            "The judge against people",
+            "Judge and human labels",
             against_people,
-            "Each small dot is an item, moved a little so that none hides another. Large: what people say on average where "
-            "the judge gives this score, with its interval.",
+            "Each small dot is an item, with jitter. Large dots: the mean human label of the items with this judge score, with its "
+            "95 % confidence interval.",
         )
     reliability = _reliability(name, joined)
     if reliability is not None:
         yield Figure(
-            "Is stated confidence honest?",
+            "Calibration of stated confidence",
             reliability,
-            "On the dashed line a judge that says 80 % is right four times in five.",
+            "On the dashed line, a judge that states 80 % confidence is right 80 % of the time.",
         )
 
 
@@ -369,9 +373,9 @@ def _scatter(name: str, card: CriterionCard, joined: LabelledTable | None) -> Ma
     x_domain = domain_of(card.scale, [x for _, x, _ in both])
     same = joined.is_same_scale and card.scale is not None and card.scale.low is not None
     y_domain = x_domain if same else domain_of(None, [y for _, _, y in both])
-    axes = Axes(x_domain, y_domain, "the judge", "people (mean of raters)")
+    axes = Axes(x_domain, y_domain, "judge", "people (mean of raters)")
     bins = _binned([(x, y) for _, x, y in both], (y_domain.low, y_domain.high))
-    return scatter(points, axes, f"{name}: the judge against people", bins=bins, is_same_scale=same)
+    return scatter(points, axes, f"{name}: judge and human labels", bins=bins, is_same_scale=same)
 
 
 def _both(rows: Sequence[LabelledItem]) -> Iterator[tuple[LabelledItem, float, float]]:
@@ -382,7 +386,7 @@ def _both(rows: Sequence[LabelledItem]) -> Iterator[tuple[LabelledItem, float, f
 
 
 def _binned(pairs: Sequence[tuple[float, float]], limits: tuple[float, float]) -> list[Bin]:
-    """What people say on average where the judge gives each score; by parts of equal size where scores are many."""
+    """The mean human label for each score of the judge; in bins of equal size where there are many scores."""
     by_x: dict[float, list[float]] = defaultdict(list)
     for x, y in pairs:
         by_x[x].append(y)
@@ -393,17 +397,17 @@ def _binned(pairs: Sequence[tuple[float, float]], limits: tuple[float, float]) -
         size = max(_FEWEST_IN_BIN, -(-len(in_order) // 8))
         parts = [in_order[start : start + size] for start in range(0, len(in_order), size)]
         cells = [([x for x, _ in part], [y for _, y in part]) for part in parts]
-    found = []
+    bins = []
     for xs, ys in cells:
         if len(ys) >= _FEWEST_IN_BIN:
             mean = mean_interval(ys, limits=limits)
             if mean.value is not None:
-                found.append(Bin(sum(xs) / len(xs), mean.value, mean.low, mean.high, len(ys)))
-    return found
+                bins.append(Bin(sum(xs) / len(xs), mean.value, mean.low, mean.high, len(ys)))
+    return bins
 
 
 def _reliability(name: str, joined: LabelledTable | None) -> Markup | None:
-    """In ten steps of stated confidence: how often the judge said what people say."""
+    """How often the judge agrees with people, in ten bins of stated confidence."""
     if joined is None or not joined.is_same_scale:
         return None
     cells: dict[int, list[tuple[float, bool]]] = defaultdict(list)
@@ -419,7 +423,7 @@ def _reliability(name: str, joined: LabelledTable | None) -> Markup | None:
         return None
     whole = Domain(0.0, 1.0)
     axes = Axes(whole, whole, "stated confidence", "share that agrees with people")
-    return curve_with_intervals(bins, axes, f"{name}: is stated confidence honest?")
+    return curve_with_intervals(bins, axes, f"{name}: calibration of stated confidence")
 
 
 def _stated(joined: LabelledTable) -> Iterator[tuple[float, bool]]:
@@ -431,7 +435,7 @@ def _stated(joined: LabelledTable) -> Iterator[tuple[float, bool]]:
             return
         answers = halved(numbers(row.answer for row in rows), levels)
         labels = halved(numbers(row.label for row in rows), levels)
-        is_right = [share_a_level(one, other) for one, other in zip(answers, labels, strict=True)]
+        is_right = [share_a_level(answer, label) for answer, label in zip(answers, labels, strict=True)]
     else:
         is_right = [row.answer == row.label for row in rows]
     for row, right in zip(rows, is_right, strict=True):

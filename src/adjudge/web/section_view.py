@@ -1,7 +1,6 @@
-"""A section as a page shows it: numbers are drawn, all rows of a column on one axis.
+"""A section as HTML: numbers are drawn, all rows of a column on one axis.
 
-Text and tables are those that a terminal prints. What is minor, and what a reader opens only to look something up, is
-folded away; nothing is left out.
+Text and tables are the same as on a terminal. Minor columns and details are folded; nothing is left out.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from .charts import Domain, Part, axis, axis_of_bins, axis_of_levels, bars, doma
 from .templating import judge_name
 
 FIRST, LAST = 50, 10
-"""Of more rows than these together, the rest is counted: a table of thousands of rows tells nobody anything."""
+"""A longer table shows only its first and last rows, and the number of the others."""
 
 _SHADES = 9
 _PART_CSS = {
@@ -33,13 +32,13 @@ _PART_CSS = {
 }
 _NUMERIC = re.compile(r"[\d\s.,%\[\]()/+\-–−±<∞]*(to [\d\s.,%+\-–−]+)?")
 _SHORT = 8
-"""characters of a number that a narrow column holds"""
-_LEVELS = ("place", "level")
-"""heads of short columns that stand before the name of a row"""
+"""the width of a narrow column of numbers, in characters"""
+_LEVELS = ("rank", "level")
+"""heads of short columns before the name of a row"""
 
 
 class HeadView(Struct, frozen=True):
-    """The head of a column; over pictures an axis, and the name for screen readers only."""
+    """The head of a column; above pictures an axis, with the name for screen readers only."""
 
     name: str
     css: str
@@ -47,7 +46,7 @@ class HeadView(Struct, frozen=True):
 
 
 class CellView(Struct, frozen=True):
-    """A cell: text, a number with its interval beside it, or a picture with its words below it."""
+    """A cell: text, a number with its interval, or a picture with its text below."""
 
     text: str
     css: str
@@ -58,7 +57,7 @@ class CellView(Struct, frozen=True):
 
 
 class TableView(Struct, frozen=True):
-    """A table as HTML has it."""
+    """A table as HTML."""
 
     css: str
     heads: tuple[HeadView, ...]
@@ -67,14 +66,14 @@ class TableView(Struct, frozen=True):
 
 
 class LegendEntry(Struct, frozen=True):
-    """A colour and what it stands for."""
+    """A colour and its meaning."""
 
     name: str
     swatch: Markup
 
 
 class Figure(Struct, frozen=True):
-    """A picture that belongs to a section, with its caption and what to see in it."""
+    """A picture of a section, with its caption and an explanation."""
 
     caption: str
     picture: Markup
@@ -83,7 +82,7 @@ class Figure(Struct, frozen=True):
 
 
 class SectionView(Struct, frozen=True):
-    """A section with everything in it drawn."""
+    """A section with its drawn table and figures."""
 
     section: Section
     notes: tuple[str, ...] = ()
@@ -108,9 +107,9 @@ def view_of(section: Section, figures: Sequence[Figure] = ()) -> SectionView:
         mark for row in filled.rows for value in row if isinstance(value, Interval) for mark in value.marks
     ]
     if any(mark.possible for mark in marks):
-        notes += ("The pale band is where the mean could lie, whatever the failed scores would have been.",)
+        notes += ("Pale band: range of the mean including failures.",)
     if any(isinstance(value, Interval) and len(value.marks) > 1 for row in filled.rows for value in row):
-        notes += ("Filled: corrected. Hollow: the judge alone.",)
+        notes += ("Filled dot: corrected. Hollow dot: judge alone.",)
     return SectionView(
         section,
         notes,
@@ -124,7 +123,7 @@ def view_of(section: Section, figures: Sequence[Figure] = ()) -> SectionView:
 
 
 def shade(share: float) -> str:
-    """The class of a share's colour: h0 is always lost, h4 even, h8 always won."""
+    """The CSS class for the colour of a share: h0 is 0 %, h4 is 50 %, h8 is 100 %."""
     return f"h{min(_SHADES - 1, max(0, round(share * (_SHADES - 1))))}"
 
 
@@ -260,11 +259,11 @@ def _bars(value: Bars, title: str, height: float = 24) -> Markup:
 
 
 def spread_figure(section: Section) -> tuple[Figure, ...]:
-    """The scores of all systems of a section added up; nothing where there is one system, or none is known."""
+    """The scores of all systems of a section together; nothing for a single system or unknown scores."""
     spreads = [value for row in section.rows for value in row if isinstance(value, Bars)]
     if len(spreads) < 2:
         return ()
     sums = tuple(map(sum, zip(*(spread.counts for spread in spreads), strict=True)))
     together = Bars("", spreads[0].levels, sums, max(sums))
     picture = _bars(together, f"all scores on {section.title}", 72) + _levels(together)
-    return (Figure("All scores together", picture, is_detail=True),)
+    return (Figure("Scores of all systems", picture, is_detail=True),)

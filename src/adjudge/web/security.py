@@ -72,8 +72,8 @@ _USED_TOKEN = Refusal(
 _NO_TOKEN = Refusal(
     401,
     "This page needs the address that was printed when Adjudge was started.",
-    "Open the whole address from the terminal, with its token. If you have just followed it from another page, "
-    "go on with the link below.",
+    "Open the complete address from the terminal, with its token. If you just followed it from another page, "
+    "continue with the link below.",
 )
 
 
@@ -120,10 +120,10 @@ class Guard:
         if headers.only("host") not in self._hosts:
             # The complete value must match: a prefix, or a comparison with Origin, lets a rebound name through.
             return Refusal(
-                403, "This server answers only under its own address.", "Open 127.0.0.1 with its port."
+                403, "This server answers only at its own address.", "Open 127.0.0.1 with its port."
             )
         if scope["method"] not in ("GET", "HEAD", "POST"):
-            return Refusal(405, f"{scope['method']} is not known here.")
+            return Refusal(405, f"{scope['method']} is not supported.")
         return None
 
     def _after_exchange(self, scope: Scope) -> str | None:
@@ -165,12 +165,14 @@ class Guard:
         if (headers.only("content-type") or "").partition(";")[0].strip().lower() != "application/json":
             return Refusal(415, "Only JSON can be posted here.")
         if headers.only("origin") not in {f"http://{host}" for host in self._hosts}:
-            return Refusal(403, "This was sent by a page of another origin.")
+            return Refusal(403, "This request came from a page of another origin.")
         if not _is_same(headers.only(CSRF_HEADER) or "", self._secrets.csrf):
-            return Refusal(403, "This was not sent by a page of this server.", "Load the page again.")
+            return Refusal(
+                403, "This request did not come from a page of this server.", "Load the page again."
+            )
         length = headers.only("content-length") or "0"
         if not length.isascii() or not length.isdigit() or int(length) > LARGEST_BODY:
-            return Refusal(413, f"More than {LARGEST_BODY} bytes cannot be posted here.")
+            return Refusal(413, f"At most {LARGEST_BODY} bytes can be posted here.")
         return None
 
 
@@ -265,7 +267,7 @@ async def _lead_on(send: Send, location: str, cookie: str) -> None:
 
 async def _refuse(send: Send, refusal: Refusal, scope: Scope) -> None:
     """A short page that says why; it repeats nothing of the request."""
-    again = '<p><a class="btn" href="">Go on</a></p>' if refusal.status == 401 else ""
+    again = '<p><a class="btn" href="">Continue</a></p>' if refusal.status == 401 else ""
     page = (
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Adjudge</title>'
         '<meta name="viewport" content="width=device-width"><link rel="stylesheet" href="/static/adjudge.css"></head>'

@@ -173,10 +173,10 @@ def _failure(context: Context, status: int) -> Callable[[Request, Exception], Re
         if isinstance(error, AdjudgeError):
             text = str(error)
         elif code < 500:
-            text = "There is nothing under this address."
+            text = "There is no page at this address."
         else:
             text = (
-                "This page could not be made: a fault of Adjudge's. The terminal says more; please report it."
+                "This page failed because of a bug in adjudge. The terminal shows details; please report it."
             )
         if request.method == "POST":
             return JSONResponse({"error": text}, status_code=400 if code == 404 else code)
@@ -314,6 +314,6 @@ def _listening(port: int) -> socket.socket:
         reason = getattr(error, "strerror", None) or str(error)
         raise AdjudgeError(
             f"Port {port} of {HOST} cannot be used: {reason.lower()}.\n"
-            "Choose another with --port, or leave it out: then a free one is found."
+            "Choose another with --port, or leave it out to use a free port."
         ) from error
     return listener

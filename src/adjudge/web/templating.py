@@ -1,8 +1,8 @@
 """Turns templates and text into HTML: the one place that knows jinja2.
 
-Every value is escaped, and characters that hide or reverse text are written out, in whatever way a template shows it.
-A name that a template uses and nobody gave is an error, not an empty place. Templates and static files are
-part of the package and are found by name in one flat list: no name from outside ever becomes a path.
+Every value is escaped, and characters that hide or reverse text are written out, wherever a template shows them.
+An undefined name in a template is an error. Templates and static files are part of the package and are found by name in
+one flat list: no name from outside ever becomes a path.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from ..words import NO_VALUE, count, duration, number, share
 
 
 def render(name: str, **context: Any) -> str:
-    """The page of a template. `name` is given by our own code, never by a request."""
+    """The page of a template. `name` comes from our code, never from a request."""
     return environment().get_template(name).render(**context)
 
 
 @cache
 def environment() -> Environment:
     """The templates, with the filters that write numbers as the rest of the project does."""
-    made = Environment(
+    templates = Environment(
         loader=PackageLoader("adjudge.web", "templates"),
         autoescape=True,
         undefined=StrictUndefined,
@@ -39,9 +39,9 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {
+    templates.filters |= {
         "shown": shown,
-        "told": told,
+        "with_bdi": with_bdi,
         "judge_name": judge_name,
         "marked": marked,
         "number": _number,
@@ -53,18 +53,18 @@ def environment() -> Environment:
         "moment": _moment,
         "short": _short,
     }
-    made.globals |= {"version": __version__, "no_value": NO_VALUE}
-    return made
+    templates.globals |= {"version": __version__, "no_value": NO_VALUE}
+    return templates
 
 
 @cache
 def static_text(name: str) -> str:
-    """A static file of ours, for the report that holds everything in itself."""
+    """A static file of the package, for the single-file report."""
     return files("adjudge.web").joinpath("static", name).read_text(encoding="utf-8")
 
 
 def _finalize(value: Any) -> Any:
-    """What is shown of a value: nobody ever sees `None` or `nan`, and no text acts on its surroundings."""
+    """How a value is shown: never as `None` or `nan`, and without characters that act on their surroundings."""
     if value is None:
         return ""
     if isinstance(value, float) and not math.isfinite(value):
@@ -83,7 +83,7 @@ def _share(value: float | None) -> str:
 
 
 def _short(text: str, most: int = 120) -> str:
-    """A name that a table can hold."""
+    """A name that fits a table."""
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
@@ -104,7 +104,7 @@ def plain(text: str) -> str:
 
 
 def shown(text: str) -> Markup:
-    """The text as HTML, with acting characters written out in a box of their own."""
+    """The text as HTML, with acting characters written out in a box."""
     parts = []
     start = 0
     for match in ACTING.finditer(text):
@@ -137,8 +137,8 @@ _RTL = re.compile(
 )
 
 
-def told(text: str) -> Markup:
-    """A sentence of the report with names in it: a right-to-left name must not reorder the numbers beside it."""
+def with_bdi(text: str) -> Markup:
+    """A sentence with names in it: a right-to-left name gets a `bdi` element, so that it cannot reorder the numbers beside it."""
     parts = []
     start = 0
     for match in _RTL.finditer(text):
@@ -150,7 +150,7 @@ def told(text: str) -> Markup:
 
 
 def judge_name(spec: str) -> str:
-    """A judge's name for a line: a model in a file is named without its folders."""
+    """A short name of a judge: a model in a file is named without its folders."""
     kind, _, path = spec.partition(":")
     if kind not in ("replay", "local") or not path:
         return spec

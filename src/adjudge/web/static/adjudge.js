@@ -1,11 +1,10 @@
-/* Adjudge: what the live pages do beyond links and forms. Every page works without this file, but for
-   following a run, filtering while typing, and keys.
+/* Adjudge: live updates, instant filters and keys. Every page works without this file, except for these.
 
-   Markup that it knows:
+   Markup:
      [data-theme-switch]           a button that changes the theme (key t)
      [data-copy="TEXT"]            a button that copies an address
-     form[data-instant="#ID"]      a filter: while it is changed, the element #ID is fetched anew (…&part=1)
-     [data-live="URL"]             asked every two seconds; the answer {version, html, is_live} takes its place
+     form[data-instant="#ID"]      a filter: each change fetches the element #ID again (…&part=1)
+     [data-live="URL"]             fetched every two seconds; {version, html, is_live} replaces it
      table[data-rows]              j and k move, Enter opens the link of the row
      a[rel=prev], a[rel=next]      k and j, or the arrows, where there is no table
      #help                         a dialog (key ?) */
@@ -15,7 +14,7 @@
   const storage = { get: (name) => { try { return localStorage.getItem(name); } catch { return null; } },
                     set: (name, value) => { try { localStorage.setItem(name, value); } catch { /* private window */ } } };
 
-  // Before the body is there, so that no page flashes in the other theme.
+  // Before the body loads, so that no page flashes in the other theme.
   const chosen = storage.get("adjudge-theme");
   if (chosen === "light" || chosen === "dark") root.dataset.theme = chosen;
 
@@ -25,7 +24,7 @@
     storage.set("adjudge-theme", root.dataset.theme);
   }
 
-  /* Put fragments of our own server in place; what was open stays open. */
+  /* Insert a fragment from this server; open details stay open. */
   function replace(element, html) {
     const open = [...element.querySelectorAll("details")].map((details) => details.open);
     element.innerHTML = html;
@@ -122,7 +121,7 @@
     u: () => { const up = document.querySelector("[data-up][href]"); if (up) location.assign(up.href); },
     Enter: () => { const row = rows()[position()]; if (row) row.querySelector("a[href]").click(); },
   };
-  // Keys that a page also scrolls by: taken only where they move something.
+  // Keys that also scroll the page: used only where there are rows.
   const ONLY_WITH_ROWS = new Set(["ArrowDown", "ArrowUp", "Enter"]);
 
   document.addEventListener("keydown", (event) => {
@@ -154,7 +153,7 @@
       }
       return;
     }
-    // The whole row of a table opens, but a click that selects text does not.
+    // A click on a row opens it, unless it selects text.
     const row = event.target.closest("tr.is-link");
     if (row && !event.target.closest("a, input, button, label, summary") && !String(getSelection())) row.querySelector("a[href]").click();
   });

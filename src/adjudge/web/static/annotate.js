@@ -1,5 +1,5 @@
-// Sends what a rater presses, and shows the page that the server answers with. Nothing is kept here: a label counts
-// when the server has said so, and the next page is always made by the server. Text is never put together as HTML.
+// Sends each key press of a rater and shows the page that the server returns. No state is kept here: a label counts
+// when the server has confirmed it, and the server makes every page. HTML is never built from text.
 "use strict";
 (() => {
   const csrf = document.querySelector('meta[name="csrf"]').content;
@@ -19,18 +19,18 @@
     }
   }
 
-  // Takes over the main part of another page of ours; the rest of the frame is the same for all.
+  // Replaces the main part with that of another page; the frame is the same for all pages.
   async function show(address, isNew) {
     const answer = await fetch(address, { headers: { Accept: "text/html" } });
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     const main = page.querySelector("main");
     if (!main) throw new Error("no page");
     document.querySelector("main").replaceWith(document.adoptNode(main));
-    // So that the Tab key goes on from here, and a screen reader reads the new item.
+    // So that the Tab key continues from here, and a screen reader reads the new item.
     main.tabIndex = -1;
     main.focus({ preventScroll: true });
     document.title = page.title;
-    // The address that names this very item: "the next open one" would lead elsewhere when somebody goes back.
+    // The address that names this very item: "the next open item" would lead elsewhere after going back.
     const here = document.getElementById("sheet")?.dataset.here ?? address;
     if (isNew) history.pushState(null, "", here);
     else history.replaceState(null, "", here);
@@ -40,7 +40,7 @@
     const before = itemShown();
     await show(address, isNew);
     if (itemShown() !== before) {
-      // Keys that were pressed before an item could be read say nothing of it.
+      // Keys pressed before an item was visible do not apply to it.
       waiting = [];
       window.scrollTo(0, 0);
     }
@@ -55,7 +55,7 @@
       await work();
     } catch {
       waiting = [];
-      complain("The server does not answer. Labels that it has confirmed are kept; start adjudge annotate again.");
+      complain("The server does not respond. Confirmed labels are saved; start adjudge annotate again.");
     } finally {
       isBusy = false;
       document.body.classList.remove("is-busy");
@@ -72,12 +72,12 @@
         body: JSON.stringify(body),
       });
       const kind = answer.headers.get("Content-Type") ?? "";
-      const said = kind.startsWith("application/json") ? await answer.json() : {};
-      if (answer.ok && said.go) {
-        await go(said.go);
+      const reply = kind.startsWith("application/json") ? await answer.json() : {};
+      if (answer.ok && reply.go) {
+        await go(reply.go);
       } else {
         waiting = [];
-        complain(said.error ?? "This page is of an earlier start. Open the address in the terminal again.");
+        complain(reply.error ?? "This page comes from an earlier start. Open the address in the terminal again.");
       }
     });
   }
@@ -137,7 +137,7 @@
     event.preventDefault();
     const body = JSON.parse(form.dataset.body ?? "{}");
     for (const field of form.querySelectorAll("input[name]")) {
-      // A comma is a decimal point in half of the world; what is no number is refused by the server.
+      // Many countries use a decimal comma; the server rejects anything that is not a number.
       body[field.name] = "number" in field.dataset ? asNumber(field.value) : field.value;
     }
     post(form.dataset.form, body);
