@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from adjudge.analysis.gate import decided, more_needed
+from adjudge.analysis.gate import GateInput, decided, more_needed, verdict_of
 from adjudge.analysis.gate_rules import Allowed, make_rules
 from adjudge.errors import DataError
 from adjudge.records import Estimate, Label
@@ -446,3 +446,15 @@ def test_an_outcome_is_good_or_worse_only_where_the_whole_interval_says_so(
 def test_a_share_of_items_is_rounded_down_and_not_by_chance() -> None:
     assert [Allowed(share=0.05).most(n) for n in (60, 59, 20, 19, 0)] == [3, 2, 1, 0, 0]
     assert Allowed(share=0.07).most(100) == 7
+
+
+def test_a_gate_without_labels_or_baseline_keeps_no_items_and_decides_alike(tmp_path: Path) -> None:
+    judged_run(tmp_path, "run", {"x": [None] * 3 + cycle([4, 5, 3], 60), "y": cycle([2, 5], 40)})
+    rules = make_rules(None, min=["tact=3.9"])
+    with open_store(tmp_path / "adjudge.db", write=False) as store:
+        lean, full = (
+            GateInput(store, store.run("run"), None, for_comparison=for_comparison)
+            for for_comparison in (False, True)
+        )
+    assert (len(lean.view.results), len(full.view.results)) == (0, 103)
+    assert verdict_of(lean, rules, None) == verdict_of(full, rules, None)

@@ -15,7 +15,7 @@ from webclient import PORT, Answer, ask
 
 HOST = {"host": f"127.0.0.1:{PORT}"}
 # Not random here: two processes of the suite must name their tests alike.
-SECRETS = Secrets(token="t" * 43, session="s" * 43, csrf="c" * 43)
+SECRETS = Secrets(token="t" * 43, browser_token="b" * 43, session="s" * 43, csrf="c" * 43)
 COOKIE = {"cookie": f"adjudge_{PORT}={SECRETS.session}"}
 POST = (
     HOST
