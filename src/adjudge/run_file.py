@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import difflib
 import os
-import stat
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
@@ -19,14 +18,13 @@ from typing import Any, Literal, Union, get_args, get_origin
 import msgspec
 from msgspec import Struct, structs
 
+from .data import read_small
 from .errors import DataError, ModelError, listed
 from .models import check_alias
 from .records import ModelSettings, NamedModel, Rubric
 from .run_options import Declared, JudgeSettings, declared_options
 
 DEFAULT_FILE = "adjudge.toml"
-LARGEST_BYTES = 1_000_000
-
 _TOP_KEYS = ("models", "runs", "gate")
 
 GATE_TABLES = ("min", "max", "max_drop")
@@ -183,24 +181,12 @@ def _is_ours(key: str) -> bool:
 def read_document(file: Path) -> dict[str, Any]:
     """The tables of a TOML file of at most 1 MB."""
     try:
-        text = _read_regular(file).decode("utf-8-sig")
+        text = read_small(file).decode("utf-8-sig")
         return tomllib.loads(text)
     except OSError as error:
         raise DataError(f"{file} cannot be read: {error.strerror}. Check --config.") from error
     except (ValueError, RecursionError) as error:  # not UTF-8, not TOML, or a number of thousands of digits
         raise DataError(f"{file} is not TOML: {error}. Correct it.") from error
-
-
-def _read_regular(file: Path) -> bytes:
-    """The bytes of a regular file; a pipe or a device would block or never end."""
-    handle = os.open(file, os.O_RDONLY | os.O_NONBLOCK | getattr(os, "O_CLOEXEC", 0))
-    with os.fdopen(handle, "rb") as opened:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise DataError(f"{file} is not a regular file. Name a TOML file.")
-        content = opened.read(LARGEST_BYTES + 1)
-    if len(content) > LARGEST_BYTES:
-        raise DataError(f"{file} is larger than {LARGEST_BYTES // 1_000_000} MB. Name a run file.")
-    return content
 
 
 def run_file_of(document: dict[str, Any], file: Path, gate_check: GateCheck | None = None) -> RunFile:

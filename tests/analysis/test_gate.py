@@ -11,7 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adjudge.analysis.gate import decision_by_interval, decision_by_values, more_needed, outcome_of
+from adjudge.analysis.gate import (
+    GateInput,
+    decision_by_interval,
+    decision_by_values,
+    more_needed,
+    outcome_of,
+    verdict_of,
+)
 from adjudge.analysis.gate_rules import Allowed, make_rules
 from adjudge.errors import DataError
 from adjudge.records import Estimate, Label
@@ -168,9 +175,11 @@ def test_failures_that_could_turn_a_good_outcome_are_remarked(tmp_path: Path, ga
 def test_items_that_were_not_judged_yet_count_as_missing(tmp_path: Path, gate: Gated) -> None:
     judged_run(tmp_path, "run", {"x": cycle([4, 5], 60)})
     with sqlite3.connect(tmp_path / "adjudge.db") as connection:
+        connection.execute("DELETE FROM judgments WHERE item >= 40")
         connection.execute("DELETE FROM places WHERE item >= 40")
-        connection.execute("UPDATE runs SET status = 'interrupted'")
     connection.close()
+    with open_store(tmp_path / "adjudge.db") as store:
+        store.finish_run(store.run("run"), "interrupted")
     done = gate("run", "--min", "tact=3", "--json")
     assert done.code == 4
     check = done.json["checks"][-1]
@@ -523,3 +532,15 @@ def test_worse_is_corrected_for_the_number_of_checks(tmp_path: Path, gate: Gated
     assert check["outcome"] == "open"
     assert check["decision"]["p_worse"] <= 0.025 < 0.05 < check["decision"]["p_worse_adjusted"]
     assert check["estimate"] == alone["checks"][0]["estimate"]
+
+
+def test_a_gate_without_labels_or_baseline_keeps_no_items_and_decides_alike(tmp_path: Path) -> None:
+    judged_run(tmp_path, "run", {"x": [None] * 3 + cycle([4, 5, 3], 60), "y": cycle([2, 5], 40)})
+    rules = make_rules(None, min=["tact=3.9"])
+    with open_store(tmp_path / "adjudge.db", write=False) as store:
+        lean, full = (
+            GateInput(store, store.run("run"), None, for_comparison=for_comparison)
+            for for_comparison in (False, True)
+        )
+    assert (len(lean.view.results), len(full.view.results)) == (0, 103)
+    assert verdict_of(lean, rules, None) == verdict_of(full, rules, None)

@@ -16,6 +16,7 @@ from pathlib import Path
 from msgspec import Struct, structs
 
 from ..data import read_labels
+from ..engine import protocols_of
 from ..errors import DataError
 from ..records import Estimate, Label
 from ..stats import (
@@ -53,7 +54,7 @@ from .result_types import (
     Verdict,
     most_severe,
 )
-from .run_view import fake_note, pooled_over_models, tabulate
+from .run_view import RunView, fake_note, pooled_over_models, tabulate
 
 _ROUNDING = 1e-9
 _TOO_NEAR = "the estimate is so close to it that more data hardly helps"
@@ -208,16 +209,69 @@ _WIDTH_PER_DISTANCE = 0.7
 """Half an interval of this share of the distance decides with 80 % power: 1.96 / (1.96 + 0.84)."""
 
 
+class SystemScores(Struct, frozen=True):
+    """What one system got on one criterion."""
+
+    values: Sequence[float]
+    clusters: Sequence[Hashable] | None
+    n_failed: int
+    entries: Sequence[Entry] = ()
+    """the items themselves; empty where only numbers were kept"""
+
+    @property
+    def n(self) -> int:
+        return len(self.values) + self.n_failed
+
+
+class GatedTable(Struct, frozen=True):
+    """One criterion of a run: with its items where labels or a baseline need them, otherwise with numbers alone."""
+
+    table: LabelledTable
+    systems: dict[str, SystemScores]
+
+
+def _with_items(table: LabelledTable) -> GatedTable:
+    systems = {}
+    for system, entries in entries_by_system(table).items():
+        judged = [entry for entry in entries if entry.judge is not None]
+        values = [entry.judge for entry in judged if entry.judge is not None]
+        clusters = table.groups([entry.row for entry in judged])
+        systems[system] = SystemScores(values, clusters, len(entries) - len(judged), entries)
+    return GatedTable(table, systems)
+
+
+def _numbers_alone(view: RunView) -> dict[str, GatedTable]:
+    """The same from the tally of one judge's scores, which takes a few bytes an item."""
+    tables = {}
+    names = criterion_names(view.tally.scores, view.tally.protocols)
+    for (protocol, criterion), by_model in view.tally.scores.items():
+        name = names[protocol, criterion]
+        ((model, by_system),) = by_model.items()
+        has_groups = any(
+            column.has_groups for scores in by_system.values() for column in (scores.ok, scores.failed)
+        )
+        systems = {
+            system: SystemScores(
+                scores.ok.values, scores.ok.groups.tolist() if has_groups else None, len(scores.failed)
+            )
+            for system, scores in by_system.items()
+        }
+        scale = view.scale(protocol, criterion)
+        table = LabelledTable(criterion, protocol, model, "scores", scale, (), (), 0, True, ())
+        tables[name] = GatedTable(table, systems)
+    return tables
+
+
 class GatedCriterion:
     """One criterion of the run, with its systems and its direction: 1 where higher is better, -1 where lower is."""
 
-    def __init__(self, name: str, table: LabelledTable, wanted: Sequence[str]) -> None:
+    def __init__(self, name: str, gated: GatedTable, wanted: Sequence[str]) -> None:
         self.name = name
-        self.table = table
+        self.table = table = gated.table
         self.direction = (
             1 if table.kind == "choices" else (table.scale.direction if table.scale is not None else 0)
         )
-        self.systems = _select_systems(name, table, entries_by_system(table), wanted)
+        self.systems = _select_systems(name, table, gated.systems, wanted)
 
     @property
     def limits(self) -> tuple[float, float] | None:
@@ -235,23 +289,19 @@ class GatedCriterion:
         """Whether the estimate is a win rate, shown in per cent."""
         return self.table.kind == "choices"
 
-    def estimate(self, entries: Sequence[Entry], n_failed: int = 0) -> Estimate:
+    def estimate(self, scores: SystemScores, n_failed: int = 0) -> Estimate:
         """The judge's mean; for choices the win rate, as in a ranking."""
-        values = [entry.judge for entry in entries if entry.judge is not None]
         if self.is_share:
-            return clustered_share(values, self.clusters(entries), n_failed)
-        return mean_interval(values, self.clusters(entries), n_failed, limits=self.limits)
+            return clustered_share(scores.values, scores.clusters, n_failed)
+        return mean_interval(scores.values, scores.clusters, n_failed, limits=self.limits)
 
     def format(self, estimate: Estimate) -> str:
         return percent(estimate) if self.is_share else interval(estimate)
 
-    def clusters(self, entries: Sequence[Entry]) -> list[str] | None:
-        return self.table.groups([entry.row for entry in entries])
-
 
 def _select_systems(
-    name: str, table: LabelledTable, by_system: Mapping[str, list[Entry]], wanted: Sequence[str]
-) -> dict[str, list[Entry]]:
+    name: str, table: LabelledTable, by_system: Mapping[str, SystemScores], wanted: Sequence[str]
+) -> dict[str, SystemScores]:
     """The selected systems, or all; choices need a system whose win rate counts."""
     unknown = [system for system in wanted if system not in by_system]
     if unknown:
@@ -263,15 +313,13 @@ def _select_systems(
             f"{name} is decided by choices: say whose win rate counts with --system NAME. "
             f"The systems are {', '.join(sorted(by_system))}."
         )
-    return {system: entries for system, entries in by_system.items() if not wanted or system in wanted}
+    return {system: scores for system, scores in by_system.items() if not wanted or system in wanted}
 
 
-def find_criterion(
-    tables: Mapping[str, LabelledTable], wanted: str, systems: Sequence[str]
-) -> GatedCriterion:
+def find_criterion(tables: Mapping[str, GatedTable], wanted: str, systems: Sequence[str]) -> GatedCriterion:
     """The criterion of a name; PROTOCOL/CRITERION where several protocols have it."""
     exact = [name for name in tables if name == wanted]
-    matches = exact or [name for name, table in tables.items() if table.criterion == wanted]
+    matches = exact or [name for name, gated in tables.items() if gated.table.criterion == wanted]
     if len(matches) == 1:
         return GatedCriterion(matches[0], tables[matches[0]], systems)
     names = ", ".join(tables)
@@ -289,11 +337,11 @@ def level_checks(criterion: GatedCriterion, rule: Rule, threshold: float) -> lis
         raise DataError(f"{flag}: the scale goes from {limits[0]:g} to {limits[1]:g}. Choose a number on it.")
     corrected_means = corrected(criterion.table) if criterion.table.labelled() else {}
     checks = []
-    for system, entries in criterion.systems.items():
+    for system, scores in criterion.systems.items():
         if criterion.table.labelled():
             checks.append(_corrected_check(criterion, rule, threshold, system, corrected_means.get(system)))
         else:
-            checks.append(_level_check(criterion, rule, threshold, system, entries))
+            checks.append(_level_check(criterion, rule, threshold, system, scores))
     return checks
 
 
@@ -315,12 +363,10 @@ def _check_direction(criterion: GatedCriterion, rule: Rule) -> None:
 
 
 def _level_check(
-    criterion: GatedCriterion, rule: Rule, threshold: float, system: str, entries: Sequence[Entry]
+    criterion: GatedCriterion, rule: Rule, threshold: float, system: str, scores: SystemScores
 ) -> Check:
-    judged = [entry for entry in entries if entry.judge is not None]
-    values = [entry.judge for entry in judged if entry.judge is not None]
-    clusters = criterion.clusters(judged)
-    estimate = criterion.estimate(judged, len(entries) - len(judged))
+    values, clusters = scores.values, scores.clusters
+    estimate = criterion.estimate(scores, scores.n_failed)
     limits = criterion.limits
     decision = decision_by_values(
         values, clusters, limits, threshold, criterion.direction, is_two_level=criterion.is_two_level
@@ -354,14 +400,15 @@ def _corrected_check(
     criterion: GatedCriterion, rule: Rule, threshold: float, system: str, estimate: Estimate | None
 ) -> Check:
     """A check on the mean corrected with labels."""
-    entries = criterion.systems[system]
+    scores = criterion.systems[system]
+    entries = scores.entries
     if estimate is None:
         estimate = undefined("no item of this system has a label", unit="label")
     if not criterion.table.is_same_scale:
         why = "the labels are on a different scale than the threshold"
         estimate = undefined(why, n=estimate.n, n_failed=estimate.n_failed, unit="label")
     labelled = [entry for entry in entries if entry.label is not None]
-    clusters = criterion.clusters(labelled)
+    clusters = criterion.table.groups([entry.row for entry in labelled])
     n_units = len(labelled) if clusters is None else len(set(clusters))
     decision = decision_by_interval(estimate, threshold, criterion.direction, n_units)
     needed = MoreNeeded()
@@ -371,7 +418,7 @@ def _corrected_check(
         needed = MoreNeeded(why=plan.why)
         if plan.with_judge is not None:
             needed = MoreNeeded(max(1, plan.with_judge - plan.n_labels), "label")
-    judge_estimate = criterion.estimate([entry for entry in entries if entry.judge is not None])
+    judge_estimate = criterion.estimate(scores)
     remarks = [
         f"corrected with {count(estimate.n, 'label')}; judge alone: {criterion.format(judge_estimate)}"
     ]
@@ -503,14 +550,8 @@ def failure_check(
 def failure_checks(criterion: GatedCriterion, rules: Rules) -> list[Check]:
     """The failures of each system on one criterion."""
     return [
-        failure_check(
-            criterion.name,
-            system,
-            sum(entry.judge is None for entry in entries),
-            len(entries),
-            rules.max_failed,
-        )
-        for system, entries in criterion.systems.items()
+        failure_check(criterion.name, system, scores.n_failed, scores.n, rules.max_failed)
+        for system, scores in criterion.systems.items()
     ]
 
 
@@ -522,17 +563,23 @@ FROM_STORE = "store"
 
 
 class GateInput:
-    """A run with its labels, ready for checks."""
+    """A run with its labels, ready for checks; `for_comparison` with a baseline."""
 
-    def __init__(self, store: Store, run: RunRow, labels: str | None) -> None:
+    def __init__(self, store: Store, run: RunRow, labels: str | None, *, for_comparison: bool = True) -> None:
         self.run = run
-        view = tabulate(store, run, for_comparison=True)
-        if not view.results:
+        is_plain = all(protocol.task == "score" for protocol in protocols_of(store, run).values())
+        keeps_items = for_comparison or labels is not None or len(run.manifest["models"]) > 1 or not is_plain
+        view = tabulate(store, run, keep_results=keeps_items, for_comparison=for_comparison)
+        if not view.tally.items:
             raise DataError(f"{run.name} has judged nothing yet. Run it first.")
         self.n_items = n_distinct([view.tally.items])
         self.labels: Sequence[Label] = _labels(store, run, labels)
         self.view, self.note = pooled_over_models(view)
-        self.tables: dict[str, LabelledTable] = join(self.view, self.labels)
+        self.tables: dict[str, GatedTable] = (
+            {name: _with_items(table) for name, table in join(self.view, self.labels).items()}
+            if keeps_items
+            else _numbers_alone(view)
+        )
 
     def unjudged(self) -> tuple[int, int]:
         """How many items of the run have no result yet, and how many there are."""
@@ -608,7 +655,8 @@ def _label_notes(gate_input: GateInput, rules: Rules, baseline: GateInput | None
     if not gate_input.labels:
         return []
     notes = []
-    used = {table.criterion for table in gate_input.tables.values() if table.labelled()}
+    tables = {name: gated.table for name, gated in gate_input.tables.items()}
+    used = {table.criterion for table in tables.values() if table.labelled()}
     names = {
         gated.table.criterion
         for gated in (find_criterion(gate_input.tables, name, rules.systems) for name in rules.criteria())
@@ -618,7 +666,7 @@ def _label_notes(gate_input: GateInput, rules: Rules, baseline: GateInput | None
         notes.append(f"No label matches {', '.join(unlabelled)}: the judge's scores alone decide.")
     notes += [
         f"{name}: {note}"
-        for name, table in gate_input.tables.items()
+        for name, table in tables.items()
         if table.criterion in names
         for note in table.notes
     ]
@@ -669,7 +717,7 @@ def _drop_checks(
     ]
     baseline_table = next(
         table
-        for table in baseline.tables.values()
+        for table in (gated.table for gated in baseline.tables.values())
         if table.kind == "scores"
         and (table.criterion, table.protocol)
         == (criterion_comparison.criterion, criterion_comparison.protocols[0])

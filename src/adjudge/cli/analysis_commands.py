@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import math
 import os
-import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,7 +15,7 @@ import typer
 from ..errors import DataError
 from .markdown import markdown_of
 from .options import AS_JSON, RUN, STORE, was_given
-from .terminal import ignore_broken_pipe, print_json, print_sections, print_text, writing
+from .terminal import as_text, ignore_broken_pipe, print_json, print_sections, print_text, writing
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -230,20 +229,10 @@ def _draw_of(
 
 def _write(drawn: DrawnRows, output: Path | None) -> None:
     """To the terminal, or to a new file: an existing file may contain labels."""
-    if output is None:
-        _write_csv(drawn, sys.stdout)
-        return
-    try:
-        with output.open("x", encoding="utf-8", newline="") as file:
-            _write_csv(drawn, file)
-    except FileExistsError:
-        raise DataError(
-            f"{output} already exists and may contain labels. Choose another name with -o."
-        ) from None
-    except OSError as error:
-        raise DataError(
-            f"{output} cannot be written: {error.strerror}. Choose another place with -o."
-        ) from error
+    if output is not None and os.path.lexists(output):
+        raise DataError(f"{output} already exists and may contain labels. Choose another name with -o.")
+    with writing(output, is_replacing=False) as file, as_text(file) as text:
+        _write_csv(drawn, text)
 
 
 def _write_csv(drawn: DrawnRows, file: IO[str]) -> None:
@@ -518,7 +507,9 @@ def _verdict(run: str, rules: Rules, store: Path, seed: int) -> Verdict:
     from ..store import open_store
 
     with open_store(store, write=False) as opened:
-        gate_input = GateInput(opened, opened.run(run), rules.labels)
+        gate_input = GateInput(
+            opened, opened.run(run), rules.labels, for_comparison=rules.baseline is not None
+        )
         if rules.baseline is None:
             return verdict_of(gate_input, rules, None, seed)
         if rules.baseline_store is None:

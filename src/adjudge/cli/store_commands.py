@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
@@ -15,7 +14,7 @@ from ..errors import DataError
 from ..records import Item, Result
 from .markdown import markdown_of
 from .options import AS_JSON, RUN, STORE
-from .terminal import print_json, print_sections, print_table, print_text, writing
+from .terminal import as_text, print_json, print_sections, print_table, print_text, writing
 
 if TYPE_CHECKING:
     from ..analysis.item_view import AnswerView, CallView
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from ..store import RunRow, Store
     from ..store.browsing import CallOutcome
     from ..store.reading import Judged
+    from ..store.repair import Damage
 
 # Replies: what was sent, what came back, and what was read from it, verbatim
 
@@ -80,12 +80,16 @@ def _selected(places: Iterable[Judged], item: str | None, failed: bool) -> Itera
 def _place(store: Store, run: RunRow, judged: Judged, *, with_prompt: bool) -> CallOutcome:
     """A call of a run with its reply; with its messages only where they are shown."""
     from ..store.browsing import CallOutcome
+    from ..store.sqlite_errors import damage_error
 
+    call = store.call(run, judged.call) if with_prompt else None
+    if with_prompt and call is None:
+        raise damage_error(store.path, f"call {judged.call} is not found by its key")
     return CallOutcome(
         call_index=judged.call_index,
         about=judged.about,
-        call=store.call(run, judged.call) if with_prompt else None,
-        reply=store.reply_for([judged.call]).get(judged.call),
+        call=call,
+        reply=store.shown_replies([judged.call]).get(judged.call) if judged.error is None else None,
         error=judged.error,
         judgment=judged.judgment,
     )
@@ -388,26 +392,85 @@ def _write_csv(rows: Iterator[dict[str, Any]], columns: tuple[str, ...], file: I
         text = " ".join(value) if isinstance(value, list) else value
         return guarded(text) if isinstance(text, str) else text
 
-    text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
-    writer = csv.writer(text)
-    writer.writerow(columns)
-    for row in rows:
-        writer.writerow([cell(row[column]) for column in columns])
-    text.detach()
+    with as_text(file) as text:
+        writer = csv.writer(text)
+        writer.writerow(columns)
+        for row in rows:
+            writer.writerow([cell(row[column]) for column in columns])
 
 
-def doctor_command(store: Path = STORE, as_json: bool = AS_JSON) -> None:
-    """Check every page and every reply of a store. Damaged replies are quarantined and requested again."""
+def doctor_command(
+    store: Path = STORE,
+    repair: Path = typer.Option(
+        None,
+        "--repair",
+        metavar="FILE",
+        help="Save what is intact into this new store; the old one is not changed.",
+    ),
+    as_json: bool = AS_JSON,
+) -> None:
+    """Check every page and every row of a store; damaged replies are quarantined and requested again."""
     from ..store import open_store
+    from ..store.repair import examine
 
+    if repair is not None:
+        _repair(store, repair, as_json)
+        return
     with open_store(store, write=False):
         pass  # a missing store is an error; opening it for writing would create one
-    with open_store(store) as opened:
-        damaged = opened.verify()
-        runs = [run.name for run in opened.runs()]
+    damage = [part for part in examine(store) if part.what != "replies"]
+    damaged: list[str] = []
+    runs: list[str] = []
+    if not damage:
+        with open_store(store) as opened:
+            damaged = opened.verify()
+            runs = [run.name for run in opened.runs()]
     if as_json:
-        print_json({"store": str(store), "runs": runs, "damaged": damaged})
+        print_json({"store": str(store), "runs": runs, "damaged": damaged, "problems": damage})
+    elif damage:
+        print_text("\n".join([f"{store} is damaged:", *(f"  {_damage_text(part)}" for part in damage)]))
+        print_text(f"Save what is whole: adjudge doctor --store {store} --repair NEW.db")
+    else:
+        _print_whole(store, runs, damaged)
+    if damage:
+        raise typer.Exit(2)
+
+
+def _repair(store: Path, out: Path, as_json: bool) -> None:
+    """Save what is whole, and say what is not."""
+    from ..store import open_store
+    from ..store.repair import repair
+
+    if not store.exists():
+        open_store(store, write=False)  # raises
+    saved, damage = repair(store, out)
+    if as_json:
+        print_json({"store": str(store), "repaired": str(out), "runs": saved, "problems": damage})
         return
+    columns = ("run", "items", "calls", "judgments")
+    rows = [
+        (run.run, *(f"{n} of {n_all}" for n, n_all in (
+            (run.items, run.items_written), (run.calls, run.calls_written), (run.judgments, run.judgments_written)
+        )))
+        for run in saved
+    ]  # fmt: skip
+    print_table(columns, rows)
+    print_text(
+        "\n".join([f"{out} has what is whole of {store}.", *(f"  {_damage_text(part)}" for part in damage)])
+    )
+    if not all(run.is_whole for run in saved):
+        print_text(f"To fill in what is missing, give the command of each run again with --store {out}.")
+
+
+def _damage_text(part: Damage) -> str:
+    """One line: what is missing or damaged, and how much of it."""
+    where = f" of run {part.run}" if part.run is not None else ""
+    number = f"{part.n} " if part.n else ""
+    detail = f": {part.detail}" if part.detail else " missing or damaged"
+    return f"{number}{part.what}{where}{detail}"
+
+
+def _print_whole(store: Path, runs: list[str], damaged: list[str]) -> None:
     print_text(f"{store}: {len(runs)} run{'' if len(runs) == 1 else 's'}, the file is intact.")
     if damaged:
         is_single = len(damaged) == 1

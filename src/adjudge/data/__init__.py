@@ -17,6 +17,8 @@ from .tables import (
     Row,
     Table,
     guarded,
+    read_small,
+    read_small_text,
     write_parquet,
 )
 
@@ -41,5 +43,7 @@ __all__ = [
     "read_labels",
     "read_rubric",
     "read_scores",
+    "read_small",
+    "read_small_text",
     "write_parquet",
 ]

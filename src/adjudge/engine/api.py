@@ -20,7 +20,7 @@ from typing import Annotated, Any, NamedTuple, ParamSpec, TypeVar, get_args, get
 import msgspec
 from msgspec import Struct, structs
 
-from ..data import RESERVED
+from ..data import RESERVED, read_small
 from ..errors import AdjudgeError, DataError, ModelError, ProtocolError
 from ..models import Model, Network, check_alias, named, parse_model, takes_key, takes_price
 from ..models.base import estimated_tokens
@@ -380,7 +380,7 @@ def read_steps(text: str) -> str | tuple[str, ...]:
     if text == "generate" or not text:
         return text
     try:
-        lines = Path(text).read_text(encoding="utf-8").splitlines()
+        lines = read_small(Path(text)).decode("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(
             f"--steps {text}: cannot be read ({error}). Give 'generate', or a file with one step per line."

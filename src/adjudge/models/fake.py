@@ -95,8 +95,8 @@ class FakeModel(Model):
         tokens_out = len(line.text.split())
         return Reply(
             call.key,
-            line.text,
-            line.reasoning,
+            str(line.text),  # a number in a script is a text of its own type
+            str(line.reasoning),
             line.logprobs,
             tokens_in,
             tokens_out,

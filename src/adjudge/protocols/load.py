@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from ..data import read_examples, read_rubric
+from ..data import BrokenFileError, read_examples, read_rubric, read_small
 from ..errors import ProtocolError, listed
 from ..records import Accepted, Answer, Example, ExampleWords, Given, Language, Protocol, Rubric, Scale, Task
 from ..render import PROTOCOL_SLOTS, USER_SLOTS, slots_of, targets_of
@@ -71,7 +71,7 @@ class _CriterionSettings(msgspec.Struct, forbid_unknown_fields=True):
 
 def read_text(path: Path) -> str:
     """A text of a protocol as it is sent: without its one final newline, nothing else stripped."""
-    text = path.read_bytes().decode("utf-8")
+    text = read_small(path).decode("utf-8")
     return text[:-1] if text.endswith("\n") else text
 
 
@@ -122,27 +122,36 @@ class _FolderReader:
                     self._problem(
                         "missing-file", f"{name} is missing.", "Write the text that the judge is sent.", name
                     )
-            except (UnicodeDecodeError, OSError) as error:
+            except UnicodeDecodeError as error:
                 self._problem(
                     "unreadable", f"{name} cannot be read as UTF-8 text ({error}).", "Save it as UTF-8.", name
                 )
+                return None
+            except BrokenFileError as broken:
+                self._problem("unreadable", f"{name}: {broken.problem}", "", name)
                 return None
         return texts["system.md"], texts["user.md"]
 
     def _load_toml(self) -> bool:
         path = self.folder / "protocol.toml"
         try:
-            self.toml_text = path.read_bytes().decode("utf-8")
+            self.toml_text = read_small(path).decode("utf-8")
             self.settings = tomllib.loads(self.toml_text)
         except FileNotFoundError:
             todo = "Write one, or start from a commented one: adjudge protocols new DIR."
             self._problem("missing-file", "protocol.toml is missing.", todo)
             return False
-        except (UnicodeDecodeError, OSError) as error:
+        except UnicodeDecodeError as error:
             message = f"protocol.toml cannot be read as UTF-8 text ({error})."
             self._problem("unreadable", message, "Save it as UTF-8.")
             return False
-        except (tomllib.TOMLDecodeError, RecursionError) as error:
+        except BrokenFileError as broken:
+            self._problem("unreadable", f"protocol.toml: {broken.problem}", "")
+            return False
+        except (
+            ValueError,
+            RecursionError,
+        ) as error:  # ValueError: also of int(), which refuses thousands of digits
             self._mistaken([toml_mistake("protocol.toml", self.toml_text, error, _LISTS)])
             return False
         return True
@@ -339,7 +348,7 @@ class _FolderReader:
             for slot in dict.fromkeys(slots_of(text)):
                 name = protocol.alias.get(slot, slot)
                 shown.add(name)
-                is_part = name.startswith(("rubric.", "example."))
+                is_part = slot in protocol.alias and _is_part(protocol, name)
                 is_system = name == "system_message" and file == "user.md" and bool(protocol.system_text)
                 if name not in known and not is_part and not is_system:
                     where = line_of(text, text.index("{{" + slot + "}}"))
@@ -405,6 +414,17 @@ class _FolderReader:
     ) -> None:
         line = line_of_key(self.toml_text, key) if key else line_of_steps(self.toml_text, steps)
         self.findings.append(Finding(str(self.folder / file), line, name, message, todo))
+
+
+_LEVEL = re.compile(r"-?[0-9]{1,12}(\.[0-9]{1,6})?")
+
+
+def _is_part(protocol: Protocol, name: str) -> bool:
+    """Whether a slot stands for a part of the rubric, a criterion or a level, or for a part of the one example."""
+    whole, _, part = name.partition(".")
+    if whole == "rubric":
+        return part == "criterion" or _LEVEL.fullmatch(part) is not None
+    return whole == "example" and part in ("judgment", *protocol.inputs)
 
 
 def digest_of(protocol: Protocol) -> str:

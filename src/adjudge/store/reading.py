@@ -13,22 +13,25 @@ from typing import Any
 
 from msgspec import Struct
 
-from ..errors import StoreError
 from ..records import Call, ErrorKind, Item, Judgment, Reply, ReplyError
 from . import rows
 from .calls import as_json, read_call_specs
+from .runs import check_count, kept
 
 _PAGE = 500
 REPLY_SELECT = ", ".join(f"replies.{name}" for name in rows.REPLY_COLUMNS.split(", "))
 
 JUDGED_SELECT = """SELECT places.item, places.slot, calls.key, places.parent, places.error_kind, places.error_message,
-    judgments.body, judgments.checksum
-FROM places JOIN calls ON calls.id = places.call JOIN runs ON runs.id = places.run
+    judgments.body, judgments.checksum, places.run, places.call, places.checksum
+FROM places LEFT JOIN calls ON calls.id = places.call JOIN runs ON runs.id = places.run
 LEFT JOIN judgments ON judgments.run = places.run AND judgments.reading = runs.reading
     AND judgments.item = places.item AND judgments.slot = places.slot"""
 
 DamagedReply = tuple[str, int, str]
 """The call's key, the checksum in the store, and the reason."""
+
+MISSING = -1
+"""In place of the checksum of a reply that is not there: set aside before, or lost."""
 
 
 class Judged(Struct, frozen=True):
@@ -107,6 +110,23 @@ def replies_by_key(
     return sound, damaged
 
 
+def check_set_aside(connection: sqlite3.Connection, damaged: Sequence[DamagedReply]) -> None:
+    """`DamagedError` for the first damaged reply, unless it is missing because it was set aside."""
+    aside = {key for (key,) in connection.execute("SELECT key FROM quarantine")} if damaged else set()
+    for key, checksum, reason in damaged:
+        if checksum != MISSING or key not in aside:
+            raise rows.DamagedError(f"the reply to call {key}: {reason}")
+
+
+def whole_replies(connection: sqlite3.Connection, keys: Sequence[str]) -> dict[str, Reply]:
+    """The replies to calls that were answered; `DamagedError` where one is damaged, or missing and not in quarantine."""
+    sound, damaged = replies_by_key(connection, keys)
+    known = sound.keys() | {key for key, _, _ in damaged}
+    missing = [(key, MISSING, "the reply is missing") for key in keys if key not in known]
+    check_set_aside(connection, [*damaged, *missing])
+    return sound
+
+
 def answered_keys(connection: sqlite3.Connection, keys: Iterable[str]) -> set[str]:
     """Which of the calls have a reply."""
     answered = connection.execute(
@@ -153,64 +173,90 @@ def finished_calls(
 def judgments(connection: sqlite3.Connection, run: int) -> Iterator[Judged]:
     """All calls of a run in the order of the items and, within an item, of the call index."""
     specs: dict[int, rows.CallSpec] = {}
+    before, n_places, n_judgments = kept(connection, run), 0, 0
     for page in _pages(connection, JUDGED_SELECT, run):
         page_items = _items_of_page(connection, run, page, with_fields=False)
         if any(row[1] not in specs for row in page):
             specs = read_call_specs(connection, run)
         for row in page:
-            yield judged_call(row, page_items, specs)
+            n_judgments += row[6] is not None
+            yield judged_call(row, page_items, specs, has_items=bool(before.items))
+        n_places += len(page)
+    after = kept(connection, run)
+    check_count("calls", before.places, n_places, after.places)
+    check_count("judgments", before.judgments, n_judgments, after.judgments)
 
 
-def judged_call(row: rows.Columns, items: Mapping[int, Item], specs: Mapping[int, rows.CallSpec]) -> Judged:
-    """Decode a row of `JUDGED_SELECT`."""
-    seq, call_index, key, parent, kind, message, body, checksum = row
+def judged_call(
+    row: rows.Columns, items: Mapping[int, Item], specs: Mapping[int, rows.CallSpec], *, has_items: bool
+) -> Judged:
+    """Decode a row of `JUDGED_SELECT`; with `has_items`, a call whose item is missing is damage."""
+    seq, call_index, key, parent, kind, message, body, checksum, run, call, stored = row
     error = None if kind is None else ReplyError(kind, message)
-    judgment = rows.read_judgment(body, checksum)
-    return Judged(items.get(seq), seq, call_index, specs[call_index], key, parent, error, judgment)
+    if error is not None or parent is not None:
+        rows.check((run, seq, call_index, call, parent, kind, message), stored)
+    item = items.get(seq)
+    if key is None or (item is None and has_items and seq >= 0):
+        raise rows.DamagedError(
+            f"{'a call' if key is None else 'the item'} of item number {seq + 1} is missing"
+        )
+    judgment = rows.read_judgment(key, body, checksum)
+    return Judged(item, seq, call_index, specs[call_index], key, parent, error, judgment)
 
 
 def asked(connection: sqlite3.Connection, run: int, damaged: list[DamagedReply]) -> Iterator[Asked]:
     """All calls of a run that have a reply, in order; damaged ones are added to the list instead."""
     specs = read_call_specs(connection, run)
+    before, n_places = kept(connection, run), 0
     for page in _pages(
         connection,
-        f"""SELECT places.item, places.slot, calls.key, places.parent, calls.messages, calls.target, {REPLY_SELECT}
-        FROM places JOIN calls ON calls.id = places.call JOIN replies ON replies.call = places.call""",
+        f"""SELECT places.item, places.slot, calls.key, places.parent, calls.messages, calls.target, calls.checksum,
+            places.error_kind, {REPLY_SELECT}
+        FROM places LEFT JOIN calls ON calls.id = places.call LEFT JOIN replies ON replies.call = places.call""",
         run,
     ):
         page_items = _items_of_page(connection, run, page, with_fields=True)
         if any(row[1] not in specs for row in page):
             specs = read_call_specs(connection, run)
-        for seq, call_index, key, parent, messages, target, *row in page:
+        n_places += len(page)
+        for seq, call_index, key, parent, messages, target, check, error, *row in page:
             item = page_items.get(seq)
+            if key is None or (item is None and before.items and seq >= 0):
+                raise rows.DamagedError(f"item number {seq + 1} or a call of it is missing")
+            if row[-1] is None and row[0] is None:
+                if error is None:
+                    damaged.append((key, MISSING, "the reply is missing"))
+                continue
             try:
                 reply = rows.read_reply(key, tuple(row))
                 call = rows.read_call(
-                    key, item.id if item else "", specs[call_index], parent, messages, target
+                    key, item.id if item else "", specs[call_index], parent, messages, target, check
                 )
             except rows.DamagedError as fault:
                 damaged.append((key, row[-1], str(fault)))
                 continue
             yield Asked(item, seq, call_index, call, reply)
+    check_count("calls", before.places, n_places, kept(connection, run).places)
 
 
 def items(connection: sqlite3.Connection, run: int) -> Iterator[Item]:
     """The items of a run, in their order."""
     after = -1
-    while True:
-        page = connection.execute(
-            f"SELECT {rows.ITEM_COLUMNS} FROM items WHERE run = ? AND seq > ? ORDER BY seq LIMIT {_PAGE}",
-            (run, after),
-        ).fetchall()
+    before, n_items = kept(connection, run).items, 0
+    while page := connection.execute(
+        f"SELECT {rows.ITEM_COLUMNS} FROM items WHERE run = ? AND seq > ? ORDER BY seq LIMIT {_PAGE}",
+        (run, after),
+    ).fetchall():
         for row in page:
             yield _item(row, with_fields=True)
-        if len(page) < _PAGE:
-            return
         after = page[-1][0]
+        n_items += len(page)
+    check_count("items", before, n_items, kept(connection, run).items)
 
 
 def totals(connection: sqlite3.Connection, run: int) -> Totals:
     """Count the items, calls, replies and costs of a run."""
+    before = kept(connection, run)
     (n_items,) = connection.execute("SELECT count(*) FROM items WHERE run = ?", (run,)).fetchone()
     failed = dict(
         connection.execute(
@@ -237,6 +283,15 @@ def totals(connection: sqlite3.Connection, run: int) -> Totals:
             WHERE run = :run AND error_kind IS NULL AND kind = 'reask')""",
         {"run": run},
     ).fetchone()
+    after = kept(connection, run)
+    for what, first, n, last in (
+        ("items", before.items, n_items, after.items),
+        ("calls", before.places, n_calls, after.places),
+        ("judgments", before.judgments, judged, after.judgments),
+    ):
+        check_count(what, first, n, last)
+    if not all(isinstance(number, int) for number in sums[:3]):
+        raise rows.DamagedError("a number of tokens is not a whole number")
     return Totals(n_items, n_calls, failed, judged, *sums, *reasks)
 
 
@@ -274,26 +329,26 @@ def models_seen(connection: sqlite3.Connection, run: int) -> list[ModelSeen]:
         GROUP BY 1, 2, 3 ORDER BY min(replies.call)""",
         (run,),
     )
-    return [ModelSeen(*row) for row in names]
+    seen = [ModelSeen(*row) for row in names]
+    if not all(isinstance(one.model_name, str) and isinstance(one.fingerprint, str) for one in seen):
+        raise rows.DamagedError("the name of a model is not a text")
+    return seen
 
 
 def call_by_key(connection: sqlite3.Connection, run: int, key: str) -> Call | None:
     """A call with the first item of the run that uses it."""
     row = connection.execute(
-        """SELECT places.item, places.slot, places.parent, calls.messages, calls.target
+        """SELECT places.item, places.slot, places.parent, calls.messages, calls.target, calls.checksum
         FROM calls JOIN places ON places.call = calls.id WHERE calls.key = ? AND places.run = ?
         ORDER BY places.item, places.slot LIMIT 1""",
         (key, run),
     ).fetchone()
     if row is None:
         return None
-    seq, call_index, parent, messages, target = row
+    seq, call_index, parent, messages, target, check = row
     item = items_between(connection, run, seq, seq, with_fields=False).get(seq)
     spec = read_call_specs(connection, run)[call_index]
-    try:
-        return rows.read_call(key, item.id if item else "", spec, parent, messages, target)
-    except rows.DamagedError:
-        return None
+    return rows.read_call(key, item.id if item else "", spec, parent, messages, target, check)
 
 
 def all_damaged(connection: sqlite3.Connection) -> Iterator[DamagedReply]:
@@ -351,7 +406,4 @@ def _item(row: rows.Columns, *, with_fields: bool) -> Item:
     try:
         return rows.read_item(row, with_fields=with_fields)
     except rows.DamagedError as fault:
-        raise StoreError(
-            f"Item {row[1]!r} of the run is damaged in the store ({fault}).\n"
-            "Start the run under another name: stored replies are reused."
-        ) from fault
+        raise rows.DamagedError(f"item {row[1]!r}: {fault}") from fault
