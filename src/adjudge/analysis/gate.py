@@ -54,7 +54,7 @@ from .result_types import (
     Verdict,
     most_severe,
 )
-from .run_view import RunView, fake_note, pooled_over_models, tabulate
+from .run_view import RunView, criterion_names, fake_note, pooled_over_models, tabulate
 
 _ROUNDING = 1e-9
 _TOO_NEAR = "the estimate is so close to it that more data hardly helps"
