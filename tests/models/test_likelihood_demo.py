@@ -10,6 +10,7 @@ import math
 import os
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -332,3 +333,34 @@ def test_the_embedded_model_gives_what_was_recorded_also_when_it_was_interrupted
         for name, cell in cells.items():
             # Another processor rounds in another way.
             assert cell["value"] == pytest.approx(recorded["systems"][system][name]["value"], abs=0.05)
+
+
+@pytest.mark.slow
+def test_the_install_of_the_readme_gives_a_command_that_shows_the_demo(tmp_path: Path) -> None:
+    source = tmp_path / "adjudge"
+    for name in ("src", "pyproject.toml", "README.md", "LICENSE"):
+        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
+        source.mkdir(exist_ok=True)
+        copy(ROOT / name, source / name)
+    subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "venv")], check=True)
+    bin_folder = tmp_path / "venv" / "bin"
+    # Neither the tests' own path nor the folder of the sources may help.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    pip = [str(bin_folder / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "."]
+    installed = subprocess.run(
+        pip, cwd=source, env=environment, capture_output=True, encoding="utf-8", check=False
+    )
+    if "No matching distribution" in installed.stderr or "NewConnectionError" in installed.stderr:
+        pytest.skip("no package index can be reached")
+    assert installed.returncode == 0, installed.stderr
+    shown = subprocess.run(
+        [str(bin_folder / "adjudge"), "demo", "--recorded", "-q"],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
+    assert shown.returncode == 0, shown.stderr
+    assert "5 of 5" in shown.stdout
+    assert (tmp_path / "adjudge-demo.html").is_file()

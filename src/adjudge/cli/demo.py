@@ -39,7 +39,7 @@ SYSTEMS = ("faithful", "altered-fact", "omission")
 one whose fault only the second criterion shows."""
 
 ITEMS = 12
-"""Three responses to each of four texts: 24 calls, which two slow cores answer within a minute."""
+"""Three responses to each of four texts: 24 calls, some 4,000 tokens to evaluate, about 20 s of CPU time."""
 
 RESPONSES = "responses.jsonl"
 RUBRIC_PROTOCOL = "prometheus/direct"
@@ -276,7 +276,7 @@ class Demo:
             card = card_of_views(opened, [view], read_labels(self.ratings))
         self._heading(3, "Does the judge agree with people?", _ABOUT_RATINGS)
         self._command("trust", CANDIDATE, "--labels", str(self.ratings))
-        self._print(_without_methods(section) for section in islice(trust_sections(card), 1))
+        self._print(map(_sentences, islice(trust_sections(card), 1)))
         return card
 
     def _show_decision(self) -> tuple[Comparison, tuple[Verdict, Verdict]]:
@@ -289,7 +289,7 @@ class Demo:
         comparison = compare_views(first, second)
         self._heading(4, "Which version is better, and may it ship?")
         self._command("compare", *VERSIONS)
-        self._print(islice(compare_sections(comparison), 1))
+        self._print(map(_sentences, islice(compare_sections(comparison), 1)))
         return comparison, (self._show_gate(None), self._show_gate(self.ratings))
 
     def _show_gate(self, labels: Path | None) -> Verdict:
@@ -411,8 +411,8 @@ def _means(summary: Summary) -> Iterator[Section]:
         rows.append((system, *means, f"{n_scores}", f"{n_failed}"))
     columns = ("system", *(f"{name} [95 % CI]" for name in names), "scores", "failed")
     # A recording has no tokens, and its time says nothing.
-    title = cost_text(summary) if summary.tokens_in else ""
-    yield Section(title, (), columns, tuple(rows), depth=1)
+    lines = (cost_text(summary),) if summary.tokens_in else ()
+    yield Section("Mean of each system", lines, columns, tuple(rows), depth=1)
     yield from caution_sections(summary)
 
 
@@ -434,10 +434,10 @@ def _readings(store: Store, run: str, item: str) -> Iterator[Reading]:
             yield Reading(run, item, answer.name, answer.status, value, answer.how, answer.span, text, tokens)
 
 
-def _without_methods(section: Section) -> Section:
-    """A section with its sentences alone."""
+def _sentences(section: Section) -> Section:
+    """A section with its sentences alone, without methods and notes."""
     lines = tuple(line if isinstance(line, str) else line.text for line in section.lines)
-    return structs.replace(section, lines=lines)
+    return structs.replace(section, lines=lines, notes=())
 
 
 def _least_likely(reading: Reading) -> Section:
@@ -465,6 +465,7 @@ def _replies(readings: Sequence[Reading]) -> Section:
         ("run", "item", "score", "how it was read", "reply"),
         tuple(rows),
         depth=1,
+        notes=("»…« marks the score. anchored: a common variant of the requested format.",),
     )
 
 
