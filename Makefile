@@ -12,7 +12,7 @@ $(VENV)/installed: pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[data,dev]"
 	touch $@
 
-# The embedded judge: llama.cpp, prebuilt. Where there is no wheel for a machine, the demo plays a recording and says so.
+# The embedded judge: llama.cpp, prebuilt. Where there is no wheel for a machine, the demo replays a recording and says so.
 $(VENV)/local: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[local]" && touch $@ || true
 

@@ -36,14 +36,14 @@ Outcomes = dict[tuple[int, int], NDArray[np.float64]]
 def outcomes(k: int, n_prompts: int, ties: float, rng: np.random.Generator) -> Outcomes:
     """For each pair of systems what the first took on each prompt."""
     strength = rng.normal(0, 0.8, k)
-    found = {}
+    drawn_outcomes = {}
     for i in range(k):
         for j in range(i + 1, k):
             d = strength[i] - strength[j]
             weights = np.array([np.exp(d / 2), np.exp(-d / 2), 2 * ties / (1 - ties)])
             drawn = rng.choice(3, size=n_prompts, p=weights / weights.sum())
-            found[i, j] = np.array([1.0, 0.0, 0.5])[drawn]
-    return found
+            drawn_outcomes[i, j] = np.array([1.0, 0.0, 0.5])[drawn]
+    return drawn_outcomes
 
 
 def games_from(
@@ -52,20 +52,20 @@ def games_from(
     """The outcomes asked so far; of each pair the prompts come in an order of its own."""
     first, second, share, prompt = [], [], [], []
     for (i, j), n in asked.items():
-        own = order[i, j][:n]
+        prompts = order[i, j][:n]
         first += [i] * n
         second += [j] * n
-        share += of[i, j][own].tolist()
-        prompt += own.tolist()
+        share += of[i, j][prompts].tolist()
+        prompt += prompts.tolist()
     return games_of(first, second, share, k, prompt)
 
 
 def verdicts(games: Games) -> tuple[NDArray[np.float64], dict[tuple[int, int], float | None]]:
     """Ratings, and Holm's p-value of each pair."""
-    found = strengths(games, n_resamples=0)
-    values = [one.value for one in found.sandwich]
-    rating = found.rating if None in values else [value or 0.0 for value in values]
-    return np.array(rating), dict(zip(found.p_values, adjusted(list(found.p_values.values())), strict=True))
+    fit = strengths(games, n_resamples=0)
+    values = [strength.value for strength in fit.sandwich]
+    rating = fit.rating if None in values else [value or 0.0 for value in values]
+    return np.array(rating), dict(zip(fit.p_values, adjusted(list(fit.p_values.values())), strict=True))
 
 
 def way(
@@ -82,14 +82,14 @@ def way(
     def even(games: Games, asked: dict[tuple[int, int], int], n: int, n_prompts: int, k: int) -> Pairs:
         del games
         count = {(i, j): asked.get((i, j), 0) for i in range(k) for j in range(i + 1, k)}
-        found: Pairs = []
+        pairs: Pairs = []
         for _ in range(n):
             least = min(count, key=lambda pair: (count[pair], rng.random()))
             if count[least] >= n_prompts:
                 break
             count[least] += 1
-            found.append(least)
-        return found
+            pairs.append(least)
+        return pairs
 
     def at_random(games: Games, asked: dict[tuple[int, int], int], n: int, n_prompts: int, k: int) -> Pairs:
         del games
@@ -122,14 +122,14 @@ def reached(name: str, of: Outcomes, k: int, n_prompts: int, seed: int) -> tuple
     in_order = all_in_order = by_tests = 0.0
     while True:
         games = games_from(asked, of, order, k)
-        now, own = verdicts(games)
+        now, p_values_ = verdicts(games)
         share = sum(asked.values()) / total
         is_in_order = all(now[i] > now[j] for i, j in apart)
-        is_told = is_in_order and all((own[min(pair), max(pair)] or 1.0) <= 0.05 for pair in apart)
+        is_settled = is_in_order and all((p_values_[min(pair), max(pair)] or 1.0) <= 0.05 for pair in apart)
         in_order = in_order if is_in_order else share + batch / total
         is_whole = all(now[i] > now[j] for i, j in whole)
         all_in_order = all_in_order if is_whole else share + batch / total
-        by_tests = by_tests if is_told else share + batch / total
+        by_tests = by_tests if is_settled else share + batch / total
         chosen = choose(games, asked, batch, n_prompts, k)
         if not chosen:
             return min(1.0, in_order), min(1.0, all_in_order), min(1.0, by_tests)
@@ -152,15 +152,15 @@ def main() -> None:
     start = time.perf_counter()
     print(f"{'way':8} {'order':>32} {'whole':>32} {'tests':>32}")
     for name in ("active", "even", "random"):
-        found = []
-        for one in range(given.sets):
-            of = outcomes(k, n_prompts, given.ties, np.random.default_rng([given.seed, one]))
-            found.append(reached(name, of, k, n_prompts, one))
-        told = []
-        for column in zip(*found, strict=True):
+        shares = []
+        for number in range(given.sets):
+            of = outcomes(k, n_prompts, given.ties, np.random.default_rng([given.seed, number]))
+            shares.append(reached(name, of, k, n_prompts, number))
+        cells = []
+        for column in zip(*shares, strict=True):
             low, middle, high = np.quantile(column, [0.1, 0.5, 0.9])
-            told.append(f"{np.mean(column):.0%} (median {middle:.0%}, {low:.0%} to {high:.0%})")
-        print(f"{name:8} " + " ".join(f"{one:>32}" for one in told))
+            cells.append(f"{np.mean(column):.0%} (median {middle:.0%}, {low:.0%} to {high:.0%})")
+        print(f"{name:8} " + " ".join(f"{cell:>32}" for cell in cells))
     print(f"{time.perf_counter() - start:.0f} s")
 
 

@@ -61,9 +61,9 @@ class FaultyHost:
         self.events: list[Event] = []
 
     def __call__(self, request: Request) -> Answer:
-        found = _NUMBER.search(request.body)
-        assert found is not None, "a prompt without its item"
-        number = int(found[1])
+        match = _NUMBER.search(request.body)
+        assert match is not None, "a prompt without its item"
+        number = int(match[1])
         kind, at = "ok", self._dice.random()
         for name, share in SHARES.items():
             if at < share:
@@ -130,8 +130,8 @@ def necessary(events: list[Event], latency: float, concurrency: int) -> float:
             continue
         seen.add(event.number)
         before = union([(start, min(stop, event.seconds)) for start, stop in silent if start < event.seconds])
-        own = last[event.number] - event.seconds + latency
-        longest = max(longest, before + n_before * latency / concurrency + own)
+        earliest = last[event.number] - event.seconds + latency
+        longest = max(longest, before + n_before * latency / concurrency + earliest)
     return longest
 
 
@@ -172,12 +172,12 @@ def trial(folder: Path, n: int, *, concurrency: int, latency: float, seed: int) 
     )
 
 
-def told(found: Trial) -> str:
-    faults = ", ".join(f"{count} {name}" for name, count in found.faults.items())
+def described(outcome: Trial) -> str:
+    faults = ", ".join(f"{count} {name}" for name, count in outcome.faults.items())
     return (
-        f"{found.n_items} items, {found.n_requests} requests ({faults}): {found.n_lost} lost, {found.n_wrong} wrong\n"
-        f"{found.seconds:.1f} s; necessary {found.necessary:.1f} s (silence asked for: {found.silence:.1f} s); "
-        f"ratio {found.ratio:.2f}, target <= 1.5"
+        f"{outcome.n_items} items, {outcome.n_requests} requests ({faults}): {outcome.n_lost} lost, {outcome.n_wrong} wrong\n"
+        f"{outcome.seconds:.1f} s; necessary {outcome.necessary:.1f} s (silence asked for: {outcome.silence:.1f} s); "
+        f"ratio {outcome.ratio:.2f}, target <= 1.5"
     )
 
 
@@ -190,16 +190,16 @@ def main() -> None:
     given = parser.parse_args()
     started = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="adjudge-faults-") as folder:
-        found = trial(
+        outcome = trial(
             Path(folder),
             given.items,
             concurrency=given.concurrency,
             latency=given.latency,
             seed=given.seed,
         )
-    print(told(found))
+    print(described(outcome))
     print(f"with start-up, report and export: {time.perf_counter() - started:.1f} s")
-    sys.exit(0 if not found.n_lost and not found.n_wrong and found.ratio <= 1.5 else 1)
+    sys.exit(0 if not outcome.n_lost and not outcome.n_wrong and outcome.ratio <= 1.5 else 1)
 
 
 if __name__ == "__main__":

@@ -29,19 +29,19 @@ DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 def texts(data: Path, limit: int) -> dict[str, list[str]]:
     """language → texts, each of another document."""
-    found: dict[str, dict[str, str]] = {"English": {}, "Korean": {}, "Chinese": {}}
+    texts_by_language: dict[str, dict[str, str]] = {"English": {}, "Korean": {}, "Chinese": {}}
     with gzip.open(data / "geval_ko.judgments.jsonl.gz", "rt", encoding="utf-8") as lines:
         for row in map(json.loads, lines):
             language = {"geval-eng_eng(prompt_text)": "English", "geval-kor_kor(prompt_text)": "Korean"}
             if row["protocol"] in language:
-                found[language[row["protocol"]]].setdefault(row["source"][:200], row["output"])
+                texts_by_language[language[row["protocol"]]].setdefault(row["source"][:200], row["output"])
     with gzip.open(data / "thoughtwave.judgments.jsonl.gz", "rt", encoding="utf-8") as lines:
         for row in map(json.loads, lines):
             # The score on the first line is no text.
-            told = row["responses"][0].partition("\n")[2].strip()[:200]
-            if len(told) == 200:
-                found["Chinese"].setdefault(row["item_id"], told)
-    return {language: list(kept.values())[:limit] for language, kept in found.items()}
+            summary = row["responses"][0].partition("\n")[2].strip()[:200]
+            if len(summary) == 200:
+                texts_by_language["Chinese"].setdefault(row["item_id"], summary)
+    return {language: list(kept.values())[:limit] for language, kept in texts_by_language.items()}
 
 
 def halves(text: str) -> tuple[str, str]:
@@ -63,15 +63,15 @@ async def gains(model: LocalModel, given: list[str]) -> tuple[list[float], float
     parts = [halves(text) for text in given]
     calls = [
         Call(f"{n}", "1", "p", ("c",), "local", (Message("user", before),), kind="likelihood", target=after)
-        for n, (own, after) in enumerate(parts)
-        for before in (own, parts[(n + 1) % len(parts)][0])
+        for n, (beginning, after) in enumerate(parts)
+        for before in (beginning, parts[(n + 1) % len(parts)][0])
     ]
     replies = await asyncio.gather(*(model.ask(call, Parameters()) for call in calls))
-    told = [mean(reply) for reply in replies]
+    means = [mean(reply) for reply in replies]
     tokens = sum(len(reply.logprobs or ()) for reply in replies[::2])
-    found = [own - other for own, other in zip(told[::2], told[1::2], strict=True)]
-    share = math.fsum(found) / -math.fsum(told[1::2])
-    return found, share, tokens / sum(len(after) for _, after in parts)
+    gaps = [matching - other for matching, other in zip(means[::2], means[1::2], strict=True)]
+    share = math.fsum(gaps) / -math.fsum(means[1::2])
+    return gaps, share, tokens / sum(len(after) for _, after in parts)
 
 
 async def measure(arguments: argparse.Namespace) -> None:
@@ -81,10 +81,12 @@ async def measure(arguments: argparse.Namespace) -> None:
         f"{'language':<10}{'own beginning likelier':<28}{'less surprise':<16}{'nats a token':<16}tokens a character"
     )
     for language, given in texts(arguments.data, arguments.limit).items():
-        found, less, per_character = await gains(model, given)
-        share = wilson(sum(gain > 0 for gain in found), len(found))
-        wins = f"{sum(gain > 0 for gain in found)} of {len(found)} [{share.low:.0%}, {share.high:.0%}]"
-        gain = math.fsum(found) / len(found)
+        gap_values, less, per_character = await gains(model, given)
+        share = wilson(sum(gain > 0 for gain in gap_values), len(gap_values))
+        wins = (
+            f"{sum(gain > 0 for gain in gap_values)} of {len(gap_values)} [{share.low:.0%}, {share.high:.0%}]"
+        )
+        gain = math.fsum(gap_values) / len(gap_values)
         print(f"{language:<10}{wins:<28}{less:<16.1%}{gain:<16.2f}{per_character:.2f}", flush=True)
     await model.close()
 

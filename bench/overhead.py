@@ -237,7 +237,7 @@ def cpu_line(bench: Bench, n_small: int, n_large: int, rounds: int, concurrency:
                 ours[n].append(bench.adjudge(url, n, concurrency).cpu)
                 again[n].append(bench.adjudge(url, n, concurrency, fresh=False).cpu)
     mine, base, second = (
-        per_thousand(found[n_small], found[n_large], n_small, n_large) for found in (ours, theirs, again)
+        per_thousand(times[n_small], times[n_large], n_small, n_large) for times in (ours, theirs, again)
     )
     return [
         Line(
@@ -260,7 +260,7 @@ def rate_line(
                 bench.adjudge(url, n, concurrency)
                 ours[n].append(bench.run_seconds())
     mine, base = (
-        (n_large - n_small) / (min(found[n_large]) - min(found[n_small])) for found in (ours, theirs)
+        (n_large - n_small) / (min(times[n_large]) - min(times[n_small])) for times in (ours, theirs)
     )
     return Line(
         f"rate at {latency * 1000:.0f} ms, {concurrency} in flight",

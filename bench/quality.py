@@ -71,7 +71,7 @@ def _row(row: Row, source: str) -> Row:
         "group": row["group_id"],
         "source_text": source,
         "generated_response": row["output"],
-        "human": {name: told["mean"] for name, told in row["human"].items()},
+        "human": {name: rating["mean"] for name, rating in row["human"].items()},
     }
 
 
@@ -83,10 +83,10 @@ def judged(rows: list[Row], criteria: list[str], store: Path) -> dict[str, dict[
         lines = [json.dumps({key: row[key] for key in keys}) + "\n" for row in rows]
         items.write_text("".join(lines), encoding="utf-8")
         done = adjudge.run(items, [f"gptscore/{name}" for name in criteria], "local", store=store)
-    found: dict[str, dict[str, float | None]] = {name: {} for name in criteria}
+    values: dict[str, dict[str, float | None]] = {name: {} for name in criteria}
     for result in done.results():
-        found[result.protocol.partition("@")[0].removeprefix("gptscore/")][result.item] = result.value
-    return found
+        values[result.protocol.partition("@")[0].removeprefix("gptscore/")][result.item] = result.value
+    return values
 
 
 def spearman(x: np.ndarray, y: np.ndarray) -> float:
@@ -130,7 +130,7 @@ def table(
     rows: list[Row], rated: dict[str, str], scores: dict[str, dict[str, float | None]]
 ) -> dict[str, Any]:
     """For each rated criterion: the judge and the baselines, on the items that have a score."""
-    told: dict[str, Any] = {}
+    figures: dict[str, Any] = {}
     for name, criterion in rated.items():
         asked = [judge for judge in (criterion, VARIANTS.get(name)) if judge in scores]
         kept = [
@@ -142,20 +142,20 @@ def table(
         groups = np.array([row["group"] for row in kept])
         words = [words_of(row["generated_response"]) for row in kept]
         copied = [
-            copied_bigrams(own, words_of(row["source_text"])) or 0.0
-            for own, row in zip(words, kept, strict=True)
+            copied_bigrams(text_words, words_of(row["source_text"])) or 0.0
+            for text_words, row in zip(words, kept, strict=True)
         ]
         columns = {
             **{
                 f"gptscore/{judge}": np.array([scores[judge][row["id"]] for row in kept], dtype=float)
                 for judge in asked
             },
-            "length": np.array([len(own) for own in words], dtype=float),
+            "length": np.array([len(text_words) for text_words in words], dtype=float),
             "copied bigrams": np.array(copied),
         }
-        told[name] = {judge: agreement(values, human, groups) for judge, values in columns.items()}
-        told[name]["failed"] = len(rows) - len(kept)
-    return told
+        figures[name] = {judge: agreement(values, human, groups) for judge, values in columns.items()}
+        figures[name]["failed"] = len(rows) - len(kept)
+    return figures
 
 
 def between(scores: dict[str, dict[str, float | None]]) -> dict[str, float]:
@@ -172,15 +172,15 @@ def between(scores: dict[str, dict[str, float | None]]) -> dict[str, float]:
     }
 
 
-def print_table(title: str, told: dict[str, Any]) -> None:
+def print_table(title: str, figures: dict[str, Any]) -> None:
     print(f"\n{title}: Spearman with human ratings [95 % interval, documents resampled]")
     print(f"  {'criterion':<16}{'judge':<36}{'over all items':<24}{'within documents':<24}n")
-    for name, judges in told.items():
-        for judge, found in judges.items():
+    for name, judges in figures.items():
+        for judge, estimates in judges.items():
             if judge != "failed":
-                told_n = f"{found['n']} in {found['groups']}, {judges['failed']} failed"
+                n_rated = f"{estimates['n']} in {estimates['groups']}, {judges['failed']} failed"
                 print(
-                    f"  {name:<16}{judge:<36}{_shown(found['overall']):<24}{_shown(found['within']):<24}{told_n}"
+                    f"  {name:<16}{judge:<36}{_shown(estimates['overall']):<24}{_shown(estimates['within']):<24}{n_rated}"
                 )
 
 
@@ -215,25 +215,27 @@ def main() -> None:
         criteria = [*SUMMEVAL.values(), *(OTHERS if arguments.all_criteria else ())]
         variants = list(VARIANTS.values()) if arguments.variants else []
         scores = judged(rows, criteria + variants, store)
-        told: dict[str, Any] = {
+        output: dict[str, Any] = {
             "summeval": table(rows, SUMMEVAL, scores),
             "between_criteria": between({name: scores[name] for name in criteria}),
         }
         if arguments.sfres:
             rows = sfres(arguments.data, arguments.sfres)
-            told["sfres"] = table(rows, SFRES, judged(rows, list(SFRES.values()), store))
+            output["sfres"] = table(rows, SFRES, judged(rows, list(SFRES.values()), store))
     if arguments.json:
-        print(json.dumps(told, indent=2))
+        print(json.dumps(output, indent=2))
     else:
         for title in ("summeval", "sfres"):
-            if title in told:
-                print_table(title, told[title])
-        pairs = told["between_criteria"]
+            if title in output:
+                print_table(title, output[title])
+        pairs = output["between_criteria"]
         print(
             f"\nThe criteria among each other ({pairs['pairs']} pairs): Spearman from {pairs['lowest']:.3f} "
             f"to {pairs['highest']:.3f}, median {pairs['median']:.3f}."
         )
-    reached = {name: told["summeval"][name][f"gptscore/{name}"]["overall"][0] or -1.0 for name in MUST_REACH}
+    reached = {
+        name: output["summeval"][name][f"gptscore/{name}"]["overall"][0] or -1.0 for name in MUST_REACH
+    }
     sys.exit(0 if all(reached[name] >= least for name, least in MUST_REACH.items()) else 1)
 
 

@@ -39,7 +39,7 @@ def general(first: Any, second: Any, share: Any, k: int, prompt: Any, n_refits: 
     begun = time.perf_counter()
     for _ in range(n_refits):
         drawn = rng.integers(0, prompt.max() + 1, prompt.max() + 1)
-        index = np.concatenate([by_prompt[starts[one] : starts[one + 1]] for one in drawn])
+        index = np.concatenate([by_prompt[starts[cluster] : starts[cluster + 1]] for cluster in drawn])
         won = np.zeros((k, k))
         np.add.at(won, (first[index], second[index]), share[index])
         np.add.at(won, (second[index], first[index]), 1 - share[index])
@@ -68,9 +68,9 @@ def main() -> None:
         for _ in range(3):
             begun = time.perf_counter()
             games = games_of(first, second, share, k, prompt)
-            found = strengths(games, n_resamples=given.resamples)
+            fit = strengths(games, n_resamples=given.resamples)
             best = min(best, time.perf_counter() - begun)
-        assert all(one.low is not None for one in found.bootstrap)
+        assert all(strength.low is not None for strength in fit.bootstrap)
         other = general(first, second, share, k, prompt, 3) * given.resamples
         print(
             f"  {name:20} ours {best:6.2f} s   one refit after the other by scipy about {other:7.1f} s   x {other / best:.0f}"

@@ -34,7 +34,8 @@ def recorded(path: Path, run: str) -> list[dict[str, Any]]:
                     "text": asked.reply.text,
                     # Four digits are more than the figures show, and half the size.
                     "logprobs": [
-                        {"token": one.token, "logprob": round(one.logprob, 4)} for one in asked.reply.logprobs
+                        {"token": token.token, "logprob": round(token.logprob, 4)}
+                        for token in asked.reply.logprobs
                     ],
                     "model_name": asked.reply.model_name,
                 }

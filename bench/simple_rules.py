@@ -111,9 +111,9 @@ def main() -> None:
 
 def table_row(rule: Rule, rows: list[Row]) -> str:
     """Counts and shares: a reply without an answer is right where the rule finds none."""
-    found = [(row["truth"], rule(row)) for row in rows]
-    right = sum(truth == value for truth, value in found)
-    silent = sum(value is not None and truth != value for truth, value in found)
+    answers = [(row["truth"], rule(row)) for row in rows]
+    right = sum(truth == value for truth, value in answers)
+    silent = sum(value is not None and truth != value for truth, value in answers)
     cells = (right, len(rows) - right - silent, silent)
     return f"{len(rows)} | " + " | ".join(f"{count} ({count / len(rows):.1%})" for count in cells)
 

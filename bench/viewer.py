@@ -122,11 +122,11 @@ def main() -> int:
     parser.add_argument("--items", type=int, default=100_000)
     parser.add_argument("--store", type=Path)
     parser.add_argument("--rounds", type=int, default=5)
-    told = parser.parse_args()
+    given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        store = told.store or made(Path(folder), told.items)
+        store = given.store or made(Path(folder), given.items)
         browser = Browser(store)
-        missed = measured(browser, told.rounds)
+        missed = measured(browser, given.rounds)
     return 1 if missed else 0
 
 

@@ -1,7 +1,7 @@
-"""Judges the shipped examples with all five systems, and prints the reports.
+"""Judges the bundled examples with all five systems, and prints the reports.
 
-The judge is a recording: the replies in `*.replies.jsonl` were written by us in the shapes that real judges
-use, so the demo needs no key and no network, and its scores show how replies are read, not how good anything is.
+The judge is a recording: we wrote the replies in `*.replies.jsonl` in the formats that real judges
+use, so the demo needs no key and no network. Its scores show how replies are read, not how good a system is.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ def main() -> None:
             cwd=HERE, env=environment, check=True,
         )  # fmt: skip
     print(
-        f"\nFive runs are in {store}. The judge was a recording that ships with the examples; no model was asked."
+        f"\nFive runs are in {store}. The judge was a recording that ships with the examples; no model was called."
     )
-    print("Look further:")
+    print("To explore them:")
     print(f"  .venv/bin/adjudge runs --store {store}")
     print(f"  .venv/bin/adjudge export advice --store {store} --format csv")
     print("  .venv/bin/adjudge protocols show geval/compare --item examples/advice.jsonl:1")

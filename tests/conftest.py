@@ -19,7 +19,7 @@ from thorough import tries
 # Without bytecode every process that a test starts compiles the whole package again: half a second each.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
-# `main` builds its parser anew at each call, which takes longer than most commands; here it is built once.
+# `main` rebuilds its parser at each call, which takes longer than most commands; here it is built once.
 typer.main.get_command = functools.cache(typer.main.get_command)
 
 # No property has a deadline: how long one example takes says more about the machine than about the code.

@@ -243,7 +243,7 @@ class FakeServer:
         return f"http://{self.host}"
 
     async def serve(self) -> None:
-        """Answer until told to stop."""
+        """Answer until stopped."""
         self._loop = asyncio.get_running_loop()
         self._stop = asyncio.Event()
         self._released = asyncio.Event()

@@ -17,7 +17,7 @@ def call(prompt: str, target: str | None, kind: Any = "likelihood", key: str = "
 def ask_all(model: LocalModel, asked: Sequence[Call], params: Parameters | None = None) -> list[Reply]:
     async def run() -> list[Reply]:
         try:
-            return await asyncio.gather(*(model.ask(one, params or Parameters()) for one in asked))
+            return await asyncio.gather(*(model.ask(call, params or Parameters()) for call in asked))
         finally:
             await model.close()
 

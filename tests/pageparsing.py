@@ -63,20 +63,20 @@ class Page(HTMLParser):
         return re.findall(r'<mark class="span"[^>]*>(.*?)</mark>', self.source, flags=re.DOTALL)
 
     def policy(self) -> str:
-        (found,) = [m for m in self.named("meta") if m.get("http-equiv") == "Content-Security-Policy"]
-        return found["content"] or ""
+        (policy,) = [m for m in self.named("meta") if m.get("http-equiv") == "Content-Security-Policy"]
+        return policy["content"] or ""
 
 
 def acting(page: Page) -> list[str]:
     """Everything in a page that could run, load or send; empty for a page that only shows."""
-    found = [f"<{tag}>" for tag, _ in page.tags if tag in _ACTING_TAGS]
+    acting_parts = [f"<{tag}>" for tag, _ in page.tags if tag in _ACTING_TAGS]
     for tag, attributes in page.tags:
         for name, value in attributes.items():
             if name.startswith("on") or name in _ACTING_ATTRIBUTES:
-                found.append(f"{tag} {name}={value}")
+                acting_parts.append(f"{tag} {name}={value}")
             if name in ("src", "href", "xlink:href", "srcset", "data") and not (value or "").startswith("#"):
-                found.append(f"{tag} {name}={value}")
-    return found
+                acting_parts.append(f"{tag} {name}={value}")
+    return acting_parts
 
 
 _ACTING_ATTRIBUTES = ("style", "srcdoc", "action", "formaction", "ping", "background")

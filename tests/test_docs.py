@@ -41,16 +41,16 @@ def blocks(page: Path, kind: str) -> list[str]:
 
 
 def sessions(body: str) -> list[tuple[str, list[str]]]:
-    """The commands of a block, each with the lines that must come out."""
-    found: list[tuple[str, list[str]]] = []
+    """The steps of a block, each with the lines that must come out."""
+    steps: list[tuple[str, list[str]]] = []
     for line in body.splitlines():
         if line.startswith("$ "):
-            found.append((line[2:], []))
-        elif found and found[-1][0].endswith("\\"):
-            found[-1] = (found[-1][0][:-1] + line.strip(), [])
-        elif found:
-            found[-1][1].append(line)
-    return found
+            steps.append((line[2:], []))
+        elif steps and steps[-1][0].endswith("\\"):
+            steps[-1] = (steps[-1][0][:-1] + line.strip(), [])
+        elif steps:
+            steps[-1][1].append(line)
+    return steps
 
 
 def assert_comes_out(expected: list[str], printed: str) -> None:
@@ -144,12 +144,12 @@ def test_the_python_of_a_page_gives_what_it_says(
 
 def commands() -> list[tuple[str, str]]:
     """All `adjudge` commands in blocks that are not run."""
-    found = []
+    lines = []
     for page in PAGES:
         for body in blocks(page, "sh"):
             joined = body.replace("\\\n", " ")
-            found += [(page.name, line) for line in joined.splitlines() if line.startswith("adjudge ")]
-    return found
+            lines += [(page.name, line) for line in joined.splitlines() if line.startswith("adjudge ")]
+    return lines
 
 
 @functools.cache

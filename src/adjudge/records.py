@@ -322,7 +322,7 @@ class Score(Struct, frozen=True):
 
 
 class Judgment(Struct, frozen=True):
-    """Everything parsed from one reply. `choice` names the item's response a or b, whatever the order shown."""
+    """Everything parsed from one reply. `choice` names the item's response a or b, in either order shown."""
 
     scores: tuple[Score, ...]
     call: str = ""

@@ -42,9 +42,9 @@ def compared(
     return adjudge.compare(first, second, scales=scales, names=("old", "new"), **more)
 
 
-def only(found: Comparison) -> CriterionComparison:
-    assert len(found.criteria) == 1
-    return next(iter(found.criteria.values()))
+def only(comparison: Comparison) -> CriterionComparison:
+    assert len(comparison.criteria) == 1
+    return next(iter(comparison.criteria.values()))
 
 
 def noise(n: int, seed: int, centre: float = 3.0) -> list[float]:
@@ -94,15 +94,15 @@ def test_items_of_one_group_count_once_in_interval_and_test() -> None:
 def test_p_values_are_corrected_for_all_criteria_and_systems() -> None:
     first = scored(noise(30, 3)) + scored(noise(30, 4), "tact")
     second = scored(noise(30, 5, 3.5)) + scored(noise(30, 6, 3.3), "tact")
-    found = compared(first, second)
-    p = sorted(one.systems["all"].p or 0 for one in found.criteria.values())
-    adjusted = sorted(one.systems["all"].p_adjusted or 0 for one in found.criteria.values())
+    comparison = compared(first, second)
+    p = sorted(criterion.systems["all"].p or 0 for criterion in comparison.criteria.values())
+    adjusted = sorted(criterion.systems["all"].p_adjusted or 0 for criterion in comparison.criteria.values())
     assert adjusted == pytest.approx([min(1, 2 * p[0]), max(min(1, 2 * p[0]), p[1])])
 
 
 def test_items_that_failed_on_one_side_are_counted_and_bounded() -> None:
-    found = only(compared(scored([3.0, None, 4.0, None, 2.0]), scored([4.0, 5.0, None, None, 2.0])))
-    row = found.systems["all"]
+    criterion = only(compared(scored([3.0, None, 4.0, None, 2.0]), scored([4.0, 5.0, None, None, 2.0])))
+    row = criterion.systems["all"]
     assert (row.n_failed_first, row.n_failed_second, row.n_failed_both, row.difference.n) == (1, 1, 1, 2)
     assert row.difference.n_failed == 3
     # The missing values at either end of 1 to 5: 1+(0..4)+(-3..1)+(-4..4)+0 over five items.
@@ -119,12 +119,12 @@ def test_systems_whose_order_is_shown_the_other_way_round_reverse_the_conclusion
                 rows += scored({f"{k}-{system}": value}, system=system, group=f"g{k}")
         return rows
 
-    one = only(compared(run("x"), run("y")))
-    assert one.conclusion == "reversed"
-    assert one.order is not None
-    assert (one.order.first, one.order.second) == (("x", "y"), ("y", "x"))
-    assert one.order.kendall.value == -1
-    assert [pair.change for pair in one.order.pairs] == ["reversed"]
+    criterion = only(compared(run("x"), run("y")))
+    assert criterion.conclusion == "reversed"
+    assert criterion.order is not None
+    assert (criterion.order.first, criterion.order.second) == (("x", "y"), ("y", "x"))
+    assert criterion.order.kendall.value == -1
+    assert [pair.change for pair in criterion.order.pairs] == ["reversed"]
     same = only(compared(run("x"), run("x")))
     assert (same.conclusion, same.order.n_flipped if same.order else None) == ("holds", 0)
 
@@ -143,10 +143,10 @@ def test_a_claim_that_only_one_run_shows_is_marked() -> None:
         for s in "xy"
         for r in scored({f"{k}{s}": float(source.randint(1, 5))}, system=s, group=f"g{k}")
     ]
-    one = only(compared(first, second))
-    assert one.conclusion == "differs"
-    assert one.order is not None
-    assert one.order.pairs[0].change == "only first"
+    criterion = only(compared(first, second))
+    assert criterion.conclusion == "differs"
+    assert criterion.order is not None
+    assert criterion.order.pairs[0].change == "only first"
 
 
 def test_other_scales_are_compared_as_shares() -> None:
@@ -158,9 +158,9 @@ def test_other_scales_are_compared_as_shares() -> None:
         score(f"i{k}", 2 * v, protocol="b@1", normalized=ten.normalized(2 * v))
         for k, v in enumerate(noise(20, 8))
     ]
-    one = only(compared(first, second, scale=None))
-    assert one.unit == "normalized"
-    assert one.systems["all"].difference.value == pytest.approx(
+    criterion = only(compared(first, second, scale=None))
+    assert criterion.unit == "normalized"
+    assert criterion.systems["all"].difference.value == pytest.approx(
         sum(r.normalized or 0 for r in second) / 20 - sum(r.normalized or 0 for r in first) / 20
     )
 
@@ -168,55 +168,60 @@ def test_other_scales_are_compared_as_shares() -> None:
 def test_the_scale_behind_normalised_results_is_found() -> None:
     for scale in (FIVE, Scale(1.0, 5.0, 1.0), Scale(0.0, 10.0, 10.0), Scale(-3.0, 3.0, 3.0)):
         rows = [score(str(v), v, normalized=scale.normalized(v)) for v in (1.0, 2.0, 3.0)]
-        found = inferred(rows)
-        assert found is not None
-        assert (found.low, found.high, found.best) == pytest.approx((scale.low, scale.high, scale.best))
+        inferred_scales = inferred(rows)
+        assert inferred_scales is not None
+        assert (inferred_scales.low, inferred_scales.high, inferred_scales.best) == pytest.approx(
+            (scale.low, scale.high, scale.best)
+        )
     assert inferred(scored([1.0, 2.0])) is None
 
 
-def test_where_nobody_knows_the_good_end_nothing_is_called_better() -> None:
+def test_where_the_good_end_is_unknown_nothing_is_called_better() -> None:
     unknown = Scale(1.0, 5.0, "unknown", 1.0)
     first, second = noise(40, 9), noise(40, 9)
     turned = [6 - value for value in second]
-    one = only(compared(scored(first), scored(turned), unknown))
-    assert (one.unit, one.direction) == ("points", 0)
-    assert one.agreement["spearman"].value == pytest.approx(-1)
+    criterion = only(compared(scored(first), scored(turned), unknown))
+    assert (criterion.unit, criterion.direction) == ("points", 0)
+    assert criterion.agreement["spearman"].value == pytest.approx(-1)
 
 
 def test_an_unknown_end_on_another_scale_leaves_only_ranks() -> None:
     first = scored(noise(20, 1), protocol="a@1")
     second = scored([2 * value for value in noise(20, 1)], protocol="b@1")
-    found = compare_views(
+    comparison = compare_views(
         view(first, {"clarity": Scale(1.0, 5.0, "unknown")}, name="old"),
         view(second, {"clarity": Scale(0.0, 10.0, 10.0)}, name="new"),
     )
-    one = only(found)
-    assert one.unit == "rank"
-    assert one.systems["all"].difference.value is None
-    assert one.systems["all"].difference.reason
-    assert one.agreement["spearman"].value == pytest.approx(1)
+    criterion = only(comparison)
+    assert criterion.unit == "rank"
+    assert criterion.systems["all"].difference.value is None
+    assert criterion.systems["all"].difference.reason
+    assert criterion.agreement["spearman"].value == pytest.approx(1)
 
 
 def test_a_scale_whose_low_end_is_good_turns_the_direction() -> None:
     low = Scale(0.0, 5.0, 0.0)
     first, second = noise(30, 2, 3.5), noise(30, 3, 2.0)
-    one = only(compared(scored(first), scored(second), low))
-    assert one.direction == -1
-    assert (one.systems["all"].difference.high or 0) < 0
+    criterion = only(compared(scored(first), scored(second), low))
+    assert criterion.direction == -1
+    assert (criterion.systems["all"].difference.high or 0) < 0
 
 
 def test_two_versions_under_other_names_are_still_compared_by_item() -> None:
     first = scored(noise(20, 1), system="v1")
     second = scored(noise(20, 2, 4.0), system="v2")
-    one = only(compared(first, second))
-    assert list(one.systems) == ["v1 → v2"]
-    assert one.systems["v1 → v2"].difference.n == 20
-    assert (one.systems["v1 → v2"].system_first, one.systems["v1 → v2"].system_second) == ("v1", "v2")
+    criterion = only(compared(first, second))
+    assert list(criterion.systems) == ["v1 → v2"]
+    assert criterion.systems["v1 → v2"].difference.n == 20
+    assert (criterion.systems["v1 → v2"].system_first, criterion.systems["v1 → v2"].system_second) == (
+        "v1",
+        "v2",
+    )
 
 
 def test_one_model_on_each_side_is_compared_whatever_its_name() -> None:
-    one = only(compared(scored(noise(9, 1), model="a"), scored(noise(9, 2), model="b")))
-    assert one.models == ("a", "b")
+    criterion = only(compared(scored(noise(9, 1), model="a"), scored(noise(9, 2), model="b")))
+    assert criterion.models == ("a", "b")
 
 
 def test_several_models_are_compared_each_with_itself() -> None:
@@ -224,33 +229,39 @@ def test_several_models_are_compared_each_with_itself() -> None:
     second = (
         scored([3.0, 4.0, 5.0], model="a") + scored([3.0, 3.0, 3.0], model="b") + scored([1.0] * 3, model="c")
     )
-    found = compared(first, second)
-    assert [round(one.systems["all"].difference.value or 0, 6) for one in found.criteria.values()] == [0, 1]
-    assert list(found.criteria) == ["clarity · a", "clarity · b"]
-    assert len({note for one in found.criteria.values() for note in one.notes}) == 1, "c is named"
+    comparison = compared(first, second)
+    assert [
+        round(criterion.systems["all"].difference.value or 0, 6) for criterion in comparison.criteria.values()
+    ] == [0, 1]
+    assert list(comparison.criteria) == ["clarity · a", "clarity · b"]
+    assert len({note for criterion in comparison.criteria.values() for note in criterion.notes}) == 1, (
+        "c is named"
+    )
 
 
 def test_models_that_are_not_in_both_runs_count_by_their_mean() -> None:
     first = scored([3.0, 4.0, None], model="a") + scored([1.0, 2.0, 2.0], model="b")
     second = scored([3.0, 3.0, 3.0], model="c")
-    one = only(compared(first, second))
-    assert one.systems["all"].first.value == pytest.approx((2 + 3 + 2) / 3)
-    assert any("a, b" in note and "1 " in note for note in one.notes)
+    criterion = only(compared(first, second))
+    assert criterion.systems["all"].first.value == pytest.approx((2 + 3 + 2) / 3)
+    assert any("a, b" in note and "1 " in note for note in criterion.notes)
 
 
 def test_two_protocols_of_one_criterion_are_matched_by_their_ids() -> None:
     first = scored([3.0, 4.0], protocol="a@1") + scored([1.0, 2.0], protocol="b@1")
     second = scored([4.0, 5.0], protocol="a@2") + scored([1.0, 2.0], protocol="c@1")
-    found = compared(first, second)
-    assert list(found.criteria) == ["a/clarity", "b/clarity"]
-    assert found.criteria["b/clarity"].protocols == ("b@1", "c@1")
+    comparison = compared(first, second)
+    assert list(comparison.criteria) == ["a/clarity", "b/clarity"]
+    assert comparison.criteria["b/clarity"].protocols == ("b@1", "c@1")
 
 
 def test_ids_that_several_systems_share_are_joined_by_system_too() -> None:
     rows = scored({"q1": 3.0, "q2": 4.0}, system="x") + scored({"q1": 1.0, "q2": 2.0}, system="y")
     more = scored({"q1": 3.0, "q2": 5.0}, system="x") + scored({"q1": 2.0, "q2": 2.0}, system="y")
-    one = only(compared(rows, more))
-    assert {name: found.difference.value for name, found in one.systems.items()} == {"x": 0.5, "y": 0.5}
+    criterion = only(compared(rows, more))
+    assert {
+        name: compared_system.difference.value for name, compared_system in criterion.systems.items()
+    } == {"x": 0.5, "y": 0.5}
 
 
 def digests_of(judged: Sequence[Judged], run: int = 1) -> Digests:
@@ -263,14 +274,20 @@ def test_the_same_calls_with_other_replies_are_not_the_same() -> None:
     item, slot = Item(id="q", fields={}), CallSpec("p@1", ("clarity",), "m", "ab", 0, "generate")
     kind = Judgment((Score("clarity", "ok", value=4.0),), "key", explanation="Kind.")
     enough = structs.replace(kind, explanation="Kind enough.")
-    one = Judged(item, 0, 0, slot, "key", None, None, kind)
-    assert digests_of([one]) == digests_of([structs.replace(one, seq=7, call_index=3)], run=2) != {}
-    assert digests_of([one]) != digests_of([structs.replace(one, judgment=enough)])
-    assert digests_of([one]) != digests_of([structs.replace(one, call="another")])
+    judged_call = Judged(item, 0, 0, slot, "key", None, None, kind)
+    assert (
+        digests_of([judged_call])
+        == digests_of([structs.replace(judged_call, seq=7, call_index=3)], run=2)
+        != {}
+    )
+    assert digests_of([judged_call]) != digests_of([structs.replace(judged_call, judgment=enough)])
+    assert digests_of([judged_call]) != digests_of([structs.replace(judged_call, call="another")])
     # A second question has no judgment of its own; a call without a reply is the same as itself alone.
-    again = structs.replace(one, call_index=1, about=structs.replace(slot, kind="reask"), judgment=None)
-    assert digests_of([one, again]) == digests_of([again, one], run=2)
-    missing = structs.replace(one, judgment=None)
+    again = structs.replace(
+        judged_call, call_index=1, about=structs.replace(slot, kind="reask"), judgment=None
+    )
+    assert digests_of([judged_call, again]) == digests_of([again, judged_call], run=2)
+    missing = structs.replace(judged_call, judgment=None)
     assert digests_of([missing]) == digests_of([missing])
     assert digests_of([missing]) != digests_of([missing], run=2)
 
@@ -279,13 +296,20 @@ def test_only_where_every_item_is_the_same_nothing_can_differ() -> None:
     rows = scored([3.0, 4.0, None, 4.0])
     same = {(f"i{k}", "p@1"): {"m": k} for k in range(4)}
     sides = [view(rows, {"clarity": FIVE}, name=name, digests=same) for name in ("old", "new")]
-    found = only(compare_views(*sides)).systems["all"]
-    assert (found.n_same, found.is_same, found.difference.value, found.difference.low) == (4, True, 0.0, None)
+    compared_system = only(compare_views(*sides)).systems["all"]
+    assert (
+        compared_system.n_same,
+        compared_system.is_same,
+        compared_system.difference.value,
+        compared_system.difference.low,
+    ) == (4, True, 0.0, None)
     for other in ({**same, ("i1", "p@1"): {"m": 99}}, dict(list(same.items())[1:]), {}):
-        found = only(compare_views(sides[0], structs.replace(sides[1], digests=other))).systems["all"]
-        assert not found.is_same
-        assert (found.difference.value, found.bounds is None) == (0, False)
-        assert (found.difference.low or 0) < -1
+        compared_system = only(compare_views(sides[0], structs.replace(sides[1], digests=other))).systems[
+            "all"
+        ]
+        assert not compared_system.is_same
+        assert (compared_system.difference.value, compared_system.bounds is None) == (0, False)
+        assert (compared_system.difference.low or 0) < -1
     # Of a panel only the judge that is compared counts.
     panel = structs.replace(sides[1], digests={key: {**by_judge, "n": 7} for key, by_judge in same.items()})
     assert only(compare_views(sides[0], panel)).systems["all"].is_same
@@ -299,69 +323,69 @@ def test_an_interval_without_0_beside_a_corrected_p_is_doubtful() -> None:
         scored(second, system="x"),
         scored({f"y{k}": 3.0 + k % 2 - (k % 3 == 0) for k in range(12)}, system="y"),
     ]
-    found = only(compared([*rows[0], *rows[1]], [*more[0], *more[1]])).systems["x"]
-    assert found.p is not None
-    assert found.p <= 0.05 < (found.p_adjusted or 0)
-    assert (found.difference.low or 0) > 0
-    assert (found.is_shown, found.is_doubtful) == (False, True)
+    compared_system = only(compared([*rows[0], *rows[1]], [*more[0], *more[1]])).systems["x"]
+    assert compared_system.p is not None
+    assert compared_system.p <= 0.05 < (compared_system.p_adjusted or 0)
+    assert (compared_system.difference.low or 0) > 0
+    assert (compared_system.is_shown, compared_system.is_doubtful) == (False, True)
     alone = only(compared(rows[0], more[0])).systems["x"]
     assert (alone.is_shown, alone.is_doubtful) == (True, False)
 
 
 def test_choices_with_ties_are_tested_by_the_shares_that_are_shown() -> None:
     # The system that is named first never won, and ties in the other run: McNemar's test of wins has nothing to test.
-    one = only(compared(chosen(["b"] * 12), chosen(["tie"] * 12)))
-    found = one.systems["old vs new"]
-    assert found.difference.value == 0.5
-    assert found.p == pytest.approx(2 / 2**12)
-    assert found.is_shown
+    criterion = only(compared(chosen(["b"] * 12), chosen(["tie"] * 12)))
+    compared_system = criterion.systems["old vs new"]
+    assert compared_system.difference.value == 0.5
+    assert compared_system.p == pytest.approx(2 / 2**12)
+    assert compared_system.is_shown
 
 
 def test_choices_are_compared_by_agreement_and_mcnemar() -> None:
     table = {("a", "a"): 60, ("a", "b"): 12, ("b", "a"): 25, ("b", "b"): 53}
     first = [choice for (choice, _), n in table.items() for _ in range(n)]
     second = [choice for (_, choice), n in table.items() for _ in range(n)]
-    one = only(compared(chosen(first), chosen(second)))
-    row = one.systems["old vs new"]
+    criterion = only(compared(chosen(first), chosen(second)))
+    row = criterion.systems["old vs new"]
     # statsmodels.stats.contingency_tables.mcnemar(exact=True) on this table.
     assert row.p == pytest.approx(0.04703102743951604)
     assert row.difference.value == pytest.approx(13 / 150)
-    assert one.agreement["exact"].value == pytest.approx(113 / 150)
+    assert criterion.agreement["exact"].value == pytest.approx(113 / 150)
     metrics = pytest.importorskip("sklearn.metrics", reason="an oracle: pip install adjudge[oracles]")
-    assert one.agreement["kappa"].value == pytest.approx(metrics.cohen_kappa_score(first, second))
+    assert criterion.agreement["kappa"].value == pytest.approx(metrics.cohen_kappa_score(first, second))
 
 
 def test_pairs_that_are_turned_round_in_the_other_run_mean_the_same() -> None:
     first = chosen(["a", "a", "b", "tie", "a"])
     second = chosen(["b", "b", "a", "tie", "b"], a="new", b="old")
-    one = only(compared(first, second))
-    assert one.agreement["exact"].value == 1
-    assert list(one.systems) == ["old vs new"]
-    assert one.systems["old vs new"].difference.value == 0
+    criterion = only(compared(first, second))
+    assert criterion.agreement["exact"].value == 1
+    assert list(criterion.systems) == ["old vs new"]
+    assert criterion.systems["old vs new"].difference.value == 0
 
 
 def test_a_winner_that_turns_round_reverses_the_conclusion_of_choices() -> None:
-    found = compared(chosen(["a"] * 30 + ["b"] * 4), chosen(["b"] * 30 + ["a"] * 4))
-    assert only(found).conclusion == "reversed"
+    comparison = compared(chosen(["a"] * 30 + ["b"] * 4), chosen(["b"] * 30 + ["a"] * 4))
+    assert only(comparison).conclusion == "reversed"
 
 
 def test_choices_and_scores_of_one_criterion_are_kept_apart() -> None:
     first = chosen(["a", "b", "a"]) + scored(
         [3.0, 4.0, 2.0], "overall", subject="a", system_a="old", system_b="new"
     )
-    found = compared(first, first)
-    assert sorted(found.criteria) == ["overall", "overall (choice)"]
+    comparison = compared(first, first)
+    assert sorted(comparison.criteria) == ["overall", "overall (choice)"]
 
 
 def test_one_score_for_two_responses_cannot_be_held_against_two() -> None:
     pair = {"system_a": "x", "system_b": "y"}
-    one = scored([None, None], **pair) + scored([4.0, 3.0], "tact", **pair)
+    first_rows = scored([None, None], **pair) + scored([4.0, 3.0], "tact", **pair)
     two = [row for subject in "ab" for row in scored([4.0, 5.0], subject=subject, **pair)] + scored(
         [4.0, 3.0], "tact", **pair
     )
-    found = compared(one, two)
-    assert list(found.criteria) == ["tact"]
-    assert any("clarity" in note for note in found.notes)
+    comparison = compared(first_rows, two)
+    assert list(comparison.criteria) == ["tact"]
+    assert any("clarity" in note for note in comparison.notes)
 
 
 @pytest.mark.parametrize(
@@ -392,11 +416,13 @@ def test_what_cannot_be_compared_is_refused(first: list[Result], second: list[Re
 def test_degenerate_runs_give_reasons_in_place_of_numbers(
     first: list[float | None], second: list[float | None]
 ) -> None:
-    found = compared(scored(first), scored(second))
-    row = only(found).systems["all"]
+    comparison = compared(scored(first), scored(second))
+    row = only(comparison).systems["all"]
     assert row.difference.low is not None or row.difference.reason
-    assert all("nan" not in text.lower().split() for text in (*found.summary, *only(found).sentences))
-    assert found.summary
+    assert all(
+        "nan" not in text.lower().split() for text in (*comparison.summary, *only(comparison).sentences)
+    )
+    assert comparison.summary
 
 
 def test_a_text_in_place_of_a_run_is_a_mistake_with_a_way_out() -> None:
@@ -423,6 +449,6 @@ def test_as_many_items_as_are_said_to_be_needed_find_the_difference() -> None:
 
 def test_bounds_need_a_closed_scale() -> None:
     assert paired_difference([1.0, None], [2.0, 3.0]).bounds is None
-    found = paired_difference([1.0, None], [2.0, 3.0], limits=(1.0, 5.0)).bounds
-    assert found is not None
-    assert (found.low, found.high) == ((1 - 2) / 2, (1 + 2) / 2)
+    limits = paired_difference([1.0, None], [2.0, 3.0], limits=(1.0, 5.0)).bounds
+    assert limits is not None
+    assert (limits.low, limits.high) == ((1 - 2) / 2, (1 + 2) / 2)

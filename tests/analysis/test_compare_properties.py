@@ -53,19 +53,19 @@ def test_any_two_runs_give_a_comparison_or_a_reason(
 ) -> None:
     scales = {"c": scale, "d": scale} if scale is not None else None
     try:
-        found = adjudge.compare(first, second, scales=scales)
+        comparison = adjudge.compare(first, second, scales=scales)
     except DataError:
         return
     # JSON has no NaN: encoding would turn it into null, so it is looked for in what was encoded from Python values.
     assert not [
         number
-        for number in numbers_in(msgspec.to_builtins(found))
+        for number in numbers_in(msgspec.to_builtins(comparison))
         if math.isnan(number) or math.isinf(number)
     ]
-    assert found.summary
-    assert all(text for part in compare_sections(found) for text in (part.title, *part.lines))
-    for one in found.criteria.values():
-        for row in one.systems.values():
+    assert comparison.summary
+    assert all(text for part in compare_sections(comparison) for text in (part.title, *part.lines))
+    for criterion in comparison.criteria.values():
+        for row in criterion.systems.values():
             failed = row.n_failed_first + row.n_failed_second + row.n_failed_both
             assert row.difference.n + failed == row.n_items
             if row.bounds is not None and row.difference.value is not None:
@@ -84,7 +84,7 @@ def test_the_other_way_round_every_difference_changes_its_sign(
     back = adjudge.compare(run(1), run(0), scales={"c": Scale(1.0, 5.0, 5.0)}).criteria["c"].systems["all"]
     ends = [there.difference.value, there.difference.low, there.difference.high]
     turned = [back.difference.value, back.difference.high, back.difference.low]
-    for one, other in zip(ends, turned, strict=True):
-        assert (one is None) == (other is None)
-        assert one is None or other is None or one == pytest.approx(-other)
+    for end, other in zip(ends, turned, strict=True):
+        assert (end is None) == (other is None)
+        assert end is None or other is None or end == pytest.approx(-other)
     assert there.p == pytest.approx(back.p) if there.p is not None else back.p is None

@@ -24,20 +24,20 @@ SCALES = {name: Scale(1.0, 3.0, 3.0) for name in ("naturalness", "coherence", "e
 @pytest.fixture(scope="module")
 def by_prompt(real_rows: Rows) -> dict[str, list[Result]]:
     items = {row["item_id"]: row for row in real_rows("topical_chat.items")}
-    found: dict[str, list[Result]] = defaultdict(list)
+    results_by_name: dict[str, list[Result]] = defaultdict(list)
     for judged in real_rows("topical_chat.judgments"):
         if judged["dimension"] not in SCALES:
             continue
         item = items[judged["item_id"]]
         scores = [score for score in judged["recorded"] if score is not None]
-        found[judged["protocol"]].append(
+        results_by_name[judged["protocol"]].append(
             Result(
                 item=item["item_id"], protocol=judged["protocol"], criterion=judged["dimension"], model=judged["judge"],
                 status="ok" if scores else "unparsed", system=item["system"], group=item["group_id"],
                 value=math.fsum(scores) / len(scores) if scores else None,
             )
         )  # fmt: skip
-    return found
+    return results_by_name
 
 
 @pytest.fixture(scope="module")
@@ -54,8 +54,8 @@ def test_every_difference_is_that_of_a_paired_t_test(
         {(row.item, row.criterion): row for row in by_prompt[name]} for name in ("geval", "rate_explain")
     ]
     n_checked = 0
-    for criterion, one in comparison.criteria.items():
-        for system, found in one.systems.items():
+    for criterion, compared_criterion in comparison.criteria.items():
+        for system, compared_system in compared_criterion.systems.items():
             pairs = [
                 (first.value, sides[1][key].value)
                 for key, first in sides[0].items()
@@ -65,8 +65,10 @@ def test_every_difference_is_that_of_a_paired_t_test(
             expected = stats.ttest_rel([b for _, b in kept], [a for a, _ in kept])
             ends = expected.confidence_interval()
             # One response of each system to each dialogue, so that groups and items are the same here.
-            assert (found.difference.low, found.difference.high) == pytest.approx((ends.low, ends.high))
-            assert found.difference.n_failed == len(pairs) - len(kept)
+            assert (compared_system.difference.low, compared_system.difference.high) == pytest.approx(
+                (ends.low, ends.high)
+            )
+            assert compared_system.difference.n_failed == len(pairs) - len(kept)
             n_checked += 1
     assert n_checked == 18
 
@@ -76,15 +78,19 @@ def test_the_prompts_agree_on_the_best_system_and_not_on_the_level(comparison: C
     assert coherence.order is not None
     assert coherence.order.first[0] == coherence.order.second[0] == "New Human Generated"
     assert coherence.conclusion == "differs"
-    assert sum(found.is_shown for found in coherence.systems.values()) == 4
+    assert sum(compared_system.is_shown for compared_system in coherence.systems.values()) == 4
     spearman = coherence.agreement["spearman"]
     assert spearman.value == pytest.approx(0.78, abs=0.01)
 
 
 def test_a_prompt_agrees_with_itself(by_prompt: dict[str, list[Result]]) -> None:
-    found = adjudge.compare(by_prompt["geval"], by_prompt["geval"], scales=SCALES)
-    assert {one.conclusion for one in found.criteria.values()} == {"holds"}
-    assert all(each.difference.value == 0 for one in found.criteria.values() for each in one.systems.values())
+    comparison = adjudge.compare(by_prompt["geval"], by_prompt["geval"], scales=SCALES)
+    assert {criterion.conclusion for criterion in comparison.criteria.values()} == {"holds"}
+    assert all(
+        each.difference.value == 0
+        for criterion in comparison.criteria.values()
+        for each in criterion.systems.values()
+    )
 
 
 def test_two_judges_of_pairs_agree_as_scikit_learn_says(real_rows: Rows) -> None:
@@ -96,23 +102,23 @@ def test_two_judges_of_pairs_agree_as_scikit_learn_says(real_rows: Rows) -> None
                 status="ok" if row["recorded"] else "unparsed", system_a="one", system_b="other",
             )
         )  # fmt: skip
-    one = adjudge.compare(by_judge["gpt-3.5-turbo"], by_judge["pandalm-7b"]).criteria["overall"]
+    comparison = adjudge.compare(by_judge["gpt-3.5-turbo"], by_judge["pandalm-7b"]).criteria["overall"]
     other = {row.item: row.choice for row in by_judge["pandalm-7b"]}
     both = [
         (row.choice, other[row.item]) for row in by_judge["gpt-3.5-turbo"] if row.choice and other[row.item]
     ]
     first, second = zip(*both, strict=True)
-    assert one.agreement["exact"].n == len(both) == 974
+    assert comparison.agreement["exact"].n == len(both) == 974
     metrics = pytest.importorskip("sklearn.metrics", reason="an oracle: pip install adjudge[oracles]")
-    assert one.agreement["kappa"].value == pytest.approx(metrics.cohen_kappa_score(first, second))
-    found = one.systems["one vs other"]
-    assert (found.n_failed_first, found.n_failed_second) == (25, 0)
+    assert comparison.agreement["kappa"].value == pytest.approx(metrics.cohen_kappa_score(first, second))
+    compared_system = comparison.systems["one vs other"]
+    assert (compared_system.n_failed_first, compared_system.n_failed_second) == (25, 0)
     # There are ties, so the test is one of the shares: by signs of the differences, near the normal for so many.
     share = {"a": 1.0, "b": 0.0, "tie": 0.5}
     apart = [share[b] - share[a] for a, b in both]
-    z = abs(sum(apart)) / math.sqrt(sum(one**2 for one in apart))
-    assert found.p == pytest.approx(2 * stats.norm.sf(z), abs=0.03)
-    assert found.difference.value == pytest.approx(sum(apart) / len(apart))
+    z = abs(sum(apart)) / math.sqrt(sum(gap**2 for gap in apart))
+    assert compared_system.p == pytest.approx(2 * stats.norm.sf(z), abs=0.03)
+    assert compared_system.difference.value == pytest.approx(sum(apart) / len(apart))
 
 
 def test_an_imported_original_is_held_against_the_repaired_protocol(shared: Path, tmp_path: Path) -> None:
@@ -125,8 +131,8 @@ def test_an_imported_original_is_held_against_the_repaired_protocol(shared: Path
     ):
         replies = f"replay:{EXAMPLES / 'products.replies.jsonl'}"
         adjudge.run(EXAMPLES / "products.jsonl", protocol, replies, run=name, store=store)
-    found = command("compare", "original", "repaired", "--store", store, "--json").json
-    assert found["criteria"]["faithfulness"]["unit"] == "points"
-    assert found["n_items"] == 4
-    assert found["n_content_differs"] == 0
-    assert any("opinion-summary/faithfulness@" in text for text in found["changed"])
+    comparison = command("compare", "original", "repaired", "--store", store, "--json").json
+    assert comparison["criteria"]["faithfulness"]["unit"] == "points"
+    assert comparison["n_items"] == 4
+    assert comparison["n_content_differs"] == 0
+    assert any("opinion-summary/faithfulness@" in text for text in comparison["changed"])

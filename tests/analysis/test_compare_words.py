@@ -32,9 +32,13 @@ def two_systems(good: str) -> list[Result]:
 
 def words_of(first: list[Result], second: list[Result], scale: Scale | None = FIVE) -> str:
     scales = {"clarity": scale} if scale is not None else None
-    found = adjudge.compare(first, second, scales=scales, names=("old", "new"))
-    parts = [text for one in found.criteria.values() for text in (*one.sentences, *one.notes)]
-    return "\n".join((*found.summary, *found.notes, *parts))
+    comparison = adjudge.compare(first, second, scales=scales, names=("old", "new"))
+    parts = [
+        text
+        for criterion in comparison.criteria.values()
+        for text in (*criterion.sentences, *criterion.notes)
+    ]
+    return "\n".join((*comparison.summary, *comparison.notes, *parts))
 
 
 PANEL = scored(3, 4, 2, model="a") + scored(1, 2, 2, model="b")

@@ -26,9 +26,9 @@ Gated = Callable[..., Outcome]
 
 def test_the_interval_decides_and_not_the_mean(tmp_path: Path, gate: Gated) -> None:
     judged_run(tmp_path, "run", {"x": cycle([3, 4, 4, 5], 60)})
-    found = gate("run", "--min", "tact=3.7", "--json")
-    assert (found.code, found.json["outcome"]) == (0, "good")
-    assert found.json["checks"][0]["estimate"]["value"] == 4
+    decision = gate("run", "--min", "tact=3.7", "--json")
+    assert (decision.code, decision.json["outcome"]) == (0, "good")
+    assert decision.json["checks"][0]["estimate"]["value"] == 4
     assert gate("run", "--min", "tact=4.3").code == 1
     undecided = gate("run", "--min", "tact=3.95", "--json")
     assert undecided.code == 3
@@ -332,9 +332,9 @@ def protocol(folder: Path, best: str, name: str = "mine") -> Path:
 
 
 def test_a_scale_whose_low_end_is_good_has_a_greatest_value(tmp_path: Path, gate: Gated) -> None:
-    own = protocol(tmp_path, "1")
-    judged_run(tmp_path, "main", {"x": cycle([1, 2], 40)}, protocol=own, rubric=None)
-    judged_run(tmp_path, "run", {"x": cycle([3, 4], 40)}, protocol=own, rubric=None)
+    folder = protocol(tmp_path, "1")
+    judged_run(tmp_path, "main", {"x": cycle([1, 2], 40)}, protocol=folder, rubric=None)
+    judged_run(tmp_path, "run", {"x": cycle([3, 4], 40)}, protocol=folder, rubric=None)
     refused = gate("run", "--min", "tact=2")
     assert refused.code == 2
     assert "--max tact=X" in refused.err
@@ -346,11 +346,11 @@ def test_a_scale_whose_low_end_is_good_has_a_greatest_value(tmp_path: Path, gate
 
 
 def test_a_scale_without_a_known_good_end_cannot_be_gated(tmp_path: Path, gate: Gated) -> None:
-    own = protocol(tmp_path, '"unknown"')
-    (own / "protocol.toml").write_text(
-        'imported = "' + "0" * 64 + '"\n' + (own / "protocol.toml").read_text()
+    folder = protocol(tmp_path, '"unknown"')
+    (folder / "protocol.toml").write_text(
+        'imported = "' + "0" * 64 + '"\n' + (folder / "protocol.toml").read_text()
     )
-    judged_run(tmp_path, "run", {"x": cycle([1, 2], 10)}, protocol=own, rubric=None)
+    judged_run(tmp_path, "run", {"x": cycle([1, 2], 10)}, protocol=folder, rubric=None)
     done = gate("run", "--min", "tact=2")
     assert done.code == 2
     assert "tact" in done.err
@@ -374,12 +374,12 @@ def test_a_criterion_of_two_protocols_is_asked_for_by_the_protocol(tmp_path: Pat
     assert done.code == 2
     assert "mine/tact, yours/tact" in done.err
     rules = ("--min", "mine/tact=3", "--max-drop", "yours/tact=2", "--baseline", "main")
-    found = gate("run", *rules, "--json").json
-    assert [(check["rule"], check["criterion"]) for check in found["checks"][:2]] == [
+    decision = gate("run", *rules, "--json").json
+    assert [(check["rule"], check["criterion"]) for check in decision["checks"][:2]] == [
         ("min", "mine/tact"),
         ("max_drop", "yours/tact"),
     ]
-    assert found["outcome"] == "good"
+    assert decision["outcome"] == "good"
 
 
 def test_a_baseline_may_lie_in_another_store(tmp_path: Path, gate: Gated) -> None:
@@ -430,11 +430,11 @@ def test_only_failures_can_be_gated_too(tmp_path: Path, gate: Gated) -> None:
 def test_an_outcome_is_good_or_worse_only_where_the_whole_interval_says_so(
     value: float, half: float, threshold: float, direction: int
 ) -> None:
-    found = decided(Estimate(value, value - half, value + half, 9), threshold, direction)
+    outcome = decided(Estimate(value, value - half, value + half, 9), threshold, direction)
     better = [direction * (end - threshold) for end in (value - half, value + half)]
-    if found == "good":
+    if outcome == "good":
         assert min(better) >= -1e-6
-    elif found == "worse":
+    elif outcome == "worse":
         assert max(better) < 1e-6
     else:
         assert min(better) <= 1e-6

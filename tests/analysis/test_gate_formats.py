@@ -83,10 +83,10 @@ def test_junit_fits_the_schema_and_counts_every_check(tmp_path: Path, gate: Gate
         "2",
         "1",
     )
-    kinds = {found.attrib["type"] for tag in ("failure", "error") for found in root.iter(tag)}
+    kinds = {node.attrib["type"] for tag in ("failure", "error") for node in root.iter(tag)}
     assert kinds == {"worse", "not_enough_evidence", "judge_failed"}
-    told = {one.attrib["name"]: one.attrib["value"] for one in root.iter("property")}
-    assert (told["run"], told["exit_code"], told["fake"]) == ("run", "4", "false")
+    properties = {node.attrib["name"]: node.attrib["value"] for node in root.iter("property")}
+    assert (properties["run"], properties["exit_code"], properties["fake"]) == ("run", "4", "false")
 
 
 def test_junit_survives_hostile_names() -> None:
@@ -110,7 +110,7 @@ def test_a_threshold_that_is_a_share_is_written_in_per_cent(tmp_path: Path, gate
         ("3", "max-failed tact 3 [x]"),
     ):
         assert gate("run", "--max-failed", asked, "--min", "tact=4", "--junit", file).code == 0
-        names = {one.attrib["name"] for one in ET.parse(file).getroot().iter("testcase")}
+        names = {node.attrib["name"] for node in ET.parse(file).getroot().iter("testcase")}
         assert names == {"min tact 4 [x]", name}
 
 
@@ -172,9 +172,9 @@ def test_a_fake_judge_is_said_in_every_output(tmp_path: Path, gate: Gated) -> No
 
 def test_json_holds_what_the_table_holds(tmp_path: Path, gate: Gated) -> None:
     judged_run(tmp_path, "run", {"x": cycle([4, 5], 30)})
-    found = gate("run", "--min", "tact=4", "--json").json
+    decision = gate("run", "--min", "tact=4", "--json").json
     assert {"outcome", "exit_code", "run", "baseline", "checks", "notes", "is_fake", "is_corrected"} == set(
-        found
+        decision
     )
     assert {
         "value",
@@ -189,7 +189,7 @@ def test_json_holds_what_the_table_holds(tmp_path: Path, gate: Gated) -> None:
         "signature",
         "reason",
         "caution",
-    } == set(found["checks"][0]["estimate"])
+    } == set(decision["checks"][0]["estimate"])
 
 
 CI = Path(__file__).parents[2] / "examples" / "ci"
@@ -219,7 +219,7 @@ def test_the_thresholds_that_we_show_are_understood() -> None:
     assert (rules.min, rules.max_drop, rules.baseline) == ({"tact": 3.5}, {"tact": 0.3}, "main")
 
 
-def test_the_exit_code_is_the_outcome_whoever_reads_the_output(tmp_path: Path) -> None:
+def test_the_exit_code_is_the_outcome_for_every_output_format(tmp_path: Path) -> None:
     rows = "".join(f'{{"id": "{n}", "task": "t", "response": "r{n}"}}\n' for n in range(30))
     (tmp_path / "items.jsonl").write_text(rows, encoding="utf-8")
     adjudge = f"{sys.executable} -c 'from adjudge.cli import main; main()'"

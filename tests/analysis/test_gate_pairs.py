@@ -32,7 +32,7 @@ def test_a_win_rate_is_the_one_that_a_ranking_prints(tmp_path: Path, gate: Gated
         items, "prometheus/pairwise", f"replay:{file}", rubric=EXAMPLES / "tact.toml", run="pairs", store=tmp_path / "adjudge.db"
     )  # fmt: skip
     ranked = adjudge("rank", "pairs", "--store", tmp_path / "adjudge.db", "--json").json
-    expected = {one["system"]: one["win_rate"] for one in ranked["systems"]}
+    expected = {entry["system"]: entry["win_rate"] for entry in ranked["systems"]}
     done = gate(
         "pairs", "--min", "tact=50%", *(flag for name in expected for flag in ("--system", name)), "--json"
     )
@@ -42,14 +42,14 @@ def test_a_win_rate_is_the_one_that_a_ranking_prints(tmp_path: Path, gate: Gated
         for key in ("value", "low", "high", "n", "n_failed"):
             assert check["estimate"][key] == expected[check["system"]][key]
         assert (check["threshold"], check["is_share"]) == (0.5, True)
-    assert any(0 < one["value"] < 1 and one["n"] == 24 for one in expected.values())
+    assert any(0 < win_rate["value"] < 1 and win_rate["n"] == 24 for win_rate in expected.values())
 
 
 def test_as_many_more_groups_as_are_asked_for_decide_a_win_rate() -> None:
     # 12 wins and 6 losses, a group each: Wilson's interval holds one half.
     shares = [1.0] * 12 + [0.0] * 6
-    found = clustered_share(shares, list(range(18)))
-    needed = more_games(found, list(range(18)), 0.5)
+    share = clustered_share(shares, list(range(18)))
+    needed = more_games(share, list(range(18)), 0.5)
     assert needed.n is not None
     more = shares * round((18 + needed.n) / 18)
     assert decided(clustered_share(more, list(range(len(more)))), 0.5, 1) == "good"

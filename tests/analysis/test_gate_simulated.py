@@ -63,7 +63,7 @@ def test_the_command_catches_a_drop_and_lets_an_unchanged_system_be(tmp_path: Pa
     size = minimum_detectable(n, sd, is_paired=True)
     assert size is not None
     codes: dict[float, list[int]] = {0.0: [], size: []}
-    for drop, found in codes.items():
+    for drop, exit_codes in codes.items():
         for k in range(n_runs):
             folder = tmp_path / f"{drop:.3f}-{k}"
             folder.mkdir()
@@ -73,7 +73,7 @@ def test_the_command_catches_a_drop_and_lets_an_unchanged_system_be(tmp_path: Pa
             done = adjudge(
                 "gate", "run", "--max-drop", "tact=0", "--baseline", "main", "--store", folder / "adjudge.db"
             )
-            found.append(done.code)
+            exit_codes.append(done.code)
     assert codes[0.0].count(1) <= 0.05 * n_runs
     assert binomtest(codes[size].count(1), n_runs, 0.8, alternative="less").pvalue > 0.05, codes[size]
     assert set(codes[0.0]) | set(codes[size]) <= {0, 1, 3}

@@ -54,7 +54,7 @@ def the_call(place: CallOutcome, longest: int | None = None) -> CallView:
 
 
 @pytest.mark.parametrize(
-    ("text", "quote", "found"),
+    ("text", "quote", "expected"),
     [
         ("Because the “Sea” is\n\n deep.", 'the "sea" is deep', ["the “Sea” is\n\n deep"]),
         ("Because the sea is deep.", "Because … deep", ["Because", "deep"]),
@@ -67,8 +67,8 @@ def the_call(place: CallOutcome, longest: int | None = None) -> CallView:
         ("", "text", []),
     ],
 )
-def test_a_quotation_is_found_where_it_stands(text: str, quote: str, found: list[str]) -> None:
-    assert [text[start:end] for start, end in QuotableText(text).find(quote)] == found
+def test_a_quotation_is_found_where_it_stands(text: str, quote: str, expected: list[str]) -> None:
+    assert [text[start:end] for start, end in QuotableText(text).find(quote)] == expected
 
 
 @given(st.text("abc “”\"'…. \n", max_size=60), st.text("abc “”\"'…. \n", max_size=12))
@@ -129,10 +129,10 @@ def test_what_a_second_answer_said_is_marked_in_the_second_answer() -> None:
         call=a_call("k2", "k", "reask"),
     )
     view = item_view(ITEM, [first, second], {name: protocol})
-    ((one, two),) = view.judges[0].samples
-    assert one.reply is not None
+    ((first_sample, two),) = view.judges[0].samples
+    assert first_sample.reply is not None
     assert two.reply is not None
-    assert (one.reply.spans, one.answers) == ((), ())
+    assert (first_sample.reply.spans, first_sample.answers) == ((), ())
     assert two.kind == "reask"
     assert [two.reply.text[start:end] for start, end in two.reply.spans] == ["4"]
     assert two.answers[0].how == "reask"

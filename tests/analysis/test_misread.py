@@ -81,8 +81,8 @@ def test_no_interval_leaves_its_scale(card: Card, tmp_path: Path) -> None:
 def test_shares_move_by_the_bound_and_pairs_of_items_by_twice_of_it(card: Card, tmp_path: Path) -> None:
     wider = with_checked(card, checked(tmp_path / "c.jsonl", 1, 200))
     upper = (wider.misread or card.misread or Estimate(0, 0, 0, 0)).high or 0
-    own, pairs = only(wider).item["exact"], only(wider).pairwise
-    assert width(own) == pytest.approx(width(only(card).item["exact"]) + 2 * upper)
+    exact, pairs = only(wider).item["exact"], only(wider).pairwise
+    assert width(exact) == pytest.approx(width(only(card).item["exact"]) + 2 * upper)
     before = only(card).pairwise
     assert pairs is not None
     assert before is not None
@@ -100,7 +100,7 @@ def test_a_coefficient_may_be_larger_or_smaller_by_what_was_unrelated(card: Card
     truth = [rng.gauss(0, 1) for _ in range(20_000)]
     judge = [value + rng.gauss(0, 1) for value in truth]
     shuffled = rng.sample(judge, len(judge))
-    misread = [other if rng.random() < 0.2 else own for own, other in zip(judge, shuffled, strict=True)]
+    misread = [other if rng.random() < 0.2 else score for score, other in zip(judge, shuffled, strict=True)]
     assert _pearson(misread, truth) == pytest.approx(0.8 * _pearson(judge, truth), abs=0.02)
 
 
@@ -132,7 +132,7 @@ def test_every_estimate_that_rests_on_readings_says_so(card: Card, tmp_path: Pat
     stated = [
         *wider.item.values(), *wider.group.values(), *wider.system.values(), *wider.corrected.values(),
         *wider.differences.values(), *wider.calibration.values(), wider.bias, wider.pairwise.held_out,
-        wider.confidence.error, *(own.failed for own in wider.quality.failures.values()),
+        wider.confidence.error, *(failure.failed for failure in wider.quality.failures.values()),
     ]  # fmt: skip
     for estimate in stated:
         assert estimate.value is None or "misread" in estimate.method, estimate
@@ -157,7 +157,7 @@ def test_several_readings_of_one_reply_count_as_one_observation(tmp_path: Path) 
     assert (five.value, five.low, five.high) == (single.value, single.low, single.high)
 
 
-def test_two_judges_are_told_apart_only_as_far_as_the_readings_go(tmp_path: Path) -> None:
+def test_two_judges_differ_only_as_far_as_the_readings_allow(tmp_path: Path) -> None:
     rng = random.Random(2)
     results, labels = [], []
     for k in range(200):
@@ -168,6 +168,6 @@ def test_two_judges_are_told_apart_only_as_far_as_the_readings_go(tmp_path: Path
         labels.append(Label(f"i{k}", "overall", "ann", truth))
     before = judge_card(results, labels)
     after = with_checked(before, checked(tmp_path / "c.jsonl", 3, 10))
-    lows = [found.judges[0].result.difference.low or 0 for found in (before, after)]
+    lows = [card.judges[0].result.difference.low or 0 for card in (before, after)]
     assert lows[0] > 0 > lows[1]
     assert before.summary[-1] == before.judges[0].sentence

@@ -101,7 +101,7 @@ def test_choices_agree_by_name_not_by_distance() -> None:
     votes: dict[str, Sequence[Choice]] = {"m1": ["a", "b", "tie", "a"] * 5, "m2": ["a", "b", "a", "a"] * 5}
     panel = summarise(chosen(votes)).panel["winner"]
     sign = {"a": 1.0, "b": -1.0, "tie": 0.0}
-    table = [[sign[one], sign[other]] for one, other in zip(votes["m1"], votes["m2"], strict=True)]
+    table = [[sign[vote], sign[other]] for vote, other in zip(votes["m1"], votes["m2"], strict=True)]
     assert panel.alpha.value == pytest.approx(krippendorff_alpha(table, "nominal").value)
     assert panel.pooled == "vote"
     assert panel.judges["m1"].shift.value is None
@@ -158,12 +158,12 @@ def test_choices_against_the_judges_own_scores_are_counted() -> None:
 
 
 def test_one_order_alone_proves_nothing_about_places() -> None:
-    found = position_bias(["first"] * 20, [None] * 20)
-    known = facts(parameters={"order": "given"}, order={"winner": found})
+    bias = position_bias(["first"] * 20, [None] * 20)
+    known = facts(parameters={"order": "given"}, order={"winner": bias})
     summary = summarise(chosen({"m": ["a"] * 20}), facts=known)
     assert "one_order" in kinds(summary)
     assert "position" not in kinds(summary), "the first system may simply be better"
-    drawn = facts(parameters={"order": "random"}, order={"winner": found})
+    drawn = facts(parameters={"order": "random"}, order={"winner": bias})
     assert "position" in kinds(summarise(chosen({"m": ["a"] * 20}), facts=drawn))
 
 
@@ -172,15 +172,15 @@ def test_position_bias_agrees_with_the_reference(shared: Path) -> None:
     place: dict[str, Any] = {"A": "first", "B": "second", "tie": "tie"}
     shown = [place[word] for word in vector["inputs"]["verdict_order_AB"]]
     swapped = [place[word] for word in vector["inputs"]["verdict_order_BA_by_position"]]
-    found, expected = position_bias(shown, swapped), vector["expected"]
-    assert found.agreement.value == pytest.approx(expected["consistency"], abs=vector["tol"])
-    assert 1 - (found.agreement.value or 0) == pytest.approx(expected["flip_rate"], abs=vector["tol"])
-    assert found.first_both / found.n_pairs == pytest.approx(expected["first_biased"], abs=vector["tol"])
-    assert found.second_both / found.n_pairs == pytest.approx(expected["second_biased"], abs=vector["tol"])
-    assert found.other_conflicts / found.n_pairs == pytest.approx(
+    bias, expected = position_bias(shown, swapped), vector["expected"]
+    assert bias.agreement.value == pytest.approx(expected["consistency"], abs=vector["tol"])
+    assert 1 - (bias.agreement.value or 0) == pytest.approx(expected["flip_rate"], abs=vector["tol"])
+    assert bias.first_both / bias.n_pairs == pytest.approx(expected["first_biased"], abs=vector["tol"])
+    assert bias.second_both / bias.n_pairs == pytest.approx(expected["second_biased"], abs=vector["tol"])
+    assert bias.other_conflicts / bias.n_pairs == pytest.approx(
         expected["other_inconsistent"], abs=vector["tol"]
     )
-    assert found.p == pytest.approx(expected["primacy_preference_p_binom"], abs=vector["tol"])
+    assert bias.p == pytest.approx(expected["primacy_preference_p_binom"], abs=vector["tol"])
 
 
 # -- from runs

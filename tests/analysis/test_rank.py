@@ -28,17 +28,17 @@ def played(
 ) -> list[tuple[str, str, str]]:
     """`n` games of each pair of systems."""
     rng, names, games = random.Random(seed), list(strength), []
-    for at, one in enumerate(names):
+    for at, name in enumerate(names):
         for other in names[at + 1 :]:
             for _ in range(n):
-                d = strength[one] - strength[other]
+                d = strength[name] - strength[other]
                 outcome = rng.choices(["a", "b", "tie"], [math.exp(d / 2), math.exp(-d / 2), ties])[0]
-                games.append((one, other, outcome))
+                games.append((name, other, outcome))
     return games
 
 
 def order(ranking: Ranking) -> list[str]:
-    return [one.system for one in ranking.systems]
+    return [entry.system for entry in ranking.systems]
 
 
 # -- games
@@ -69,14 +69,14 @@ def test_length_that_moves_nothing_has_no_interval_of_no_width() -> None:
         for k in range(20)
         for a, b in (("x", "y"), ("y", "z"), ("z", "x"))
     ]
-    found = adjudge.rank(games, n_resamples=50)
-    assert found.length is not None
-    estimates = [found.length.coefficient, *(one.length_controlled for one in found.systems)]
-    for one in estimates:
-        assert one is not None
-        assert one.value is not None
-        assert (one.low, one.high) == (None, None)
-        assert one.reason
+    ranking = adjudge.rank(games, n_resamples=50)
+    assert ranking.length is not None
+    estimates = [ranking.length.coefficient, *(entry.length_controlled for entry in ranking.systems)]
+    for estimate in estimates:
+        assert estimate is not None
+        assert estimate.value is not None
+        assert (estimate.low, estimate.high) == (None, None)
+        assert estimate.reason
 
 
 def test_all_systems_of_a_table_speak_of_one_unit() -> None:
@@ -85,9 +85,9 @@ def test_all_systems_of_a_table_speak_of_one_unit() -> None:
         for k in range(12)
         for a, b in (("x", "y"), ("x", "z"), ("y", "z"))
     ]  # fmt: skip
-    found = adjudge.rank(rows, n_resamples=50)
-    assert found.never_won == ("z",)
-    assert {one.strength.unit for one in found.systems} == {"group (n=12)"}
+    ranking = adjudge.rank(rows, n_resamples=50)
+    assert ranking.never_won == ("z",)
+    assert {entry.strength.unit for entry in ranking.systems} == {"group (n=12)"}
 
 
 def test_a_share_may_be_a_probability() -> None:
@@ -115,7 +115,7 @@ def test_what_cannot_be_ranked_is_refused(games: list[Any], named: str | None) -
 def test_a_ranking_that_falls_apart_gives_what_can_be_given() -> None:
     ranking = adjudge.rank([("x", "y", "a")] * 4 + [("y", "x", "a"), ("p", "q", "a"), ("q", "p", "a")])
     assert {frozenset(part) for part in ranking.islands} == {frozenset("xy"), frozenset("pq")}
-    assert all(one.win_rate.value is not None for one in ranking.systems)
+    assert all(entry.win_rate.value is not None for entry in ranking.systems)
 
 
 def test_who_never_lost_is_named() -> None:
@@ -127,7 +127,7 @@ def test_who_never_lost_is_named() -> None:
     assert top.system == "x"
     assert top.strength.value is None
     assert top.strength.reason
-    assert {one.system for one in ranking.systems if one.strength.value is not None} == {"y", "z"}
+    assert {entry.system for entry in ranking.systems if entry.strength.value is not None} == {"y", "z"}
 
 
 def test_no_number_leaves_as_nan() -> None:
@@ -159,14 +159,14 @@ def test_failed_pairs_are_counted_for_both_systems() -> None:
     rows += [chosen("f1", "x", "y", None), chosen("f2", "y", "x", None)]
     ranking = adjudge.rank(rows)
     assert ranking.n_failed == 2
-    assert [one.n_failed for one in ranking.systems] == [2, 2]
-    assert [one.win_rate.n_failed for one in ranking.systems] == [2, 2]
+    assert [entry.n_failed for entry in ranking.systems] == [2, 2]
+    assert [entry.win_rate.n_failed for entry in ranking.systems] == [2, 2]
 
 
 def test_where_every_pair_failed_there_is_no_number() -> None:
     ranking = adjudge.rank([chosen("f1", "x", "y", None), chosen("f2", "y", "x", None)])
     assert (ranking.n_games, ranking.n_failed) == (0, 2)
-    assert all(one.win_rate.value is None and one.strength.value is None for one in ranking.systems)
+    assert all(entry.win_rate.value is None and entry.strength.value is None for entry in ranking.systems)
 
 
 def test_a_panel_votes() -> None:
@@ -217,7 +217,7 @@ def test_direct_scores_rank_by_paired_differences() -> None:
     assert order(ranking)[0] == "better"
     assert ranking.systems[0].places == (1, 1), "the spread of the inputs is shared and does not count"
     assert ranking.systems[1].places == ranking.systems[2].places == (2, 3)
-    by_pair = {(one.first, one.second): one for one in ranking.differences}
+    by_pair = {(difference.first, difference.second): difference for difference in ranking.differences}
     pair = by_pair["better", "worse"]
     assert pair.difference.value == pytest.approx(0.4, abs=0.15)
     assert pair.p_adjusted is not None
@@ -242,7 +242,7 @@ def test_scores_that_failed_are_counted_for_their_system() -> None:
     rows = grid({"x": [3.0, 4.0, None, 4.0], "y": [2.0, 3.0, 3.0, None]})
     rows.append(score("x-extra", None, "x", "g9"))
     ranking = adjudge.rank(rows)
-    assert {one.system: one.n_failed for one in ranking.systems} == {"x": 2, "y": 1}
+    assert {entry.system: entry.n_failed for entry in ranking.systems} == {"x": 2, "y": 1}
 
 
 def test_systems_without_a_common_input_are_compared_by_their_means() -> None:
@@ -299,23 +299,23 @@ def token(text: str, **top: float) -> TokenLogprob:
 def test_the_tokens_at_the_choice_say_how_likely_it_was() -> None:
     tokens = (token("Fine: A"), token(" [RESULT]"), TokenLogprob(" A", math.log(0.6), (
         TopToken(" A", math.log(0.6)), TopToken(" B", math.log(0.15)), TopToken("B", math.log(0.05)), TopToken(" C", math.log(0.1)))))  # fmt: skip
-    text = "".join(one.token for one in tokens)
+    text = "".join(part.token for part in tokens)
     judgment = Judgment((), choice="a", choice_status="ok", choice_span=(text.rindex("A"), len(text)))
     reply = Reply("c", text=text, logprobs=tokens)
     assert preferred_a(protocol("A", "B"), judgment.choice_span, reply, "ab") == pytest.approx(0.6 / 0.8)
     assert preferred_a(protocol("A", "B"), judgment.choice_span, reply, "ba") == pytest.approx(0.2 / 0.8)
 
 
-def test_words_that_begin_alike_are_told_apart_by_their_next_token() -> None:
+def test_words_that_begin_alike_are_distinguished_by_their_next_token() -> None:
     tokens = (token("response", response=1.0), token("_a", **{"_a": 0.7, "_b": 0.3}))
     judgment = Judgment((), choice="a", choice_span=(0, 10))
-    found = preferred_a(
+    preference = preferred_a(
         protocol("response_a", "response_b"),
         judgment.choice_span,
         Reply("c", text="response_a", logprobs=tokens),
         "ab",
     )
-    assert found == pytest.approx(0.7)
+    assert preference == pytest.approx(0.7)
 
 
 def test_brackets_before_the_word_are_passed_over() -> None:

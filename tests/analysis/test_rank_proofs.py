@@ -58,7 +58,7 @@ def test_llmbar_gives_the_published_counts(
         assert done.code == 0, done.err
         counts = _llmbar_counts(expected["llmbar"], judge, variant)
         ranking = adjudge("rank", judge, "--store", store, "--json").json
-        right_one = next(one for one in ranking["systems"] if one["system"] == "right")
+        right_one = next(entry for entry in ranking["systems"] if entry["system"] == "right")
         n, by_order = ranking["order"]["n_pairs"], _choices(store, judge)
         unread = [name for name, choices in by_order.items() if None in choices.values()]
         # The published count takes two replies that say nothing for equal; here they are failures.
@@ -70,29 +70,32 @@ def test_llmbar_gives_the_published_counts(
         assert right_one["counts"]["won"] == counts["correct_both"]
         assert right_one["counts"]["tied"] == n - equal
         for order, name in (("ab", "correct_False"), ("ba", "correct_True")):
-            assert sum(own[order] == items[item]["gold"] for item, own in by_order.items()) == counts[name]
+            assert (
+                sum(item_choices[order] == items[item]["gold"] for item, item_choices in by_order.items())
+                == counts[name]
+            )
 
 
 def _choices(store: Path, run: str) -> dict[str, dict[str, str | None]]:
     """By item and order what was read."""
-    found: dict[str, dict[str, str | None]] = defaultdict(dict)
+    choices_by_item: dict[str, dict[str, str | None]] = defaultdict(dict)
     with open_store(store, write=False) as opened:
         for place in opened.judgments(opened.run(run)):
             assert place.item is not None
             assert place.judgment is not None
-            found[place.item.id][place.about.order] = place.judgment.choice
-    return found
+            choices_by_item[place.item.id][place.about.order] = place.judgment.choice
+    return choices_by_item
 
 
 def _llmbar_counts(figures: list[dict[str, Any]], judge: str, variant: str) -> Counter[str]:
     """The published counts, added up over the parts of the set."""
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for row in figures:
         if (row["judge"], row["protocol"]) == (judge, variant):
             for name in ("correct_False", "correct_True", "correct_both", "equal"):
-                found[name] += int(row[name].split(" / ")[0])
-            found["n"] += int(row["equal"].split(" / ")[1].split(" ")[0])
-    return found
+                counts[name] += int(row[name].split(" / ")[0])
+            counts["n"] += int(row["equal"].split(" / ")[1].split(" ")[0])
+    return counts
 
 
 # -- autoj: agreement and consistency from recorded choices
@@ -103,26 +106,26 @@ def test_autoj_is_as_consistent_as_published(real_rows: Rows, expected: dict[str
     orders: dict[str, dict[str, Any]] = defaultdict(dict)
     for row in real_rows("autoj_pairwise.judgments"):
         orders[row["item_id"]][row["order"]] = row["recorded"]
-    shown = [position_of(own["ab"], "ab") for own in orders.values()]
-    swapped = [position_of(own["ba"], "ba") for own in orders.values()]
+    shown = [position_of(choices["ab"], "ab") for choices in orders.values()]
+    swapped = [position_of(choices["ba"], "ba") for choices in orders.values()]
     bias = position_bias(shown, swapped)
     assert round(100 * (bias.agreement.value or 0), 2) == expected["autoj"]["consistency"]
     results = [
         Result(
             item=name, protocol="p@1", criterion="overall", model="autoj-13b", status="ok",
-            choice=own["ab"] if own["ab"] == own["ba"] else "tie", system_a="first", system_b="second",
-            flags=() if own["ab"] == own["ba"] else ("order_conflict",),
+            choice=choices["ab"] if choices["ab"] == choices["ba"] else "tie", system_a="first", system_b="second",
+            flags=() if choices["ab"] == choices["ba"] else ("order_conflict",),
         )
-        for name, own in orders.items()
+        for name, choices in orders.items()
     ]  # fmt: skip
     ranking = package.rank(results, n_resamples=100)
-    agreed = [name for name, own in orders.items() if own["ab"] == own["ba"]]
+    agreed = [name for name, choices in orders.items() if choices["ab"] == choices["ba"]]
     assert ranking.n_games == len(gold)
     both = sum(orders[name]["ab"] == gold[name] for name in agreed)
     assert round(100 * both / len(gold), 2) == expected["autoj"]["agreement_both"]
-    single = sum(own["ab"] == gold[name] for name, own in orders.items())
+    single = sum(choices["ab"] == gold[name] for name, choices in orders.items())
     assert round(100 * single / len(gold), 2) == expected["autoj"]["agreement_single"]
-    counts = {one.system: one.counts for one in ranking.systems}
+    counts = {entry.system: entry.counts for entry in ranking.systems}
     assert counts["first"].won == sum(orders[name]["ab"] == "a" for name in agreed)
 
 
@@ -135,9 +138,11 @@ def test_alpacaeval_gives_the_published_weighted_win_rates(real_rows: Rows, expe
         share = 0.5  # equal outputs were not judged
         if row["top_logprobs"] is not None:
             # Of the two names, m was given to the response shown first.
-            found = token_preference([(token, logprob) for token, logprob in row["top_logprobs"]], "m", "M")
-            assert found is not None
-            share = found.share if row["order_inferred"] == "ba" else 1 - found.share
+            preference = token_preference(
+                [(token, logprob) for token, logprob in row["top_logprobs"]], "m", "M"
+            )
+            assert preference is not None
+            share = preference.share if row["order_inferred"] == "ba" else 1 - preference.share
         games[row["system"]].append(Game(row["system"], row["baseline"], share, None, row["item_id"]))
     for system, figures in expected["alpacaeval2"].items():
         shares = [game.share for game in games[system]]
@@ -145,11 +150,11 @@ def test_alpacaeval_gives_the_published_weighted_win_rates(real_rows: Rows, expe
         assert precision is not None
         assert 100 * float(np.mean(shares)) == pytest.approx(figures["win_rate"], abs=1e-4)
         assert 100 * precision.se == pytest.approx(figures["standard_error"], abs=1e-4)
-    ranking = package.rank([game for own in games.values() for game in own], n_resamples=50)
-    rates = {one.system: one.win_rate.value for one in ranking.systems}
+    ranking = package.rank([game for prompt_games in games.values() for game in prompt_games], n_resamples=50)
+    rates = {entry.system: entry.win_rate.value for entry in ranking.systems}
     for system, figures in expected["alpacaeval2"].items():
         assert 100 * (rates[system] or 0) == pytest.approx(figures["win_rate"], abs=1e-4)
-    order = [one.system for one in ranking.systems]
+    order = [entry.system for entry in ranking.systems]
     assert order == ["gpt4_1106_preview", "claude-2", "Qwen-14B-Chat", "alpaca-7b"]
 
 
@@ -185,9 +190,10 @@ def coverage(order: str, n_runs: int, seed: int = 0) -> np.ndarray[Any, Any]:
     truth = (2 if order == "both" else 1) * (STRENGTHS - STRENGTHS.mean())
     hits = np.zeros(len(truth))
     for _ in range(n_runs):
-        found = strengths(simulated(rng, 40, order), n_resamples=0)
+        fit = strengths(simulated(rng, 40, order), n_resamples=0)
         hits += [
-            (one.low or 0) <= true <= (one.high or 0) for one, true in zip(found.sandwich, truth, strict=True)
+            (strength.low or 0) <= true <= (strength.high or 0)
+            for strength, true in zip(fit.sandwich, truth, strict=True)
         ]
     return hits / n_runs
 
@@ -210,5 +216,5 @@ def test_each_strength_is_recovered_in_93_to_97_percent_of_many_runs() -> None:
 
 
 def test_the_tie_parameter_is_what_the_bias_makes_it() -> None:
-    found = strengths(simulated(np.random.default_rng(4), 6000, "both"), n_resamples=0)
-    assert found.nu == pytest.approx(2 * math.cosh(BIAS), rel=0.05)
+    fit = strengths(simulated(np.random.default_rng(4), 6000, "both"), n_resamples=0)
+    assert fit.nu == pytest.approx(2 * math.cosh(BIAS), rel=0.05)

@@ -41,9 +41,9 @@ def of(values: Sequence[float | None], **more: Any) -> list[Result]:
 
 
 def as_json(summary: Summary) -> dict[str, Any]:
-    found = json.loads(msgspec.json.encode(summary))
-    assert isinstance(found, dict)
-    return found
+    data = json.loads(msgspec.json.encode(summary))
+    assert isinstance(data, dict)
+    return data
 
 
 def test_a_cell_is_an_estimate_with_failures_bounds_and_distribution() -> None:
@@ -150,7 +150,7 @@ def test_choices_are_counted_by_pair_in_the_frame_first_seen() -> None:
 def test_several_judges_choices_are_a_vote_per_item() -> None:
     votes: dict[str, list[Choice]] = {"m1": ["a", "a", "b"], "m2": ["a", "b", "b"], "m3": ["b", "tie", "b"]}
     results = [
-        choice(f"{n}", one, model=model) for model, chosen in votes.items() for n, one in enumerate(chosen)
+        choice(f"{n}", vote, model=model) for model, chosen in votes.items() for n, vote in enumerate(chosen)
     ]
     summary = summarise(results)
     (pair,) = summary.pairs["overall"]
@@ -183,10 +183,10 @@ def test_choice_and_scores_of_one_criterion_do_not_mix() -> None:
 
 
 def test_how_choices_go_with_the_place_is_given_where_it_is_known() -> None:
-    found = position_bias(["first"] * 15 + ["second"] * 5, [None] * 20)
-    summary = summarise([choice("1", "a")], facts=facts(order={"overall": found}))
+    bias = position_bias(["first"] * 15 + ["second"] * 5, [None] * 20)
+    summary = summarise([choice("1", "a")], facts=facts(order={"overall": bias}))
     assert (summary.position["overall"].value, summary.position["overall"].n) == (0.75, 20)
-    assert summary.order["overall"] == found
+    assert summary.order["overall"] == bias
 
 
 def test_pairs_shown_in_one_order_cannot_change_with_it() -> None:
@@ -250,10 +250,14 @@ def test_criteria_are_correlated_over_the_items_of_all_systems() -> None:
         for item, system, first, second in rows
         for criterion, value in (("clarity", first), ("depth", second))
     ]
-    (found,) = summarise(results).correlations
+    (correlation,) = summarise(results).correlations
     # ranks 1 2 3 4 against 2 1 4 3: 1 - 6 * 4 / (4 * 15)
-    assert found.criteria == ("clarity", "depth")
-    assert (found.spearman.value, found.spearman.n, found.spearman.n_failed) == (pytest.approx(0.6), 4, 1)
+    assert correlation.criteria == ("clarity", "depth")
+    assert (correlation.spearman.value, correlation.spearman.n, correlation.spearman.n_failed) == (
+        pytest.approx(0.6),
+        4,
+        1,
+    )
 
 
 def test_scores_between_levels_are_counted_at_the_nearest_once_they_are_many() -> None:
@@ -270,9 +274,9 @@ def test_what_the_engine_knows_is_passed_on() -> None:
     known = facts(
         run="r", tokens_in=7, tokens_out=8, cost_usd=0.5, seconds=2.0, n_calls=3, n_cached=1, estimator="samples"
     )  # fmt: skip
-    found = as_json(summarise([], facts=known))
-    assert (found["run"], found["tokens_in"], found["tokens_out"], found["cost_usd"]) == ("r", 7, 8, 0.5)
-    assert (found["seconds"], found["n_calls"], found["n_cached"], found["estimator"]) == (
+    data = as_json(summarise([], facts=known))
+    assert (data["run"], data["tokens_in"], data["tokens_out"], data["cost_usd"]) == ("r", 7, 8, 0.5)
+    assert (data["seconds"], data["n_calls"], data["n_cached"], data["estimator"]) == (
         2.0,
         3,
         1,

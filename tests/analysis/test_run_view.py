@@ -102,8 +102,8 @@ def two_judges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def as_json(*command: str) -> dict[str, Any]:
     done = adjudge(*command, "--json")
     assert done.code in (0, 1, 3, 4), done.err
-    found: dict[str, Any] = json.loads(done.out)
-    return found
+    output: dict[str, Any] = json.loads(done.out)
+    return output
 
 
 @pytest.mark.usefixtures("two_judges")
@@ -120,7 +120,9 @@ def test_every_command_counts_the_failures_of_a_judge_that_is_never_readable() -
     assert {share["n_failed"] for share in ranking["by_model"][mute].values()} == {N_PAIRS}
 
     comparison = as_json("compare", "one", "both")
-    assert [found["kind"] for found in comparison["criteria"].values()] == ["choices"]
+    assert [compared_criterion["kind"] for compared_criterion in comparison["criteria"].values()] == [
+        "choices"
+    ]
     (criterion,) = comparison["criteria"].values()
     assert any(mute in note for note in criterion["notes"])
 

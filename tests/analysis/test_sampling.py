@@ -20,8 +20,8 @@ def test_as_many_are_drawn_as_there_are(systems: list[str], n: int, by_system: b
     sizes = Counter(systems[place] if by_system else "" for place in drawn)
     totals = Counter(systems if by_system else [""] * len(systems))
     for place, chance in drawn.items():
-        own = systems[place] if by_system else ""
-        assert chance == pytest.approx(sizes[own] / totals[own])
+        stratum = systems[place] if by_system else ""
+        assert chance == pytest.approx(sizes[stratum] / totals[stratum])
 
 
 def test_a_small_system_gives_its_share_to_the_others() -> None:

@@ -82,19 +82,19 @@ def test_a_judge_as_noisy_as_a_rater_agrees_about_as_well_as_one() -> None:
 def test_a_judge_that_guesses_does_not_agree_with_people() -> None:
     results, labels = people(200)
     rng = random.Random(5)
-    guessed = [msgspec.structs.replace(one, value=float(rng.randint(1, 5))) for one in results]
+    guessed = [msgspec.structs.replace(result, value=float(rng.randint(1, 5))) for result in results]
     card = only(guessed, labels)
     assert card.ceiling is not None
     assert (card.ceiling.share.high or 1) < 1
     assert card.alt_test is not None
     assert card.alt_test.passes is False
-    alone = only(guessed, [one for one in labels if one.rater == "r0"]).item["spearman"]
+    alone = only(guessed, [label for label in labels if label.rater == "r0"]).item["spearman"]
     assert (alone.low or 0) < 0 < (alone.high or 0)
 
 
 def test_a_judge_that_gives_half_a_point_more_is_too_kind_by_that() -> None:
     results, labels = people(400)
-    kinder = [msgspec.structs.replace(one, value=(one.value or 0) + 0.5) for one in results]
+    kinder = [msgspec.structs.replace(result, value=(result.value or 0) + 0.5) for result in results]
     before, after = only(results, labels), only(kinder, labels)
     assert (after.bias.value or 0) - (before.bias.value or 0) == pytest.approx(0.5)
     assert (after.bias.low or 0) > 0
@@ -103,12 +103,12 @@ def test_a_judge_that_gives_half_a_point_more_is_too_kind_by_that() -> None:
 def test_the_corrected_mean_finds_what_people_said_of_all_items() -> None:
     results, labels = people(1000, shift=1.0)
     truth = {
-        system: sum(float(one.value) for one, owner in _with_system(labels, results) if owner == system)
+        system: sum(float(result.value) for result, owner in _with_system(labels, results) if owner == system)
         / sum(owner == system for _, owner in _with_system(labels, results))
         for system in "AB"
     }
-    drawn = set(random.Random(3).sample([one.item for one in results], 200))
-    card = only(results, [one for one in labels if one.item in drawn])
+    drawn = set(random.Random(3).sample([result.item for result in results], 200))
+    card = only(results, [label for label in labels if label.item in drawn])
     for system in "AB":
         mean = card.corrected[system]
         assert mean.low is not None
@@ -120,25 +120,27 @@ def test_the_corrected_mean_finds_what_people_said_of_all_items() -> None:
 
 
 def _with_system(labels: Sequence[Label], results: Sequence[Result]) -> list[tuple[Label, str]]:
-    owner = {one.item: one.system for one in results}
-    return [(one, owner[one.item]) for one in labels]
+    owner = {result.item: result.system for result in results}
+    return [(label, owner[label.item]) for label in labels]
 
 
 def test_failures_are_counted_and_compared_between_systems() -> None:
     results, labels = people(200)
     failing = [
-        scored(one.item, None, one.system, one.group) if one.system == "B" and k % 3 == 0 else one
-        for k, one in enumerate(results)
+        scored(result.item, None, result.system, result.group)
+        if result.system == "B" and k % 3 == 0
+        else result
+        for k, result in enumerate(results)
     ]
-    n_failed = sum(one.value is None for one in failing)
+    n_failed = sum(result.value is None for result in failing)
     card = only(failing, labels)
     assert card.n_failed == n_failed
-    for found in card.item.values():
-        assert (found.n, found.n_failed, found.n_undefined) == (200 - n_failed, n_failed, 0)
+    for estimate in card.item.values():
+        assert (estimate.n, estimate.n_failed, estimate.n_undefined) == (200 - n_failed, n_failed, 0)
     a, b = (card.quality.failures[system] for system in "AB")
     assert (b.failed.low or 0) > (a.failed.high or 0)
     assert b.by_status == {"unparsed": n_failed}
-    known = [one.value or 0 for one in failing if one.system == "B" and one.value is not None]
+    known = [result.value or 0 for result in failing if result.system == "B" and result.value is not None]
     assert b.bounds is not None
     assert b.bounds.low == pytest.approx((sum(known) + n_failed * 1) / 100)
     assert b.bounds.high == pytest.approx((sum(known) + n_failed * 5) / 100)
@@ -173,7 +175,9 @@ def test_both_responses_of_a_pair_belong_together() -> None:
         for k in range(12)
         for place, (subject, system) in enumerate((("a", "old"), ("b", "new")))
     ]
-    labels = [label(one.item, 1 + (round(one.value or 0) % 3), subject=one.subject) for one in results]
+    labels = [
+        label(result.item, 1 + (round(result.value or 0) % 3), subject=result.subject) for result in results
+    ]
     card = only(results, labels)
     assert card.n_labelled == 24
     assert card.item["pearson"].unit == "group (n=12)"
@@ -182,12 +186,12 @@ def test_both_responses_of_a_pair_belong_together() -> None:
 def test_quadratic_kappa_counts_distances_and_only_gwets_coefficient_needs_the_levels() -> None:
     results = [scored(f"i{k}", value) for k, value in enumerate([1, 1, 5, 5])]
     labels = [label(f"i{k}", value) for k, value in enumerate([1, 2, 5, 4])]
-    found = only(results, labels).item["kappa"]
+    criterion = only(results, labels).item["kappa"]
     # Quadratic: observed (0 + 1 + 0 + 1) / 4; expected over all 16 combinations of the two columns.
-    expected = sum((one - other) ** 2 for one in (1, 1, 5, 5) for other in (1, 2, 5, 4)) / 16
-    assert found.value == pytest.approx(1 - 0.5 / expected)
+    expected = sum((judged - other) ** 2 for judged in (1, 1, 5, 5) for other in (1, 2, 5, 4)) / 16
+    assert criterion.value == pytest.approx(1 - 0.5 / expected)
     unknown = judge_card(results, labels).criteria["tact"].item
-    assert unknown["kappa"] == found, "squared distances need no levels"
+    assert unknown["kappa"] == criterion, "squared distances need no levels"
     assert unknown["gwet"].value is None
     assert unknown["gwet"].reason
 
@@ -251,11 +255,14 @@ def test_several_criteria_are_summed_up_together() -> None:
     results, labels = people(60)
     rng = random.Random(2)
     other = [
-        msgspec.structs.replace(one, criterion="depth", value=float(rng.randint(1, 5))) for one in results
+        msgspec.structs.replace(result, criterion="depth", value=float(rng.randint(1, 5)))
+        for result in results
     ]
-    depth = [msgspec.structs.replace(one, criterion="depth") for one in labels]
+    depth = [msgspec.structs.replace(label, criterion="depth") for label in labels]
     card = judge_card([*results, *other], [*labels, *depth])
-    agreement = {name: one.item["spearman"].value or 0 for name, one in card.criteria.items()}
+    agreement = {
+        name: criterion_card.item["spearman"].value or 0 for name, criterion_card in card.criteria.items()
+    }
     assert agreement["tact"] > agreement["depth"]
     assert len(card.summary) == 3
 
@@ -272,17 +279,17 @@ def test_one_seed_gives_one_card() -> None:
 )
 def test_the_unit_of_resampling_is_named_and_too_few_are_warned_about(resample: Any, unit: str) -> None:
     results, labels = people(60)
-    found = judge_card(results, labels, resample=resample).criteria["tact"].item["spearman"]
-    assert found.unit == unit
-    assert found.caution
+    estimate = judge_card(results, labels, resample=resample).criteria["tact"].item["spearman"]
+    assert estimate.unit == unit
+    assert estimate.caution
 
 
 def test_of_two_judges_the_one_that_follows_people_is_shown_to_be_better() -> None:
     results, labels = people(120)
     rng = random.Random(9)
     worse = [
-        msgspec.structs.replace(one, model="coin", value=float(rng.randint(1, 5)) if k else None)
-        for k, one in enumerate(results)
+        msgspec.structs.replace(result, model="coin", value=float(rng.randint(1, 5)) if k else None)
+        for k, result in enumerate(results)
     ]
     card = judge_card([*results, *worse], labels)
     assert list(card.criteria) == ["tact · judge", "tact · coin"]
@@ -297,7 +304,7 @@ def test_of_two_judges_the_one_that_follows_people_is_shown_to_be_better() -> No
 
 def test_a_plan_asks_for_fewer_labels_with_a_judge_that_follows_people() -> None:
     results, labels = people(1000)
-    drawn = [one for one in labels if int(one.item[1:]) < 100]
+    drawn = [label for label in labels if int(label.item[1:]) < 100]
     plan = judge_card(results, drawn, plan_width=0.3).criteria["tact"].plan["A"]
     assert plan.with_judge is not None
     assert plan.without_judge is not None
@@ -323,7 +330,7 @@ def test_two_levels_give_the_share_that_people_would_pass() -> None:
 
 def test_calibration_takes_a_constant_kindness_away() -> None:
     results, labels = people(300)
-    kinder = [msgspec.structs.replace(one, value=(one.value or 0) + 1) for one in results]
+    kinder = [msgspec.structs.replace(result, value=(result.value or 0) + 1) for result in results]
     before, after = (judge_card(given, labels).criteria["tact"].calibration for given in (results, kinder))
     # A rising curve can undo any shift: what is left is the judge's noise, the same with the kindness and without.
     assert after["after"].value == pytest.approx(before["after"].value)
@@ -338,7 +345,7 @@ def test_calibration_takes_a_constant_kindness_away() -> None:
 
 def test_trust_takes_results_with_a_list_or_a_file_of_labels(tmp_path: Path) -> None:
     results, labels = people(30)
-    rows = [f"{one.item},{one.criterion},{one.rater},{one.value}" for one in labels]
+    rows = [f"{label.item},{label.criterion},{label.rater},{label.value}" for label in labels]
     path = tmp_path / "labels.csv"
     path.write_text("\n".join(["item,criterion,rater,value", *rows]), encoding="utf-8")
     by_list = trust(results, labels, scales={"tact": FIVE}, seed=2)
@@ -355,15 +362,15 @@ def estimates(value: Any) -> Iterator[Estimate]:
         for name in value.__struct_fields__:
             yield from estimates(getattr(value, name))
     elif isinstance(value, dict | tuple):
-        for one in value.values() if isinstance(value, dict) else value:
-            yield from estimates(one)
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from estimates(inner)
 
 
 def assert_explained(card: Card) -> None:
     """No number without a value lacks its reason, no NaN anywhere, and every table can be made."""
-    found = list(estimates(card))
-    assert found
-    for estimate in found:
+    all_estimates = list(estimates(card))
+    assert all_estimates
+    for estimate in all_estimates:
         for number in (estimate.value, estimate.low, estimate.high):
             assert number is None or math.isfinite(number)
         assert estimate.value is not None or estimate.reason
@@ -396,7 +403,7 @@ def test_any_scores_and_labels_give_a_card_without_gaps_in_its_reasons(
 
 def test_few_labels_leave_agreement_and_bias_open() -> None:
     results, labels = people(40)
-    few = only(results, [one for one in labels if int(one.item[1:]) < 4])
+    few = only(results, [label for label in labels if int(label.item[1:]) < 4])
     assert few.n_labelled == 4
     single = only(results, labels[:1])
     assert (single.n_labelled, single.bias.low) == (1, None)
@@ -404,7 +411,7 @@ def test_few_labels_leave_agreement_and_bias_open() -> None:
 
 def test_too_few_labels_of_each_system_still_correct_the_mean_of_all() -> None:
     results, labels = people(40)
-    card = only(results, [one for one in labels if int(one.item[1:]) in (0, 1, 4, 9)])
+    card = only(results, [label for label in labels if int(label.item[1:]) in (0, 1, 4, 9)])
     assert card.corrected["A"].value is None
     assert card.pooled is not None
     assert card.pooled.value is not None
@@ -412,7 +419,7 @@ def test_too_few_labels_of_each_system_still_correct_the_mean_of_all() -> None:
 
 def test_a_likelihood_is_on_no_scale_of_peoples() -> None:
     results, labels = people(60)
-    values = [msgspec.structs.replace(one, value=0.3 * (one.value or 0) - 4) for one in results]
+    values = [msgspec.structs.replace(result, value=0.3 * (result.value or 0) - 4) for result in results]
     scale = Scale(low=None, high=None, best="high")
     card = judge_card(values, labels, scales={"tact": scale}).criteria["tact"]
     assert card.item["spearman"].value == pytest.approx(only(results, labels).item["spearman"].value)
@@ -425,9 +432,11 @@ def test_a_likelihood_is_on_no_scale_of_peoples() -> None:
 
 def test_two_judges_of_one_criterion_are_not_called_two_criteria() -> None:
     results, labels = people(60)
-    other = [msgspec.structs.replace(one, model="other", value=6 - (one.value or 0)) for one in results]
+    other = [
+        msgspec.structs.replace(result, model="other", value=6 - (result.value or 0)) for result in results
+    ]
     card = judge_card([*results, *other], labels)
-    assert {one.criterion for one in card.criteria.values()} == {"tact"}
+    assert {criterion.criterion for criterion in card.criteria.values()} == {"tact"}
     assert len(card.summary) == 4
     assert card.summary[3] == card.judges[0].sentence
     assert card.judges[0].result.difference.n == 60

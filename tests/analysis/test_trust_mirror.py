@@ -44,9 +44,13 @@ def card_of(
     return card.criteria["tact"]
 
 
-def assert_same(one: Estimate, other: Estimate) -> None:
-    assert one.reason == other.reason
-    for first, second in ((one.value, other.value), (one.low, other.low), (one.high, other.high)):
+def assert_same(estimate: Estimate, other: Estimate) -> None:
+    assert estimate.reason == other.reason
+    for first, second in (
+        (estimate.value, other.value),
+        (estimate.low, other.low),
+        (estimate.high, other.high),
+    ):
         assert first == (None if second is None else pytest.approx(second, abs=1e-6))
 
 
@@ -61,8 +65,8 @@ def test_a_scale_turned_round_gives_the_same_agreement(
     for name in ("exact", "kappa", "alpha", "gwet"):
         assert_same(there.item[name], back.item[name])
     for name in ("pearson", "spearman", "kendall"):
-        one, other = there.item[name].value, back.item[name].value
-        assert one == (None if other is None else pytest.approx(other))
+        value, other = there.item[name].value, back.item[name].value
+        assert value == (None if other is None else pytest.approx(other))
 
 
 def test_raters_who_differ_by_one_level_count_half_for_each() -> None:
@@ -97,8 +101,8 @@ def test_a_share_of_passes_is_one_minus_the_share_of_fails() -> None:
     shares = []
     for best in (1.0, 0.0):
         scale = Scale(low=0, high=1, best=best, step=1)
-        found = judge_card(results, labels, scales={"tact": scale}, n_resamples=20).criteria["tact"]
-        shares.append(found.pass_share["all"])
+        card = judge_card(results, labels, scales={"tact": scale}, n_resamples=20).criteria["tact"]
+        shares.append(card.pass_share["all"])
     assert shares[0].value is not None
     assert shares[1].value is not None
     assert shares[0].low is not None

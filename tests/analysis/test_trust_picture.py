@@ -32,8 +32,8 @@ def script() -> ModuleType:
 
 def titles(picture: str) -> list[str]:
     """What each mark says; the first title is that of the picture."""
-    found = ElementTree.fromstring(picture).iter(f"{SVG}title")
-    return [title.text or "" for title in found][1:]
+    nodes = ElementTree.fromstring(picture).iter(f"{SVG}title")
+    return [title.text or "" for title in nodes][1:]
 
 
 def test_the_picture_shows_the_numbers_of_the_page() -> None:
@@ -63,6 +63,6 @@ def test_a_card_of_any_scale_is_drawn_and_a_name_cannot_break_the_picture(
     ]
     labels = [Label(f"i{k}", "tact", "ann", float(1 + (k * 3) % 5)) for k in range(12)]
     card: Any = msgspec.to_builtins(judge_card(results, labels, scales={"tact": scale}))
-    found = titles(script.drawn(card, "tact"))
-    assert len(found) == 6
-    assert sum(title.startswith("<A&B>, ") for title in found) == 3
+    shown_titles = titles(script.drawn(card, "tact"))
+    assert len(shown_titles) == 6
+    assert sum(title.startswith("<A&B>, ") for title in shown_titles) == 3

@@ -62,7 +62,12 @@ def test_autoj_agrees_with_people_as_published(real_rows: Rows, expected: dict[s
 
     single = card({name: orders["ab"] for name, orders in verdicts.items()})
     assert round(100 * (single.item["exact"].value or 0), 2) == expected["autoj"]["agreement_single"]
-    both = card({name: own["ab"] if own["ab"] == own["ba"] else None for name, own in verdicts.items()})
+    both = card(
+        {
+            name: item_choices["ab"] if item_choices["ab"] == item_choices["ba"] else None
+            for name, item_choices in verdicts.items()
+        }
+    )
     consistent = both.item["exact"].n
     assert both.n_failed == len(gold) - consistent
     assert round(100 * consistent / len(gold), 2) == expected["autoj"]["consistency"]
@@ -89,8 +94,8 @@ def test_pandalms_raters_agree_as_published(real_rows: Rows, expected: dict[str,
     assert (judged.n_labelled, judged.n_failed, judged.item["exact"].n) == (999, 25, 974)
     columns = list(zip(*(row["annotators"] for row in items), strict=True))
     kappas = [
-        cohen_kappa(columns[one], columns[other], ("a", "b", "tie")).value
-        for one, other in ((0, 1), (0, 2), (1, 2))
+        cohen_kappa(columns[rater], columns[other], ("a", "b", "tie")).value
+        for rater, other in ((0, 1), (0, 2), (1, 2))
     ]
     assert [round(kappa or 0, 4) for kappa in kappas] == expected["pandalm"]["kappa"]
     majority = Counter(Counter(row["annotators"]).most_common(1)[0][0] for row in items)
@@ -132,13 +137,13 @@ def test_summeval_correlates_as_scipy_says(judge: str, criterion: str, real_rows
     card = judge_card(results, labels, n_resamples=100).criteria[criterion]
     means = {name: sum(row["human"][criterion]["expert"]) / 3 for name, row in items.items()}
     both = [(result, means[result.item]) for result in results if result.value is not None]
-    whole = stats.spearmanr([one.value for one, _ in both], [round(mean, 9) for _, mean in both])
+    whole = stats.spearmanr([row.value for row, _ in both], [round(mean, 9) for _, mean in both])
     assert card.item["spearman"].n == len(both)
     assert card.n_failed == len(items) - len(both)
     assert card.item["spearman"].value == pytest.approx(whole.statistic, abs=1e-9)
     documents = defaultdict(list)
-    for one, mean in both:
-        documents[one.group].append((one.value, round(mean, 9)))
+    for judged, mean in both:
+        documents[judged.group].append((judged.value, round(mean, 9)))
     usable = [
         stats.spearmanr(*zip(*pairs, strict=True)).statistic
         for pairs in documents.values()

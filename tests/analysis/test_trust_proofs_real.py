@@ -45,7 +45,9 @@ def replies_read(real_rows: Rows) -> Read:
 def topical_chat(
     replies_read: Read, topical_chat_cards: Callable[..., dict[str, CriterionCard]]
 ) -> dict[str, CriterionCard]:
-    return topical_chat_cards((row, [one.value for one in readings]) for row, readings in replies_read)
+    return topical_chat_cards(
+        (row, [reading.value for reading in readings]) for row, readings in replies_read
+    )
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -67,12 +69,12 @@ def test_failed_replies_are_dropped_and_counted(
 ) -> None:
     failed: Counter[str] = Counter()
     for row, readings in replies_read:
-        failed[f"{row['protocol']}/{row['dimension']}"] += sum(one.value is None for one in readings)
+        failed[f"{row['protocol']}/{row['dimension']}"] += sum(reading.value is None for reading in readings)
     assert sum(failed.values()) > 0
     for name, card in topical_chat.items():
-        own = card.quality.failures.values()
-        assert sum(one.n_samples_failed for one in own) == failed[name], name
-        assert sum(one.n_samples for one in own) == 20 * card.n_items, name
+        failures = card.quality.failures.values()
+        assert sum(failure.n_samples_failed for failure in failures) == failed[name], name
+        assert sum(failure.n_samples for failure in failures) == 20 * card.n_items, name
 
 
 def test_what_the_published_rule_reads_otherwise_is_known_reply_by_reply(replies_read: Read) -> None:
@@ -188,11 +190,13 @@ def test_alpacaeval_win_rates_come_from_the_log_probabilities(
             assert row["len_baseline"] == row["len_system"]
             preferences.append(0.5)
             continue
-        own, other = ("M", "m") if row["order_inferred"] == "ab" else ("m", "M")
-        found = token_preference([(token, logprob) for token, logprob in row["top_logprobs"]], own, other)
-        assert found is not None
-        assert found.share == pytest.approx(row["recorded_preference"] - 1, abs=1e-6)
-        preferences.append(found.share)
+        preferred, other = ("M", "m") if row["order_inferred"] == "ab" else ("m", "M")
+        preference = token_preference(
+            [(token, logprob) for token, logprob in row["top_logprobs"]], preferred, other
+        )
+        assert preference is not None
+        assert preference.share == pytest.approx(row["recorded_preference"] - 1, abs=1e-6)
+        preferences.append(preference.share)
     rate, figures = mean_interval(preferences), expected["alpacaeval2"][system]
     precision = standard_error(preferences)
     assert precision is not None

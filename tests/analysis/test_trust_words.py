@@ -106,7 +106,7 @@ def test_a_difference_counts_inputs() -> None:
     judge = [float(1 + k * 3 % 5) for k in range(24)]
     labels = [label for k, label in enumerate(labels_of(judge[::-1])) if k % 3]
     card = card_of(results_of(judge, 2, is_grouped=True), labels)
-    found = card.criteria["tact"].differences["s0 - s1"]
-    assert found.unit == "labelled input"
-    assert found.n == 12
+    difference = card.criteria["tact"].differences["s0 - s1"]
+    assert difference.unit == "labelled input"
+    assert difference.n == 12
     assert sum(mean.n for mean in card.criteria["tact"].corrected.values()) == 16

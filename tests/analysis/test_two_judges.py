@@ -72,14 +72,14 @@ def test_repeated_scores_of_an_item_give_the_reliability_of_asking_again() -> No
     rng = np.random.default_rng(5)
     table = np.round(np.clip(rng.normal(3, 1, (30, 1)) + rng.normal(0, 0.5, (30, 3)), 1, 5), 2)
     results = [scored(f"i{k}", float(value)) for k in range(30) for value in table[k]]
-    found = judge_card(results, [Label("i0", "tact", "ann", 3.0)]).criteria["tact"].quality.retest
+    reliability = judge_card(results, [Label("i0", "tact", "ann", 3.0)]).criteria["tact"].quality.retest
     within = table.var(axis=1, ddof=1).mean()
     between = table.mean(axis=1).var(ddof=1) - within / 3
-    assert found is not None
-    assert found.within == pytest.approx(within)
-    assert found.between == pytest.approx(between)
-    assert found.single.value == pytest.approx(between / (between + within))
-    assert found.mean.value == pytest.approx(between / (between + within / 3))
+    assert reliability is not None
+    assert reliability.within == pytest.approx(within)
+    assert reliability.between == pytest.approx(between)
+    assert reliability.single.value == pytest.approx(between / (between + within))
+    assert reliability.mean.value == pytest.approx(between / (between + within / 3))
 
 
 def test_a_card_of_single_judgments_speaks_of_no_reliability() -> None:
@@ -187,10 +187,10 @@ def test_labels_made_by_annotate_are_used_where_no_file_is_given(folder: Path, t
     with open_store(store) as opened:
         opened.put_labels(kept, opened.run("sharp"))
     asked = ("trust", "sharp", "--store", store, "--json")
-    own = adjudge(*asked).json
-    assert own["criteria"]["tact"]["raters"] == ["web"]
-    assert own["criteria"]["tact"]["n_labelled"] == 15
-    assert own["criteria"]["tact"]["notes"] == []
+    card = adjudge(*asked).json
+    assert card["criteria"]["tact"]["raters"] == ["web"]
+    assert card["criteria"]["tact"]["n_labelled"] == 15
+    assert card["criteria"]["tact"]["notes"] == []
     both = adjudge(*asked, "--labels", folder / "labels.jsonl").json
     assert both["criteria"]["tact"]["raters"] == ["ann"]
     assert any("15" in note for note in both["notes"]), "the labels in the store that are not used"
@@ -213,7 +213,7 @@ def test_labels_drawn_by_system_are_weighted_by_the_systems_items() -> None:
         assert mean.low is not None
         assert mean.high is not None
         assert mean.low < 2.2 < mean.high < 2.9
-    assert sum(float(one.value) for one in labels) / len(labels) > 2.7
+    assert sum(float(label.value) for label in labels) / len(labels) > 2.7
     # Items of their own: the systems' difference is that of independent means.
     assert "independent" in card.differences["A - B"].method
     assert (card.differences["A - B"].high or 0) < 0
@@ -230,7 +230,7 @@ def test_labels_with_chances_of_their_own_are_weighted_one_by_one() -> None:
             labels.append(Label(f"i{k}", "tact", "ann", float(1 + k % 5 - (k % 7 == 0)), probability=chance))
     card = judge_card(results, labels, scales={"tact": Scale(low=0, high=5, best=5, step=1)}).criteria["tact"]
     truth = sum(1 + k % 5 - (k % 7 == 0) for k in range(200)) / 200
-    plain = sum(float(one.value) for one in labels) / len(labels)
+    plain = sum(float(label.value) for label in labels) / len(labels)
     assert plain > truth + 0.4
     assert card.pooled is not None
     assert "strata" not in card.pooled.method
@@ -257,17 +257,17 @@ def test_soft_pairwise_accuracy_is_one_minus_the_mean_gap_of_permutation_p_value
 
     expected = 1 - np.abs(p_values(human) - p_values(judge)).mean()
     groups, systems = np.repeat(np.arange(40), 6).tolist(), np.tile(np.arange(6), 40).tolist()
-    found = soft_pairwise_accuracy(judge.ravel().tolist(), human.ravel().tolist(), groups, systems)
-    assert found.value == pytest.approx(expected, abs=0.01)
-    assert found.low is not None
-    assert found.high is not None
-    assert 0 <= found.low < expected < found.high <= 1
+    accuracy = soft_pairwise_accuracy(judge.ravel().tolist(), human.ravel().tolist(), groups, systems)
+    assert accuracy.value == pytest.approx(expected, abs=0.01)
+    assert accuracy.low is not None
+    assert accuracy.high is not None
+    assert 0 <= accuracy.low < expected < accuracy.high <= 1
     both = soft_pairwise_accuracy(
         judge.ravel().tolist(), human.ravel().tolist(), groups, systems, resample="both"
     )
     assert both.unit == "group (n=40) and system (n=6)"
     assert both.low is not None
-    assert both.low < found.low
+    assert both.low < accuracy.low
     same = soft_pairwise_accuracy(human.ravel().tolist(), human.ravel().tolist(), groups, systems)
     assert same.value == 1
     assert same.low is None
@@ -277,9 +277,9 @@ def test_soft_pairwise_accuracy_is_one_minus_the_mean_gap_of_permutation_p_value
     ("groups", "systems"), [([1, 1, 2, 2], "aaaa"), ([1, 2, 3, 4], "abab"), ([1, 1, 1, 1], "abab")]
 )
 def test_soft_pairwise_accuracy_takes_two_systems_on_two_inputs(groups: list[int], systems: str) -> None:
-    found = soft_pairwise_accuracy([1, 2, 3, 4], [2, 3, 4, 5], groups, list(systems))
-    assert found.value is None
-    assert found.reason
+    accuracy = soft_pairwise_accuracy([1, 2, 3, 4], [2, 3, 4, 5], groups, list(systems))
+    assert accuracy.value is None
+    assert accuracy.reason
 
 
 def test_python_takes_a_second_run_and_a_check_of_the_reader(folder: Path, tmp_path: Path) -> None:

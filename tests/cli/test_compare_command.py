@@ -37,9 +37,9 @@ def test_what_is_printed_names_both_runs_first(tmp_path: Path, compare: Compared
 def test_json_has_the_estimates_under_criterion_and_system(tmp_path: Path, compare: Compared) -> None:
     judged_run(tmp_path, "before", {"x": [2, 3, 3, 4, None], "y": [4, 4, 5, 5, 5]})
     judged_run(tmp_path, "after", {"x": [3, 3, 4, None, None], "y": [4, 4, 4, 5, 5]})
-    found = compare("before", "last", "--json").json
-    assert found["summary"]
-    row = found["criteria"]["tact"]["systems"]["x"]
+    comparison = compare("before", "last", "--json").json
+    assert comparison["summary"]
+    row = comparison["criteria"]["tact"]["systems"]["x"]
     assert {"value", "low", "high", "n", "n_failed", "method", "unit"} <= set(row["difference"])
     assert (row["difference"]["n"], row["n_failed_first"], row["n_failed_second"], row["n_failed_both"]) == (
         3,
@@ -47,8 +47,8 @@ def test_json_has_the_estimates_under_criterion_and_system(tmp_path: Path, compa
         1,
         1,
     )
-    assert found["criteria"]["tact"]["order"]["first"] == ["y", "x"]
-    assert "NaN" not in json.dumps(found)
+    assert comparison["criteria"]["tact"]["order"]["first"] == ["y", "x"]
+    assert "NaN" not in json.dumps(comparison)
 
 
 def test_runs_with_the_same_calls_and_replies_cannot_differ(tmp_path: Path, compare: Compared) -> None:
@@ -56,22 +56,27 @@ def test_runs_with_the_same_calls_and_replies_cannot_differ(tmp_path: Path, comp
     judged_run(tmp_path, "one", scores)
     judged_run(tmp_path, "two", scores, model=f"replay:{tmp_path / 'one.replies.jsonl'}")
     for second in ("one", "two"):
-        found = compare("one", second, "--json").json
-        for one in found["criteria"]["tact"]["systems"].values():
-            assert (one["n_same"], one["difference"]["value"], one["p"], one["bounds"]) == (8, 0, None, None)
-            assert (one["difference"]["low"], one["difference"]["high"]) == (None, None)
+        comparison = compare("one", second, "--json").json
+        for criterion in comparison["criteria"]["tact"]["systems"].values():
+            assert (
+                criterion["n_same"],
+                criterion["difference"]["value"],
+                criterion["p"],
+                criterion["bounds"],
+            ) == (8, 0, None, None)
+            assert (criterion["difference"]["low"], criterion["difference"]["high"]) == (None, None)
     judged_run(tmp_path, "three", scores, text="other")
-    found = compare("one", "three", "--json").json
-    assert {one["n_same"] for one in found["criteria"]["tact"]["systems"].values()} == {0}
-    assert found["criteria"]["tact"]["systems"]["y"]["difference"]["low"] < 0
+    comparison = compare("one", "three", "--json").json
+    assert {criterion["n_same"] for criterion in comparison["criteria"]["tact"]["systems"].values()} == {0}
+    assert comparison["criteria"]["tact"]["systems"]["y"]["difference"]["low"] < 0
 
 
 def test_changed_texts_are_counted_by_field(tmp_path: Path, compare: Compared) -> None:
     judged_run(tmp_path, "v1", {"v1": cycle([2, 3, 3, 4], 40)})
     judged_run(tmp_path, "v2", {"v2": cycle([3, 4, 4, 4], 40)}, text="a better answer")
-    found = compare("v1", "v2", "--json").json
-    assert (found["n_content_differs"], found["fields_that_differ"]) == (40, {"response": 40})
-    assert any("v2.replies.jsonl" in text for text in found["changed"])
+    comparison = compare("v1", "v2", "--json").json
+    assert (comparison["n_content_differs"], comparison["fields_that_differ"]) == (40, {"response": 40})
+    assert any("v2.replies.jsonl" in text for text in comparison["changed"])
     judged_run(
         tmp_path, "v3", {"v3": cycle([3, 4, 4, 4], 40)}, text="a better answer", model="fake:text=[RESULT] 3"
     )
@@ -85,9 +90,9 @@ def test_what_differs_between_prompts_is_named(tmp_path: Path, compare: Compared
     other.write_text((EXAMPLES / "tact.toml").read_text().replace("Blames or belittles", "Insults"))
     judged_run(tmp_path, "one", {"x": [2, 3, 4]})
     judged_run(tmp_path, "two", {"x": [2, 3, 4]}, rubric=other)
-    found = compare("one", "two", "--json").json
-    assert found["n_content_differs"] == 0
-    assert any("prometheus/direct@" in text for text in found["changed"])
+    comparison = compare("one", "two", "--json").json
+    assert comparison["n_content_differs"] == 0
+    assert any("prometheus/direct@" in text for text in comparison["changed"])
 
 
 def test_a_fake_judge_is_said_in_every_form(tmp_path: Path, compare: Compared) -> None:
@@ -109,8 +114,8 @@ def test_pairs_are_compared_by_their_choices(tmp_path: Path, compare: Compared) 
             run=name,
             store=tmp_path / "adjudge.db",
         )
-    found = compare("one", "two", "--json").json
-    choice = found["criteria"]["overall (choice)"]
+    comparison = compare("one", "two", "--json").json
+    choice = comparison["criteria"]["overall (choice)"]
     assert choice["agreement"]["exact"]["value"] == 1
     failed = compare("one", "bad", "--json")
     assert failed.code == 0
@@ -160,9 +165,9 @@ def test_python_takes_runs_and_results_alike(tmp_path: Path) -> None:
         )
         for score in (3, 4)
     ]
-    found = package.compare(runs[0], runs[1])
-    assert (found.first, found.second, found.is_fake) == ("r3", "r4", True)
-    difference = next(iter(found.criteria.values())).systems["all"].difference
+    comparison = package.compare(runs[0], runs[1])
+    assert (comparison.first, comparison.second, comparison.is_fake) == ("r3", "r4", True)
+    difference = next(iter(comparison.criteria.values())).systems["all"].difference
     assert (difference.value, difference.n) == (1, 6)
     same = package.compare(runs[0].results(), runs[1].results())
     assert next(iter(same.criteria.values())).systems["all"].difference.value == 1

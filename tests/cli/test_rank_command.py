@@ -63,9 +63,9 @@ def judge(folder: Path, pairs: Path, *flags: str, bias: float = 0.4, with_tokens
     for row in read_rows(pairs):
         latent = rng.gauss(0, 0.8)
         for order in ("ab", "ba"):
-            one = reply(row, order, rng, bias, latent)
+            answer = reply(row, order, rng, bias, latent)
             rows.append(
-                one if with_tokens else {key: value for key, value in one.items() if key != "logprobs"}
+                answer if with_tokens else {key: value for key, value in answer.items() if key != "logprobs"}
             )
     replies = write_rows(folder / "replies.jsonl", rows)
     store = folder / "adjudge.db"
@@ -91,38 +91,38 @@ def ranked(store: Path, *flags: str | Path) -> Outcome:
 
 
 def test_from_outputs_to_a_ranking(store: Path) -> None:
-    found = ranked(store, "--json").json
-    names = [one["system"] for one in found["systems"]]
+    ranking = ranked(store, "--json").json
+    names = [entry["system"] for entry in ranking["systems"]]
     assert names[0] == "oak"
     assert names[-1] == "yew"
-    for one in found["systems"]:
-        for estimate in (one["win_rate"], one["strength"], one["elo"]):
+    for row in ranking["systems"]:
+        for estimate in (row["win_rate"], row["strength"], row["elo"]):
             assert {"value", "low", "high", "n", "n_failed", "method", "unit"} <= set(estimate)
             assert estimate["low"] <= estimate["value"] <= estimate["high"]
         # Of twelve prompts some resamples have a system that never won: too many of them for an interval.
-        assert one["strength_bootstrap"]["n_undefined"] > 25
-        assert one["strength_bootstrap"]["high"] is None
-        assert one["win_rate"]["n"] == 36
-        assert 1 <= one["places"][0] <= one["place"] <= one["places"][1] <= 4
-        assert one["strength"]["unit"] == "group (n=12)"
-    strengths = [one["strength"]["value"] for one in found["systems"]]
+        assert row["strength_bootstrap"]["n_undefined"] > 25
+        assert row["strength_bootstrap"]["high"] is None
+        assert row["win_rate"]["n"] == 36
+        assert 1 <= row["places"][0] <= row["place"] <= row["places"][1] <= 4
+        assert row["strength"]["unit"] == "group (n=12)"
+    strengths = [entry["strength"]["value"] for entry in ranking["systems"]]
     assert strengths == sorted(strengths, reverse=True)
     assert sum(strengths) == pytest.approx(0, abs=1e-6)
-    assert found["order"]["agreement"]["n"] == 72
-    assert 0.5 < found["order"]["first_share"]["value"] < 0.75
-    assert found["order"]["first_both"] > found["order"]["second_both"]
-    assert found["n_games"] == 72
-    assert len(found["differences"]) == 6
-    assert set(found["matrix"]["oak"]) == {"elm", "fir", "yew"}
-    assert found["criteria"]["tact"]["systems"] == found["systems"]
+    assert ranking["order"]["agreement"]["n"] == 72
+    assert 0.5 < ranking["order"]["first_share"]["value"] < 0.75
+    assert ranking["order"]["first_both"] > ranking["order"]["second_both"]
+    assert ranking["n_games"] == 72
+    assert len(ranking["differences"]) == 6
+    assert set(ranking["matrix"]["oak"]) == {"elm", "fir", "yew"}
+    assert ranking["criteria"]["tact"]["systems"] == ranking["systems"]
 
 
 def test_lengths_come_from_the_items(store: Path) -> None:
-    found = ranked(store, "--json").json
-    by_name = {one["system"]: one for one in found["systems"]}
+    ranking = ranked(store, "--json").json
+    by_name = {entry["system"]: entry for entry in ranking["systems"]}
     assert by_name["elm"]["length_difference"] > 0
     assert by_name["elm"]["length_controlled"]["n"] == 36
-    assert found["length"]["typical_difference"] > 0
+    assert ranking["length"]["typical_difference"] > 0
 
 
 def test_win_rates_are_weighted_where_there_are_log_probabilities(store: Path) -> None:
@@ -134,8 +134,8 @@ def test_win_rates_are_weighted_where_there_are_log_probabilities(store: Path) -
         a = math.exp(token["logprob"]) if is_a else 1 - math.exp(token["logprob"])
         likely[pairs[row["item"]]["system_a"]].append(a)
         likely[pairs[row["item"]]["system_b"]].append(1 - a)
-    for one in ranked(store, "--json").json["systems"]:
-        weighted, expected = one["weighted"], likely[one["system"]]
+    for entry in ranked(store, "--json").json["systems"]:
+        weighted, expected = entry["weighted"], likely[entry["system"]]
         assert weighted["value"] == pytest.approx(sum(expected) / len(expected), abs=1e-9)
         assert weighted["n"] == 36
         assert weighted["n_undefined"] == 0
@@ -145,24 +145,24 @@ def test_win_rates_are_weighted_where_there_are_log_probabilities(store: Path) -
 def test_without_log_probabilities_there_is_no_weighted_win_rate(tmp_path: Path) -> None:
     pairs = tmp_path / "pairs.jsonl"
     adjudge("pair", *outputs(tmp_path), "-o", pairs)
-    found = ranked(judge(tmp_path, pairs), "--json").json
-    assert {one["weighted"] for one in found["systems"]} == {None}
+    ranking = ranked(judge(tmp_path, pairs), "--json").json
+    assert {entry["weighted"] for entry in ranking["systems"]} == {None}
 
 
 def test_the_table_says_the_same_as_the_json(store: Path) -> None:
-    text, found = ranked(store).out, ranked(store, "--json").json
-    first = found["systems"][0]
+    text, ranking = ranked(store).out, ranked(store, "--json").json
+    first = ranking["systems"][0]
     strength, rate = first["strength"], first["win_rate"]
     assert f"{strength['value']:.2f} [{strength['low']:.2f}, {strength['high']:.2f}]" in text
     assert f"{rate['value'] * 100:.0f} %" in text
-    assert all(note in text for note in found["notes"])
+    assert all(note in text for note in ranking["notes"])
     assert ranked(store, "--markdown").out.count("\n| oak | ") > 0
 
 
 def test_the_same_seed_gives_the_same_digits(store: Path) -> None:
-    one, again, other = (ranked(store, "--json", "--seed", seed).out for seed in ("1", "1", "2"))
-    assert one == again
-    assert one != other
+    first, again, other = (ranked(store, "--json", "--seed", seed).out for seed in ("1", "1", "2"))
+    assert first == again
+    assert first != other
 
 
 def test_a_panel_shows_each_judge_beside_the_vote(tmp_path: Path) -> None:
@@ -178,31 +178,31 @@ def test_a_panel_shows_each_judge_beside_the_vote(tmp_path: Path) -> None:
         ),
     )
     store = judge(tmp_path, pairs, "-m", f"replay:{stuck}", "--run", "panel")
-    found = ranked(store, "--json").json
+    ranking = ranked(store, "--json").json
     first, second = (
-        found["order_by_model"][f"replay:{tmp_path / name}.jsonl"] for name in ("replies", "stuck")
+        ranking["order_by_model"][f"replay:{tmp_path / name}.jsonl"] for name in ("replies", "stuck")
     )
     assert second["agreement"]["value"] == 0
     assert second["first_share"]["value"] == 1
     assert second["first_both"] == second["n_pairs"] == 72
     assert first["agreement"]["value"] > 0.6
-    assert found["order"]["n_pairs"] == 144
-    rates = found["by_model"][f"replay:{stuck}"]
-    assert {one["value"] for one in rates.values()} == {0.5}, (
+    assert ranking["order"]["n_pairs"] == 144
+    rates = ranking["by_model"][f"replay:{stuck}"]
+    assert {rate["value"] for rate in rates.values()} == {0.5}, (
         "all of its choices are order conflicts, so ties"
     )
-    assert found["systems"][0]["system"] == "oak", "the other judge decides"
+    assert ranking["systems"][0]["system"] == "oak", "the other judge decides"
 
 
 def test_one_order_is_noted_as_unfair(tmp_path: Path) -> None:
     pairs = tmp_path / "pairs.jsonl"
     adjudge("pair", *outputs(tmp_path), "-o", pairs)
     store = judge(tmp_path, pairs, "--order", "given", bias=1.5)
-    found = ranked(store, "--json").json
-    assert found["order"]["agreement"]["value"] is None
-    assert found["order"]["first_share"]["value"] > 0.6
-    assert found["order"]["p"] < 0.05
-    assert any("--order both" in note for note in found["notes"])
+    ranking = ranked(store, "--json").json
+    assert ranking["order"]["agreement"]["value"] is None
+    assert ranking["order"]["first_share"]["value"] > 0.6
+    assert ranking["order"]["p"] < 0.05
+    assert any("--order both" in note for note in ranking["notes"])
 
 
 def test_next_proposes_pairs_that_a_run_can_take_up(tmp_path: Path) -> None:
@@ -250,13 +250,13 @@ def test_direct_scores_rank_too(tmp_path: Path) -> None:
         "run", write_rows(tmp_path / "items.jsonl", items), "-p", "prometheus/direct", "--rubric", EXAMPLES / "tact.toml",
         "-m", f"replay:{write_rows(tmp_path / 'r.jsonl', replies)}", "-q", "--store", store,
     )  # fmt: skip
-    found = ranked(store, "--json").json
-    assert [one["system"] for one in found["systems"]] == ["oak", "yew"]
-    assert found["systems"][0]["mean"]["value"] == 4.5
-    assert found["systems"][0]["win_rate"]["value"] == 1.0
-    assert found["systems"][0]["strength"]["value"] is None
-    assert found["never_lost"] == ["oak"]
-    (pair,) = found["differences"]
+    ranking = ranked(store, "--json").json
+    assert [entry["system"] for entry in ranking["systems"]] == ["oak", "yew"]
+    assert ranking["systems"][0]["mean"]["value"] == 4.5
+    assert ranking["systems"][0]["win_rate"]["value"] == 1.0
+    assert ranking["systems"][0]["strength"]["value"] is None
+    assert ranking["never_lost"] == ["oak"]
+    (pair,) = ranking["differences"]
     assert pair["difference"]["value"] == 2.0
     assert pair["p_adjusted"] == pytest.approx(2 / 2**10)
     assert not pair["is_open"]
@@ -268,13 +268,13 @@ def test_several_criteria_come_with_the_choice_first(tmp_path: Path) -> None:
         "run", EXAMPLES / "advice.jsonl", "-p", "geval/compare", "-m", f"replay:{EXAMPLES / 'advice.replies.jsonl'}", "-q",
         "--store", store,
     )  # fmt: skip
-    found = ranked(store, "--json").json
-    assert next(iter(found["criteria"])) == "overall"
-    assert found["kind"] == "choices"
-    assert {"overall", "overall (scores)", "accuracy", "clarity"} <= set(found["criteria"])
-    assert "agreement" in found["order"]
-    one = ranked(store, "--criterion", "clarity", "--json").json
-    assert list(one["criteria"]) == ["clarity"]
+    ranking = ranked(store, "--json").json
+    assert next(iter(ranking["criteria"])) == "overall"
+    assert ranking["kind"] == "choices"
+    assert {"overall", "overall (scores)", "accuracy", "clarity"} <= set(ranking["criteria"])
+    assert "agreement" in ranking["order"]
+    by_clarity = ranked(store, "--criterion", "clarity", "--json").json
+    assert list(by_clarity["criteria"]) == ["clarity"]
     bad = adjudge("rank", "last", "--store", store, "--criterion", "clarty")
     assert bad.code == 2
     assert "'clarity'" in bad.err
@@ -340,9 +340,9 @@ def test_a_run_from_python_ranks_like_the_command(
         rubric=EXAMPLES / "tact.toml",
     )  # fmt: skip
     ranking = package.rank(run)
-    found = ranked(store, "--json").json
-    assert [one.system for one in ranking.systems] == [one["system"] for one in found["systems"]]
-    assert ranking.systems[0].strength.value == found["systems"][0]["strength"]["value"]
+    as_json = ranked(store, "--json").json
+    assert [entry.system for entry in ranking.systems] == [entry["system"] for entry in as_json["systems"]]
+    assert ranking.systems[0].strength.value == as_json["systems"][0]["strength"]["value"]
     from_results = package.rank(run.results())
     assert from_results.systems[0].win_rate == ranking.systems[0].win_rate
 

@@ -137,7 +137,9 @@ def test_a_run_with_one_judgment_read_exits_with_0_and_counts_the_others(items: 
 # -- items
 
 
-def test_all_bad_items_are_told_in_one_message_before_anything_is_sent(tmp_path: Path, store: Path) -> None:
+def test_all_bad_items_are_reported_in_one_message_before_anything_is_sent(
+    tmp_path: Path, store: Path
+) -> None:
     items = tmp_path / "items.jsonl"
     items.write_text('{"id": "a", "instruction": "x", "response": "answer 1."}\n{"id": "b"\n{"id": "c", "response": "y"}\n{"id": "a", "instruction": "x", "response": "z"}\n')  # fmt: skip
     with FakeServer(by_number) as server:
@@ -198,7 +200,7 @@ def test_a_map_takes_an_input_from_another_field(tmp_path: Path, store: Path) ->
         (["-m", "opnai:gpt"], "openai:gpt"),
     ],
 )
-def test_a_mistake_is_told_before_anything_is_sent(
+def test_a_mistake_is_reported_before_anything_is_sent(
     flags: list[str], named: str, items: Path, store: Path
 ) -> None:
     with FakeServer(by_number) as server:

@@ -36,7 +36,7 @@ def on_terminal(width: int, *arguments: str | Path, cwd: Path) -> list[str]:
     ):
         os.close(its)
         shown = b""
-        # Linux ends the stream of a terminal that nobody writes to any more with an error.
+        # Linux ends the stream of a terminal without a writer with an error.
         while block := _read(ours):
             shown += block
     os.close(ours)
@@ -103,7 +103,7 @@ def test_every_word_and_interval_that_is_piped_stands_whole_on_a_terminal(
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_the_ids_of_protocols_can_be_copied_from_the_list(tmp_path: Path, width: int) -> None:
-    ids = [one["id"] for one in adjudge("protocols", "list", "--json").json]
+    ids = [row["id"] for row in adjudge("protocols", "list", "--json").json]
     lines = on_terminal(width, "protocols", "list", cwd=tmp_path)
     firsts = [line.split()[0] for line in lines if line.strip()]
     assert set(ids) <= set(firsts)
@@ -121,7 +121,7 @@ def test_the_list_of_runs_cuts_neither_model_nor_date(judged: Path, width: int) 
 
 
 def test_a_piped_table_has_one_line_for_each_row_however_wide_it_is() -> None:
-    ids = [one["id"] for one in adjudge("protocols", "list", "--json").json]
+    ids = [row["id"] for row in adjudge("protocols", "list", "--json").json]
     lines = [line.split() for line in adjudge("protocols", "list").out.splitlines() if line.strip()]
     assert [words[0] for words in lines[2:]] == ids
 
@@ -209,7 +209,7 @@ def test_a_command_to_go_on_with_can_be_pasted_into_a_shell(tmp_path: Path) -> N
     assert f"adjudge protocols check '{folder}'" in adjudge("protocols", "new", folder).out
 
 
-def test_the_same_problem_of_many_outputs_is_told_once(tmp_path: Path) -> None:
+def test_the_same_problem_of_many_outputs_is_reported_once(tmp_path: Path) -> None:
     files = [tmp_path / "x.jsonl", tmp_path / "y.jsonl"]
     for file in files:
         file.write_text("".join(f'{{"id": {at}, "output": "o"}}\n' for at in range(50)), encoding="utf-8")

@@ -95,15 +95,15 @@ def test_scores_made_elsewhere_give_the_same_card(folder: Path) -> None:
     columns = ("item", "system", "group", "criterion")
     scores = [{**{name: row[name] for name in columns}, "value": row["score"]} for row in rows]
     write_rows(folder / "scores.jsonl", scores)
-    own = trust(folder, "one", "--labels", folder / "labels.csv", "--json").json["criteria"]["tact"]
+    card = trust(folder, "one", "--labels", folder / "labels.csv", "--json").json["criteria"]["tact"]
     theirs = adjudge(
         "trust", "--scores", folder / "scores.jsonl", "--labels", folder / "labels.csv", "--json"
     ).json["criteria"]["tact"]
     for level in ("item", "group", "system"):
-        assert theirs[level]["spearman"] == own[level]["spearman"]
-    assert theirs["corrected"]["odd"]["value"] == pytest.approx(own["corrected"]["odd"]["value"])
+        assert theirs[level]["spearman"] == card[level]["spearman"]
+    assert theirs["corrected"]["odd"]["value"] == pytest.approx(card["corrected"]["odd"]["value"])
     for statistic in ("exact", "kappa", "alpha"):
-        assert theirs["item"][statistic] == own["item"][statistic]
+        assert theirs["item"][statistic] == card["item"][statistic]
     assert theirs["item"]["gwet"]["value"] is None
 
 
@@ -305,7 +305,7 @@ def test_a_fake_judge_is_called_one(folder: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("arguments", [("--by", "group"), ("--by", "system", "--replies")])
-def test_what_cannot_be_drawn_by_is_told(folder: Path, arguments: tuple[str, ...]) -> None:
+def test_a_stratum_that_cannot_be_drawn_by_is_reported(folder: Path, arguments: tuple[str, ...]) -> None:
     done = adjudge("sample", "one", *arguments, "--store", folder / "s.db")
     assert done.code == 2
     assert "--by" in done.err

@@ -51,7 +51,7 @@ def test_all_problems_of_all_examples_come_at_once(write):
         read_examples(path, ["instruction", "response"])
     said = [
         "line 1: field 'instruction' is missing. Add it",
-        "line 1: field 'response' is missing. Rename 'respnse', if that is it.",
+        "line 1: field 'response' is missing. Rename 'respnse' if that is the field.",
         "line 1: field 'judgment' is missing or no text",
         "line 1: field 'kind' is 'Positive'. Write \"positive\" or \"negative\".",
         "line 2: not JSON",

@@ -113,7 +113,7 @@ def test_a_message_that_would_lose_something_is_refused(write, message, said):
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ('{"id": "", "x": "y"}', "field 'id' is empty. Give each item an id of its own, or leave 'id' out"),
+        ('{"id": "", "x": "y"}', "field 'id' is empty. Give each item a unique id, or leave 'id' out"),
         ('{"id": "  "}', "field 'id' is empty"),
         ('{"id": ["a"]}', "field 'id' is a list. Give a text or a number."),
         ('{"id": {}}', "field 'id' is an object"),
@@ -181,17 +181,17 @@ def test_all_problems_come_in_one_error_in_the_order_of_the_file(write):
 
 def test_repeated_ids_name_both_lines_also_where_the_lines_are_identical(write):
     text = problem_of(write({"id": "a", "x": "1"}, {"id": "b"}, {"id": "a", "x": "1"}, {"id": "a", "x": "2"}))
-    assert "line 3: id 'a' is used on line 1 already" in text
-    assert "line 4: id 'a' is used on line 1 already" in text
+    assert "line 3: id 'a' is already used on line 1" in text
+    assert "line 4: id 'a' is already used on line 1" in text
     assert "2 problems" in text
 
 
 def test_a_number_and_a_text_are_the_same_id(write):
-    assert "line 2: id '1' is used on line 1 already" in problem_of(write({"id": 1}, {"id": "1"}))
+    assert "line 2: id '1' is already used on line 1" in problem_of(write({"id": 1}, {"id": "1"}))
 
 
 def test_a_line_number_taken_for_an_id_may_not_be_the_id_of_another(write):
-    assert "line 2: id '2' is used on line 1 already" in problem_of(write({"id": "2"}, {"x": "no id"}))
+    assert "line 2: id '2' is already used on line 1" in problem_of(write({"id": "2"}, {"x": "no id"}))
 
 
 def test_different_ids_with_the_same_hash_are_different(write, monkeypatch):
@@ -288,11 +288,11 @@ def test_a_field_that_names_the_group_may_be_an_input_too(write):
     assert (item.group, item.fields) == ("Why?", {"question": "Why?", "answer": "So."})
 
 
-def test_one_problem_of_many_lines_is_told_once(write):
+def test_one_problem_of_many_lines_is_reported_once(write):
     text = problem_of(write(*[{"x": "1"}] * 9), check=lambda _item: ["field 'response' is missing. Add it."])
-    counted, told, remark = text.splitlines()
+    counted, problem, remark = text.splitlines()
     assert counted.endswith("1 problem")
-    assert told == "  lines 1, 2, 3, … (9 lines): field 'response' is missing. Add it."
+    assert problem == "  lines 1, 2, 3, … (9 lines): field 'response' is missing. Add it."
     assert remark.startswith("No line can be used.")
 
 
@@ -320,8 +320,8 @@ def test_one_item_is_found_by_its_line(write):
     file = ItemFile(write({"id": "a"}, "", {"id": "b"}, "{"))
     assert file.item(3).id == "b"
     for number, said in (
-        (0, "line 0: no item stands there"),
-        (2, "line 2: no item stands there"),
+        (0, "line 0: there is no item"),
+        (2, "line 2: there is no item"),
         (4, "line 4: not JSON"),
         (9, "line 9: there is no such item. The last one is number 4."),
     ):

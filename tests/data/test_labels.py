@@ -21,13 +21,13 @@ def write(folder: Path, text: str, name: str = "labels.csv") -> Path:
 
 def test_labels_are_read_with_what_they_need_and_no_more(tmp_path: Path) -> None:
     text = "item,criterion,rater,value,probability,response\n1,tact,ann,4,0.5,Hello\n1,tact,bob,3.5,0.5,Hello\n2,tact,ann,,0.5,Hi\n3,better,ann,tie,,x\n"
-    found = read_labels(write(tmp_path, text))
-    assert [(label.item, label.rater, label.value, label.probability) for label in found.labels] == [
+    label_file = read_labels(write(tmp_path, text))
+    assert [(label.item, label.rater, label.value, label.probability) for label in label_file.labels] == [
         ("1", "ann", 4.0, 0.5),
         ("1", "bob", 3.5, 0.5),
         ("3", "ann", "tie", None),
     ]
-    assert found.n_empty == 1
+    assert label_file.n_empty == 1
 
 
 def test_all_problems_of_a_label_file_come_at_once(tmp_path: Path) -> None:
@@ -35,7 +35,7 @@ def test_all_problems_of_a_label_file_come_at_once(tmp_path: Path) -> None:
     with pytest.raises(DataError) as error:
         read_labels(write(tmp_path, text))
     message = str(error.value)
-    for part in ("line 2: value 'good'", "line 3: 'rater' is empty", "line 4: probability '7'", "line 5: value '1_0'", "line 7: rater 'ann' has labelled item '4' by 'tact' on line 6"):  # fmt: skip
+    for part in ("line 2: value 'good'", "line 3: 'rater' is empty", "line 4: probability '7'", "line 5: value '1_0'", "line 7: rater 'ann' has already labelled item '4' on 'tact' (line 6)"):  # fmt: skip
         assert part in message, message
 
 
@@ -45,7 +45,7 @@ def test_a_missing_column_is_said_once_with_the_nearest_name(tmp_path: Path) -> 
     assert "1 problem" in str(error.value)
 
 
-def test_missing_columns_are_told_with_those_found_and_those_needed(tmp_path: Path) -> None:
+def test_missing_columns_are_reported_with_those_found_and_those_needed(tmp_path: Path) -> None:
     with pytest.raises(DataError) as error:
         read_labels(write(tmp_path, "id,criterion,text\n1,tact,4\n"))
     assert str(error.value).endswith(

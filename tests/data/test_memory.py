@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 # The peak of the process itself. getrusage would do, but on Linux it starts from the peak of the
-# process that forked this one; VmHWM starts anew with the program.
+# process that forked this one; VmHWM is reset with the program.
 CODE = """
 import re, resource, sys
 from pathlib import Path

@@ -32,9 +32,9 @@ def outputs(folder: Path, systems: str, n: int = 6, **fields: Any) -> list[Path]
 
 
 def test_two_files_become_pairs_that_a_run_can_read(tmp_path: Path) -> None:
-    one, other = outputs(tmp_path, "xy")
+    first_file, other = outputs(tmp_path, "xy")
     target = tmp_path / "pairs.jsonl"
-    done = adjudge("pair", one, other, "-o", target)
+    done = adjudge("pair", first_file, other, "-o", target)
     assert done.code == 0, done.err
     assert "6 pairs of 2 systems on 6 inputs" in done.err
     rows = read_rows(target)
@@ -57,9 +57,9 @@ def test_the_pairs_go_to_the_terminal_without_a_file(tmp_path: Path) -> None:
 
 def test_the_same_seed_gives_the_same_pairs_and_another_one_others(tmp_path: Path) -> None:
     files = outputs(tmp_path, "vwxyz", 20)
-    one = make_pairs(files, design="random", per_item=2, seed=1).rows
-    assert make_pairs(files, design="random", per_item=2, seed=1).rows == one
-    assert make_pairs(files, design="random", per_item=2, seed=2).rows != one
+    drawn = make_pairs(files, design="random", per_item=2, seed=1).rows
+    assert make_pairs(files, design="random", per_item=2, seed=1).rows == drawn
+    assert make_pairs(files, design="random", per_item=2, seed=2).rows != drawn
 
 
 def test_the_designs_make_as_many_pairs_as_they_say(tmp_path: Path) -> None:
@@ -81,33 +81,35 @@ def test_the_designs_make_as_many_pairs_as_they_say(tmp_path: Path) -> None:
     for rows in (everything, ring, drawn):
         assert len({row["id"] for row in rows}) == len(rows)
     sides = Counter((row["system_a"], row["system_b"]) for row in everything)
-    assert all(sides[one, other] == sides[other, one] for one, other in sides)
+    assert all(sides[first, other] == sides[other, first] for first, other in sides)
 
 
 def test_ids_that_do_not_match_are_named_and_counted(tmp_path: Path) -> None:
-    one = write_rows(tmp_path / "x.jsonl", ({"id": name, "response": "r"} for name in ("a", "b", "only-x")))
+    first_file = write_rows(
+        tmp_path / "x.jsonl", ({"id": name, "response": "r"} for name in ("a", "b", "only-x"))
+    )
     other = write_rows(tmp_path / "y.jsonl", ({"id": name, "response": "r"} for name in ("a", "b", "c")))
     third = write_rows(tmp_path / "z.jsonl", ({"id": name, "response": "r"} for name in ("b", "c")))
     target = tmp_path / "pairs.jsonl"
-    done = adjudge("pair", one, other, third, "-o", target, "--json")
+    done = adjudge("pair", first_file, other, third, "-o", target, "--json")
     assert done.code == 0, done.err
     assert done.json["pairs"] == len(read_rows(target)) == 1 + 3 + 1
     assert done.json["unmatched"] == {"x": ["only-x"]}
     assert done.json["missing"] == {"x": ["c"], "z": ["a"]}
-    told = adjudge("pair", one, other, third, "-o", target).err
-    assert "1 outputs of x met no other: only-x" in told
-    assert "z has no output for 1 ids that others have: a" in told
+    warnings = adjudge("pair", first_file, other, third, "-o", target).err
+    assert "1 outputs of x have no counterpart: only-x" in warnings
+    assert "z has no output for 1 ids that others have: a" in warnings
 
 
 def test_nothing_in_common_is_an_error_that_shows_the_ids(tmp_path: Path) -> None:
-    one = write_rows(tmp_path / "x.jsonl", [{"id": "x-1", "group": "g", "response": "r"}])
+    first_file = write_rows(tmp_path / "x.jsonl", [{"id": "x-1", "group": "g", "response": "r"}])
     other = write_rows(tmp_path / "y.jsonl", [{"id": "y-1", "group": "g", "response": "r"}])
-    done = adjudge("pair", one, other, "-o", tmp_path / "pairs.jsonl")
+    done = adjudge("pair", first_file, other, "-o", tmp_path / "pairs.jsonl")
     assert done.code == 2
     assert "x: 'x-1', y: 'y-1'" in done.err
     assert "--by group" in done.err
     assert not (tmp_path / "pairs.jsonl").exists()
-    assert make_pairs([one, other], by="group").rows[0]["id"] == "g:x:y"
+    assert make_pairs([first_file, other], by="group").rows[0]["id"] == "g:x:y"
 
 
 def test_one_file_with_several_systems_is_joined_by_group(tmp_path: Path) -> None:
@@ -116,9 +118,9 @@ def test_one_file_with_several_systems_is_joined_by_group(tmp_path: Path) -> Non
         for k in range(3)
         for name in "xyz"
     ]
-    found = make_pairs([write_rows(tmp_path / "all.jsonl", rows)], by="group")
-    assert len(found.rows) == 9
-    assert found.systems == ("x", "y", "z")
+    paired = make_pairs([write_rows(tmp_path / "all.jsonl", rows)], by="group")
+    assert len(paired.rows) == 9
+    assert paired.systems == ("x", "y", "z")
 
 
 @pytest.mark.parametrize("twice", ["one file", "two files"])
@@ -136,17 +138,17 @@ def test_an_output_that_is_there_twice_is_an_error(twice: str, tmp_path: Path) -
 
 
 def test_fields_that_differ_are_left_out_and_named(tmp_path: Path) -> None:
-    one = write_rows(
+    first_file = write_rows(
         tmp_path / "x.jsonl",
         [{"id": "q", "instruction": "I", "seconds": 1, "reference": "R", "response": "x"}],
     )
     other = write_rows(tmp_path / "y.jsonl", [{"id": "q", "instruction": "I", "seconds": 2, "response": "y"}])
-    found = make_pairs([one, other])
-    assert found.rows[0]["instruction"] == "I"
-    assert found.rows[0]["reference"] == "R", "a field that one of them has is no contradiction"
-    assert "seconds" not in found.rows[0]
-    assert found.differing == {"seconds": ("q",)}
-    assert "field 'seconds' differs" in adjudge("pair", one, other).err
+    paired = make_pairs([first_file, other])
+    assert paired.rows[0]["instruction"] == "I"
+    assert paired.rows[0]["reference"] == "R", "a field that one of them has is no contradiction"
+    assert "seconds" not in paired.rows[0]
+    assert paired.differing == {"seconds": ("q",)}
+    assert "field 'seconds' differs" in adjudge("pair", first_file, other).err
 
 
 def test_another_field_can_hold_the_output(tmp_path: Path) -> None:
@@ -168,9 +170,9 @@ def test_csv_and_packed_files_are_read_like_any_other(tmp_path: Path) -> None:
         csv.writer(file).writerows([["id", "instruction", "response"], ["q1", "I", "from x"]])
     with gzip.open(tmp_path / "y.jsonl.gz", "wt", encoding="utf-8") as file:
         file.write(json.dumps({"id": "q1", "instruction": "I", "response": "from y"}) + "\n")
-    found = make_pairs([tmp_path / "x.csv", tmp_path / "y.jsonl.gz"])
-    assert found.systems == ("x", "y")
-    assert found.differing == {}
+    paired = make_pairs([tmp_path / "x.csv", tmp_path / "y.jsonl.gz"])
+    assert paired.systems == ("x", "y")
+    assert paired.differing == {}
 
 
 def test_a_transcript_stays_one(tmp_path: Path) -> None:

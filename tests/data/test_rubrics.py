@@ -79,7 +79,7 @@ def test_all_problems_come_at_once_with_the_nearest_key(read):
     text = 'name = ""\ncriterium = "x"\nbest = 2\nzzz = 1\n[levels]\n1 = "a"\nb = "b"\n2 = ""\n3 = "c"\n3.5 = "d"\n[names]\n9 = "x"\n'
     with pytest.raises(DataError, match="not TOML"):
         read(text)
-    found = problems(read, text.replace('3.5 = "d"\n', '4.5 = "d"\n"1.0" = "a"\n'))
+    messages = problems(read, text.replace('3.5 = "d"\n', '4.5 = "d"\n"1.0" = "a"\n'))
     said = [
         "unknown key 'criterium'. Did you mean 'criterion'?",
         "unknown key 'zzz'. Known keys: name, criterion, levels, best, names.",
@@ -88,12 +88,12 @@ def test_all_problems_come_at_once_with_the_nearest_key(read):
         "[levels] 'b' is not a number.",
         "'levels 2' is empty.",
         '[levels] 4.…: quote a level that has a point: "4.5" = "…".',
-        "[levels] 1.0 is there twice.",
+        "[levels] 1.0 is declared twice.",
         "'best' is 2. Give the level at the good end: 1 or 3.",
         "[names] has 9, which is no level. The levels are 1, 2, 3.",
     ]
-    assert len(found) == len(said)
-    assert all(line.startswith(start) for line, start in zip(found, said, strict=True))
+    assert len(messages) == len(said)
+    assert all(line.startswith(start) for line, start in zip(messages, said, strict=True))
 
 
 @pytest.mark.parametrize(

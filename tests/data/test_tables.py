@@ -118,7 +118,7 @@ def test_a_file_that_may_not_be_read_is_an_error(tmp_path, monkeypatch):
         raise PermissionError
 
     monkeypatch.setattr(Path, "open", refuse)
-    assert "may not be read. Check its permissions." in problem(tmp_path / "items.jsonl")
+    assert "permission denied. Check its permissions." in problem(tmp_path / "items.jsonl")
 
 
 def test_csv_cells_may_hold_quotes_separators_and_line_ends(tmp_path):
@@ -147,7 +147,7 @@ def test_bad_csv_rows_are_listed_with_their_lines(tmp_path):
         "line 5: in line 6: not UTF-8 (byte 0xe9 at column 1)",
         "line 7: a carriage return outside quotes",
         "line 8: NUL character at column 3",
-        "line 10: id '7' is used on line 9 already",
+        "line 10: id '7' is already used on line 9",
     ]
     lines = problem(path).splitlines()[1:]
     assert len(lines) == len(said)
@@ -199,7 +199,7 @@ def test_a_json_file_holds_a_list_of_objects(tmp_path):
     lines = problem(path).splitlines()
     assert lines[1].startswith("  record 2: a number, not an object.")
     assert lines[2].startswith("  record 3: NaN is not JSON.")
-    assert lines[3].startswith("  record 4: id 'a' is used on record 1 already.")
+    assert lines[3].startswith("  record 4: id 'a' is already used on record 1.")
 
 
 @pytest.mark.parametrize(

@@ -160,7 +160,7 @@ def test_a_key_off_the_scale_does_nothing_and_keys_typed_ahead_are_not_given_to_
         for key in ("0", "6", "9", "x", "Enter"):
             page.keyboard.press(key)
         assert shown(page) == first
-        # Both go down before the first is answered: the second was meant for a text that nobody had read.
+        # Both go down before the first is answered: the second was meant for a text that was not shown yet.
         page.evaluate(
             "for (const key of ['3', '4']) document.body.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }))"
         )
@@ -187,11 +187,11 @@ def test_all_questions_of_a_pair_are_answered_one_after_another(
             wanted[chosen[:30]] = (5, 2) if side == 0 else (2, 5)
         assert page.inner_text("h1") == "All items are labelled"
         watched.check()
-    found = labels(store, "pairs", "dan")
+    stored_labels = labels(store, "pairs", "dan")
     with open_store(store, write=False) as opened:
         items = {item.id: item for item in opened.items(opened.run("pairs"))}
     for item in items:
-        said = {subject: value for name, subject, value in found if name == item}
+        said = {subject: value for name, subject, value in stored_labels if name == item}
         chosen = said[None]
         text = str(items[item].fields[f"response_{chosen}"])
         other = "b" if chosen == "a" else "a"

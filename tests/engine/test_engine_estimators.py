@@ -136,9 +136,9 @@ def test_probability_of_recorded_replies(items: Path, store: Path, tmp_path: Pat
     replies = write_rows(tmp_path / "replies.jsonl", [*rows, {"item": "i4", "text": "[RESULT] 4"}])
     command = ["run", items, *DIRECT, "-m", f"replay:{replies}", "--store", store]
     assert adjudge(*command, "--estimator", "probability").code == 0
-    found = adjudge("export", "last", "--store", store).rows
-    assert [row["score"] for row in found] == [3.0, 3.0, 3.0, None]
-    assert found[3]["status"] == "no_reply", "never the parsed 4 in its place"
+    exported = adjudge("export", "last", "--store", store).rows
+    assert [row["score"] for row in exported] == [3.0, 3.0, 3.0, None]
+    assert exported[3]["status"] == "no_reply", "never the parsed 4 in its place"
     bare = write_rows(tmp_path / "bare.jsonl", [{"item": "i1", "text": "[RESULT] 4"}])
     refused = adjudge(
         "run", items, *DIRECT, "-m", f"replay:{bare}", "--store", store, "--estimator", "probability"
@@ -319,7 +319,7 @@ def test_generated_steps_are_asked_for_once_and_are_part_of_the_digest(items: Pa
         )
         assert "Look for a number (variant 1)." in run.err, "the steps are shown"
         digests = {row["protocol"] for row in adjudge("export", "last", "--store", store).rows}
-        told = adjudge("report", "last", "--store", store, "--json").json
+        report = adjudge("report", "last", "--store", store, "--json").json
         assert adjudge(*command, "--limit", "2").code == 0
         assert server.n_requests == 3, "the same run goes on with the same steps"
         dry = adjudge(*command, "--dry-run", "--json").json
@@ -330,8 +330,8 @@ def test_generated_steps_are_asked_for_once_and_are_part_of_the_digest(items: Pa
     without = {row["protocol"] for row in adjudge("export", "last", "--store", store).rows}
     assert len(digests) == 1
     assert digests.isdisjoint(without)
-    assert set(told["protocols"].values()) == {name.partition("@")[2] for name in digests}
-    assert told["parameters"]["steps"] == ["Read the answer.", "Look for a number (variant 1).", "Decide."]
+    assert set(report["protocols"].values()) == {name.partition("@")[2] for name in digests}
+    assert report["parameters"]["steps"] == ["Read the answer.", "Look for a number (variant 1).", "Decide."]
     assert adjudge("reread", "run-0001", "--store", store).code == 0
 
 

@@ -1,4 +1,4 @@
-"""A call is paid for once: whoever asks it, however often, in whatever run; and only a reply counts as paid."""
+"""A call is paid for once, in all runs and processes; only a call with a reply counts as paid."""
 
 from __future__ import annotations
 
@@ -71,8 +71,8 @@ def test_a_changed_item_is_asked_anew_and_the_others_are_not(items: Path, store:
         assert adjudge(*command).code == 0
         assert server.n_requests == 7
         assert number_in(server.requests[-1]) == 99
-    found = adjudge("export", "last", "--store", store).rows
-    assert found[2]["score"] == score_of(99)
+    exported = adjudge("export", "last", "--store", store).rows
+    assert exported[2]["score"] == score_of(99)
     assert len(adjudge("runs", "--store", store, "--json").json) == 2, "the old run stays what it was"
 
 

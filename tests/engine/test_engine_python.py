@@ -100,8 +100,8 @@ def test_items_may_be_records_and_the_model_an_object(tmp_path: Path) -> None:
     ]
     model = FakeModel(lambda call: f"[RESULT] {score_of(int(call.item[1:]))}", name="fake:own")
     run = package.run(items, PROTOCOL, model, rubric=TACT, store=tmp_path / "s.db")
-    found = run.results()
-    assert [(result.item, result.value, result.group) for result in found] == [
+    results = run.results()
+    assert [(result.item, result.value, result.group) for result in results] == [
         (f"i{k}", float(score_of(k)), "g") for k in (1, 2, 3)
     ]
     assert model.n_asked == 3
@@ -123,7 +123,7 @@ def test_bad_items_from_python_are_an_error_with_all_of_them(tmp_path: Path) -> 
         package.run([{"id": object()}], PROTOCOL, "fake:text=1", rubric=TACT, store=tmp_path / "s.db")
 
 
-def test_a_watcher_is_told_how_it_goes_on(tmp_path: Path) -> None:
+def test_a_watcher_receives_progress(tmp_path: Path) -> None:
     class Noting(Watcher):
         run = ""
         total = 0

@@ -77,10 +77,10 @@ def check_export(texts: list[str], folder: Path) -> None:
     assert not [cell for cell in cells if cell.startswith(FORMULA_STARTS[:-1]) and cell not in is_number]
     back = read_back(path)
     assert len(back) == len(rows)
-    for found, row in zip(back, rows, strict=True):
+    for restored, row in zip(back, rows, strict=True):
         for name in ("item", "system", "group", "explanation", "protocol", "model"):
-            assert found.get(name) == row[name], name
-        assert float(found["score"]) == row["score"]
+            assert restored.get(name) == row[name], name
+        assert float(restored["score"]) == row["score"]
 
 
 def test_an_export_is_safe_in_a_spreadsheet_and_comes_back_unchanged(tmp_path: Path) -> None:

@@ -17,17 +17,17 @@ from fakeserver import Answer, FakeServer, Request
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
 
-from faults import Event, necessary, told, trial, union
+from faults import Event, described, necessary, trial, union
 
 
 @pytest.mark.slow
 def test_a_thousand_items_on_a_faulty_host(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    found = trial(tmp_path, 1000, concurrency=64, latency=0.05, seed=1)
+    outcome = trial(tmp_path, 1000, concurrency=64, latency=0.05, seed=1)
     with capsys.disabled():
-        print(f"\n{told(found)}")
-    assert min(found.faults.values()) >= 5, found.faults
-    assert (found.n_lost, found.n_wrong) == (0, 0)
-    assert found.ratio <= 1.5
+        print(f"\n{described(outcome)}")
+    assert min(outcome.faults.values()) >= 5, outcome.faults
+    assert (outcome.n_lost, outcome.n_wrong) == (0, 0)
+    assert outcome.ratio <= 1.5
 
 
 def test_the_necessary_time_counts_overlapping_silences_once() -> None:
@@ -48,7 +48,7 @@ CALL = Call("key-1", "item-1", "p@1", ("clarity",), "m", (Message("user", "Judge
 
 
 def asked(server: FakeServer, n: int, floor: float) -> list[Reply]:
-    """Many calls, at most 20 at once, of which each may take an hour: whoever waits for that never ends."""
+    """Many calls, at most 20 at once, of which each may take an hour: waiting for that never ends."""
 
     async def run() -> list[Reply]:
         net = Network(concurrency=20, backoff_seconds=0.01, reply_floor_seconds=floor)

@@ -87,19 +87,19 @@ def story(folder: Path, seed: int, n_kills: int) -> Story:
         return Story(exported(store).replace(server.url, "HOST"), len(lost), lost, server.n_requests)
 
 
-def check(told: Story, expected: str) -> None:
-    assert told.export == expected
-    assert all(0 <= n_lost <= CONCURRENCY for n_lost in told.lost), told.lost
-    assert told.n_requests == NEEDED + sum(told.lost)
+def check(history: Story, expected: str) -> None:
+    assert history.export == expected
+    assert all(0 <= n_lost <= CONCURRENCY for n_lost in history.lost), history.lost
+    assert history.n_requests == NEEDED + sum(history.lost)
 
 
 @pytest.fixture(scope="module")
 def expected(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The export of a run that nobody disturbed."""
-    told = story(tmp_path_factory.mktemp("undisturbed") / "run", 0, n_kills=0)
-    assert told.n_requests == NEEDED
-    assert len(told.export.splitlines()) == ITEMS
-    return told.export
+    """The export of an undisturbed run."""
+    history = story(tmp_path_factory.mktemp("undisturbed") / "run", 0, n_kills=0)
+    assert history.n_requests == NEEDED
+    assert len(history.export.splitlines()) == ITEMS
+    return history.export
 
 
 @pytest.mark.slow
@@ -114,12 +114,15 @@ def test_200_kills_cost_at_most_the_calls_in_flight(
     seeds = count(100)
     stories: list[Story] = []
     with ThreadPoolExecutor(2) as pool:
-        while sum(told.n_kills for told in stories) < KILLS:
+        while sum(history.n_kills for history in stories) < KILLS:
             pair = [next(seeds), next(seeds)]
             stories += pool.map(lambda seed: story(tmp_path / str(seed), seed, n_kills=4), pair)
-    for told in stories:
-        check(told, expected)
-    n_kills, n_lost = sum(told.n_kills for told in stories), sum(sum(told.lost) for told in stories)
+    for finished in stories:
+        check(finished, expected)
+    n_kills, n_lost = (
+        sum(history.n_kills for history in stories),
+        sum(sum(history.lost) for history in stories),
+    )
     with capsys.disabled():
         print(
             f"\n{n_kills} kills of {len(stories)} runs: every export as undisturbed, {n_lost} calls asked again, "

@@ -67,32 +67,32 @@ def replay(
 
 def statuses(places: Iterable[Judged]) -> Counter[str]:
     """How often each status came out over all scores and choices; a call without a reply has but one."""
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for place in places:
         if place.judgment is None:
             assert place.error is not None
-            found["no_reply"] += 1
+            counts["no_reply"] += 1
         elif place.judgment.choice_status is not None:
-            found[place.judgment.choice_status] += 1
+            counts[place.judgment.choice_status] += 1
         else:
-            found.update(score.status for score in place.judgment.scores)
-    return found
+            counts.update(score.status for score in place.judgment.scores)
+    return counts
 
 
 def account(run: Outcome, places: Sequence[Judged], n_replies: int, n_asked: int) -> Counter[str]:
     """Every reply is ok or has failed with a status, in the store, in the report and in the export alike."""
-    found = statuses(places)
-    assert found.total() == n_asked
-    assert found["no_reply"] == n_asked - n_replies, "no reply but for those that were never recorded"
+    counts = statuses(places)
+    assert counts.total() == n_asked
+    assert counts["no_reply"] == n_asked - n_replies, "no reply but for those that were never recorded"
     assert (
-        found["ok"] + sum(n for status, n in found.items() if status not in ("ok", "no_reply")) == n_replies
+        counts["ok"] + sum(n for status, n in counts.items() if status not in ("ok", "no_reply")) == n_replies
     )
     assert run.json["n_samples"] == n_asked
-    assert run.json["n_samples_failed"] == n_asked - found["ok"]
+    assert run.json["n_samples_failed"] == n_asked - counts["ok"]
     assert sum(share["n_samples"] for share in run.json["failures_by_system"].values()) == n_asked
     cells = [cell for by_name in run.json["systems"].values() for cell in by_name.values()]
     assert all(sum(cell["failures"].values()) == cell["n_failed"] for cell in cells)
-    return found
+    return counts
 
 
 def exported(folder: Path) -> list[Row]:
@@ -125,13 +125,13 @@ def test_topical_chat_with_20_samples(
         for sample, text in enumerate(row["responses"])
     ]
     run, places = replay(tmp_path, map(_item, items), {"judge": replies}, *flags)
-    found = account(run, places, len(replies), len(items) * len(scales) * 20)
-    assert found["ok"] > 0.9 * len(replies)
+    totals = account(run, places, len(replies), len(items) * len(scales) * 20)
+    assert totals["ok"] > 0.9 * len(replies)
     means = {(row["item_id"], row["dimension"]): _mean(row) for row in judgments}
     rows = exported(tmp_path)
     assert len(rows) == len(items) * len(scales)
     assert {row["samples"] for row in rows} == {20}
-    assert sum(row["n_failed"] for row in rows) == len(items) * len(scales) * 20 - found["ok"]
+    assert sum(row["n_failed"] for row in rows) == len(items) * len(scales) * 20 - totals["ok"]
     compared = [
         abs(row["score"] - means[row["item"], row["criterion"]]) < 1e-9
         for row in rows
@@ -178,8 +178,8 @@ def test_summeval_by_a_panel_of_two_judges(n_items: int | None, real_rows: Read,
     assert set(replies) == {"gpt-3.5-turbo-0301", "gpt-4-0314"}
     n_replies = sum(map(len, replies.values()))
     assert n_replies == len(items) * 4 * 2
-    found = account(run, places, n_replies, n_replies)
-    assert found["ok"] > 0.97 * n_replies
+    totals = account(run, places, n_replies, n_replies)
+    assert totals["ok"] > 0.97 * n_replies
     assert Counter(row["model"] for row in exported(tmp_path)) == {
         f"replay:{tmp_path / name}.jsonl": len(items) * 4 for name in replies
     }
@@ -232,8 +232,8 @@ def test_thoughtwave_by_the_chinese_protocols(n_items: int | None, real_rows: Re
     )
     flags = [part for name in CRITERIA.values() for part in ("-p", f"commentary-zh/{name}")]
     run, places = replay(tmp_path, items, {"gpt-4": replies}, *flags)
-    found = account(run, places, len(replies), len(known) * len(CRITERIA))
-    assert found["ok"] > 0.95 * len(replies)
+    totals = account(run, places, len(replies), len(known) * len(CRITERIA))
+    assert totals["ok"] > 0.95 * len(replies)
     hows = Counter(row["how"] for row in exported(tmp_path))
     assert hows["anchored"] > 0.1 * len(replies), "a good part does not begin with a digit"
 
@@ -268,14 +268,14 @@ def test_llmbar_in_both_orders(variant: str, n_items: int | None, real_rows: Rea
     run, places = replay(tmp_path, pairs, replies, "-p", compare_folder(tmp_path))
     assert len(judgments) == len(items) * 2 * 2
     # Failures belong to pairs here, not to one of the two systems.
-    found = statuses(places)
-    assert found.total() == len(judgments)
-    assert found["no_reply"] == 0
+    counts = statuses(places)
+    assert counts.total() == len(judgments)
+    assert counts["no_reply"] == 0
     assert run.json["n_samples"] == len(judgments)
     rows = exported(tmp_path)
     assert sum(row["samples"] for row in rows) == len(judgments)
-    assert sum(row["n_failed"] for row in rows) == len(judgments) - found["ok"]
-    assert found["ok"] > 0.95 * len(judgments)
+    assert sum(row["n_failed"] for row in rows) == len(judgments) - counts["ok"]
+    assert counts["ok"] > 0.95 * len(judgments)
     recorded = {
         (f"replay:{tmp_path / row['judge']}.jsonl", row["item_id"], row["order"]): row["recorded"]
         for row in judgments

@@ -33,27 +33,27 @@ def differences(scenario: str, out: Path) -> str:
     """What differs between a scenario's golden files and those in `out`: empty where they are the same bytes."""
     golden = HERE / scenario
     names = sorted({path.name for folder in (golden, out) if folder.is_dir() for path in folder.iterdir()})
-    told: list[str] = []
+    differing: list[str] = []
     for name in names:
         was, now = (
             path.read_bytes().decode() if path.exists() else None for path in (golden / name, out / name)
         )
         if was == now:
             continue
-        told.append(
+        differing.append(
             f"=== {scenario}/{name}" + (" is new" if was is None else " is gone" if now is None else "")
         )
         if was is not None and now is not None:
             lines = difflib.unified_diff(
                 was.splitlines(), now.splitlines(), "golden", "now", n=1, lineterm=""
             )
-            found = [line[:300] for line in lines][2:]
-            told += found[:12] + ([f"… {len(found) - 12} more lines"] if len(found) > 12 else [])
-    if len(told) > SHOWN:
-        told[SHOWN:] = [
-            f"… {len(told) - SHOWN} more lines; all: python tests/golden/make.py {scenario}; git diff"
+            changed = [line[:300] for line in lines][2:]
+            differing += changed[:12] + ([f"… {len(changed) - 12} more lines"] if len(changed) > 12 else [])
+    if len(differing) > SHOWN:
+        differing[SHOWN:] = [
+            f"… {len(differing) - SHOWN} more lines; all: python tests/golden/make.py {scenario}; git diff"
         ]
-    return "\n".join(told)
+    return "\n".join(differing)
 
 
 def main() -> int:
@@ -67,10 +67,10 @@ def main() -> int:
         for name in names or SCENARIOS:
             began = time.process_time()
             out = made(name, Path(folder))
-            told = differences(name, out)
-            is_same &= not told
+            differing = differences(name, out)
+            is_same &= not differing
             if "--check" in sys.argv:
-                print(told or f"{name}: the same ({time.process_time() - began:.1f} s)")
+                print(differing or f"{name}: the same ({time.process_time() - began:.1f} s)")
                 continue
             shutil.rmtree(HERE / name, ignore_errors=True)
             shutil.copytree(out, HERE / name)

@@ -41,15 +41,15 @@ def analyses(
 
 def pages(stage: Stage, run: str, place: int, other: str | None = None) -> None:
     """The pages of a run, one item of it and, where there is another run, their comparison."""
-    found = {
+    written = {
         "view-runs": "/",
         "view-run": query("/run", run=run),
         "view-items": query("/items", run=run),
         "view-item": query("/item", run=run, n=str(place)),
     }
     if other is not None:
-        found["view-compare"] = query("/compare", **{"with": (other, run)})
-    stage.pages(**found)
+        written["view-compare"] = query("/compare", **{"with": (other, run)})
+    stage.pages(**written)
 
 
 def a_system(name: str, item: str, gate: Sequence[str], *how: str, low: int = 1, high: int = 5) -> Callable[[Stage], None]:  # fmt: skip
@@ -150,9 +150,12 @@ def likelihood(stage: Stage) -> None:
         items.append({**item, "source_text": source, "generated_response": words})
         tokens = re.findall(r" ?[^ ]+", words)
         chances = [-0.5 - (k * 7 + place * 3) % 11 / 4 - (k % 3 == 2) for place in range(len(tokens))]
-        told = [{"token": t, "logprob": c} for t, c in zip(tokens, chances, strict=True)]
+        scored_tokens = [{"token": t, "logprob": c} for t, c in zip(tokens, chances, strict=True)]
         for criterion in ("factuality", "fluency"):
-            moved = [{**one, "logprob": one["logprob"] - 0.25 * (criterion == "fluency")} for one in told]
+            moved = [
+                {**token, "logprob": token["logprob"] - 0.25 * (criterion == "fluency")}
+                for token in scored_tokens
+            ]
             text = json.dumps({"unconditional": -3.5 - k / 10})
             replies.append({"item": f"t{k}", "criterion": criterion, "text": text, "logprobs": moved})
     given = (stage.rows("items.jsonl", items), "-p", "gptscore/factuality", "-p", "gptscore/fluency")
@@ -243,9 +246,9 @@ def direct(stage: Stage, name: str, scores: Mapping[str, Sequence[Any]], *, vers
             items.append(
                 {**item, "instruction": f"Question {k}?", "response": f"Answer {k} of {system}{version}."}
             )
-            told = value if isinstance(value, str) else f"So be it. [RESULT] {value:g}"
+            text = value if isinstance(value, str) else f"So be it. [RESULT] {value:g}"
             if value is not None and value != "missing":
-                replies.append({"item": item["id"], "text": told})
+                replies.append({"item": item["id"], "text": text})
     return stage.rows(f"{name}.jsonl", items), stage.rows(f"{name}.replies.jsonl", replies)
 
 

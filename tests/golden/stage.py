@@ -27,7 +27,7 @@ import typer.main
 from adjudge.cli import main
 
 _built = functools.cache(typer.main.get_command)
-"""A command is built anew for every call, which takes longer than most commands: once is enough here."""
+"""A command is rebuilt for every call, which takes longer than most commands: once is enough here."""
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 PORT = 8123
@@ -185,17 +185,17 @@ class Stage:
 
     def labels(self, name: str, run: str, low: int = 1, high: int = 5, raters: Sequence[str] = ("ann", "ben")) -> str:  # fmt: skip
         """Labels for every item and criterion of a run, near to what the judges said; choices for choices."""
-        found: dict[tuple[str, str, str], dict[str, str]] = {}
+        outputs: dict[tuple[str, str, str], dict[str, str]] = {}
         for row in csv.DictReader(io.StringIO(command("export", run, "--format", "csv").out)):
             key = row["item"], row["criterion"], row["subject"]
-            if key not in found or not (found[key]["score"] or found[key]["choice"]):
-                found[key] = row
-        with_subject = any(subject for _, _, subject in found)
+            if key not in outputs or not (outputs[key]["score"] or outputs[key]["choice"]):
+                outputs[key] = row
+        with_subject = any(subject for _, _, subject in outputs)
         is_choice = {
-            criterion for (_, criterion, subject), row in found.items() if row["choice"] and not subject
+            criterion for (_, criterion, subject), row in outputs.items() if row["choice"] and not subject
         }
         lines = ["item,criterion,subject,rater,value" if with_subject else "item,criterion,rater,value"]
-        for place, ((item, criterion, subject), row) in enumerate(found.items()):
+        for place, ((item, criterion, subject), row) in enumerate(outputs.items()):
             for turn, rater in enumerate(raters):
                 if criterion in is_choice and not subject:
                     value = (
@@ -294,10 +294,10 @@ def broken(page: str) -> str:
     return "".join(shortened(line) + "\n" for line in lines)
 
 
-def _picture(found: re.Match[str]) -> str:
+def _picture(match: re.Match[str]) -> str:
     """A picture by what it says in words, and the digest of all that it draws."""
-    words = re.findall(r"<(?:title|text|desc)\b[^>]*>.*?</(?:title|text|desc)>", found[2], flags=re.S)
-    return f"{found[1]}{''.join(words)}{hashlib.sha256(found[2].encode()).hexdigest()[:12]}{found[3]}"
+    words = re.findall(r"<(?:title|text|desc)\b[^>]*>.*?</(?:title|text|desc)>", match[2], flags=re.S)
+    return f"{match[1]}{''.join(words)}{hashlib.sha256(match[2].encode()).hexdigest()[:12]}{match[3]}"
 
 
 def shortened(text: str, most: int = 400) -> str:
@@ -318,7 +318,7 @@ def compact(value: Any, indent: str = "") -> str:
     """JSON in its order of keys, with as much on a line as there is room for."""
     if isinstance(value, dict | list) and value:
         inner = indent + " "
-        parts = [compact(one, inner) for one in (value.values() if isinstance(value, dict) else value)]
+        parts = [compact(entry, inner) for entry in (value.values() if isinstance(value, dict) else value)]
         if isinstance(value, dict):
             parts = [f"{json.dumps(k, ensure_ascii=False)}: {p}" for k, p in zip(value, parts, strict=True)]
         ends = "{}" if isinstance(value, dict) else "[]"

@@ -13,8 +13,8 @@ from make import HERE, SCENARIOS, differences, made
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_outputs_are_those_of_the_golden_files(scenario: str, tmp_path: Path) -> None:
-    told = differences(scenario, made(scenario, tmp_path))
-    assert not told, f"\n{told}\n\nIf this is meant: python tests/golden/make.py {scenario}"
+    differing = differences(scenario, made(scenario, tmp_path))
+    assert not differing, f"\n{differing}\n\nIf this is meant: python tests/golden/make.py {scenario}"
 
 
 def test_there_is_a_folder_for_each_scenario_and_no_other() -> None:

@@ -242,7 +242,7 @@ def test_what_to_do_next_can_be_called_where_the_command_is_not_on_the_path(
 def test_a_second_demo_goes_on_with_the_first(tmp_path: Path) -> None:
     first = demo(tmp_path, "--recorded", "--json", "--limit", "6").json
     second = demo(tmp_path, "--recorded", "--json", "--limit", "6")
-    assert "goes on" in second.err
+    assert "Resuming" in second.err
     assert second.json["run"] == first["run"]
     assert second.json["systems"] == first["systems"]
 
@@ -257,7 +257,7 @@ def test_without_the_extra_the_recording_is_played_and_the_reason_told(
     done = demo(tmp_path, "--limit", "6")
     assert done.code == 0, done.err
     assert "pip install 'adjudge[local]'" in done.err
-    assert "recorded with this model" in done.err
+    assert "recorded with this model earlier" in done.err
     assert "recorded with the embedded model" in done.out
 
 
@@ -323,9 +323,9 @@ def test_the_embedded_model_gives_what_was_recorded_also_when_it_was_interrupted
     first.send_signal(signal.SIGINT)
     stopped = ended(first)
     assert stopped.code == 130, stopped.err
-    assert "give the same command" in stopped.err
+    assert "run the same command" in stopped.err
     again = demo(tmp_path, "--limit", "6", "--json")
-    assert "goes on" in again.err
+    assert "Resuming" in again.err
     live = again.json
     recorded = demo(tmp_path, "--limit", "6", "--json", "--recorded").json
     assert (live["n_failed"], live["is_recorded"], recorded["is_recorded"]) == (0, False, True)

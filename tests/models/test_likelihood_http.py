@@ -34,7 +34,7 @@ def logprob(before: str, token: str) -> float:
     return -0.3 - len(token) * 7 % 5 / 2 if (before, token) in NEIGHBOURS else -8.0 - len(before + token) / 50
 
 
-def told(text: str) -> tuple[list[str], list[float | None]]:
+def tokens_with_logprobs(text: str) -> tuple[list[str], list[float | None]]:
     tokens = cut(text)
     return tokens, [None, *(logprob(*pair) for pair in pairwise(tokens))]
 
@@ -55,7 +55,7 @@ def echoing(request: Request) -> Answer:
     asked = request.json
     if not asked.get("echo"):
         return error(400, "prompt_logprobs is unknown")
-    tokens, logprobs = told(asked["prompt"])
+    tokens, logprobs = tokens_with_logprobs(asked["prompt"])
     new, likely = generated(asked["prompt"])
     return completion(asked["prompt"] + new, ["<s>", *tokens, new], [None, -0.1, *logprobs[1:], likely])
 
@@ -64,33 +64,33 @@ def extended(request: Request) -> Answer:
     """A server that knows `prompt_logprobs`, and ignores `echo`."""
     asked = request.json
     new, likely = generated(asked["prompt"])
-    pairs = zip(*told(asked["prompt"]), strict=True)
+    pairs = zip(*tokens_with_logprobs(asked["prompt"]), strict=True)
     given = [None if value is None else {"7": {"logprob": value, "rank": 1, "decoded_token": token}} for token, value in pairs]  # fmt: skip
-    more = {"prompt_logprobs": [{"1": {"logprob": 0.0, "decoded_token": "The"}} if one is None else one for one in given]}  # fmt: skip
+    more = {"prompt_logprobs": [{"1": {"logprob": 0.0, "decoded_token": "The"}} if entry is None else entry for entry in given]}  # fmt: skip
     return completion(new, [new], [likely], **(more if "prompt_logprobs" in asked else {}))
 
 
 def ignoring(request: Request) -> Answer:
-    """As llama.cpp's server: `echo` is taken, and what is told is about the generated word."""
+    """As llama.cpp's server: `echo` is accepted, but the log-probabilities are those of the generated word."""
     new, likely = generated(request.json["prompt"])
     return completion(new, [new], [likely])
 
 
 def constant(request: Request) -> Answer:
-    tokens, _ = told(request.json["prompt"])
+    tokens, _ = tokens_with_logprobs(request.json["prompt"])
     return completion("", [*tokens, " and"], [None, *(-1.0 for _ in tokens)])
 
 
 def made_up(request: Request) -> Answer:
     """Numbers that know nothing of what stands before: likely where a sentence is, likely where none is."""
-    tokens, _ = told(request.json["prompt"])
+    tokens, _ = tokens_with_logprobs(request.json["prompt"])
     new, likely = generated(request.json["prompt"])
     return completion("", [*tokens, new], [None, *(-0.5 - len(token) / 9 for token in tokens[1:]), likely])
 
 
 def one_too_late(request: Request) -> Answer:
     """The numbers of the tokens before."""
-    tokens, logprobs = told(request.json["prompt"])
+    tokens, logprobs = tokens_with_logprobs(request.json["prompt"])
     new, likely = generated(request.json["prompt"])
     return completion("", [*tokens, new], [None, -0.3, *logprobs[1:-1], likely])
 
@@ -166,7 +166,7 @@ def test_a_text_that_the_server_cannot_tell_apart_is_an_error_and_the_others_go_
         # This fake model joins letters that follow each other: the first word of the text is half a token.
         glued, fine, empty = asked(server, call("ing on.", "They go"), call("A bridge."), call("  "))
     assert glued.error is not None
-    assert "reaches over the end of the prompt" in glued.error.message
+    assert "spans the end of the prompt" in glued.error.message
     assert fine.error is None
     assert empty.error is not None
     assert "empty" in empty.error.message
@@ -209,7 +209,7 @@ def test_a_run_by_likelihood_over_http_scores_the_items(tmp_path: Path) -> None:
         assert good > bad
 
 
-def test_a_server_that_is_not_there_is_told_as_such() -> None:
+def test_a_server_that_is_not_there_is_reported_as_such() -> None:
     with FakeServer(echoing) as server:
         address = server.url
 

@@ -41,10 +41,10 @@ def items_file(folder: Path, *responses: str) -> Path:
 
 def test_the_score_is_that_of_the_published_formula(shared: Path) -> None:
     vector = json.loads((shared / "vectors.json").read_text(encoding="utf-8"))["gptscore"]
-    found = mean_logprob(tokens(*vector["inputs"]["target_token_logprobs"]))
-    assert found is not None
-    assert found == pytest.approx(vector["expected"]["gptscore_mean_logprob"], abs=vector["tol"])
-    assert math.exp(-found) == pytest.approx(vector["expected"]["perplexity"], abs=vector["tol"])
+    mean = mean_logprob(tokens(*vector["inputs"]["target_token_logprobs"]))
+    assert mean is not None
+    assert mean == pytest.approx(vector["expected"]["gptscore_mean_logprob"], abs=vector["tol"])
+    assert math.exp(-mean) == pytest.approx(vector["expected"]["perplexity"], abs=vector["tol"])
 
 
 def test_the_score_of_known_tokens_is_their_mean() -> None:
@@ -93,11 +93,11 @@ def test_the_share_of_copied_pairs_counts_words_and_not_punctuation_or_case() ->
 
 
 @given(st.text(), st.text())
-def test_the_share_of_copied_pairs_is_a_share(one: str, other: str) -> None:
-    share = copied_bigrams(words_of(one), words_of(other))
+def test_the_share_of_copied_pairs_is_a_share(text: str, other: str) -> None:
+    share = copied_bigrams(words_of(text), words_of(other))
     assert share is None or 0.0 <= share <= 1.0
     if share is not None:
-        assert copied_bigrams(words_of(one), words_of(one)) == 1.0
+        assert copied_bigrams(words_of(text), words_of(text)) == 1.0
 
 
 # -- the protocols
@@ -148,7 +148,7 @@ def test_a_run_by_likelihood_scores_each_item_and_counts_what_failed(tmp_path: P
 
 def test_a_model_that_cannot_tell_likelihoods_is_refused_before_anything_is_asked(tmp_path: Path) -> None:
     items = items_file(tmp_path, "x")
-    with pytest.raises(ModelError, match="cannot tell the likelihood"):
+    with pytest.raises(ModelError, match="cannot compute the likelihood"):
         adjudge.run(items, "gptscore/fluency", "anthropic:m", store=tmp_path / "a.db")
 
 
@@ -183,12 +183,12 @@ def test_in_both_directions_each_text_is_asked_after_the_other_with_the_same_wor
 
 def test_the_score_of_both_directions_is_the_mean_of_the_two_means() -> None:
     protocol = load_protocol("gptscore/accuracy-both")
-    told = tokens(-1.0, -3.0, -6.0)
-    both = read_likelihood(protocol, ITEM, Reply("k", '{"parts": [2, 1]}', logprobs=told))
+    token_logprobs = tokens(-1.0, -3.0, -6.0)
+    both = read_likelihood(protocol, ITEM, Reply("k", '{"parts": [2, 1]}', logprobs=token_logprobs))
     assert both.scores[0].value == -4.0
     for text in ("", '{"parts": [3]}', '{"parts": [1, 1]}', '{"parts": [3, 0]}'):
-        one = read_likelihood(protocol, ITEM, Reply("k", text, logprobs=told))
-        assert (one.scores[0].value, one.scores[0].status) == (None, "no_reply")
+        judgment = read_likelihood(protocol, ITEM, Reply("k", text, logprobs=token_logprobs))
+        assert (judgment.scores[0].value, judgment.scores[0].status) == (None, "no_reply")
 
 
 def demonstrations(folder: Path, *kinds: str) -> Path:

@@ -72,8 +72,8 @@ def test_one_pass_gives_what_asking_the_server_token_by_token_gives(scorer: Scor
                 "n_probs": 3000,
                 "temperature": 0.0,
             }
-            (told,) = server.complete(request)["choices"][0]["logprobs"]["content"]
-            slow = {entry["id"]: entry["logprob"] for entry in told["top_logprobs"]}
+            (content,) = server.complete(request)["choices"][0]["logprobs"]["content"]
+            slow = {entry["id"]: entry["logprob"] for entry in content["top_logprobs"]}
             gaps.append(scored.logprobs[n] - slow[after[n]])
     finally:
         server.close()
@@ -115,22 +115,24 @@ def test_the_probabilities_of_all_next_tokens_add_up_to_one(scorer: Scorer) -> N
 def test_a_score_is_the_same_to_the_last_bit_whatever_was_asked_before(scorer: Scorer) -> None:
     fresh: dict[str, tuple[float, ...]] = {}
     some = [calls()[n] for n in (0, 1, 5)]
-    for one in some:
+    for scored_call in some:
         scorer.score("Something else entirely.\n", "And nothing shared.")
-        fresh[one.key] = scorer.score(one.messages[0].content, one.target or "").logprobs
-    for one in reversed(some):
-        again = scorer.score(one.messages[0].content, one.target or "")
-        assert again.logprobs == fresh[one.key]
+        fresh[scored_call.key] = scorer.score(
+            scored_call.messages[0].content, scored_call.target or ""
+        ).logprobs
+    for scored_call in reversed(some):
+        again = scorer.score(scored_call.messages[0].content, scored_call.target or "")
+        assert again.logprobs == fresh[scored_call.key]
 
 
 @pytest.mark.embedded
 def test_a_larger_context_and_more_threads_give_the_same_bits(weights: Path) -> None:
-    one, other = Scorer(weights, 1), Scorer(weights, 2)
-    expected = one.score(SOURCE, RESPONSES[0]).logprobs
+    first, other = Scorer(weights, 1), Scorer(weights, 2)
+    expected = first.score(SOURCE, RESPONSES[0]).logprobs
     assert other.score(SOURCE, RESPONSES[0]).logprobs == expected
-    one.score("word " * 1500 + "\n", "longer than the first context")
-    assert one.score(SOURCE, RESPONSES[0]).logprobs == expected
-    one.close()
+    first.score("word " * 1500 + "\n", "longer than the first context")
+    assert first.score(SOURCE, RESPONSES[0]).logprobs == expected
+    first.close()
     other.close()
 
 
@@ -138,7 +140,7 @@ def test_a_shared_beginning_is_evaluated_once(scorer: Scorer) -> None:
     first = scorer.score(f"{SOURCE}\n\nIn short:\n", RESPONSES[0])
     second = scorer.score(f"{SOURCE}\n\nIn short:\n", RESPONSES[1])
     third = scorer.score(f"{SOURCE}\n\nAt length:\n", RESPONSES[1])
-    # The last token of the prompt is evaluated anew: it says how likely the first of the target is.
+    # The last token of the prompt is evaluated again: it says how likely the first of the target is.
     assert second.evaluated == len(second.logprobs)
     assert third.evaluated <= len(third.logprobs) + 8
     assert first.tokens_in > 60
@@ -148,7 +150,7 @@ def test_concurrent_calls_are_answered_each_with_its_own_and_share_what_they_can
     asked = calls()[:6]
     model = LocalModel("local", weights, threads=1)
     together = ask_all(model, asked)
-    assert [reply.call for reply in together] == [one.key for one in asked]
+    assert [reply.call for reply in together] == [call.key for call in asked]
     (apart,) = ask_all(LocalModel("local", weights, threads=1), [asked[4]])
     assert apart.logprobs == together[4].logprobs
     separate = sum(reply.tokens_in for reply in together)
@@ -218,12 +220,12 @@ def test_the_scorer_refuses_what_has_no_likelihood(scorer: Scorer) -> None:
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"not a model", "is no GGUF file"),
+        (b"not a model", "is not a GGUF file"),
         (b"GGUF\x03\0\0\0" + b"\xff" * 64, "cannot be loaded"),
-        (b"", "is no GGUF file"),
+        (b"", "is not a GGUF file"),
     ],
 )
-def test_a_broken_file_is_told_with_what_to_do(
+def test_a_broken_file_is_reported_with_what_to_do(
     weights: Path, tmp_path: Path, content: bytes, words: str
 ) -> None:
     assert weights
@@ -233,7 +235,7 @@ def test_a_broken_file_is_told_with_what_to_do(
         ask_all(LocalModel("local:broken.gguf", path), [call(SOURCE, "x")])
 
 
-def test_half_a_file_is_told_with_what_to_do(weights: Path, tmp_path: Path) -> None:
+def test_half_a_file_is_reported_with_what_to_do(weights: Path, tmp_path: Path) -> None:
     path = tmp_path / "half.gguf"
     with weights.open("rb") as whole:
         path.write_bytes(whole.read(40_000_000))
@@ -248,19 +250,19 @@ def test_what_failed_to_load_fails_every_call_without_another_attempt(tmp_path: 
     model = LocalModel("local:late.gguf", path)
 
     async def run() -> list[Reply | BaseException]:
-        asked = [model.ask(one, Parameters()) for one in calls()]
+        asked = [model.ask(call, Parameters()) for call in calls()]
         return await asyncio.gather(*asked, return_exceptions=True)
 
     assert {type(outcome) for outcome in asyncio.run(run())} == {ModelError}
 
 
-def test_a_file_that_is_not_there_is_told_before_anything_is_asked() -> None:
+def test_a_file_that_is_not_there_is_reported_before_anything_is_asked() -> None:
     pytest.importorskip("xllamacpp", reason="the extra `local` is not installed")
     with pytest.raises(ModelError, match=r"there is no file nowhere\.gguf"):
         parse_model("local:nowhere.gguf").check(Parameters(), ("likelihood",))
 
 
-def test_without_the_extra_the_command_to_install_it_is_told() -> None:
+def test_without_the_extra_the_command_to_install_it_is_printed() -> None:
     code = (
         "import sys; sys.modules['xllamacpp'] = None\n"
         "from adjudge.errors import ModelError\nfrom adjudge.models import Parameters, parse_model\n"
@@ -344,7 +346,7 @@ def test_a_run_on_the_embedded_judge_scores_items_and_keeps_the_baselines(
 
     with open_store(store, write=False) as opened:
         judged = list(opened.judgments(opened.run(done.name)))
-    notes = next(one.judgment.notes for one in judged if one.judgment is not None)
+    notes = next(judged_call.judgment.notes for judged_call in judged if judged_call.judgment is not None)
     assert set(notes) == {"tokens", "unconditional_logprob", "words", "copied_bigrams"}
 
 
@@ -367,9 +369,9 @@ def test_a_broken_file_ends_a_run_with_a_message_and_without_a_traceback(tmp_pat
 
 
 def test_the_shared_beginning_of_two_texts_is_counted_exactly() -> None:
-    for one, other, expected in [("", "", 0), ("abc", "abd", 2), ("abc", "abc", 3), ("abc", "abcd", 3), ("x", "y", 0)]:  # fmt: skip
-        assert n_shared(one, other) == expected
-        assert n_shared(other, one) == expected
+    for text, other, expected in [("", "", 0), ("abc", "abd", 2), ("abc", "abc", 3), ("abc", "abcd", 3), ("x", "y", 0)]:  # fmt: skip
+        assert n_shared(text, other) == expected
+        assert n_shared(other, text) == expected
     long = "a" * 5000
     assert n_shared(long + "b", long + "c") == 5000
 
@@ -406,17 +408,17 @@ def test_both_directions_are_scored_as_two_calls_would_score_them(weights: Path)
         (Message("user", there), Message("assistant", RESPONSES[0]), Message("user", back)),
         kind="likelihood", target=SOURCE,
     )  # fmt: skip
-    reply, one, other, empty = ask_all(
+    reply, first, other, empty = ask_all(
         LocalModel("local", weights, threads=1),
         [both, call(there, RESPONSES[0]), call(back, SOURCE), structs.replace(both, target=" ")],
     )
-    assert one.logprobs
+    assert first.logprobs
     assert other.logprobs
-    assert reply.logprobs == one.logprobs + other.logprobs
-    told = json.loads(reply.text)
-    assert told["parts"] == [len(one.logprobs), len(other.logprobs)]
-    alone = [json.loads(single.text)["unconditional"] for single in (one, other)]
-    assert told["unconditional"] == pytest.approx(sum(alone) / 2)
+    assert reply.logprobs == first.logprobs + other.logprobs
+    answer = json.loads(reply.text)
+    assert answer["parts"] == [len(first.logprobs), len(other.logprobs)]
+    alone = [json.loads(single.text)["unconditional"] for single in (first, other)]
+    assert answer["unconditional"] == pytest.approx(sum(alone) / 2)
     assert empty.error is not None
     assert "empty" in empty.error.message
 
@@ -427,7 +429,7 @@ def test_two_lanes_give_the_same_bits_as_one_and_answer_every_call(weights: Path
     at_once = ask_all(model, asked)
     in_turn = ask_all(LocalModel("local", weights, threads=1), asked)
     assert [reply.logprobs for reply in at_once] == [reply.logprobs for reply in in_turn]
-    assert [reply.call for reply in at_once] == [one.key for one in asked]
+    assert [reply.call for reply in at_once] == [call.key for call in asked]
     assert not model._workers
 
 
@@ -456,7 +458,7 @@ class _Tiny(Scorer):
         return 50_000_000
 
 
-def test_a_model_that_memory_cannot_hold_is_told_before_it_is_loaded(weights: Path) -> None:
+def test_a_model_that_memory_cannot_hold_is_reported_before_it_is_loaded(weights: Path) -> None:
     with pytest.raises(ModelError, match=r"takes 98 MB of memory, and 50 MB are free\. Use a smaller"):
         _Tiny(weights, 1)
 

@@ -31,13 +31,13 @@ def test_on_a_few_documents_the_likelihood_goes_with_peoples_ratings(shared: Pat
     done = run(
         "quality.py", "--limit", "2", "--sfres", "8", "--json", "--data", str(shared / "data"), "--store", str(tmp_path / "q.db")
     )  # fmt: skip
-    told: dict[str, Any] = json.loads(done.stdout)
+    figures: dict[str, Any] = json.loads(done.stdout)
     for name in ("coherence", "consistency"):
-        value, _, _ = told["summeval"][name][f"gptscore/{name}"]["overall"]
-        assert told["summeval"][name]["failed"] == 0
-        assert value > 0.1, told["summeval"][name]
-    assert told["sfres"]["naturalness"]["failed"] == 0
-    assert told["between_criteria"]["lowest"] > 0.95
+        value, _, _ = figures["summeval"][name][f"gptscore/{name}"]["overall"]
+        assert figures["summeval"][name]["failed"] == 0
+        assert value > 0.1, figures["summeval"][name]
+    assert figures["sfres"]["naturalness"]["failed"] == 0
+    assert figures["between_criteria"]["lowest"] > 0.95
 
 
 @pytest.mark.embedded

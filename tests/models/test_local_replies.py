@@ -41,12 +41,14 @@ def test_a_schema_holds_the_reply_and_the_run_says_what_the_model_is(weights: Pa
     }
     model = LocalModel("local", weights, threads=1)
     params = Parameters(temperature=0.0, max_tokens=40, schema=schema, top_logprobs=5)
-    one, two = ask_all(model, [call("Score this text from 1 to 5: It rains.", None, "generate")] * 2, params)
-    assert json.loads(one.text)["score"] in (1, 2, 3, 4, 5)
-    assert one.text == two.text
-    assert one.logprobs
-    assert len(one.logprobs[0].top) == 5
-    assert "".join(token.token for token in one.logprobs).startswith(one.text)
+    first, two = ask_all(
+        model, [call("Score this text from 1 to 5: It rains.", None, "generate")] * 2, params
+    )
+    assert json.loads(first.text)["score"] in (1, 2, 3, 4, 5)
+    assert first.text == two.text
+    assert first.logprobs
+    assert len(first.logprobs[0].top) == 5
+    assert "".join(token.token for token in first.logprobs).startswith(first.text)
     assert model.warnings
 
 

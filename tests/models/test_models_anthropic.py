@@ -95,7 +95,7 @@ def test_a_schema_is_a_tool_whose_input_is_the_reply(monkeypatch: pytest.MonkeyP
     assert request.json["tool_choice"] == {"type": "tool", "name": "answer"}
 
 
-def test_a_tool_that_a_model_refuses_is_left_out_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tool_that_a_model_refuses_is_left_out_and_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     refusal = fs.error(400, "tools: tool use is not supported by this model")
     reply, model, requests = asked(monkeypatch, [refusal], Parameters(schema=SCHEMA))
     assert reply.text == "4"
@@ -103,7 +103,7 @@ def test_a_tool_that_a_model_refuses_is_left_out_and_told(monkeypatch: pytest.Mo
     assert len(model.adjustments) == 1
 
 
-def test_a_seed_is_not_sent_and_that_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_seed_is_not_sent_and_that_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     _, model, (request,) = asked(monkeypatch, [], Parameters(seed=7))
     assert "seed" not in request.json
     assert model.adjustments == ["seed 7 is not sent: anthropic:judge has no such parameter"]
@@ -112,9 +112,9 @@ def test_a_seed_is_not_sent_and_that_is_told(monkeypatch: pytest.MonkeyPatch) ->
 def test_log_probabilities_are_refused_before_anything_is_sent() -> None:
     model = parse_model("anthropic:judge")
     assert model.gives_logprobs is False
-    with pytest.raises(ModelError, match="gives no log-probabilities"):
+    with pytest.raises(ModelError, match="returns no log-probabilities"):
         model.check(Parameters(top_logprobs=5))
-    with pytest.raises(ModelError, match="gives no log-probabilities"):
+    with pytest.raises(ModelError, match="returns no log-probabilities"):
         asyncio.run(model.ask(CALL, Parameters(top_logprobs=5)))
 
 

@@ -169,7 +169,7 @@ def test_a_key_that_stays_refused_stops_at_the_first_401(monkeypatch: pytest.Mon
         assert server.n_requests == 1
 
 
-def test_a_missing_key_is_told_before_anything_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_key_is_reported_before_anything_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with pytest.raises(AuthError, match="OPENAI_API_KEY is not set"):
         parse_model("openai:judge").check(Parameters())

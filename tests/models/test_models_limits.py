@@ -96,13 +96,13 @@ def test_calls_enter_in_the_order_in_which_they_came() -> None:
         limiter = HostLimiter("host", 1)
         entered: list[int] = []
 
-        async def one(number: int) -> None:
+        async def send(number: int) -> None:
             await limiter.enter()
             entered.append(number)
             await asyncio.sleep(0)
             limiter.leave("ok")
 
-        await asyncio.gather(*(one(number) for number in range(20)))
+        await asyncio.gather(*(send(number) for number in range(20)))
         return entered
 
     assert asyncio.run(run()) == list(range(20))

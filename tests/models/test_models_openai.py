@@ -150,7 +150,7 @@ def test_a_body_with_fields_of_unexpected_kinds_is_read_where_it_can_be() -> Non
 
 
 def test_log_probabilities_that_were_asked_for_and_never_come_stop_the_run() -> None:
-    with pytest.raises(ModelError, match="gives no log-probabilities"):
+    with pytest.raises(ModelError, match="returns no log-probabilities"):
         asked([fs.chat("4")], Parameters(top_logprobs=5))
 
 
@@ -178,7 +178,7 @@ REFUSALS = {
 
 
 @pytest.mark.parametrize("name", REFUSALS)
-def test_a_parameter_that_a_model_refuses_is_left_out_from_then_on_and_told(name: str) -> None:
+def test_a_parameter_that_a_model_refuses_is_left_out_from_then_on_and_reported(name: str) -> None:
     params = Parameters(0.0, 100, None, SCHEMA, 7)
     replies, model, sent = asked([REFUSALS[name]], params, params)
     assert [reply.text for reply in replies] == ["4", "4"]
@@ -248,7 +248,7 @@ def test_another_complaint_is_no_reason_to_leave_a_parameter_out(refusal: Answer
     ["logprobs is not supported with reasoning models", "This model does not support log probabilities"],
 )
 def test_refused_log_probabilities_stop_the_run_and_are_never_left_out(words: str) -> None:
-    with pytest.raises(ModelError, match="gives no log-probabilities"):
+    with pytest.raises(ModelError, match="returns no log-probabilities"):
         asked([fs.error(400, words)], Parameters(top_logprobs=5))
 
 
@@ -286,7 +286,7 @@ def test_whether_a_server_tells_likelihoods_shows_only_when_it_is_asked() -> Non
         finally:
             await model.close()
 
-    with FakeServer([]) as server, pytest.raises(ModelError, match="does not tell the likelihood"):
+    with FakeServer([]) as server, pytest.raises(ModelError, match="does not return the likelihood"):
         asyncio.run(ask(server))
 
 

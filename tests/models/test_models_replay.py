@@ -52,7 +52,7 @@ def test_a_reply_is_found_by_item_criterion_order_and_sample(tmp_path: Path) -> 
         {"item": "a", "criterion": "clarity", "order": "ba", "sample": 1, "text": "here"},
         {"item": "b", "text": "other"},
     )
-    found = texts(
+    replies = texts(
         path,
         call("a", order="ba", sample=1),
         call("a", order="ba"),
@@ -61,7 +61,7 @@ def test_a_reply_is_found_by_item_criterion_order_and_sample(tmp_path: Path) -> 
         call("b"),
         call("c"),
     )
-    assert found == ["here", None, None, None, "other", None]
+    assert replies == ["here", None, None, None, "other", None]
 
 
 def test_a_row_without_a_criterion_answers_any_and_one_with_it_goes_first(tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ def test_log_probabilities_are_read_in_our_shape_and_in_openais(tmp_path: Path) 
 def test_a_file_without_log_probabilities_says_so_before_the_run(tmp_path: Path) -> None:
     model = ReplayModel("replay:r", write(tmp_path / "r.jsonl", {"item": "a", "text": "4"}))
     assert model.gives_logprobs is False
-    with pytest.raises(ModelError, match="gives no log-probabilities"):
+    with pytest.raises(ModelError, match="returns no log-probabilities"):
         model.check(Parameters(top_logprobs=5))
     asyncio.run(model.close())
 
@@ -152,7 +152,7 @@ def test_a_recorded_judge_is_not_asked_again_and_remembers_what_it_was_asked(tmp
     asyncio.run(run())
 
 
-def test_all_problems_of_a_file_are_told_together(tmp_path: Path) -> None:
+def test_all_problems_of_a_file_are_reported_together(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     lines = [
         '{"item": "a", "text": "fine"}',
@@ -173,15 +173,15 @@ def test_all_problems_of_a_file_are_told_together(tmp_path: Path) -> None:
     path.write_text("\n".join(lines), encoding="utf-8")
     with pytest.raises(DataError) as raised:
         ReplayModel("replay:r", path)
-    told = str(raised.value).splitlines()
-    assert told[0] == f"{path}: 12 problems"
+    message_lines = str(raised.value).splitlines()
+    assert message_lines[0] == f"{path}: 12 problems"
     expected = {
         2: "not JSON", 3: "'text' is missing", 4: "'item' is missing", 5: "'text' is not a text", 6: "'item' is not",
         7: "order 'first' is unknown", 8: "'sample' is not a whole number", 9: "sample -1", 10: "Did you mean 'criterion'?",
-        11: "'logprobs'", 13: "stands on line 12 already", 14: "surrogate",
+        11: "'logprobs'", 13: "is on line 12 already", 14: "surrogate",
     }  # fmt: skip
-    assert len(told) == 13
-    for line, (number, words) in zip(told[1:], expected.items(), strict=True):
+    assert len(message_lines) == 13
+    for line, (number, words) in zip(message_lines[1:], expected.items(), strict=True):
         assert line.startswith(f"  line {number}: ")
         assert words in line
 
@@ -191,12 +191,12 @@ def test_all_problems_of_a_file_are_told_together(tmp_path: Path) -> None:
     [
         ("r.jsonl", b"", "no replies"),
         ("r.jsonl", None, "no such file"),
-        ("r.csv", b"item,text\n", "JSONL alone"),
+        ("r.csv", b"item,text\n", "must be JSONL"),
         ("r.jsonl.gz", b"no gzip", "not gzip data"),
         ("r.jsonl.gz", gzip.compress(b'{"item": "a", "text": "x"}\n' * 9, mtime=0)[:-12], "damaged"),
     ],
 )
-def test_a_file_that_cannot_be_used_is_told_at_once(
+def test_a_file_that_cannot_be_used_is_reported_at_once(
     name: str, content: bytes | None, words: str, tmp_path: Path
 ) -> None:
     path = tmp_path / name

@@ -75,17 +75,17 @@ def test_a_base_url_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatch) 
         ("htp://localhost/v1#m", "Did you mean http://localhost/v1#m?"),
         ("fake:txt=4", "fake:text=TEXT"),
         ("openai:", "openai:NAME"),
-        ("", "names no model"),
+        ("", "is not a model"),
         ("replay:", "replay:FILE"),
         ("http://localhost:8000/v1", "Write it after a #: http://localhost:8000/v1#NAME"),
-        ("http://#m", "no address"),
-        ("http://host:port/v1#m", "no address"),
-        ("http://h o/v1#m", "no address"),
+        ("http://#m", "not a server address"),
+        ("http://host:port/v1#m", "not a server address"),
+        ("http://h o/v1#m", "not a server address"),
         ("local:", "local:FILE.gguf"),
-        ("lokal", "names no model"),
+        ("lokal", "is not a model"),
     ],
 )
-def test_a_spec_that_names_no_model_is_told_with_what_to_write(spec: str, words: str) -> None:
+def test_a_spec_that_names_no_model_is_reported_with_what_to_write(spec: str, words: str) -> None:
     with pytest.raises(ModelError) as raised:
         parse_model(spec)
     assert words in str(raised.value)
@@ -130,7 +130,7 @@ def test_a_fake_says_the_same_to_everything_and_that_it_is_one() -> None:
 
 
 def test_a_fake_without_log_probabilities_refuses_to_give_them() -> None:
-    with pytest.raises(ModelError, match="gives no log-probabilities"):
+    with pytest.raises(ModelError, match="returns no log-probabilities"):
         parse_model("fake:text=4").check(Parameters(top_logprobs=5))
 
 
@@ -186,7 +186,7 @@ def test_a_fake_can_be_a_function_of_the_call() -> None:
     assert ask(model, "x")[0].text == "2 messages"
 
 
-def test_all_problems_of_a_script_are_told_together(tmp_path: Path) -> None:
+def test_all_problems_of_a_script_are_reported_together(tmp_path: Path) -> None:
     path = tmp_path / "script.jsonl"
     lines = [
         '{"text": "fine"}',
@@ -199,8 +199,8 @@ def test_all_problems_of_a_script_are_told_together(tmp_path: Path) -> None:
     path.write_text("\n".join(lines), encoding="utf-8")
     with pytest.raises(DataError) as raised:
         parse_model(f"fake:script={path}")
-    told = str(raised.value).splitlines()
-    assert told[0] == f"{path}: 5 problems"
-    assert [line.split(":")[0].strip() for line in told[1:]] == [
+    message_lines = str(raised.value).splitlines()
+    assert message_lines[0] == f"{path}: 5 problems"
+    assert [line.split(":")[0].strip() for line in message_lines[1:]] == [
         f"line {number}" for number in (2, 3, 4, 5, 6)
     ]

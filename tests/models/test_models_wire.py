@@ -155,18 +155,18 @@ def asked(address: str, transport: Transport, headers: dict[str, str] | None = N
 
 
 def test_a_key_with_a_line_break_cannot_write_headers() -> None:
-    found = asked("http://127.0.0.1:1/v1", Transport(5.0), {"Authorization": "Bearer a\r\nX-Other: 1"})
-    assert isinstance(found, Fault)
-    assert found.is_final
-    assert "line break" in found.message
-    assert "Bearer" not in found.message
+    reply = asked("http://127.0.0.1:1/v1", Transport(5.0), {"Authorization": "Bearer a\r\nX-Other: 1"})
+    assert isinstance(reply, Fault)
+    assert reply.is_final
+    assert "line break" in reply.message
+    assert "Bearer" not in reply.message
 
 
 @pytest.mark.parametrize("address", ["ftp://host/", "http:///path", "file:///etc/passwd"])
 def test_an_address_that_leads_nowhere_is_said(address: str) -> None:
-    found = asked(address, Transport(5.0))
-    assert isinstance(found, Fault)
-    assert found.is_final
+    reply = asked(address, Transport(5.0))
+    assert isinstance(reply, Fault)
+    assert reply.is_final
 
 
 @pytest.fixture(scope="module")
@@ -216,13 +216,13 @@ def over_tls(certificate: Path, *, is_trusted: bool) -> tuple[Response | Fault, 
 
 
 def test_a_connection_over_tls_is_used_again(certificate: Path) -> None:
-    found, n_connections = over_tls(certificate, is_trusted=True)
-    assert isinstance(found, Response)
-    assert (found.status, found.body, n_connections) == (200, BODY, 1)
+    response, n_connections = over_tls(certificate, is_trusted=True)
+    assert isinstance(response, Response)
+    assert (response.status, response.body, n_connections) == (200, BODY, 1)
 
 
-def test_a_certificate_that_nobody_vouches_for_ends_the_run(certificate: Path) -> None:
-    found, _ = over_tls(certificate, is_trusted=False)
-    assert isinstance(found, Fault)
-    assert found.is_final
-    assert "certificate" in found.message
+def test_a_certificate_that_is_not_trusted_ends_the_run(certificate: Path) -> None:
+    response, _ = over_tls(certificate, is_trusted=False)
+    assert isinstance(response, Fault)
+    assert response.is_final
+    assert "certificate" in response.message

@@ -30,8 +30,8 @@ def plain(text: str) -> list[TokenLogprob]:
 
 @pytest.fixture
 def vectors(shared: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((shared / "vectors.json").read_text(encoding="utf-8"))
-    return found
+    vectors: dict[str, Any] = json.loads((shared / "vectors.json").read_text(encoding="utf-8"))
+    return vectors
 
 
 def test_the_expectation_merges_spellings_and_keeps_the_caught_mass(vectors: dict[str, Any]) -> None:

@@ -45,8 +45,8 @@ options = st.sampled_from(
 many = settings(max_examples=tries(400))
 
 
-def same_answer(one: Reading, other: Reading) -> bool:
-    return (one.value, one.status) == (other.value, other.status)
+def same_answer(reading: Reading, other: Reading) -> bool:
+    return (reading.value, reading.status) == (other.value, other.status)
 
 
 @many
@@ -107,9 +107,9 @@ def test_what_is_around_the_whole_reply_changes_nothing(
     st.text(alphabet="abc .,\n", max_size=40),
     st.sampled_from("12345"),
 )
-def test_a_quoted_marker_never_answers_for_the_judge(own: str, words: str, quoted: str) -> None:
-    assert read_score(f'{words}\nThe text says "[RESULT] {quoted}".\n[RESULT] {own}', 1, 5).value == float(
-        own
+def test_a_quoted_marker_never_answers_for_the_judge(answer: str, words: str, quoted: str) -> None:
+    assert read_score(f'{words}\nThe text says "[RESULT] {quoted}".\n[RESULT] {answer}', 1, 5).value == float(
+        answer
     )
 
 

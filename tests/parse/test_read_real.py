@@ -114,9 +114,11 @@ AROUND: dict[str, tuple[str, Callable[[str], Reading], float | str]] = {
 def test_a_verdict_is_found_whatever_text_stands_around_it(real_rows: Rows, name: str) -> None:
     form, read, value = AROUND[name]
     texts = judged_texts(real_rows)
-    found = [read(form.replace("{}", text)).value for text in texts]
-    assert sum(one == value for one in found) >= 0.99 * len(texts)
-    assert [text for text, one in zip(texts, found, strict=True) if one not in (value, None)] == []
+    values = [read(form.replace("{}", text)).value for text in texts]
+    assert sum(read_value == value for read_value in values) >= 0.99 * len(texts)
+    assert [
+        text for text, read_value in zip(texts, values, strict=True) if read_value not in (value, None)
+    ] == []
 
 
 FREE_SCORES = {

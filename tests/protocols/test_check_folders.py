@@ -90,9 +90,9 @@ def test_an_accept_of_an_unknown_name_is_a_problem_with_a_hint(tmp_path: Path) -
 
 def test_problems_of_the_loader_are_findings(tmp_path: Path) -> None:
     settings = SETTINGS.replace(", best = 5", "").replace("title", "titel")
-    found = check_protocols([folder(tmp_path / "own", settings=settings)])
-    assert {"unknown-key", "missing-key", "scale-without-best"} <= {finding.name for finding in found}
-    assert {finding.kind for finding in found} == {"problem"}
+    findings = check_protocols([folder(tmp_path / "own", settings=settings)])
+    assert {"unknown-key", "missing-key", "scale-without-best"} <= {finding.name for finding in findings}
+    assert {finding.kind for finding in findings} == {"problem"}
 
 
 ENDLESS = """
@@ -121,22 +121,22 @@ def test_a_prompted_score_without_any_end_is_a_problem_at_its_line(tmp_path: Pat
 def test_a_count_and_a_likelihood_need_not_have_two_ends(tmp_path: Path, scale: str, reader: str) -> None:
     settings = SETTINGS.replace("{ low = 1, high = 5, step = 1, best = 5 }", scale)
     settings = settings.replace('reader = "tag"\ntag = "score"', reader)
-    found = check_protocols([folder(tmp_path / "own", settings=settings, user="Count.\n{{response}}\n")])
-    assert "scale-without-ends" not in [finding.name for finding in found]
-    assert not [finding for finding in found if finding.kind == "problem"]
+    findings = check_protocols([folder(tmp_path / "own", settings=settings, user="Count.\n{{response}}\n")])
+    assert "scale-without-ends" not in [finding.name for finding in findings]
+    assert not [finding for finding in findings if finding.kind == "problem"]
 
 
 def test_a_folder_of_folders_is_checked_whole(tmp_path: Path) -> None:
     folder(tmp_path / "family" / "one", user=COPIED)
     folder(tmp_path / "family" / "deep" / "two", user=COPIED)
     folder(tmp_path / "family" / "three")
-    found = check_protocols([tmp_path])
-    assert sorted(Path(finding.file).parent.name for finding in found) == ["one", "two"]
+    findings = check_protocols([tmp_path])
+    assert sorted(Path(finding.file).parent.name for finding in findings) == ["one", "two"]
 
 
 def test_a_folder_that_is_given_twice_is_reported_once(tmp_path: Path) -> None:
-    own = folder(tmp_path / "own", user=COPIED)
-    assert len(check_protocols([own, own, tmp_path])) == 1
+    protocol_folder = folder(tmp_path / "own", user=COPIED)
+    assert len(check_protocols([protocol_folder, protocol_folder, tmp_path])) == 1
 
 
 def test_an_empty_folder_lacks_its_files(tmp_path: Path) -> None:

@@ -71,9 +71,9 @@ def test_any_prompt_gives_suspicions_that_point_into_it(
     users: list[str], system: str, answer: Answer, scale: Scale | None, task: str
 ) -> None:
     prompts = [Prompt(protocol(system, user, answer, scale, task)) for user in users]
-    found = [(prompt, suspicion) for prompt in prompts for _, suspicion in suspicions_of(prompt)]
-    found += [(prompt, suspicion) for prompt, _, suspicion in unlike_siblings(prompts)]
-    for prompt, suspicion in found:
+    suspicions = [(prompt, suspicion) for prompt in prompts for _, suspicion in suspicions_of(prompt)]
+    suspicions += [(prompt, suspicion) for prompt, _, suspicion in unlike_siblings(prompts)]
+    for prompt, suspicion in suspicions:
         assert len(prompt.words) == len(prompt.whole)
         if suspicion.start is not None:
             file, line = prompt.place(suspicion.start)

@@ -17,8 +17,8 @@ TABLES = Path(__file__).parent / "suspicions"
 
 
 def cases(name: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = tomllib.loads((TABLES / f"{name}.toml").read_text(encoding="utf-8"))["case"]
-    return found
+    table: list[dict[str, Any]] = tomllib.loads((TABLES / f"{name}.toml").read_text(encoding="utf-8"))["case"]
+    return table
 
 
 def scale_of(given: dict[str, Any] | str | None) -> Scale | None:
@@ -109,7 +109,7 @@ def test_a_scale_of_its_own_makes_a_protocol_unlike_its_siblings() -> None:
     assert "scale" in suspicion.message
 
 
-def test_a_place_in_the_system_text_is_told_from_one_in_the_user_text() -> None:
+def test_a_place_in_the_system_text_differs_from_one_in_the_user_text() -> None:
     case = {
         "system": "Be fair.\nUse the form <score>4</score>.",
         "user": "{{response}}",

@@ -54,13 +54,13 @@ def test_a_path_with_a_zero_byte_is_refused(tmp_path: Path) -> None:
 )
 def test_a_file_without_prompts_is_refused_with_what_a_prompt_is(tmp_path: Path, content: bytes) -> None:
     message = refusal(tmp_path, content)
-    assert "no prompt was found" in message
+    assert "no prompts were found" in message
     assert "{response}" in message
     assert "protocols new" in message
 
 
 def test_a_python_file_without_prompts_is_refused(tmp_path: Path) -> None:
-    assert "no prompt was found" in refusal(tmp_path, b"import os\nNAME = 'x'\n", "code.py")
+    assert "no prompts were found" in refusal(tmp_path, b"import os\nNAME = 'x'\n", "code.py")
 
 
 def test_a_binary_file_is_refused(tmp_path: Path) -> None:

@@ -68,14 +68,14 @@ def imported(documents: dict[str, Path], tmp_path_factory: pytest.TempPathFactor
 
 
 def folder_of(imported: dict[str, Imported], number: str, name: str) -> Path:
-    found = imported[number]
-    return Path(found.folders[found.ids.index(name)])
+    document = imported[number]
+    return Path(document.folders[document.ids.index(name)])
 
 
 def filled(template: str, values: Mapping[str, str]) -> str:
     """All placeholders replaced in one pass, so that a value is never looked at again."""
     pattern = re.compile("|".join(re.escape(key) for key in sorted(values, key=len, reverse=True)))
-    return pattern.sub(lambda found: values[found[0]], template)
+    return pattern.sub(lambda match: values[match[0]], template)
 
 
 def text_of(name: str) -> str:
@@ -96,17 +96,17 @@ def sent(protocol: Protocol, item: Item = ITEM) -> dict[str, str]:
 def test_a_known_document_gives_its_protocols_and_nothing_is_left_to_guess(
     imported: dict[str, Imported], documents: dict[str, Path], number: str
 ) -> None:
-    found = imported[number]
-    assert found.ids == FOUND[number]
-    assert found.is_known
-    for folder in map(Path, found.folders):
+    document = imported[number]
+    assert document.ids == FOUND[number]
+    assert document.is_known
+    for folder in map(Path, document.folders):
         settings = (folder / "protocol.toml").read_text(encoding="utf-8")
         assert "REVIEW" not in settings
         sha256 = hashlib.sha256(documents[number].read_bytes()).hexdigest()
         assert tomllib.loads(settings)["imported"] == load_protocol(folder).imported == sha256
         assert "## What was undone" in (folder / "NOTES.md").read_text(encoding="utf-8")
         assert not load_protocol(folder).fence
-    assert sorted(path.name for path in Path(found.folders[0]).parent.iterdir()) == sorted(FOUND[number])
+    assert sorted(path.name for path in Path(document.folders[0]).parent.iterdir()) == sorted(FOUND[number])
 
 
 # -- what is sent is what the document says
@@ -317,12 +317,12 @@ def test_the_same_item_runs_through_the_original_and_ours(
 def test_the_recipes_hold_no_sentence_of_the_documents(documents: dict[str, Path]) -> None:
     recipes = Path(str(known_documents.__file__)).read_text(encoding="utf-8")
     own_words = re.findall(r"\w+", recipes.lower())
-    own = {tuple(own_words[i : i + 6]) for i in range(len(own_words) - 5)}
+    word_runs = {tuple(own_words[i : i + 6]) for i in range(len(own_words) - 5)}
     own_chinese = re.sub(r"[^\u4e00-\u9fff]+", " ", recipes)
     for path in documents.values():
         text = path.read_text(encoding="utf-8")
         words = re.findall(r"\w+", text.lower())
-        shared = own & {tuple(words[i : i + 6]) for i in range(len(words) - 5)}
+        shared = word_runs & {tuple(words[i : i + 6]) for i in range(len(words) - 5)}
         assert not shared
         for run in re.findall(r"[\u4e00-\u9fff]{10,}", own_chinese):
             assert run not in text
@@ -331,9 +331,9 @@ def test_the_recipes_hold_no_sentence_of_the_documents(documents: dict[str, Path
 def test_a_document_with_one_byte_more_is_no_longer_known(documents: dict[str, Path], tmp_path: Path) -> None:
     path = tmp_path / "changed.md"
     path.write_bytes(documents["000"].read_bytes() + b"\n")
-    found = import_document(path, tmp_path / "to")
-    assert not found.is_known
-    assert found.ids == ASPECTS
+    document = import_document(path, tmp_path / "to")
+    assert not document.is_known
+    assert document.ids == ASPECTS
 
 
 def test_replies_to_the_originals_are_read(imported: dict[str, Imported]) -> None:

@@ -37,10 +37,10 @@ def settings_text(folder: str) -> str:
 
 def test_a_fence_is_a_prompt_named_by_its_heading(tmp_path: Path) -> None:
     text = "# Judges\n\nUse this.\n\n## Politeness\n\n```text\nRate how polite {reply} is, 1-5.\n\nScore:\n```\n\nDone.\n"
-    found = imported(tmp_path, text)
-    assert found.ids == ("politeness",)
-    assert not found.is_known
-    protocol = load_protocol(found.folders[0])
+    document = imported(tmp_path, text)
+    assert document.ids == ("politeness",)
+    assert not document.is_known
+    protocol = load_protocol(document.folders[0])
     assert protocol.user_text == "Rate how polite {{reply}} is, 1-5.\n\nScore:"
     assert protocol.inputs == ("reply",)
     assert protocol.criteria == {"politeness": Scale(1, 5, "unknown")}
@@ -52,9 +52,9 @@ def test_sections_are_prompts_where_there_is_no_fence(tmp_path: Path) -> None:
         "# Two judges\n\nFor people.\n\n## Brevity \n\nScore the brevity of {x}.\n\n### How\n\nBe strict.\n\n---\n\n"
         "## Warmth\n\nScore the warmth of {x}: \n\n<br>\n"
     )
-    found = imported(tmp_path, text)
-    assert found.ids == ("brevity", "warmth")
-    texts = [load_protocol(folder).user_text for folder in found.folders]
+    document = imported(tmp_path, text)
+    assert document.ids == ("brevity", "warmth")
+    texts = [load_protocol(folder).user_text for folder in document.folders]
     assert texts == ["Score the brevity of {{x}}.\n\n### How\n\nBe strict.", "Score the warmth of {{x}}: "]
 
 
@@ -62,9 +62,9 @@ def test_headings_inside_one_prompt_do_not_cut_it(tmp_path: Path) -> None:
     text = (
         "# Helpfulness\n\n## Task\n\nRate the answer.\n\n## Question\n\n{question}\n\n## Answer\n\n{answer}\n"
     )
-    found = imported(tmp_path, text)
-    assert found.ids == ("helpfulness",)
-    assert load_protocol(found.folders[0]).user_text == (
+    document = imported(tmp_path, text)
+    assert document.ids == ("helpfulness",)
+    assert load_protocol(document.folders[0]).user_text == (
         "## Task\n\nRate the answer.\n\n## Question\n\n{{question}}\n\n## Answer\n\n{{answer}}"
     )
 
@@ -74,10 +74,10 @@ FENCED = "# Judges\n\n## Wit\n\n```\nScore the wit of {x}, 1-5.\n```\n\n"
 
 def test_a_prompt_without_a_fence_is_imported_beside_those_in_fences(tmp_path: Path) -> None:
     warmth = "Score the warmth of {x}, 1-5.\n\n### Format\n\nWrite <score>N</score>."
-    found = imported(tmp_path, f"{FENCED}## Warmth\n\n{warmth}\n\n## Licence\n\nFree for all to use.\n")
-    assert found.ids == ("wit", "warmth")
-    assert load_protocol(found.folders[1]).user_text == warmth.replace("{x}", "{{x}}")
-    [note] = [note for note in found.notes if "'Warmth'" in note]
+    document = imported(tmp_path, f"{FENCED}## Warmth\n\n{warmth}\n\n## Licence\n\nFree for all to use.\n")
+    assert document.ids == ("wit", "warmth")
+    assert load_protocol(document.folders[1]).user_text == warmth.replace("{x}", "{{x}}")
+    [note] = [note for note in document.notes if "'Warmth'" in note]
     assert note.startswith("line 11: ")
     assert "imported too" in note
 
@@ -89,20 +89,20 @@ def test_prompts_keep_the_order_of_the_document_with_and_without_fences(tmp_path
     assert imported(tmp_path, text).ids == ("rhyme", "wit", "metre", "tone")
 
 
-def test_a_section_that_only_names_placeholders_is_left_out_and_the_user_is_told(tmp_path: Path) -> None:
+def test_a_section_that_only_names_placeholders_is_left_out_and_reported(tmp_path: Path) -> None:
     text = f"{FENCED}## Use\n\nPut the poem to be judged into `{{x}}`, and read the score at the end.\n"
-    found = imported(tmp_path, text)
-    assert found.ids == ("wit",)
-    [note] = [note for note in found.notes if "'Use'" in note]
+    document = imported(tmp_path, text)
+    assert document.ids == ("wit",)
+    [note] = [note for note in document.notes if "'Use'" in note]
     assert "left out" in note
     assert "fence" in note
 
 
 def test_text_around_a_fenced_prompt_is_no_prompt_of_its_own(tmp_path: Path) -> None:
     text = FENCED + "This judges the wit of {x}; its score is from 1 to 5.\n"
-    found = imported(tmp_path, text)
-    assert found.ids == ("wit",)
-    assert not any("stands in no fence" in note for note in found.notes)
+    document = imported(tmp_path, text)
+    assert document.ids == ("wit",)
+    assert not any("stands in no fence" in note for note in document.notes)
 
 
 def test_doubled_braces_are_undone_where_the_placeholders_have_single_ones(tmp_path: Path) -> None:
@@ -110,14 +110,14 @@ def test_doubled_braces_are_undone_where_the_placeholders_have_single_ones(tmp_p
     for fenced in (True, False):
         folder = tmp_path / str(fenced)
         folder.mkdir()
-        found = imported(folder, f"# Wit\n\n```\n{body}\n```\n" if fenced else f"# Wit\n\n{body}\n")
-        protocol = load_protocol(found.folders[0])
+        document = imported(folder, f"# Wit\n\n```\n{body}\n```\n" if fenced else f"# Wit\n\n{body}\n")
+        protocol = load_protocol(document.folders[0])
         item = Item(id="1", fields={"answer": "Yes.", "question": "{{answer}}?"})
         assert render(protocol, item).messages[0].content == body.format(
             answer="Yes.", question="{{answer}}?"
         )
-        assert "# REVIEW: doubled braces became single ones" in settings_text(found.folders[0])
-        notes = (Path(found.folders[0]) / "NOTES.md").read_text(encoding="utf-8")
+        assert "# REVIEW: doubled braces became single ones" in settings_text(document.folders[0])
+        notes = (Path(document.folders[0]) / "NOTES.md").read_text(encoding="utf-8")
         assert "Doubled braces became single ones" in notes
 
 
@@ -131,15 +131,15 @@ def test_doubled_braces_are_undone_where_the_placeholders_have_single_ones(tmp_p
 def test_doubled_braces_stay_where_the_prompt_is_no_format_string_and_are_marked(
     tmp_path: Path, body: str
 ) -> None:
-    found = imported(tmp_path, f"```\n{body}\n```\n")
-    assert '{{"score": N}}' in load_protocol(found.folders[0]).user_text
-    assert "# REVIEW: doubled braces were kept" in settings_text(found.folders[0])
+    document = imported(tmp_path, f"```\n{body}\n```\n")
+    assert '{{"score": N}}' in load_protocol(document.folders[0]).user_text
+    assert "# REVIEW: doubled braces were kept" in settings_text(document.folders[0])
 
 
 def test_nested_json_is_not_taken_for_doubled_braces(tmp_path: Path) -> None:
-    found = imported(tmp_path, '```\nRate {x}, 1-5. Reply {"a": {"score": N}}.\n```\n')
-    assert load_protocol(found.folders[0]).user_text == 'Rate {{x}}, 1-5. Reply {"a": {"score": N}}.'
-    assert "braces" not in settings_text(found.folders[0])
+    document = imported(tmp_path, '```\nRate {x}, 1-5. Reply {"a": {"score": N}}.\n```\n')
+    assert load_protocol(document.folders[0]).user_text == 'Rate {{x}}, 1-5. Reply {"a": {"score": N}}.'
+    assert "braces" not in settings_text(document.folders[0])
 
 
 def test_all_forms_of_placeholders_become_slots(tmp_path: Path) -> None:
@@ -153,11 +153,11 @@ def test_braces_that_are_no_placeholders_survive(tmp_path: Path) -> None:
         "\\{y\\}, ${z}, {0}, {{#if q}}."
     )
     expected = body.replace("{answer}", "{{answer}}")
-    found = imported(tmp_path, f"```\n{body}\n```\n")
-    assert load_protocol(found.folders[0]).user_text == expected
-    assert load_protocol(found.folders[0]).inputs == ("answer",)
+    document = imported(tmp_path, f"```\n{body}\n```\n")
+    assert load_protocol(document.folders[0]).user_text == expected
+    assert load_protocol(document.folders[0]).inputs == ("answer",)
     # What looks like a placeholder of another language is pointed out.
-    assert "${z}" in settings_text(found.folders[0])
+    assert "${z}" in settings_text(document.folders[0])
 
 
 def test_the_indentation_of_a_fence_is_undone_and_deeper_indentation_stays(tmp_path: Path) -> None:
@@ -166,10 +166,10 @@ def test_the_indentation_of_a_fence_is_undone_and_deeper_indentation_stays(tmp_p
 
 
 def test_text_that_sticks_to_an_opening_fence_belongs_to_the_prompt(tmp_path: Path) -> None:
-    found = imported(tmp_path, "```###Your task:\nRate {x} from 1 to 7.\n```\n")
-    assert load_protocol(found.folders[0]).user_text == "###Your task:\nRate {{x}} from 1 to 7."
+    document = imported(tmp_path, "```###Your task:\nRate {x} from 1 to 7.\n```\n")
+    assert load_protocol(document.folders[0]).user_text == "###Your task:\nRate {{x}} from 1 to 7."
     assert "# REVIEW: the first line stood on the line of the opening fence" in settings_text(
-        found.folders[0]
+        document.folders[0]
     )
 
 
@@ -183,14 +183,14 @@ def test_longer_fences_and_tildes_hold_shorter_fences(tmp_path: Path) -> None:
 
 def test_a_markdown_fence_may_hold_fences_of_its_own(tmp_path: Path) -> None:
     inner = "Rate the code:\n```\n{code}\n```\n\nfrom 1 to 4.\n\n```json\n{}\n```\n\nBe fair."
-    found = imported(tmp_path, f"# Code\n\n```markdown\n{inner}\n```\n\nThat is all.\n")
-    assert load_protocol(found.folders[0]).user_text == inner.replace("{code}", "{{code}}")
-    assert "may hold fences of its own" in settings_text(found.folders[0])
+    document = imported(tmp_path, f"# Code\n\n```markdown\n{inner}\n```\n\nThat is all.\n")
+    assert load_protocol(document.folders[0]).user_text == inner.replace("{code}", "{{code}}")
+    assert "may contain other fences" in settings_text(document.folders[0])
 
 
 def test_a_fence_that_is_never_closed_is_pointed_out(tmp_path: Path) -> None:
-    found = imported(tmp_path, "```\nRate {x} on a scale of 1 to 5.\n")
-    assert "# REVIEW: the fence is never closed" in settings_text(found.folders[0])
+    document = imported(tmp_path, "```\nRate {x} on a scale of 1 to 5.\n")
+    assert "# REVIEW: the fence is never closed" in settings_text(document.folders[0])
 
 
 def test_line_ends_and_spaces_inside_a_prompt_are_kept(tmp_path: Path) -> None:
@@ -208,9 +208,9 @@ def test_a_system_text_goes_with_the_prompts_behind_it(tmp_path: Path) -> None:
         f"## System prompt\n\n```\n{system}\n```\n\n"
         "## Rhyme\n\n```\nScore the rhymes of {poem}.\n```\n\n## Metre\n\n```\nScore the metre of {poem}.\n```\n"
     )
-    found = imported(tmp_path, text)
-    assert found.ids == ("rhyme", "metre")
-    for folder in found.folders:
+    document = imported(tmp_path, text)
+    assert document.ids == ("rhyme", "metre")
+    for folder in document.folders:
         protocol = load_protocol(folder)
         messages = render(protocol, Item(id="1", fields={"poem": "Roses"})).messages
         assert [message.role for message in messages] == ["system", "user"]
@@ -220,29 +220,29 @@ def test_a_system_text_goes_with_the_prompts_behind_it(tmp_path: Path) -> None:
 
 def test_strings_in_a_python_fence_are_found(tmp_path: Path) -> None:
     text = '# Use\n\n```python\nRHYME_PROMPT = """Score the rhymes of {poem}.\n"""\n```\n'
-    found = imported(tmp_path, text)
-    assert found.ids == ("rhyme",)
-    assert load_protocol(found.folders[0]).user_text == "Score the rhymes of {{poem}}.\n"
+    document = imported(tmp_path, text)
+    assert document.ids == ("rhyme",)
+    assert load_protocol(document.folders[0]).user_text == "Score the rhymes of {{poem}}.\n"
 
 
 def test_listings_in_other_languages_are_no_prompts(tmp_path: Path) -> None:
     text = '# Reply\n\n```json\n{"score": "the score of {answer} as a whole number"}\n```\n'
-    with pytest.raises(ProtocolError, match="no prompt was found"):
+    with pytest.raises(ProtocolError, match="no prompts were found"):
         imported(tmp_path, text)
 
 
 def test_two_prompts_of_one_name_get_the_headings_around_them(tmp_path: Path) -> None:
     part = "### With source\n\n```\nScore {x} by its source {y}.\n```\n\n"
-    found = imported(tmp_path, f"## Facts\n\n{part}## Style\n\n{part}{part}")
-    assert found.ids == ("facts-with-source", "style-with-source", "with-source")
+    document = imported(tmp_path, f"## Facts\n\n{part}## Style\n\n{part}{part}")
+    assert document.ids == ("facts-with-source", "style-with-source", "with-source")
 
 
 def test_a_heading_in_another_script_names_the_folder(tmp_path: Path) -> None:
-    found = imported(
+    document = imported(
         tmp_path, "## 文章结构\n\n请从0到10给文章打分：{文章}\n\n## 文章语言\n\n请给文章的语言打分：{文章}\n"
     )
-    assert found.ids == ("文章结构", "文章语言")
-    protocol = load_protocol(found.folders[0])
+    assert document.ids == ("文章结构", "文章语言")
+    protocol = load_protocol(document.folders[0])
     assert (protocol.language.prompt, protocol.inputs) == ("zh", ("文章",))
 
 
@@ -250,12 +250,12 @@ def test_a_heading_in_another_script_names_the_folder(tmp_path: Path) -> None:
 
 
 def test_each_guessed_line_is_marked_and_facts_are_not(tmp_path: Path) -> None:
-    found = imported(tmp_path, "# Tone\n\n```\nRate {x} from 1 to 5 as <score>n</score>.\n```\n")
-    for line in settings_text(found.folders[0]).splitlines():
+    document = imported(tmp_path, "# Tone\n\n```\nRate {x} from 1 to 5 as <score>n</score>.\n```\n")
+    for line in settings_text(document.folders[0]).splitlines():
         key = line.split(" = ")[0]
         is_fact = not line or line.startswith("[") or key in ("source", "imported", "fence")
         assert ("# REVIEW: " in line) is not is_fact, line
-    notes = (Path(found.folders[0]) / "NOTES.md").read_text(encoding="utf-8")
+    notes = (Path(document.folders[0]) / "NOTES.md").read_text(encoding="utf-8")
     assert "## To review" in notes
     assert "The fence was taken off." in notes
 
@@ -286,8 +286,8 @@ def test_each_guessed_line_is_marked_and_facts_are_not(tmp_path: Path) -> None:
 def test_the_scale_is_taken_from_the_words_and_its_good_end_only_where_they_say_it(
     tmp_path: Path, words: str, scale: Scale
 ) -> None:
-    found = imported(tmp_path, f"```\nHere is the whole text: {{x}}\n{words}\n```\n")
-    assert [*load_protocol(found.folders[0]).criteria.values()] == [scale]
+    document = imported(tmp_path, f"```\nHere is the whole text: {{x}}\n{words}\n```\n")
+    assert [*load_protocol(document.folders[0]).criteria.values()] == [scale]
 
 
 @pytest.mark.parametrize(
@@ -311,38 +311,38 @@ def test_the_scale_is_taken_from_the_words_and_its_good_end_only_where_they_say_
 def test_the_reader_is_taken_from_the_format_that_the_prompt_shows(
     tmp_path: Path, words: str, answer: dict[str, Any]
 ) -> None:
-    found = imported(tmp_path, f"```\nEvaluate the text {{x}} with care.\n{words}\n```\n")
-    assert settings(found.folders[0])["answer"] == answer
+    document = imported(tmp_path, f"```\nEvaluate the text {{x}} with care.\n{words}\n```\n")
+    assert settings(document.folders[0])["answer"] == answer
 
 
 def test_json_with_an_object_for_each_criterion_names_the_criteria(tmp_path: Path) -> None:
     body = 'Evaluate {x} from 1 to 5:\n{\n "rhyme": {"why": "…", "score": N},\n "metre": {"why": "…", "score": N}\n}'
-    found = imported(tmp_path, f"```\n{body}\n```\n")
-    protocol = load_protocol(found.folders[0])
+    document = imported(tmp_path, f"```\n{body}\n```\n")
+    protocol = load_protocol(document.folders[0])
     assert [*protocol.criteria] == ["rhyme", "metre"]
     assert protocol.answer.score == "{criterion}.score"
 
 
 def test_json_with_a_number_for_each_criterion_names_the_criteria(tmp_path: Path) -> None:
     body = 'Evaluate {x}:\n{\n "rhyme": <int 1-5>,\n "metre": N,\n "confidence": 0.5,\n "why": "…"\n}'
-    found = imported(tmp_path, f"```\n{body}\n```\n")
-    protocol = load_protocol(found.folders[0])
+    document = imported(tmp_path, f"```\n{body}\n```\n")
+    protocol = load_protocol(document.folders[0])
     assert [*protocol.criteria] == ["rhyme", "metre"]
     assert protocol.answer.score == "{criterion}"
 
 
 def test_a_score_inside_one_object_is_found_by_its_path(tmp_path: Path) -> None:
     body = 'Evaluate {x}, 1-5: {"verdict_on_it": {"why": "…", "score": N}}'
-    found = imported(tmp_path, f"# Wit\n\n```\n{body}\n```\n")
-    protocol = load_protocol(found.folders[0])
+    document = imported(tmp_path, f"# Wit\n\n```\n{body}\n```\n")
+    protocol = load_protocol(document.folders[0])
     assert [*protocol.criteria] == ["wit"]
     assert protocol.answer.score == "verdict_on_it.score"
 
 
 def test_two_responses_make_a_comparison_that_can_be_shown_in_both_orders(tmp_path: Path) -> None:
     body = "Which answer to {question} is better?\nA: {answer_1}\nB: {answer_2}\nWrite [[A]], [[B]], or [[C]] for a tie."
-    found = imported(tmp_path, f"```\n{body}\n```\n")
-    protocol = load_protocol(found.folders[0])
+    document = imported(tmp_path, f"```\n{body}\n```\n")
+    protocol = load_protocol(document.folders[0])
     assert protocol.task == "compare"
     assert protocol.answer.choices == {"a": "A", "b": "B", "tie": "C"}
     assert [*protocol.criteria.values()] == [None]
@@ -386,28 +386,28 @@ def test_a_prompt_that_shows_two_texts_and_asks_for_the_better_one_is_a_comparis
 
 @pytest.mark.parametrize("slots", ["{poem_1} {poem_2}", "{a} {b}", "{chosen} {rejected}"])
 def test_two_texts_of_which_none_is_to_be_chosen_are_no_comparison(tmp_path: Path, slots: str) -> None:
-    found = imported(tmp_path, f"```\nRate the likeness from 1 to 5: {slots}\n```\n")
-    assert load_protocol(found.folders[0]).task == "score"
-    assert "compare" not in settings_text(found.folders[0])
+    document = imported(tmp_path, f"```\nRate the likeness from 1 to 5: {slots}\n```\n")
+    assert load_protocol(document.folders[0]).task == "score"
+    assert "compare" not in settings_text(document.folders[0])
 
 
 def test_a_comparison_whose_two_sides_are_not_found_is_pointed_out(tmp_path: Path) -> None:
     body = "Which assistant is better?\n{question_1}\n{answer_a_1}\n{answer_b_1}\n{question_2}\n{answer_a_2}\n{answer_b_2}"
-    found = imported(tmp_path, f"```\n{body}\n```\n")
-    assert load_protocol(found.folders[0]).task == "score"
-    assert "# REVIEW: the prompt says 'Which assistant is better'" in settings_text(found.folders[0])
+    document = imported(tmp_path, f"```\n{body}\n```\n")
+    assert load_protocol(document.folders[0]).task == "score"
+    assert "# REVIEW: the prompt says 'Which assistant is better'" in settings_text(document.folders[0])
 
 
 def test_turns_of_a_conversation_are_no_comparison(tmp_path: Path) -> None:
     body = "Rate the assistant.\n{question_1}\n{answer_1}\n{question_2}\n{answer_2}"
-    found = imported(tmp_path, f"```\n{body}\n```\n")
-    assert load_protocol(found.folders[0]).task == "score"
+    document = imported(tmp_path, f"```\n{body}\n```\n")
+    assert load_protocol(document.folders[0]).task == "score"
 
 
 def test_a_placeholder_whose_name_an_item_cannot_have_is_filled_from_another_field(tmp_path: Path) -> None:
     body = "Rate {system} by {rubric} and {criterion}, {steps}, {low} to {inputs.question}, {example.x}."
-    found = imported(tmp_path, f"```\n{body}\n```\n")
-    protocol = load_protocol(found.folders[0])
+    document = imported(tmp_path, f"```\n{body}\n```\n")
+    protocol = load_protocol(document.folders[0])
     assert protocol.alias["rubric"] == "rubric_text"
     assert protocol.alias["inputs.question"] == "inputs_question"
     item = Item(id="1", fields={name: f"<{name}>" for name in protocol.inputs})
@@ -418,6 +418,6 @@ def test_a_placeholder_whose_name_an_item_cannot_have_is_filled_from_another_fie
 
 
 def test_the_reply_language_is_that_which_the_prompt_asks_for(tmp_path: Path) -> None:
-    found = imported(tmp_path, "```\nEvaluate the text {x} and explain it in Korean.\n```\n")
-    language = load_protocol(found.folders[0]).language
+    document = imported(tmp_path, "```\nEvaluate the text {x} and explain it in Korean.\n```\n")
+    language = load_protocol(document.folders[0]).language
     assert (language.prompt, language.reply) == ("en", "ko")

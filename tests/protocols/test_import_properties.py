@@ -51,12 +51,12 @@ def imported(content: bytes, name: str, folder: str) -> Imported:
 def outcome(content: bytes, name: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         try:
-            found = imported(content, name, folder)
+            document = imported(content, name, folder)
         except AdjudgeError:
             assert not (Path(folder) / "to").exists()
             return
-        assert found.ids
-        for path in found.folders:
+        assert document.ids
+        for path in document.folders:
             protocol = load_protocol(path)
             fields: dict[str, FieldValue] = {
                 name: f"value of {name}" for name in (*protocol.inputs, *protocol.optional)
@@ -130,7 +130,7 @@ def replaced(text: str, values: dict[str, str]) -> str:
         for form in ("*{**x**}*", "{{x}}", "{x}")
     }
     pattern = re.compile("|".join(re.escape(form) for form in sorted(forms, key=len, reverse=True)))
-    return pattern.sub(lambda found: forms[found[0]], text)
+    return pattern.sub(lambda match: forms[match[0]], text)
 
 
 @settings(max_examples=tries(200))

@@ -26,22 +26,22 @@ def prompt(tmp_path: Path, source: str) -> str:
 
 def test_a_string_is_a_prompt_named_by_its_variable(tmp_path: Path) -> None:
     source = 'import os\n\nTONE_PROMPT = """\nRate the tone of {text}\\tfrom 1 to 5.\n"""\nURL = "https://x.org/{id}"\n'
-    found = imported(tmp_path, source)
-    assert found.ids == ("tone",)
-    assert load_protocol(found.folders[0]).user_text == "\nRate the tone of {{text}}\tfrom 1 to 5.\n"
-    notes = (Path(found.folders[0]) / "NOTES.md").read_text(encoding="utf-8")
+    document = imported(tmp_path, source)
+    assert document.ids == ("tone",)
+    assert load_protocol(document.folders[0]).user_text == "\nRate the tone of {{text}}\tfrom 1 to 5.\n"
+    notes = (Path(document.folders[0]) / "NOTES.md").read_text(encoding="utf-8")
     assert "lines 3 to 5" in notes
     assert "The Python string was evaluated" in notes
 
 
 def test_a_text_file_that_is_python_is_read_as_python(tmp_path: Path) -> None:
-    found = imported(tmp_path, "tone = 'Rate the tone of {text}, please.'\n", "tone.txt")
-    assert found.ids == ("tone",)
+    document = imported(tmp_path, "tone = 'Rate the tone of {text}, please.'\n", "tone.txt")
+    assert document.ids == ("tone",)
 
 
 def test_a_text_file_that_is_not_python_is_read_as_markdown(tmp_path: Path) -> None:
-    found = imported(tmp_path, "Rate the tone of {text}, please.\n", "tone.txt")
-    assert load_protocol(found.folders[0]).user_text == "Rate the tone of {{text}}, please."
+    document = imported(tmp_path, "Rate the tone of {text}, please.\n", "tone.txt")
+    assert load_protocol(document.folders[0]).user_text == "Rate the tone of {{text}}, please."
 
 
 def test_prompts_are_found_in_dicts_classes_functions_and_arguments(tmp_path: Path) -> None:
@@ -90,17 +90,17 @@ def test_a_formatted_string_is_sent_as_python_would_send_it(tmp_path: Path) -> N
 
 
 def test_doubled_braces_stay_where_nothing_says_how_the_string_is_filled(tmp_path: Path) -> None:
-    found = imported(tmp_path, "TONE = 'Rate {text}. Reply as {{\"score\": N}}.'\n")
-    assert load_protocol(found.folders[0]).user_text == 'Rate {{text}}. Reply as {{"score": N}}.'
-    assert "# REVIEW: doubled braces were kept" in (Path(found.folders[0]) / "protocol.toml").read_text(
+    document = imported(tmp_path, "TONE = 'Rate {text}. Reply as {{\"score\": N}}.'\n")
+    assert load_protocol(document.folders[0]).user_text == 'Rate {{text}}. Reply as {{"score": N}}.'
+    assert "# REVIEW: doubled braces were kept" in (Path(document.folders[0]) / "protocol.toml").read_text(
         "utf-8"
     )
 
 
 def test_what_a_template_cannot_say_is_not_undone(tmp_path: Path) -> None:
     """`{{{{x}}}}` stands for the text `{{x}}`, which would be a slot."""
-    found = imported(tmp_path, "TONE = 'Rate {text}, then write {{{{x}}}} below.'\nTONE.format(text=1)\n")
-    assert "# REVIEW: doubled braces were kept" in (Path(found.folders[0]) / "protocol.toml").read_text(
+    document = imported(tmp_path, "TONE = 'Rate {text}, then write {{{{x}}}} below.'\nTONE.format(text=1)\n")
+    assert "# REVIEW: doubled braces were kept" in (Path(document.folders[0]) / "protocol.toml").read_text(
         "utf-8"
     )
 
@@ -122,9 +122,9 @@ WIT = [
     {"role": "user", "content": "Score the wit of {text}."},
 ]
 """
-    found = imported(tmp_path, source)
-    assert found.ids == ("wit",)
-    protocol = load_protocol(found.folders[0])
+    document = imported(tmp_path, source)
+    assert document.ids == ("wit",)
+    protocol = load_protocol(document.folders[0])
     assert protocol.system_text == "You are a judge of wit and you score fairly, always."
     assert protocol.user_text == "Score the wit of {{text}}."
 
@@ -140,20 +140,20 @@ def test_a_system_message_that_is_pasted_into_the_prompt_is_sent_once(tmp_path: 
     assert message.content == "You evaluate the wit of short texts with great care.\n\nScore the wit of Ha.."
 
 
-def test_f_strings_are_left_out_and_the_user_is_told(tmp_path: Path) -> None:
+def test_f_strings_are_left_out_and_reported(tmp_path: Path) -> None:
     source = "x = 1\nwit = f'Score the wit of {x}, from one to five, as a judge would.'\n"
     with pytest.raises(ProtocolError, match=r"f-string.*line 2"):
         imported(tmp_path, source)
-    found = imported(tmp_path, source + "tone = 'Rate the tone of {text}, please.'\n")
-    assert found.ids == ("tone",)
-    assert any("f-string" in note for note in found.notes)
+    document = imported(tmp_path, source + "tone = 'Rate the tone of {text}, please.'\n")
+    assert document.ids == ("tone",)
+    assert any("f-string" in note for note in document.notes)
 
 
 def test_half_a_character_is_left_out(tmp_path: Path) -> None:
     source = "a = 'Rate the tone of {text} \\ud800 now.'\nb = 'Rate the wit of {text}, please.'\n"
-    found = imported(tmp_path, source)
-    assert found.ids == ("b",)
-    assert any("half a character" in note for note in found.notes)
+    document = imported(tmp_path, source)
+    assert document.ids == ("b",)
+    assert any("half a surrogate pair" in note for note in document.notes)
 
 
 def test_a_broken_python_file_is_refused_with_the_line(tmp_path: Path) -> None:

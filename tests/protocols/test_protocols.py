@@ -186,5 +186,5 @@ def test_an_unknown_protocol_is_answered_with_what_there_is(ref: str, part: str)
 
 
 def test_a_starter_never_overwrites(tmp_path: Path) -> None:
-    with pytest.raises(ProtocolError, match="exists already"):
+    with pytest.raises(ProtocolError, match="already exists"):
         write_starter(tmp_path)

@@ -90,8 +90,8 @@ def test_an_unknown_reader_is_answered_with_the_nearest_and_with_all(tmp_path: P
 def test_a_wrong_setting_is_one_problem_in_plain_words(tmp_path: Path) -> None:
     wrong = []
     for case in table("settings"):
-        found = findings(tmp_path, changed(case["old"], case["new"]))
-        shown = [(finding.kind, finding.message, finding.todo) for finding in found]
+        reported = findings(tmp_path, changed(case["old"], case["new"]))
+        shown = [(finding.kind, finding.message, finding.todo) for finding in reported]
         if shown != [("problem", case["message"], case["todo"])]:
             wrong.append((case, shown))
     assert not wrong
@@ -100,11 +100,11 @@ def test_a_wrong_setting_is_one_problem_in_plain_words(tmp_path: Path) -> None:
 def test_several_wrong_settings_are_all_reported_with_their_lines(tmp_path: Path) -> None:
     settings = changed("low = 1, high = 5", 'low = "1", hihg = 5')
     settings = changed('reader = "tag"', 'reader = "tags"', settings)
-    found = [
+    problems = [
         (finding.line, finding.message)
         for finding in findings(tmp_path, settings, user=USER + "{{respnse}}\n")
     ]
-    assert found == [
+    assert problems == [
         (9, "low in the scale of 'depth' must be a number, not the text '1'."),
         (9, "unknown key 'hihg' in the scale of 'depth'."),
         (12, "reader in [answer] cannot be 'tags'."),
@@ -145,9 +145,9 @@ def test_a_value_is_found_in_tables_of_both_forms(steps: tuple[str | int, ...], 
 
 
 def test_an_empty_settings_file_lacks_its_keys(tmp_path: Path) -> None:
-    found = findings(tmp_path, "")
-    assert {finding.name for finding in found} == {"missing-key"}
-    assert len(found) == 7
+    reported = findings(tmp_path, "")
+    assert {finding.name for finding in reported} == {"missing-key"}
+    assert len(reported) == 7
 
 
 def test_settings_are_checked_also_where_the_text_is_missing(tmp_path: Path) -> None:
@@ -203,27 +203,27 @@ def test_a_value_has_mistakes_just_where_it_cannot_be_read(value: object, kind: 
         is_readable = True
     except msgspec.ValidationError:
         is_readable = False
-    found = mistakes_in("", value, kind, "key")
-    assert bool(found) is not is_readable
-    assert all(mistake.message.endswith(".") and mistake.todo for mistake in found)
+    mistakes = mistakes_in("", value, kind, "key")
+    assert bool(mistakes) is not is_readable
+    assert all(mistake.message.endswith(".") and mistake.todo for mistake in mistakes)
 
 
 # -- brackets and syntax
 
 
-def test_criteria_in_single_brackets_are_told_to_take_double_ones(tmp_path: Path) -> None:
+def test_criteria_in_single_brackets_are_reported_with_the_double_ones(tmp_path: Path) -> None:
     [finding] = findings(tmp_path, changed("[[criteria]]", "[criteria]"))
-    assert finding.message == "criteria is a single table, and must be a list of tables."
+    assert finding.message == "criteria is a single table, but must be a list of tables."
     assert finding.todo.startswith("Write [[criteria]]")
     assert finding.line == 7
 
 
 @pytest.mark.parametrize("brackets", [("[criteria]", "[criteria]"), ("[criteria]", "[[criteria]]"), ("[[criteria]]", "[criteria]")])  # fmt: skip
-def test_two_criteria_of_which_one_has_single_brackets_are_told_so(
+def test_two_criteria_of_which_one_has_single_brackets_are_reported(
     tmp_path: Path, brackets: tuple[str, str]
 ) -> None:
-    head, one, two = JSON.split("[[criteria]]")
-    settings = f"{head}{brackets[0]}{one}{brackets[1]}{two}"
+    head, first, two = JSON.split("[[criteria]]")
+    settings = f"{head}{brackets[0]}{first}{brackets[1]}{two}"
     [finding] = findings(tmp_path, settings)
     assert finding.todo.startswith("Write [[criteria]]")
     assert settings.splitlines()[finding.line - 1] == "[criteria]"
@@ -260,14 +260,14 @@ def test_settings_that_are_not_utf8_are_said_to_be_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("written", ["{response}", "{ response }"])
-def test_an_input_in_single_braces_is_told_to_take_double_ones(tmp_path: Path, written: str) -> None:
+def test_an_input_in_single_braces_is_reported_with_the_double_ones(tmp_path: Path, written: str) -> None:
     [finding] = findings(tmp_path, user=USER.replace("{{response}}", written))
     assert finding.message == f"'{written}' is sent as it stands: a placeholder has double braces."
     assert finding.todo == "Write {{response}}."
     assert (finding.line, Path(finding.file).name) == (2, "user.md")
 
 
-def test_the_slot_of_an_alias_in_single_braces_is_told_so_too(tmp_path: Path) -> None:
+def test_the_slot_of_an_alias_in_single_braces_is_reported_too(tmp_path: Path) -> None:
     settings = changed("[answer]", '[alias]\nreply = "response"\n\n[answer]')
     [finding] = findings(tmp_path, settings, user=USER.replace("{{response}}", "{reply}"))
     assert finding.todo == "Write {{reply}}."
@@ -339,7 +339,7 @@ def test_a_failing_case_is_one_finding_with_status_and_value(tmp_path: Path) -> 
     cases = "\n[[case]]\nname = 'half'\nreply = '<score>4.5</score>'\nstatus = 'ok'\nvalue = 4.5\n"
     [finding] = findings(tmp_path, cases=cases)
     assert finding.message == (
-        "'half' in protocol 'own': status should be ok and is out_of_range; value should be 4.5 and is none."
+        "'half' in protocol 'own': status should be ok but is out_of_range; value should be 4.5 but is none."
     )
     assert finding.line == 2
 
@@ -356,8 +356,8 @@ def test_a_case_with_an_unknown_status_is_answered_with_the_nearest_and_with_all
 def test_a_case_that_cannot_be_read_is_one_problem_in_plain_words(tmp_path: Path) -> None:
     wrong = []
     for case in table("cases"):
-        found = findings(tmp_path, cases=case["cases"])
-        shown = [(finding.message, finding.todo, finding.line) for finding in found]
+        reported = findings(tmp_path, cases=case["cases"])
+        shown = [(finding.message, finding.todo, finding.line) for finding in reported]
         if len(shown) != 1 or not (
             shown[0][0].startswith(case["message"])
             and shown[0][1].startswith(case["todo"])

@@ -269,7 +269,7 @@ def test_score(judge):
     assert "called 4.0" in output_of(result)
 
 
-def test_mistakes_are_told_at_the_line_of_the_test(pytester: pytest.Pytester) -> None:
+def test_mistakes_are_reported_at_the_line_of_the_test(pytester: pytest.Pytester) -> None:
     code = f"""
 def test_no_judge(judge):
     judge("geval/score", {GREETING})

@@ -160,9 +160,9 @@ def outside_fences(text: str) -> str:
 
 
 def by_layer(attacks: list[dict[str, str]], layer: str) -> list[dict[str, str]]:
-    found = [attack for attack in attacks if attack["layer"].startswith(layer)]
-    assert found
-    return found
+    selected = [attack for attack in attacks if attack["layer"].startswith(layer)]
+    assert selected
+    return selected
 
 
 FENCED = (

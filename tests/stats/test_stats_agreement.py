@@ -32,9 +32,9 @@ FIVE = [1.0, 2.0, 3.0, 4.0, 5.0]
 
 @pytest.fixture(scope="module")
 def vectors(shared: Path) -> dict[str, Any]:
-    found = json.loads((shared / "vectors.json").read_text(encoding="utf-8"))
-    assert isinstance(found, dict)
-    return found
+    vectors = json.loads((shared / "vectors.json").read_text(encoding="utf-8"))
+    assert isinstance(vectors, dict)
+    return vectors
 
 
 def some_ratings(n: int = 40, k: int = 4, gaps: float = 0.0, seed: int = 2) -> list[list[float | None]]:
@@ -55,15 +55,15 @@ def test_kappa_of_the_shared_vector(vectors: dict[str, Any]) -> None:
 
 def test_kappa_weighs_by_the_declared_scale_and_not_by_the_values_that_occur(vectors: dict[str, Any]) -> None:
     vector = vectors["cohen_kappa_missing_category"]
-    found = quadratic_kappa(vector["inputs"]["a"], vector["inputs"]["b"])
-    assert found.value == pytest.approx(vector["expected"]["quadratic_labels_1_5"], abs=1e-9)
-    assert found.value != pytest.approx(vector["expected"]["quadratic_default"], abs=1e-3)
+    kappa = quadratic_kappa(vector["inputs"]["a"], vector["inputs"]["b"])
+    assert kappa.value == pytest.approx(vector["expected"]["quadratic_labels_1_5"], abs=1e-9)
+    assert kappa.value != pytest.approx(vector["expected"]["quadratic_default"], abs=1e-3)
 
 
 def test_kappa_of_one_answer_is_undefined_while_the_agreement_is_not(vectors: dict[str, Any]) -> None:
     inputs = vectors["cohen_kappa_degenerate"]["inputs"]
-    found = cohen_kappa(inputs["a"], inputs["b"], FIVE)
-    assert (found.value, found.reason) == (None, "both always give one and the same answer")
+    kappa = cohen_kappa(inputs["a"], inputs["b"], FIVE)
+    assert (kappa.value, kappa.reason) == (None, "both always give one and the same answer")
     assert exact_agreement(inputs["a"], inputs["b"]).value == 1
 
 
@@ -80,18 +80,18 @@ def test_kappa_and_its_interval_are_those_of_statsmodels_and_scikit_learn(weight
         table[int(x) - 1, int(y) - 1] += 1
     wt = {"none": None, "quadratic": "quadratic"}[weights]
     oracle = inter_rater.cohens_kappa(table, wt=wt)
-    found = cohen_kappa(a, b, FIVE) if weights == "none" else quadratic_kappa(a, b)
+    kappa = cohen_kappa(a, b, FIVE) if weights == "none" else quadratic_kappa(a, b)
     by_label = metrics.cohen_kappa_score(
         [int(x or 0) for x in a], [int(x or 0) for x in b], labels=[1, 2, 3, 4, 5], weights=wt
     )
-    assert found.value == pytest.approx(oracle.kappa, abs=1e-9)
-    assert found.value == pytest.approx(by_label, abs=1e-9)
-    assert [found.low, found.high] == pytest.approx([oracle.kappa_low, oracle.kappa_upp], abs=1e-9)
+    assert kappa.value == pytest.approx(oracle.kappa, abs=1e-9)
+    assert kappa.value == pytest.approx(by_label, abs=1e-9)
+    assert [kappa.low, kappa.high] == pytest.approx([oracle.kappa_low, oracle.kappa_upp], abs=1e-9)
 
 
 def test_answers_off_the_scale_or_missing_are_left_out_and_counted() -> None:
-    found = cohen_kappa([1, 2, 9, None, math.nan, 3], [1, 2, 3, 3, 3, 2], FIVE)
-    assert (found.n, found.n_undefined) == (3, 3)
+    kappa = cohen_kappa([1, 2, 9, None, math.nan, 3], [1, 2, 3, 3, 3, 2], FIVE)
+    assert (kappa.n, kappa.n_undefined) == (3, 3)
 
 
 def test_items_of_one_group_say_the_same_thing_twice() -> None:
@@ -107,11 +107,15 @@ def test_items_of_one_group_say_the_same_thing_twice() -> None:
 
 
 def test_choices_agree_with_and_without_ties() -> None:
-    found = choice_agreement(["a", "b", "tie", "a", "b", None], ["a", "a", "tie", "tie", "b", "a"])
-    assert (found.exact.value, found.exact.n, found.exact.n_undefined) == (pytest.approx(3 / 5), 5, 1)
-    assert (found.decided.value, found.decided.n) == (pytest.approx(2 / 3), 3)
+    agreement = choice_agreement(["a", "b", "tie", "a", "b", None], ["a", "a", "tie", "tie", "b", "a"])
+    assert (agreement.exact.value, agreement.exact.n, agreement.exact.n_undefined) == (
+        pytest.approx(3 / 5),
+        5,
+        1,
+    )
+    assert (agreement.decided.value, agreement.decided.n) == (pytest.approx(2 / 3), 3)
     # observed .6; chance .4 · .4 + .4 · .2 + .2 · .4 = .32
-    assert found.kappa.value == pytest.approx((0.6 - 0.32) / (1 - 0.32))
+    assert agreement.kappa.value == pytest.approx((0.6 - 0.32) / (1 - 0.32))
 
 
 def test_real_annotators_of_pairs_agree_as_published(
@@ -119,11 +123,11 @@ def test_real_annotators_of_pairs_agree_as_published(
 ) -> None:
     expected = json.loads((shared / "data" / "EXPECTED.json").read_text(encoding="utf-8"))["pandalm"]["kappa"]
     rows = [row["annotators"] for row in real_rows("pandalm.items")]
-    found = [
+    figures = [
         choice_agreement([row[i] for row in rows], [row[j] for row in rows]).kappa.value
         for i, j in itertools.combinations(range(3), 2)
     ]
-    assert found == pytest.approx(expected, abs=6e-5)
+    assert figures == pytest.approx(expected, abs=6e-5)
 
 
 def test_a_mean_of_samples_becomes_the_nearest_level() -> None:
@@ -135,10 +139,10 @@ def test_a_mean_of_samples_becomes_the_nearest_level() -> None:
 def test_alpha_and_gwet_of_the_shared_vectors(vectors: dict[str, Any], name: str) -> None:
     ratings, expected = vectors[name]["inputs"]["ratings_items_x_raters"], vectors[name]["expected"]
     for metric in ("nominal", "interval"):
-        found = krippendorff_alpha(ratings, metric)  # type: ignore[arg-type]
-        assert found.value == pytest.approx(expected[f"alpha_{metric}"], abs=1e-9)
+        alpha = krippendorff_alpha(ratings, metric)  # type: ignore[arg-type]
+        assert alpha.value == pytest.approx(expected[f"alpha_{metric}"], abs=1e-9)
     if name.endswith("missing"):
-        assert found.n_undefined == 1
+        assert alpha.n_undefined == 1
         return
     ours = gwet(ratings, FIVE)
     assert ours.value == pytest.approx(expected["irrCAC_quadratic_gwet"], abs=1e-4)
@@ -152,11 +156,11 @@ def test_alpha_is_that_of_the_krippendorff_package(metric: Any, gaps: float) -> 
     ratings = some_ratings(50, 5, gaps)
     table = np.array(ratings, dtype=float).T
     expected = oracle.alpha(reliability_data=table, level_of_measurement=metric)
-    found = krippendorff_alpha(ratings, metric, n_resamples=200)
-    assert found.value == pytest.approx(expected, abs=1e-9)
-    assert found.low is not None
-    assert found.high is not None
-    assert found.low < expected < found.high
+    alpha = krippendorff_alpha(ratings, metric, n_resamples=200)
+    assert alpha.value == pytest.approx(expected, abs=1e-9)
+    assert alpha.low is not None
+    assert alpha.high is not None
+    assert alpha.low < expected < alpha.high
 
 
 def test_a_resample_of_items_has_the_alpha_of_those_items() -> None:
@@ -166,12 +170,12 @@ def test_a_resample_of_items_has_the_alpha_of_those_items() -> None:
 
     ratings = some_ratings(12, 3, 0.1)
     for metric in ("nominal", "interval"):
-        own = rated(ratings)
-        kept = (~np.isnan(own)).sum(axis=1) >= 2
+        rating_table = rated(ratings)
+        kept = (~np.isnan(rating_table)).sum(axis=1) >= 2
         weights = np.random.default_rng(0).integers(0, 3, (int(kept.sum()), 1)).astype(float)
-        found = _alpha(own[kept], metric)(weights)[0]  # type: ignore[arg-type]
+        alpha = _alpha(rating_table[kept], metric)(weights)[0]  # type: ignore[arg-type]
         table = np.repeat(np.array(ratings, dtype=float)[kept], weights[:, 0].astype(int), axis=0)
-        assert found == pytest.approx(
+        assert alpha == pytest.approx(
             oracle.alpha(reliability_data=table.T, level_of_measurement=metric), abs=1e-9
         )
 
@@ -181,8 +185,8 @@ def test_the_one_way_intraclass_correlations_of_shrout_and_fleiss() -> None:
     ratings = [[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]]
     both = retest(ratings)
     published = ((both.single, (0.17, -0.13, 0.72)), (both.mean, (0.44, -0.88, 0.91)))
-    for found, expected in published:
-        assert (found.value, found.low, found.high) == pytest.approx(expected, abs=0.006)
+    for value, expected in published:
+        assert (value.value, value.low, value.high) == pytest.approx(expected, abs=0.006)
     assert (both.within, both.between) == (pytest.approx(6.2639, abs=1e-4), pytest.approx(1.2444, abs=1e-4))
 
 
@@ -191,32 +195,32 @@ def test_retest_takes_items_with_unequal_numbers_of_samples() -> None:
     true = rng.normal(0, 2, 400)
     samples = [[*(level + rng.normal(0, 1, 5)).tolist()] for level in true]
     samples = [[value if rng.random() < 0.7 else None for value in row] for row in samples]  # type: ignore[misc]
-    found = retest(samples)
-    assert found.within == pytest.approx(1, abs=0.1)
-    assert found.between == pytest.approx(4, abs=0.7)
-    assert found.single.value == pytest.approx(0.8, abs=0.05)
-    assert found.n_items < 400
+    reliability = retest(samples)
+    assert reliability.within == pytest.approx(1, abs=0.1)
+    assert reliability.between == pytest.approx(4, abs=0.7)
+    assert reliability.single.value == pytest.approx(0.8, abs=0.05)
+    assert reliability.n_items < 400
 
 
 def test_the_noise_ceiling_of_the_shared_vector(vectors: dict[str, Any]) -> None:
     vector = vectors["noise_ceiling"]
-    found = noise_ceiling(vector["inputs"]["ratings_items_x_raters"])
-    assert found.lower.value == pytest.approx(vector["expected"]["lower_loo_mean_spearman"], abs=1e-9)
-    assert found.upper.value == pytest.approx(vector["expected"]["upper_mean_spearman"], abs=1e-9)
-    assert list(found.by_rater) == pytest.approx(vector["expected"]["loo"], abs=1e-9)
-    assert (found.judge.value, found.judge.reason) == (None, "no judge was given")
+    ceiling = noise_ceiling(vector["inputs"]["ratings_items_x_raters"])
+    assert ceiling.lower.value == pytest.approx(vector["expected"]["lower_loo_mean_spearman"], abs=1e-9)
+    assert ceiling.upper.value == pytest.approx(vector["expected"]["upper_mean_spearman"], abs=1e-9)
+    assert list(ceiling.by_rater) == pytest.approx(vector["expected"]["loo"], abs=1e-9)
+    assert (ceiling.judge.value, ceiling.judge.reason) == (None, "no judge was given")
 
 
 def test_a_judge_that_is_one_more_rater_reaches_the_whole_ceiling() -> None:
     rows = some_ratings(600, 4, seed=9)
-    found = noise_ceiling([row[:3] for row in rows], [row[3] for row in rows], n_resamples=300)
-    assert found.share.value == pytest.approx(1, abs=0.08)
-    assert found.share.low is not None
-    assert found.share.high is not None
-    assert found.share.low < 1 < found.share.high
-    assert found.corrected.value is not None
-    assert found.judge.value is not None
-    assert found.corrected.value > found.judge.value
+    ceiling = noise_ceiling([row[:3] for row in rows], [row[3] for row in rows], n_resamples=300)
+    assert ceiling.share.value == pytest.approx(1, abs=0.08)
+    assert ceiling.share.low is not None
+    assert ceiling.share.high is not None
+    assert ceiling.share.low < 1 < ceiling.share.high
+    assert ceiling.corrected.value is not None
+    assert ceiling.judge.value is not None
+    assert ceiling.corrected.value > ceiling.judge.value
 
 
 def test_tie_calibration_of_the_shared_vector(vectors: dict[str, Any]) -> None:
@@ -240,9 +244,11 @@ def test_tie_calibration_of_the_shared_vector(vectors: dict[str, Any]) -> None:
 
 def test_pairwise_accuracy_counts_ties_of_both_as_right(vectors: dict[str, Any]) -> None:
     inputs = vectors["ties_pooled"]["inputs"]
-    found = tie_calibration(inputs["judge"], inputs["human"])
-    assert found.plain.value == pytest.approx(vectors["ties_pooled"]["expected"]["acc23"], abs=1e-9)
-    assert found.plain.value == pytest.approx(vectors["wmt_kendall_variants"]["expected"]["acc23"], abs=1e-9)
+    calibration = tie_calibration(inputs["judge"], inputs["human"])
+    assert calibration.plain.value == pytest.approx(vectors["ties_pooled"]["expected"]["acc23"], abs=1e-9)
+    assert calibration.plain.value == pytest.approx(
+        vectors["wmt_kendall_variants"]["expected"]["acc23"], abs=1e-9
+    )
 
 
 def test_a_threshold_from_other_items_is_not_optimistic() -> None:
@@ -251,10 +257,10 @@ def test_a_threshold_from_other_items_is_not_optimistic() -> None:
     for _ in range(30):
         human = rng.integers(1, 4, 60).astype(float)
         judge = (human * 0.1 + rng.normal(0, 1, 60)).tolist()
-        found = tie_calibration(judge, human.tolist(), np.repeat(np.arange(12), 5).tolist())
-        assert found.best.value is not None
-        assert found.held_out.value is not None
-        gains.append(found.best.value - found.held_out.value)
+        calibration = tie_calibration(judge, human.tolist(), np.repeat(np.arange(12), 5).tolist())
+        assert calibration.best.value is not None
+        assert calibration.held_out.value is not None
+        gains.append(calibration.best.value - calibration.held_out.value)
     assert np.mean(gains) > 0.01
 
 
@@ -262,8 +268,8 @@ def test_a_threshold_from_other_items_is_not_optimistic() -> None:
 def test_many_items_without_groups_are_thinned_and_said_to_be() -> None:
     rng = np.random.default_rng(3)
     human = rng.integers(1, 6, 2500).astype(float)
-    found = tie_calibration((human + rng.normal(0, 1, 2500)).tolist(), human.tolist())
-    assert "2000 of 2500 items drawn at random" in found.plain.method
+    calibration = tie_calibration((human + rng.normal(0, 1, 2500)).tolist(), human.tolist())
+    assert "2000 of 2500 items drawn at random" in calibration.plain.method
 
 
 def test_the_alternative_annotator_test_of_the_shared_vector(vectors: dict[str, Any]) -> None:
@@ -274,14 +280,14 @@ def test_the_alternative_annotator_test_of_the_shared_vector(vectors: dict[str, 
     ratings = [[humans[rater].get(item) for rater in humans] for item in answers]
     for closeness, name in (("equal", "accuracy"), ("near", "neg_rmse")):
         for eps in (0.0, 0.1, 0.2):
-            found = alt_test(judge, ratings, closeness, eps=eps)  # type: ignore[arg-type]
-            assert found.winning_rate.value == pytest.approx(
+            test = alt_test(judge, ratings, closeness, eps=eps)  # type: ignore[arg-type]
+            assert test.winning_rate.value == pytest.approx(
                 expected[f"{name}_eps{eps}"]["winning_rate"], abs=1e-9
             )
-            assert found.advantage.value == pytest.approx(
+            assert test.advantage.value == pytest.approx(
                 expected[f"{name}_eps{eps}"]["advantage_prob"], abs=1e-9
             )
-            assert found.passes is ((found.winning_rate.value or 0) >= 0.5)
+            assert test.passes is ((test.winning_rate.value or 0) >= 0.5)
 
 
 def test_an_alternative_annotator_test_without_variance_is_explained(vectors: dict[str, Any]) -> None:
@@ -296,18 +302,18 @@ def test_an_alternative_annotator_test_without_variance_is_explained(vectors: di
     assert [test.p for test in strict.raters] == [expected["p_eps0"]] * 3
     # Thirty equal items do not make a probability of 0: .8 ** 30.
     assert [test.p for test in kind.raters] == [pytest.approx(0.8**30)] * 3
-    assert "alike on every item" in strict.raters[0].why
+    assert "equally close on every item" in strict.raters[0].why
 
 
 def test_the_conditions_of_the_alternative_annotator_test_are_checked_and_said() -> None:
     ratings: list[list[float | None]] = [[3.0, 3.0, None] for _ in range(35)]
     ratings[0] = [2.0, 3.0, 4.0]
     judge: list[float | str | None] = [3.0] * 34 + [None]
-    found = alt_test(judge, ratings)
-    assert found.raters[2].why == "1 items, fewer than 30"
-    assert found.winning_rate.n_failed == 1
-    assert any("left out" in text for text in found.cautions)
-    assert any("2 raters are few" in text for text in found.cautions)
+    test = alt_test(judge, ratings)
+    assert test.raters[2].why == "1 items, fewer than 30"
+    assert test.winning_rate.n_failed == 1
+    assert any("left out" in text for text in test.cautions)
+    assert any("2 raters are few" in text for text in test.cautions)
 
 
 @pytest.mark.parametrize(
@@ -322,9 +328,9 @@ def test_the_conditions_of_the_alternative_annotator_test_are_checked_and_said()
 def test_an_alternative_annotator_test_that_cannot_be_made_says_why(
     judge: Any, ratings: Any, why: str
 ) -> None:
-    found = alt_test(judge, ratings)
-    assert (found.winning_rate.value, found.passes) == (None, None)
-    assert found.winning_rate.reason.startswith(why)
+    test = alt_test(judge, ratings)
+    assert (test.winning_rate.value, test.passes) == (None, None)
+    assert test.winning_rate.reason.startswith(why)
 
 
 def test_the_alternative_annotator_test_takes_choices() -> None:
@@ -360,13 +366,13 @@ def test_rows_of_one_item_count_as_one_in_gwets_coefficient() -> None:
     items = [place for place in range(5) for _ in range(3)]
     once, again = gwet(rows, FIVE), gwet(thrice, FIVE, items)
     assert (again.n, again.unit, again.method) == (once.n, once.unit, once.method)
-    for one, other in ((again.value, once.value), (again.low, once.low), (again.high, once.high)):
-        assert one == pytest.approx(other)
+    for value, other in ((again.value, once.value), (again.low, once.low), (again.high, once.high)):
+        assert value == pytest.approx(other)
 
 
 def test_alpha_of_a_thousand_different_values_takes_no_table_of_them() -> None:
     rng = np.random.default_rng(1)
     truth = rng.normal(size=20_000)
     ratings = np.stack([truth, truth + rng.normal(size=20_000)], axis=1).tolist()
-    found = krippendorff_alpha(ratings, "interval", n_resamples=20)
-    assert found.value == pytest.approx(2 / 3, abs=0.02)
+    alpha = krippendorff_alpha(ratings, "interval", n_resamples=20)
+    assert alpha.value == pytest.approx(2 / 3, abs=0.02)

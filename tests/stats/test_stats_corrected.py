@@ -28,9 +28,9 @@ from adjudge.stats.ppi import unskewed
 
 @pytest.fixture(scope="module")
 def vectors(shared: Path) -> dict[str, Any]:
-    found = json.loads((shared / "vectors.json").read_text(encoding="utf-8"))
-    assert isinstance(found, dict)
-    return found
+    vectors = json.loads((shared / "vectors.json").read_text(encoding="utf-8"))
+    assert isinstance(vectors, dict)
+    return vectors
 
 
 def judged(n: int = 400, n_labels: int = 60, seed: int = 1) -> tuple[list[float | None], list[float]]:
@@ -46,13 +46,13 @@ def test_the_corrected_mean_of_the_shared_vector(vectors: dict[str, Any]) -> Non
     inputs, expected = vectors["ppi_mean"]["inputs"], vectors["ppi_mean"]["expected"]
     rest = inputs["Yhat_unlabeled"]
     labels, scores = inputs["Y"] + [None] * len(rest), inputs["Yhat_labeled"] + rest
-    found = ppi_mean(labels, scores)
-    assert found.corrected.value == pytest.approx(expected["ppipp_point"], abs=1e-6)
-    assert found.labels_only.value == pytest.approx(expected["classical_mean"], abs=1e-6)
+    corrected = ppi_mean(labels, scores)
+    assert corrected.corrected.value == pytest.approx(expected["ppipp_point"], abs=1e-6)
+    assert corrected.labels_only.value == pytest.approx(expected["classical_mean"], abs=1e-6)
     # The vector's lambda takes n - 1 for the covariance, the published code n.
     n = len(inputs["Y"])
     closed = expected["lam_closed_form_cov/(1+n/N)/var_pooled(ddof1)"]
-    assert found.power == pytest.approx(closed * (n - 1) / n, abs=1e-6)
+    assert corrected.power == pytest.approx(closed * (n - 1) / n, abs=1e-6)
     assert np.mean(rest) == pytest.approx(expected["judge_only_mean"])
 
 
@@ -60,47 +60,47 @@ def test_the_corrected_mean_is_that_of_ppi_python() -> None:
     ppi = pytest.importorskip("ppi_py", reason="the oracle is not installed")
     for seed in range(5):
         labels, scores = judged(seed=seed)
-        own = [i for i, label in enumerate(labels) if label is not None]
+        labelled = [i for i, label in enumerate(labels) if label is not None]
         rest = [i for i, label in enumerate(labels) if label is None]
-        y = np.array([labels[i] for i in own], dtype=float)
-        f, u = np.array([scores[i] for i in own]), np.array([scores[i] for i in rest])
+        y = np.array([labels[i] for i in labelled], dtype=float)
+        f, u = np.array([scores[i] for i in labelled]), np.array([scores[i] for i in rest])
         expected = float(np.squeeze(ppi.ppi_mean_pointestimate(y, f, u)))
         assert ppi_mean(labels, scores).corrected.value == pytest.approx(expected, abs=1e-9)
 
 
 def test_a_kind_judge_is_corrected_and_makes_labels_worth_more() -> None:
     labels, scores = judged(2000, 100)
-    found = ppi_mean(labels, scores)
-    for estimate in (found.corrected, found.labels_only, found.judge_only):
+    corrected = ppi_mean(labels, scores)
+    for estimate in (corrected.corrected, corrected.labels_only, corrected.judge_only):
         assert estimate.low is not None
         assert estimate.high is not None
-    assert found.corrected.low is not None
-    assert found.corrected.high is not None
-    assert found.labels_only.high is not None
-    assert found.labels_only.low is not None
-    assert found.corrected.low < 3 < found.corrected.high
-    assert (found.judge_only.low or 0) > 3.2
-    assert found.bias.value == pytest.approx(0.4, abs=0.15)
-    assert found.corrected.high - found.corrected.low < 0.75 * (
-        found.labels_only.high - found.labels_only.low
+    assert corrected.corrected.low is not None
+    assert corrected.corrected.high is not None
+    assert corrected.labels_only.high is not None
+    assert corrected.labels_only.low is not None
+    assert corrected.corrected.low < 3 < corrected.corrected.high
+    assert (corrected.judge_only.low or 0) > 3.2
+    assert corrected.bias.value == pytest.approx(0.4, abs=0.15)
+    assert corrected.corrected.high - corrected.corrected.low < 0.75 * (
+        corrected.labels_only.high - corrected.labels_only.low
     )
-    assert found.effective_labels is not None
-    assert 250 < found.effective_labels < 600
+    assert corrected.effective_labels is not None
+    assert 250 < corrected.effective_labels < 600
 
 
 def test_a_judge_that_knows_nothing_is_not_believed() -> None:
     rng = np.random.default_rng(0)
     labels, _ = judged(1000, 200)
-    found = ppi_mean(labels, rng.normal(0, 1, 1000).tolist())
-    assert found.power == pytest.approx(0, abs=0.15)
-    assert found.effective_labels == pytest.approx(200, rel=0.1)
+    corrected = ppi_mean(labels, rng.normal(0, 1, 1000).tolist())
+    assert corrected.power == pytest.approx(0, abs=0.15)
+    assert corrected.effective_labels == pytest.approx(200, rel=0.1)
 
 
 def test_a_judge_on_another_scale_is_as_good() -> None:
     labels, scores = judged()
-    found, other = ppi_mean(labels, scores), ppi_mean(labels, [score / 100 for score in scores])
-    assert other.corrected.value == pytest.approx(found.corrected.value)
-    assert other.corrected.low == pytest.approx(found.corrected.low)
+    corrected, other = ppi_mean(labels, scores), ppi_mean(labels, [score / 100 for score in scores])
+    assert other.corrected.value == pytest.approx(corrected.corrected.value)
+    assert other.corrected.low == pytest.approx(corrected.corrected.low)
 
 
 def test_failures_of_the_judge_cannot_bias_the_corrected_mean() -> None:
@@ -112,11 +112,11 @@ def test_failures_of_the_judge_cannot_bias_the_corrected_mean() -> None:
         scores = [None if value < 2.2 else float(value) for value in true]
         drawn = set(rng.choice(300, 60, replace=False).tolist())
         labels = [float(value) if i in drawn else None for i, value in enumerate(true)]
-        found = ppi_mean(labels, scores)
-        assert found.corrected.n_failed == scores.count(None)
-        assert found.corrected.value is not None
-        assert found.judge_only.value is not None
-        errors.append((found.corrected.value - 3, found.judge_only.value - 3))
+        correction = ppi_mean(labels, scores)
+        assert correction.corrected.n_failed == scores.count(None)
+        assert correction.corrected.value is not None
+        assert correction.judge_only.value is not None
+        errors.append((correction.corrected.value - 3, correction.judge_only.value - 3))
     corrected, judge_only = np.mean(errors, axis=0)
     assert abs(corrected) < 0.03
     assert judge_only > 0.2
@@ -158,11 +158,11 @@ def test_two_systems_are_compared_on_the_inputs_that_they_share() -> None:
     drawn = rng.random(500) < 0.2
     judge = [(side + rng.normal(0, 0.3, 500)).tolist() for side in (first, second)]
     people = [[float(v) if d else None for v, d in zip(side, drawn, strict=True)] for side in (first, second)]
-    found = ppi_difference(people[0], judge[0], people[1], judge[1])
-    assert found.corrected.low is not None
-    assert found.corrected.high is not None
-    assert found.corrected.low < 0.3 < found.corrected.high
-    assert "paired" in found.corrected.method
+    difference = ppi_difference(people[0], judge[0], people[1], judge[1])
+    assert difference.corrected.low is not None
+    assert difference.corrected.high is not None
+    assert difference.corrected.low < 0.3 < difference.corrected.high
+    assert "paired" in difference.corrected.method
     other = [None if d else label for label, d in zip(second.tolist(), drawn, strict=True)]
     apart = ppi_difference(people[0], judge[0], other, judge[1])
     assert "independent" in apart.corrected.method
@@ -179,14 +179,14 @@ def test_a_difference_uses_the_labels_of_inputs_that_only_one_system_has() -> No
     judge = [(side + rng.normal(0, 0.3, 60)).tolist() for side in sides]
     first: list[float | None] = [float(v) if i < 10 else None for i, v in enumerate(sides[0])]
     second: list[float | None] = [float(v) if 7 <= i < 17 else None for i, v in enumerate(sides[1])]
-    found = ppi_difference(first, judge[0], second, judge[1], limits=(1, 5))
-    assert "partly paired" in found.corrected.method
-    assert found.corrected.n == 17
-    assert found.corrected.low is not None
-    assert found.corrected.high is not None
-    assert found.corrected.low < 0.5 < found.corrected.high
-    assert found.corrected.high - found.corrected.low < 1
-    assert (found.effective_labels or 0) > 17
+    difference = ppi_difference(first, judge[0], second, judge[1], limits=(1, 5))
+    assert "partly paired" in difference.corrected.method
+    assert difference.corrected.n == 17
+    assert difference.corrected.low is not None
+    assert difference.corrected.high is not None
+    assert difference.corrected.low < 0.5 < difference.corrected.high
+    assert difference.corrected.high - difference.corrected.low < 1
+    assert (difference.effective_labels or 0) > 17
     both = [(a, b) for a, b in zip(first, second, strict=True) if a is not None and b is not None]
     assert len(both) == 3
     few = ppi_difference([1.0, 2.0, None, None], [1, 2, 3, 4], [None, None, 2.0, 3.0], [1, 2, 3, 4])
@@ -200,11 +200,11 @@ def test_a_difference_uses_the_labels_of_inputs_that_only_one_system_has() -> No
 
 def test_one_stratum_is_the_plain_estimate_and_unequal_draws_are_put_right() -> None:
     labels, scores = judged()
-    plain, one = (
+    plain, weighted = (
         ppi_mean(labels, scores).corrected,
         ppi_stratified(labels, scores, ["x"] * len(labels)).corrected,
     )
-    assert one.value == pytest.approx(plain.value, abs=1e-3)
+    assert weighted.value == pytest.approx(plain.value, abs=1e-3)
     rng = np.random.default_rng(6)
     values = np.concatenate([rng.normal(2, 0.5, 900), rng.normal(4, 0.5, 100)])
     strata = ["a"] * 900 + ["b"] * 100
@@ -212,10 +212,10 @@ def test_one_stratum_is_the_plain_estimate_and_unequal_draws_are_put_right() -> 
     some = [float(v) if i in drawn else None for i, v in enumerate(values)]
     three_ways = ppi_stratified(some, (values + rng.normal(0, 0.5, 1000)).tolist(), strata, limits=(1, 5))
     # The labels alone count each stratum by its items, too: their plain mean would be near 3.
-    for found in (three_ways.corrected, three_ways.labels_only):
-        assert found.low is not None
-        assert found.high is not None
-        assert found.low < 2.2 < found.high
+    for estimate in (three_ways.corrected, three_ways.labels_only):
+        assert estimate.low is not None
+        assert estimate.high is not None
+        assert estimate.low < 2.2 < estimate.high
     assert three_ways.bias.value == pytest.approx(0, abs=0.2)
     refused = ppi_stratified([1.0, 2.0, 3.0, None], [1, 2, 3, 4], ["a", "a", "a", "b"]).corrected
     assert refused.reason == "1 of 2 strata have fewer than two labels"
@@ -229,22 +229,22 @@ def test_one_stratum_is_the_plain_estimate_and_unequal_draws_are_put_right() -> 
     ],
 )
 def test_too_few_labels_correct_nothing(labels: list[float | None], why: str) -> None:
-    found = ppi_mean(labels, [1, 2, 3, 4, 5])
-    assert (found.corrected.value, found.corrected.reason) == (None, why)
-    assert found.judge_only.value == 3
+    corrected = ppi_mean(labels, [1, 2, 3, 4, 5])
+    assert (corrected.corrected.value, corrected.corrected.reason) == (None, why)
+    assert corrected.judge_only.value == 3
 
 
 def test_labels_that_do_not_vary_bound_the_mean_by_the_scale() -> None:
-    found = ppi_mean([1.0] * 20 + [None] * 80, [0.0, 1.0] * 50, limits=(0, 1)).corrected
-    assert (found.value, found.high) == (1, 1)
+    corrected = ppi_mean([1.0] * 20 + [None] * 80, [0.0, 1.0] * 50, limits=(0, 1)).corrected
+    assert (corrected.value, corrected.high) == (1, 1)
     # After twenty equal labels at most 1 - .05 ** (1/20) of the items have another.
-    assert found.low == pytest.approx(0.05 ** (1 / 20))
+    assert corrected.low == pytest.approx(0.05 ** (1 / 20))
 
 
 def test_a_judge_without_an_error_on_the_labels_is_cautioned() -> None:
     scores = [float(i % 5) for i in range(50)]
-    found = ppi_mean([*scores[:20], *([None] * 30)], scores).corrected
-    assert "predicts all 20 labels exactly" in found.caution
+    corrected = ppi_mean([*scores[:20], *([None] * 30)], scores).corrected
+    assert "predicts all 20 labels exactly" in corrected.caution
 
 
 def test_the_skewness_correction_is_nothing_where_there_is_none() -> None:
@@ -262,10 +262,10 @@ def test_the_planned_number_of_labels_gives_the_planned_width() -> None:
     assert plan.without_judge is not None
     assert plan.with_judge < plan.without_judge
     again, other = judged(4000, plan.with_judge, seed=9)
-    found = ppi_mean(again, other).corrected
-    assert found.low is not None
-    assert found.high is not None
-    assert found.high - found.low == pytest.approx(0.2, rel=0.15)
+    corrected = ppi_mean(again, other).corrected
+    assert corrected.low is not None
+    assert corrected.high is not None
+    assert corrected.high - corrected.low == pytest.approx(0.2, rel=0.15)
 
 
 def test_a_width_out_of_reach_is_refused_with_the_reason() -> None:
@@ -277,17 +277,17 @@ def test_a_width_out_of_reach_is_refused_with_the_reason() -> None:
 
 def test_the_corrected_share_of_the_shared_vector(vectors: dict[str, Any]) -> None:
     inputs, expected = vectors["rogan_gladen"]["inputs"], vectors["rogan_gladen"]["expected"]
-    found = rogan_gladen(
+    share = rogan_gladen(
         inputs["true_pos"], inputs["n_pos_labeled"], inputs["true_neg"], inputs["n_neg_labeled"],
         inputs["judge_pos"], inputs["N"],
     )  # fmt: skip
-    assert found.value == pytest.approx(expected["corrected"], abs=1e-9)
-    assert [found.low, found.high] == pytest.approx(expected["ci95_wald"], abs=1e-9)
+    assert share.value == pytest.approx(expected["corrected"], abs=1e-9)
+    assert [share.low, share.high] == pytest.approx(expected["ci95_wald"], abs=1e-9)
 
 
 def test_a_judge_like_a_coin_is_refused(vectors: dict[str, Any]) -> None:
     inputs = vectors["rogan_gladen_refuse"]["inputs"]
-    found = rogan_gladen(
+    share = rogan_gladen(
         round(inputs["sens"] * 100),
         100,
         round(inputs["spec"] * 100),
@@ -295,26 +295,26 @@ def test_a_judge_like_a_coin_is_refused(vectors: dict[str, Any]) -> None:
         round(inputs["raw_rate"] * 1000),
         1000,
     )
-    assert found.value is vectors["rogan_gladen_refuse"]["expected"]["corrected"]
-    assert "not shown to be better than chance" in found.reason
+    assert share.value is vectors["rogan_gladen_refuse"]["expected"]["corrected"]
+    assert "not shown to be better than chance" in share.reason
     # Better than a coin on the face of it, but not on four labels.
     assert rogan_gladen(2, 3, 1, 1, 50, 100).value is None
 
 
 def test_a_judge_without_an_error_gets_half_an_error() -> None:
-    found = rogan_gladen(20, 20, 20, 20, 50, 100)
-    assert found.value == pytest.approx(0.5)
-    assert found.low is not None
-    assert found.low < 0.42
+    share = rogan_gladen(20, 20, 20, 20, 50, 100)
+    assert share.value == pytest.approx(0.5)
+    assert share.low is not None
+    assert share.low < 0.42
 
 
 def test_a_share_is_cut_to_0_to_1_and_counted_item_by_item() -> None:
     assert rogan_gladen(50, 60, 70, 80, 0, 1000).value == 0
     labels = [1] * 30 + [0] * 30 + [None] * 200
     judged_ = [1] * 27 + [0] * 3 + [0] * 27 + [1] * 3 + [1] * 100 + [0] * 98 + [None] * 2
-    found = corrected_share(labels, judged_)
-    assert found.value == pytest.approx(rogan_gladen(27, 30, 27, 30, 100, 198).value)
-    assert (found.n, found.n_failed) == (198, 2)
+    share = corrected_share(labels, judged_)
+    assert share.value == pytest.approx(rogan_gladen(27, 30, 27, 30, 100, 198).value)
+    assert (share.n, share.n_failed) == (198, 2)
 
 
 def test_the_isotonic_curve_of_the_shared_vector(vectors: dict[str, Any]) -> None:
@@ -342,9 +342,11 @@ def test_the_ordinal_model_of_the_shared_vector(vectors: dict[str, Any]) -> None
     model = ordinal_fit(inputs["x"], inputs["y"])
     assert model.beta == pytest.approx(expected["beta"], abs=1e-3)
     assert list(model.thresholds) == pytest.approx(expected["thresholds"], abs=1e-3)
-    found = model.probabilities(np.array([2.5, 4.0]))
-    assert found.ravel().tolist() == pytest.approx(np.ravel(expected["prob_at_2.5_and_4"]).tolist(), abs=1e-3)
-    assert model.predict(np.array([2.5]))[0] == pytest.approx(found[0] @ np.arange(1, 6))
+    predicted = model.probabilities(np.array([2.5, 4.0]))
+    assert predicted.ravel().tolist() == pytest.approx(
+        np.ravel(expected["prob_at_2.5_and_4"]).tolist(), abs=1e-3
+    )
+    assert model.predict(np.array([2.5]))[0] == pytest.approx(predicted[0] @ np.arange(1, 6))
 
 
 def test_levels_that_the_scores_part_perfectly_still_have_a_slope() -> None:
@@ -358,8 +360,8 @@ def test_the_calibration_metrics_of_the_shared_vector(vectors: dict[str, Any]) -
     assert calibration_error(inputs["p"], inputs["y"], inputs["bins"]) == pytest.approx(
         expected["ece_4bins"], abs=1e-9
     )
-    found = confidence_quality(inputs["p"], [bool(y) for y in inputs["y"]])
-    assert found.brier.value == pytest.approx(expected["brier"], abs=1e-9)
+    quality = confidence_quality(inputs["p"], [bool(y) for y in inputs["y"]])
+    assert quality.brier.value == pytest.approx(expected["brier"], abs=1e-9)
 
 
 @pytest.mark.parametrize("method", ["isotonic", "ordinal"])
@@ -368,25 +370,25 @@ def test_calibration_mends_a_kind_judge_on_items_that_it_did_not_see(method: Any
     people = rng.integers(1, 6, 300).astype(float)
     scores = np.clip(people + 1 + rng.normal(0, 0.5, 300), 1, 6)
     labels = [float(value) if i < 200 else None for i, value in enumerate(people)]
-    found = calibrate(labels, scores.tolist(), method)
-    assert found.mae_before.value is not None
-    assert found.mae_after.value is not None
-    assert found.mae_after.value < 0.6 * found.mae_before.value
-    assert found.ece_before is not None
-    assert found.ece_after is not None
-    assert found.ece_after < 0.5 * found.ece_before
-    assert all(value is not None for value in found.calibrated)
-    assert np.mean(np.abs(np.array(found.calibrated[200:], dtype=float) - people[200:])) < 0.6
+    calibration = calibrate(labels, scores.tolist(), method)
+    assert calibration.mae_before.value is not None
+    assert calibration.mae_after.value is not None
+    assert calibration.mae_after.value < 0.6 * calibration.mae_before.value
+    assert calibration.ece_before is not None
+    assert calibration.ece_after is not None
+    assert calibration.ece_after < 0.5 * calibration.ece_before
+    assert all(value is not None for value in calibration.calibrated)
+    assert np.mean(np.abs(np.array(calibration.calibrated[200:], dtype=float) - people[200:])) < 0.6
 
 
 def test_calibration_on_noise_is_not_called_an_improvement() -> None:
     rng = np.random.default_rng(8)
     labels = rng.integers(1, 6, 60).astype(float)
-    found = calibrate(labels.tolist(), labels.mean() + rng.normal(0, 0.01, 60))  # type: ignore[arg-type]
-    assert found.mae_after.value is not None
-    assert found.mae_before.value is not None
+    calibration = calibrate(labels.tolist(), labels.mean() + rng.normal(0, 0.01, 60))  # type: ignore[arg-type]
+    assert calibration.mae_after.value is not None
+    assert calibration.mae_before.value is not None
     # A curve fitted and measured on the same items would win here; held out, it cannot.
-    assert found.mae_after.value > found.mae_before.value - 0.02
+    assert calibration.mae_after.value > calibration.mae_before.value - 0.02
 
 
 def test_confidence_that_means_nothing_is_seen() -> None:
@@ -408,5 +410,5 @@ def test_the_ranking_of_confidence_is_scikit_learns() -> None:
     metrics = pytest.importorskip("sklearn.metrics", reason="the oracle is not installed")
     rng = np.random.default_rng(10)
     p, y = np.round(rng.random(100), 1), rng.random(100) < 0.6
-    found = confidence_quality(p.tolist(), [bool(value) for value in y])
-    assert found.ranking == pytest.approx(metrics.roc_auc_score(y, p))
+    quality = confidence_quality(p.tolist(), [bool(value) for value in y])
+    assert quality.ranking == pytest.approx(metrics.roc_auc_score(y, p))

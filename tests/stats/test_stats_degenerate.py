@@ -60,9 +60,9 @@ def tables(draw: Any) -> list[list[float | None]]:
     return [draw(st.lists(VALUE, min_size=k, max_size=k)) for _ in range(n)]
 
 
-def check(found: Any) -> None:
+def check(value: Any) -> None:
     """Every number in it is finite, an interval is in order, and what is missing has a reason."""
-    for part in estimates_in(found):
+    for part in estimates_in(value):
         numbers = [part.value, part.low, part.high]
         assert all(number is None or math.isfinite(number) for number in numbers), part
         assert (part.low is None) == (part.high is None), part
@@ -73,14 +73,14 @@ def check(found: Any) -> None:
             assert part.reason, part
         assert part.n >= 0
     # Text that JSON cannot hold would be an error here.
-    assert b"NaN" not in msgspec.json.encode(found)
+    assert b"NaN" not in msgspec.json.encode(value)
 
 
-def estimates_in(found: Any) -> list[Estimate]:
-    if isinstance(found, Estimate):
-        return [found]
-    if isinstance(found, msgspec.Struct):
-        return [part for name in found.__struct_fields__ for part in estimates_in(getattr(found, name))]
+def estimates_in(value: Any) -> list[Estimate]:
+    if isinstance(value, Estimate):
+        return [value]
+    if isinstance(value, msgspec.Struct):
+        return [part for name in value.__struct_fields__ for part in estimates_in(getattr(value, name))]
     return []
 
 
@@ -176,8 +176,8 @@ def test_ties_and_confidence(pair: Any, has_groups: bool) -> None:
             pair[0], [None if value is None else bool(value) for value in pair[1]], n_resamples=20
         )
     )
-    found = calibration_error(pair[0], pair[1])
-    assert found is None or math.isfinite(found)
+    error = calibration_error(pair[0], pair[1])
+    assert error is None or math.isfinite(error)
 
 
 @given(*[st.integers(0, 30)] * 4, st.integers(0, 50), st.integers(0, 50))
@@ -188,8 +188,8 @@ def test_corrected_shares(
 
 
 def test_one_rater_is_explained() -> None:
-    found = krippendorff_alpha([[1.0], [2.0], [3.0]])
-    assert (found.value, found.reason) == (None, "no item has two ratings")
+    alpha = krippendorff_alpha([[1.0], [2.0], [3.0]])
+    assert (alpha.value, alpha.reason) == (None, "no item has two ratings")
 
 
 def test_columns_of_different_lengths_are_a_mistake_of_the_caller() -> None:

@@ -23,15 +23,17 @@ from adjudge.stats import (
 
 @pytest.fixture(scope="module")
 def vectors(shared: Path) -> dict[str, Any]:
-    found = json.loads((shared / "vectors.json").read_text(encoding="utf-8"))
-    assert isinstance(found, dict)
-    return found
+    vectors = json.loads((shared / "vectors.json").read_text(encoding="utf-8"))
+    assert isinstance(vectors, dict)
+    return vectors
 
 
 def test_williams_test_is_the_shared_one(vectors: dict[str, Any]) -> None:
-    one = vectors["williams_test_wmt"]
-    found = williams(one["inputs"]["r12"], one["inputs"]["r13"], one["inputs"]["r23"], one["inputs"]["n"])
-    assert found.p == pytest.approx(one["expected"]["p_two_sided"], abs=1e-9)
+    vector = vectors["williams_test_wmt"]
+    test = williams(
+        vector["inputs"]["r12"], vector["inputs"]["r13"], vector["inputs"]["r23"], vector["inputs"]["n"]
+    )
+    assert test.p == pytest.approx(vector["expected"]["p_two_sided"], abs=1e-9)
 
 
 def test_a_perfect_correlation_or_three_items_cannot_be_tested() -> None:
@@ -50,8 +52,8 @@ def test_mcnemar_of_the_shared_vector(vectors: dict[str, Any]) -> None:
 
 def test_flipping_signs_gives_the_shared_p_value(vectors: dict[str, Any]) -> None:
     vector = vectors["paired_sign_flip_exact"]
-    found = sign_flip(vector["inputs"]["diff"])
-    assert (found.statistic, found.p) == (
+    test = sign_flip(vector["inputs"]["diff"])
+    assert (test.statistic, test.p) == (
         pytest.approx(vector["expected"]["mean"]),
         pytest.approx(vector["expected"]["p_two_sided"], abs=1e-9),
     )
@@ -59,9 +61,9 @@ def test_flipping_signs_gives_the_shared_p_value(vectors: dict[str, Any]) -> Non
 
 def test_flipping_a_random_part_of_many_signs_is_near_the_t_test() -> None:
     differences = np.random.default_rng(1).normal(0.15, 1, 150)
-    found = sign_flip(differences.tolist())
-    assert found.p == pytest.approx(oracle.ttest_1samp(differences, 0).pvalue, abs=0.015)
-    assert (found.seed, sign_flip(differences.tolist()).p) == (0, found.p)
+    test = sign_flip(differences.tolist())
+    assert test.p == pytest.approx(oracle.ttest_1samp(differences, 0).pvalue, abs=0.015)
+    assert (test.seed, sign_flip(differences.tolist()).p) == (0, test.p)
 
 
 def test_adjusted_p_values_are_the_shared_ones(vectors: dict[str, Any]) -> None:
@@ -85,14 +87,14 @@ def test_swapping_judges_gives_the_shared_p_values(vectors: dict[str, Any], unit
     inputs, expected = vectors["deutsch_boot_perm"]["inputs"], vectors["deutsch_boot_perm"]["expected"]
     human, first, second = (np.array(inputs[key]).ravel().tolist() for key in ("human", "judge1", "judge2"))
     groups, systems = np.repeat(np.arange(6), 5).tolist(), np.tile(np.arange(5), 6).tolist()
-    found = compare_judges(
+    comparison = compare_judges(
         first, second, human, "pearson", groups=groups, systems=systems, resample=unit, n_permutations=2000
     )
     # Monte Carlo on both sides; far tighter than the vector's own tolerance of .05.
-    assert found.permutation.p == pytest.approx(expected[f"perm_{unit}_global_pearson_p"], abs=0.015)
-    assert found.first.value is not None
-    assert found.second.value is not None
-    assert found.difference.value == pytest.approx(found.first.value - found.second.value)
+    assert comparison.permutation.p == pytest.approx(expected[f"perm_{unit}_global_pearson_p"], abs=0.015)
+    assert comparison.first.value is not None
+    assert comparison.second.value is not None
+    assert comparison.difference.value == pytest.approx(comparison.first.value - comparison.second.value)
 
 
 @pytest.mark.parametrize("level", ["item", "group", "system"])
@@ -102,28 +104,28 @@ def test_the_better_judge_is_found_at_each_level(level: Any, kind: Any) -> None:
     human = rng.normal(0, 1, (40, 10)) + np.linspace(-0.3, 0.3, 10)
     first, second = human + rng.normal(0, 0.3, human.shape), human + rng.normal(0, 3, human.shape)
     groups, systems = np.repeat(np.arange(40), 10).tolist(), np.tile(np.arange(10), 40).tolist()
-    found = compare_judges(
+    comparison = compare_judges(
         first.ravel().tolist(), second.ravel().tolist(), human.ravel().tolist(), kind, level,
         groups=groups, systems=systems, n_resamples=300, n_permutations=200,
     )  # fmt: skip
-    assert found.difference.low is not None
-    assert found.difference.low > 0
-    assert found.permutation.p is not None
-    assert found.permutation.p < 0.05
+    assert comparison.difference.low is not None
+    assert comparison.difference.low > 0
+    assert comparison.permutation.p is not None
+    assert comparison.permutation.p < 0.05
 
 
 def test_two_judges_that_are_alike_differ_by_chance_alone() -> None:
     rng = np.random.default_rng(4)
-    found = []
+    p_values = []
     for _ in range(120):
         human = rng.normal(0, 1, 60)
         first, second = human + rng.normal(0, 1, 60), human + rng.normal(0, 1, 60)
-        found.append(
+        p_values.append(
             compare_judges(
                 first.tolist(), second.tolist(), human.tolist(), n_resamples=2, n_permutations=99
             ).permutation.p
         )
-    small = sum(p is not None and p <= 0.1 for p in found)
+    small = sum(p is not None and p <= 0.1 for p in p_values)
     # Binomial with 120 tests at .1: 99.9 % lie between 3 and 24.
     assert 3 <= small <= 24
 
@@ -133,18 +135,18 @@ def test_williams_takes_its_correlations_from_the_same_items() -> None:
     human = rng.normal(0, 1, 80)
     first, second = human + rng.normal(0, 1, 80), human + rng.normal(0, 1.5, 80)
     gaps: list[float | None] = [None, *first.tolist()[1:]]
-    found = compare_judges(
+    comparison = compare_judges(
         gaps, second.tolist(), human.tolist(), "pearson", n_resamples=10, n_permutations=10
     )
     r = np.corrcoef([human[1:], first[1:], second[1:]])
-    assert found.williams.p == pytest.approx(williams(r[0, 1], r[0, 2], r[1, 2], 79).p)
-    assert found.difference.n == 79
+    assert comparison.williams.p == pytest.approx(williams(r[0, 1], r[0, 2], r[1, 2], 79).p)
+    assert comparison.difference.n == 79
 
 
 def test_the_smallest_difference_is_the_one_that_the_shared_power_is_for(vectors: dict[str, Any]) -> None:
     expected = vectors["power"]["expected"]
-    found = minimum_detectable(round(expected["paired_t_n_for_d0.2_power.8"]), 1.0, is_paired=True)
-    assert found == pytest.approx(0.2, abs=2e-4)
+    detectable = minimum_detectable(round(expected["paired_t_n_for_d0.2_power.8"]), 1.0, is_paired=True)
+    assert detectable == pytest.approx(0.2, abs=2e-4)
     assert minimum_detectable(
         100, 1.0, is_paired=True, power=expected["paired_t_power_n100_d.2"]
     ) == pytest.approx(0.2, abs=1e-4)

@@ -29,9 +29,9 @@ ORACLES: dict[str, Callable[..., Any]] = {
 
 @pytest.fixture(scope="module")
 def vectors(shared: Path) -> dict[str, Any]:
-    found = json.loads((shared / "vectors.json").read_text(encoding="utf-8"))
-    assert isinstance(found, dict)
-    return found
+    vectors = json.loads((shared / "vectors.json").read_text(encoding="utf-8"))
+    assert isinstance(vectors, dict)
+    return vectors
 
 
 def long_form(table: list[list[float]]) -> tuple[list[float], list[int], list[int]]:
@@ -55,9 +55,9 @@ def test_the_three_levels_of_the_shared_vector(vectors: dict[str, Any], kind: Ki
     human, groups, systems = long_form(vector["inputs"]["human"])
     judge, _, _ = long_form(vector["inputs"]["judge"])
     for level, name in (("item", "global"), ("group", "input"), ("system", "system")):
-        found = correlate(judge, human, kind, level, groups=groups, systems=systems, n_resamples=50)  # type: ignore[arg-type]
-        assert found.value == pytest.approx(vector["expected"][f"{name}_{kind}"], abs=1e-9)
-        assert f"{level} level" in found.method
+        correlation = correlate(judge, human, kind, level, groups=groups, systems=systems, n_resamples=50)  # type: ignore[arg-type]
+        assert correlation.value == pytest.approx(vector["expected"][f"{name}_{kind}"], abs=1e-9)
+        assert f"{level} level" in correlation.method
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -65,18 +65,18 @@ def test_a_constant_group_is_left_out_and_counted(vectors: dict[str, Any], kind:
     vector = vectors["correlation_input_level_constant_row"]
     human, groups, systems = long_form(vector["inputs"]["human"])
     judge, _, _ = long_form(vector["inputs"]["judge"])
-    found = correlate(judge, human, kind, "group", groups=groups, systems=systems)
-    assert found.value == pytest.approx(vector["expected"][f"input_{kind}"], abs=1e-9)
-    assert (found.n, found.n_undefined) == (vector["expected"]["n_used"], 1)
+    correlation = correlate(judge, human, kind, "group", groups=groups, systems=systems)
+    assert correlation.value == pytest.approx(vector["expected"][f"input_{kind}"], abs=1e-9)
+    assert (correlation.n, correlation.n_undefined) == (vector["expected"]["n_used"], 1)
 
 
 def test_ties_are_those_of_the_shared_vectors(vectors: dict[str, Any]) -> None:
     inputs, expected = vectors["ties_pooled"]["inputs"], vectors["ties_pooled"]["expected"]
-    found = {kind: correlate(inputs["judge"], inputs["human"], kind, n_resamples=50).value for kind in KINDS}
-    assert found["kendall"] == pytest.approx(expected["tau_b"], abs=1e-9)
-    assert found["kendall"] == pytest.approx(vectors["wmt_kendall_variants"]["expected"]["b"], abs=1e-9)
-    assert found["spearman"] == pytest.approx(expected["spearman"], abs=1e-9)
-    assert found["pearson"] == pytest.approx(expected["pearson"], abs=1e-9)
+    values = {kind: correlate(inputs["judge"], inputs["human"], kind, n_resamples=50).value for kind in KINDS}
+    assert values["kendall"] == pytest.approx(expected["tau_b"], abs=1e-9)
+    assert values["kendall"] == pytest.approx(vectors["wmt_kendall_variants"]["expected"]["b"], abs=1e-9)
+    assert values["spearman"] == pytest.approx(expected["spearman"], abs=1e-9)
+    assert values["pearson"] == pytest.approx(expected["pearson"], abs=1e-9)
 
 
 @pytest.mark.parametrize("unit", ["systems", "inputs", "both"])
@@ -84,12 +84,14 @@ def test_the_intervals_of_the_shared_vector(vectors: dict[str, Any], unit: Any) 
     inputs, expected = vectors["deutsch_boot_perm"]["inputs"], vectors["deutsch_boot_perm"]["expected"]
     human, groups, systems = long_form(inputs["human"])
     judge, _, _ = long_form(inputs["judge1"])
-    found = correlate(judge, human, "pearson", groups=groups, systems=systems, resample=unit)
+    correlation = correlate(judge, human, "pearson", groups=groups, systems=systems, resample=unit)
     # Monte Carlo on both sides; the vector's own tolerance.
-    assert [found.low, found.high] == pytest.approx(expected[f"boot_{unit}_global_pearson"], abs=0.05)
-    assert "too few to generalise" in found.caution
+    assert [correlation.low, correlation.high] == pytest.approx(
+        expected[f"boot_{unit}_global_pearson"], abs=0.05
+    )
+    assert "too few to generalise" in correlation.caution
     assert (
-        found.unit
+        correlation.unit
         == {"systems": "system (n=5)", "inputs": "group (n=6)", "both": "group (n=6) and system (n=5)"}[unit]
     )
 
@@ -104,10 +106,10 @@ def test_every_resample_has_the_correlation_that_scipy_gives_it(kind: Kind, is_w
     function = weighted(x, y, kind)
     assert function is not None
     counts = draw(rng, 80, 20)
-    found = function(counts.copy())
-    for column, one in zip(counts.T.astype(int), found, strict=True):
+    resampled = function(counts.copy())
+    for column, value in zip(counts.T.astype(int), resampled, strict=True):
         picked = np.repeat(np.arange(80), column)
-        assert one == pytest.approx(ORACLES[kind](x[picked], y[picked])[0], abs=1e-12)
+        assert value == pytest.approx(ORACLES[kind](x[picked], y[picked])[0], abs=1e-12)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -116,12 +118,12 @@ def test_short_rows_have_the_correlation_that_scipy_gives_them_with_gaps_left_ou
     x, y = rng.integers(1, 5, (40, 7)).astype(float), rng.integers(1, 5, (40, 7)).astype(float)
     gaps = rng.random((40, 7)) < 0.2
     x[gaps] = y[gaps] = np.nan
-    for a, b, one in zip(x, y, rows(x, y, kind), strict=True):
+    for a, b, value in zip(x, y, rows(x, y, kind), strict=True):
         a, b = a[~np.isnan(a)], b[~np.isnan(b)]
         if len(set(a)) < 2 or len(set(b)) < 2:
-            assert np.isnan(one)
+            assert np.isnan(value)
         else:
-            assert one == pytest.approx(ORACLES[kind](a, b)[0], abs=1e-12)
+            assert value == pytest.approx(ORACLES[kind](a, b)[0], abs=1e-12)
 
 
 def test_ranks_are_scipys() -> None:
@@ -131,12 +133,12 @@ def test_ranks_are_scipys() -> None:
 
 def test_the_bootstrap_interval_is_scipys_but_for_chance() -> None:
     judge, human, _, _ = made_up(50, 4)
-    found = correlate(judge, human, n_resamples=4000)
+    correlation = correlate(judge, human, n_resamples=4000)
     reference = oracle.bootstrap(
         (judge, human), lambda a, b: oracle.spearmanr(a, b)[0], paired=True, vectorized=False,
         n_resamples=1000, method="percentile", rng=np.random.default_rng(0),
     )  # fmt: skip
-    assert [found.low, found.high] == pytest.approx(list(reference.confidence_interval), abs=0.02)
+    assert [correlation.low, correlation.high] == pytest.approx(list(reference.confidence_interval), abs=0.02)
 
 
 def test_drawing_from_cells_and_drawing_items_give_the_same_interval_but_for_chance() -> None:
@@ -153,12 +155,12 @@ def test_drawing_from_cells_and_drawing_items_give_the_same_interval_but_for_cha
 def test_the_group_interval_over_inputs_is_the_t_interval_of_the_groups() -> None:
     judge, human, groups, systems = made_up()
     each = [
-        oracle.spearmanr([judge[k] for k in own], [human[k] for k in own])[0]
-        for own in ([k for k, group in enumerate(groups) if group == g] for g in range(30))
+        oracle.spearmanr([judge[k] for k in members], [human[k] for k in members])[0]
+        for members in ([k for k, group in enumerate(groups) if group == g] for g in range(30))
     ]
-    found = correlate(judge, human, "spearman", "group", groups=groups, systems=systems)
-    assert found.value == pytest.approx(np.mean(each))
-    assert [found.low, found.high] == pytest.approx(
+    correlation = correlate(judge, human, "spearman", "group", groups=groups, systems=systems)
+    assert correlation.value == pytest.approx(np.mean(each))
+    assert [correlation.low, correlation.high] == pytest.approx(
         oracle.t.interval(0.95, 29, np.mean(each), oracle.sem(each))
     )
 
@@ -178,8 +180,10 @@ def test_resampling_groups_is_wider_than_resampling_items_that_share_them() -> N
 
 
 def test_groups_without_systems_correlate_their_own_items() -> None:
-    found = correlate([1, 2, 3, 1, 3, 2], [1, 2, 3, 1, 2, 3], "spearman", "group", groups=[0, 0, 0, 1, 1, 1])
-    assert found.value == pytest.approx((1 + 0.5) / 2)
+    correlation = correlate(
+        [1, 2, 3, 1, 3, 2], [1, 2, 3, 1, 2, 3], "spearman", "group", groups=[0, 0, 0, 1, 1, 1]
+    )
+    assert correlation.value == pytest.approx((1 + 0.5) / 2)
     refused = correlate([1, 2, 3, 1, 3, 2], [1, 2, 3, 1, 2, 3], groups=[0, 0, 0, 1, 1, 1], resample="systems")
     assert refused.reason == "there are not two systems to resample"
 
@@ -224,14 +228,19 @@ def test_another_seed_gives_other_resamples() -> None:
 def test_what_cannot_be_correlated_says_why(
     judge: Any, human: Any, level: Any, groups: Any, systems: Any, why: str
 ) -> None:
-    found = correlate(judge, human, "spearman", level, groups=groups, systems=systems)
-    assert (found.value, found.low, found.high, found.reason) == (None, None, None, why)
+    correlation = correlate(judge, human, "spearman", level, groups=groups, systems=systems)
+    assert (correlation.value, correlation.low, correlation.high, correlation.reason) == (
+        None,
+        None,
+        None,
+        why,
+    )
 
 
 def test_a_perfect_correlation_claims_no_certainty() -> None:
-    found = correlate([1, 2, 3, 4, 5], [2, 4, 6, 8, 10])
-    assert (found.value, found.low) == (pytest.approx(1), None)
-    assert found.reason == "all resamples give the same value"
+    correlation = correlate([1, 2, 3, 4, 5], [2, 4, 6, 8, 10])
+    assert (correlation.value, correlation.low) == (pytest.approx(1), None)
+    assert correlation.reason == "all resamples give the same value"
 
 
 @pytest.mark.parametrize(
@@ -249,17 +258,17 @@ def test_real_summaries_correlate_as_scipy_says(
             groups.append(items[row["item_id"]]["group_id"])
     read = [k for k, score in enumerate(scores) if score is not None]
     expected = oracle.spearmanr([scores[k] for k in read], [human[k] for k in read])[0]
-    found = correlate(scores, human, groups=groups, n_resamples=50)  # type: ignore[arg-type]
-    assert (found.value, found.n, found.n_undefined) == (
+    correlation = correlate(scores, human, groups=groups, n_resamples=50)  # type: ignore[arg-type]
+    assert (correlation.value, correlation.n, correlation.n_undefined) == (
         pytest.approx(expected),
         len(read),
         len(scores) - len(read),
     )
     each = []
     for group in set(groups):
-        own = [k for k in read if groups[k] == group]
-        if len({scores[k] for k in own}) > 1 and len({human[k] for k in own}) > 1:
-            each.append(oracle.spearmanr([scores[k] for k in own], [human[k] for k in own])[0])
+        members = [k for k in read if groups[k] == group]
+        if len({scores[k] for k in members}) > 1 and len({human[k] for k in members}) > 1:
+            each.append(oracle.spearmanr([scores[k] for k in members], [human[k] for k in members])[0])
     within = correlate(scores, human, "spearman", "group", groups=groups)  # type: ignore[arg-type]
     assert (within.value, within.n) == (pytest.approx(np.mean(each)), len(each))
     assert within.n + within.n_undefined == len(set(groups))
@@ -283,10 +292,13 @@ def test_real_replies_reproduce_the_published_correlations(
     assert set(by_cell) == set(expected)
     for cell, kept in by_cell.items():
         judge, human, groups = ([row[k] for row in kept] for k in range(3))
-        one = expected[cell]
+        coefficients = expected[cell]
         overall = correlate(judge, human, "pearson", n_resamples=20)  # type: ignore[arg-type]
-        assert (overall.value, overall.n) == (pytest.approx(one["dataset_pearson"], abs=1e-3), one["n"])
+        assert (overall.value, overall.n) == (
+            pytest.approx(coefficients["dataset_pearson"], abs=1e-3),
+            coefficients["n"],
+        )
         for kind in KINDS:
-            found = correlate(judge, human, kind, "group", groups=groups)  # type: ignore[arg-type]
-            assert found.value == pytest.approx(one[f"doc_{kind}"], abs=1e-3)
-            assert found.n == one["docs_used"]
+            correlation = correlate(judge, human, kind, "group", groups=groups)  # type: ignore[arg-type]
+            assert correlation.value == pytest.approx(coefficients[f"doc_{kind}"], abs=1e-3)
+            assert correlation.n == coefficients["docs_used"]

@@ -20,40 +20,40 @@ FLOATS = st.floats(allow_nan=True, allow_infinity=True)
 
 @pytest.fixture(scope="module")
 def vectors(shared: Path) -> dict[str, Any]:
-    found = json.loads((shared / "vectors.json").read_text(encoding="utf-8"))
-    assert isinstance(found, dict)
-    return found
+    vectors = json.loads((shared / "vectors.json").read_text(encoding="utf-8"))
+    assert isinstance(vectors, dict)
+    return vectors
 
 
 def test_the_interval_of_five_values_is_the_textbook_one() -> None:
     # sd = 1.5811, se = 0.70711, t(4) = 2.77645
-    found = mean_interval([1, 2, 3, 4, 5])
-    assert (found.value, found.n, found.unit) == (3.0, 5, "item")
-    assert (found.low, found.high) == (pytest.approx(1.036757, abs=1e-6), pytest.approx(4.963243, abs=1e-6))
+    mean = mean_interval([1, 2, 3, 4, 5])
+    assert (mean.value, mean.n, mean.unit) == (3.0, 5, "item")
+    assert (mean.low, mean.high) == (pytest.approx(1.036757, abs=1e-6), pytest.approx(4.963243, abs=1e-6))
 
 
 def test_the_interval_is_scipys() -> None:
     values = [3.2, 4.1, 2.2, 5.0, 3.3, 1.7, 4.4]
     expected = oracle.t.interval(0.95, 6, np.mean(values), oracle.sem(values))
-    found = mean_interval(values)
-    assert (found.low, found.high) == pytest.approx(expected)
+    mean = mean_interval(values)
+    assert (mean.low, mean.high) == pytest.approx(expected)
 
 
 def test_the_t_interval_of_the_shared_vector(vectors: dict[str, Any]) -> None:
     vector = vectors["bootstrap_mean"]
-    found = mean_interval(vector["inputs"]["x"])
-    assert [found.low, found.high] == pytest.approx(vector["expected"]["t_ci"], abs=1e-9)
+    mean = mean_interval(vector["inputs"]["x"])
+    assert [mean.low, mean.high] == pytest.approx(vector["expected"]["t_ci"], abs=1e-9)
 
 
 def test_a_failed_sample_is_left_out_and_counted_rather_than_zero(vectors: dict[str, Any]) -> None:
     vector = vectors["geval_n_samples"]
     read = [value for value in vector["inputs"]["samples"] if value is not None]
-    found = mean_interval(read, n_failed=len(vector["inputs"]["samples"]) - len(read))
+    mean = mean_interval(read, n_failed=len(vector["inputs"]["samples"]) - len(read))
     precision = standard_error(read)
     assert precision is not None
-    assert found.value == pytest.approx(vector["expected"]["mean_skip_failures"], abs=1e-9)
+    assert mean.value == pytest.approx(vector["expected"]["mean_skip_failures"], abs=1e-9)
     assert precision.se == pytest.approx(vector["expected"]["se"], abs=1e-9)
-    assert (found.n, found.n_failed) == (vector["expected"]["n_valid"], 1)
+    assert (mean.n, mean.n_failed) == (vector["expected"]["n_valid"], 1)
 
 
 def test_the_clustered_standard_error_of_the_shared_vector(vectors: dict[str, Any]) -> None:
@@ -73,9 +73,13 @@ def test_the_clustered_standard_error_of_the_shared_vector(vectors: dict[str, An
 
 def test_unequal_clusters_by_hand() -> None:
     # mean 2; sums of residuals -2 and 2; shares 1/3 and 2/3; (4 / (2/3) + 4 / (1/3)) / 9 = 2; one degree of freedom
-    found = standard_error([0, 3, 3], ["x", "y", "y"])
-    assert found is not None
-    assert (found.se, found.df, found.n_units) == (pytest.approx(math.sqrt(2)), pytest.approx(1), 2)
+    precision = standard_error([0, 3, 3], ["x", "y", "y"])
+    assert precision is not None
+    assert (precision.se, precision.df, precision.n_units) == (
+        pytest.approx(math.sqrt(2)),
+        pytest.approx(1),
+        2,
+    )
 
 
 def test_clusters_of_one_change_nothing() -> None:
@@ -104,26 +108,26 @@ def test_clustered_intervals_of_scores_cover_the_mean_as_often_as_they_say(sizes
     for _ in range(2_000):
         common = rng.normal(size=len(sizes))[groups] * math.sqrt(0.3)
         noise = rng.normal(size=len(groups)) * math.sqrt(0.7)
-        found = mean_interval(np.clip(np.round(1.2 * (common + noise) + 3.6), 1, 5).tolist(), groups)
-        assert found.low is not None
-        assert found.high is not None
-        hits += found.low <= truth <= found.high
+        mean = mean_interval(np.clip(np.round(1.2 * (common + noise) + 3.6), 1, 5).tolist(), groups)
+        assert mean.low is not None
+        assert mean.high is not None
+        hits += mean.low <= truth <= mean.high
     assert 0.925 <= hits / 2_000 <= 0.97
 
 
 def test_no_interval_reaches_beyond_the_scale() -> None:
-    found = mean_interval([5, 5, 5, 4], limits=(1, 5))
-    assert found.high == 5
-    assert found.low is not None
-    assert found.low > 1
-    assert "cut to the scale" in found.method
+    mean = mean_interval([5, 5, 5, 4], limits=(1, 5))
+    assert mean.high == 5
+    assert mean.low is not None
+    assert mean.low > 1
+    assert "cut to the scale" in mean.method
 
 
 def test_equal_values_are_not_taken_for_certainty() -> None:
     # After 10 equal values up to 1 - 0.05^(1/10) = 25.9 % of the others may differ.
-    found = mean_interval([4] * 10, limits=(1, 5))
-    assert found.low == pytest.approx(4 - 0.258866 * 3, abs=1e-5)
-    assert found.high == pytest.approx(4 + 0.258866, abs=1e-5)
+    mean = mean_interval([4] * 10, limits=(1, 5))
+    assert mean.low == pytest.approx(4 - 0.258866 * 3, abs=1e-5)
+    assert mean.high == pytest.approx(4 + 0.258866, abs=1e-5)
     without = mean_interval([4] * 10)
     assert (without.value, without.low, without.high) == (4, None, None)
     assert without.reason == "all values are the same"
@@ -143,9 +147,9 @@ def test_equal_values_are_not_taken_for_certainty() -> None:
 def test_what_is_undefined_says_why(
     values: list[float], clusters: list[str] | None, value: float | None, why: str
 ) -> None:
-    found = mean_interval(values, clusters, n_failed=2)
-    assert (found.value, found.low, found.high, found.n_failed) == (value, None, None, 2)
-    assert found.reason == why
+    mean = mean_interval(values, clusters, n_failed=2)
+    assert (mean.value, mean.low, mean.high, mean.n_failed) == (value, None, None, 2)
+    assert mean.reason == why
 
 
 @given(st.lists(st.tuples(FLOATS, st.integers(0, 3)), max_size=12), st.booleans(), st.booleans())
@@ -153,21 +157,21 @@ def test_any_values_give_numbers_in_order_or_a_reason(
     rows: list[tuple[float, int]], is_clustered: bool, is_limited: bool
 ) -> None:
     values, clusters = [value for value, _ in rows], [cluster for _, cluster in rows]
-    found = mean_interval(values, clusters if is_clustered else None, limits=(1, 5) if is_limited else None)
-    assert found.n + found.n_undefined == len(rows)
-    if found.low is None or found.high is None or found.value is None:
-        assert found.reason
+    mean = mean_interval(values, clusters if is_clustered else None, limits=(1, 5) if is_limited else None)
+    assert mean.n + mean.n_undefined == len(rows)
+    if mean.low is None or mean.high is None or mean.value is None:
+        assert mean.reason
     else:
-        assert math.isfinite(found.low)
-        assert math.isfinite(found.high)
-        slack = 1e-12 * (1 + abs(found.value))
-        assert found.low - slack <= found.value <= found.high + slack
+        assert math.isfinite(mean.low)
+        assert math.isfinite(mean.high)
+        slack = 1e-12 * (1 + abs(mean.value))
+        assert mean.low - slack <= mean.value <= mean.high + slack
 
 
 def test_failures_bound_the_mean_from_both_sides() -> None:
-    found = bounds([4, 4, 5], 2, 1, 5)
-    assert found is not None
-    assert (found.low, found.high) == (3.0, 4.6)
+    limits = bounds([4, 4, 5], 2, 1, 5)
+    assert limits is not None
+    assert (limits.low, limits.high) == (3.0, 4.6)
     assert bounds([4, 4, 5], 0, 1, 5) == bounds([4, 4, 5], 0, 5, 1)
 
 
@@ -186,10 +190,10 @@ def test_the_detectable_difference_agrees_with_the_number_of_items_it_takes() ->
 
 
 def test_the_detectable_difference_is_in_the_unit_of_the_scores_and_falls_with_the_root_of_n() -> None:
-    one, four = minimum_detectable(2_000, 3.0), minimum_detectable(8_000, 3.0)
-    assert one is not None
+    smaller, four = minimum_detectable(2_000, 3.0), minimum_detectable(8_000, 3.0)
+    assert smaller is not None
     assert four is not None
-    assert one / four == pytest.approx(2, rel=1e-3)
+    assert smaller / four == pytest.approx(2, rel=1e-3)
     assert four == pytest.approx(3 * 2.8016 * math.sqrt(2 / 8_000), rel=1e-3)
 
 

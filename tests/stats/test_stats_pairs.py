@@ -70,15 +70,15 @@ def of_vector(vectors: dict[str, Any], with_ties: bool = True) -> tuple[Games, d
 
 def errors_from_first(games: Games) -> list[float]:
     """The standard errors of the differences from the first system, as HC0 gives them: without the factor for few clusters."""
-    found = strengths(games, n_resamples=0).standard_errors
+    errors = strengths(games, n_resamples=0).standard_errors
     factor = math.sqrt(games.n_clusters / (games.n_clusters - 1))
-    return [found[0, i] / factor for i in range(1, games.n_systems)]
+    return [errors[0, i] / factor for i in range(1, games.n_systems)]
 
 
 def test_bradley_terry_with_ties_as_half_wins(vectors: dict[str, Any]) -> None:
     games, expected = of_vector(vectors)
-    found = strengths(games, ties="half", n_resamples=0)
-    values = [one.value for one in found.sandwich]
+    fitted = strengths(games, ties="half", n_resamples=0)
+    values = [strength.value for strength in fitted.sandwich]
     assert values == pytest.approx(expected["bt_halfties_logit_centered"], abs=1e-9)
     on_elo = [elo((value or 0.0) - (values[0] or 0.0)) for value in values]
     assert on_elo == pytest.approx(expected["bt_halfties_arena_elo_anchored_A_1000"], abs=1e-6)
@@ -88,7 +88,7 @@ def test_bradley_terry_with_ties_as_half_wins(vectors: dict[str, Any]) -> None:
 
 def test_bradley_terry_without_ties(vectors: dict[str, Any]) -> None:
     games, expected = of_vector(vectors, with_ties=False)
-    values = [one.value for one in strengths(games, n_resamples=0).sandwich]
+    values = [strength.value for strength in strengths(games, n_resamples=0).sandwich]
     assert values == pytest.approx(expected["bt_noties_logit_centered"], abs=1e-9)
     assert values == pytest.approx(expected["choix_ilsr_noties"], abs=1e-6)
     assert errors_from_first(games) == pytest.approx(expected["bt_noties_se_HC0_B_C_D_vs_A"], abs=1e-9)
@@ -96,23 +96,25 @@ def test_bradley_terry_without_ties(vectors: dict[str, Any]) -> None:
 
 def test_davidsons_ties(vectors: dict[str, Any]) -> None:
     games, expected = of_vector(vectors)
-    found = strengths(games, n_resamples=0)
+    fitted = strengths(games, n_resamples=0)
     mle = expected["davidson_mle"]
-    assert [one.value for one in found.sandwich] == pytest.approx(mle["log_strength_centered"], abs=1e-5)
-    assert found.nu == pytest.approx(mle["nu"], abs=1e-5)
-    assert found.model.startswith("Davidson")
+    assert [strength.value for strength in fitted.sandwich] == pytest.approx(
+        mle["log_strength_centered"], abs=1e-5
+    )
+    assert fitted.nu == pytest.approx(mle["nu"], abs=1e-5)
+    assert fitted.model.startswith("Davidson")
 
 
 def test_a_system_that_never_lost_has_no_strength_and_the_reason_says_so(vectors: dict[str, Any]) -> None:
     given = vectors["bradley_terry_separable"]["inputs"]
     games = counted([(0, 1, given["A_beats_B"], given["B_beats_A"], 0)], 2)
-    found = strengths(games)
-    assert [one.value for one in (*found.sandwich, *found.bootstrap, *found.elo)] == [None] * 6
-    assert "never lost (5 games)" in found.sandwich[0].reason
-    assert "never won (5 games)" in found.sandwich[1].reason
-    assert (found.never_lost, found.never_won) == ((0,), (1,))
-    assert found.rating[0] > 0 > found.rating[1]
-    assert found.p_values[0, 1] == pytest.approx(2 * 0.5**5), "the games themselves can be tested"
+    fitted = strengths(games)
+    assert [strength.value for strength in (*fitted.sandwich, *fitted.bootstrap, *fitted.elo)] == [None] * 6
+    assert "never lost (5 games)" in fitted.sandwich[0].reason
+    assert "never won (5 games)" in fitted.sandwich[1].reason
+    assert (fitted.never_lost, fitted.never_won) == ((0,), (1,))
+    assert fitted.rating[0] > 0 > fitted.rating[1]
+    assert fitted.p_values[0, 1] == pytest.approx(2 * 0.5**5), "the games themselves can be tested"
 
 
 def test_length_control(vectors: dict[str, Any]) -> None:
@@ -120,37 +122,37 @@ def test_length_control(vectors: dict[str, Any]) -> None:
     x, win = vector["inputs"]["length_diff_std"], vector["inputs"]["win"]
     games = games_of([0] * len(win), [1] * len(win), win, 2)
     expected = vector["expected"]
-    found = length_controlled(games, x)
-    assert found.typical_difference is not None
-    per_unit = (found.coefficient.value or 0.0) / found.typical_difference
+    control = length_controlled(games, x)
+    assert control.typical_difference is not None
+    per_unit = (control.coefficient.value or 0.0) / control.typical_difference
     assert per_unit == pytest.approx(expected["length_coef"], abs=1e-6)
-    assert found.win_rates[0].value == pytest.approx(expected["lc_winrate_at_zero_diff"], abs=1e-6)
-    assert found.win_rates[1].value == pytest.approx(1 - expected["lc_winrate_at_zero_diff"], abs=1e-6)
+    assert control.win_rates[0].value == pytest.approx(expected["lc_winrate_at_zero_diff"], abs=1e-6)
+    assert control.win_rates[1].value == pytest.approx(1 - expected["lc_winrate_at_zero_diff"], abs=1e-6)
     assert float(np.mean(win)) == pytest.approx(expected["raw_winrate"])
     # Another unit of length changes nothing but the coefficient.
     other = length_controlled(games, [100 * value for value in x])
-    assert other.win_rates[0].value == pytest.approx(found.win_rates[0].value)
+    assert other.win_rates[0].value == pytest.approx(control.win_rates[0].value)
 
 
 def test_position_bias(vectors: dict[str, Any]) -> None:
     given, expected = vectors["position_bias"]["inputs"], vectors["position_bias"]["expected"]
     place: dict[str, Any] = {"A": "first", "B": "second", "tie": "tie"}
-    shown = [place[one] for one in given["verdict_order_AB"]]
-    swapped = [place[one] for one in given["verdict_order_BA_by_position"]]
-    found = position_bias(shown, swapped)
-    n = found.n_pairs
-    assert found.agreement.value == pytest.approx(expected["consistency"])
-    assert found.first_both / n == pytest.approx(expected["first_biased"])
-    assert found.second_both / n == pytest.approx(expected["second_biased"])
-    assert found.other_conflicts / n == pytest.approx(expected["other_inconsistent"])
-    assert found.p == pytest.approx(expected["primacy_preference_p_binom"])
+    shown = [place[verdict] for verdict in given["verdict_order_AB"]]
+    swapped = [place[verdict] for verdict in given["verdict_order_BA_by_position"]]
+    bias = position_bias(shown, swapped)
+    n = bias.n_pairs
+    assert bias.agreement.value == pytest.approx(expected["consistency"])
+    assert bias.first_both / n == pytest.approx(expected["first_biased"])
+    assert bias.second_both / n == pytest.approx(expected["second_biased"])
+    assert bias.other_conflicts / n == pytest.approx(expected["other_inconsistent"])
+    assert bias.p == pytest.approx(expected["primacy_preference_p_binom"])
 
 
 def test_the_interval_for_every_look(vectors: dict[str, Any]) -> None:
     vector = vectors["confidence_sequence"]
     for n in (50, 200):
-        found = any_time_mean(vector["inputs"]["x"][:n])
-        assert (found.low, found.high) == pytest.approx(
+        sequence = any_time_mean(vector["inputs"]["x"][:n])
+        assert (sequence.low, sequence.high) == pytest.approx(
             vector["expected"][f"betting_t{n}"], abs=vector["tol"]
         )
 
@@ -174,18 +176,18 @@ def test_a_general_linear_model_gives_the_same_strengths_and_clustered_errors() 
     plain = model.fit()
     clustered = model.fit(cov_type="cluster", cov_kwds={"groups": prompt, "use_correction": False})
     games = games_of(first.tolist(), second.tolist(), won.tolist(), k, prompt.tolist())
-    values = np.array([one.value for one in strengths(games, n_resamples=0).sandwich], dtype=float)
+    values = np.array([estimate.value for estimate in strengths(games, n_resamples=0).sandwich], dtype=float)
     assert values[1:] - values[0] == pytest.approx(plain.params, abs=1e-6)
     assert errors_from_first(games) == pytest.approx(clustered.bse, rel=1e-5)
 
 
 def test_the_first_share_and_its_test_for_one_order_alone() -> None:
-    found = position_bias(["first"] * 9 + ["second"], [None] * 10)
-    assert found.agreement.value is None
-    assert "both orders" in found.agreement.reason
-    assert found.first_share.value == 0.9
-    assert found.n_one_order == 10
-    assert found.p == pytest.approx(2 * 11 / 2**10)
+    bias = position_bias(["first"] * 9 + ["second"], [None] * 10)
+    assert bias.agreement.value is None
+    assert "both orders" in bias.agreement.reason
+    assert bias.first_share.value == 0.9
+    assert bias.n_one_order == 10
+    assert bias.p == pytest.approx(2 * 11 / 2**10)
 
 
 # -- what fell apart
@@ -193,50 +195,50 @@ def test_the_first_share_and_its_test_for_one_order_alone() -> None:
 
 def test_systems_that_never_met_are_named_as_sets() -> None:
     games = counted([(0, 1, 3, 2, 0), (2, 3, 4, 1, 0)], 4)
-    found = strengths(games)
-    assert found.islands == ((0, 1), (2, 3))
-    assert all(one.value is not None for one in found.sandwich)
-    assert all("0 is the mean of 2 systems alone" in one.method for one in found.sandwich)
-    assert found.p_values[0, 2] is None
-    assert (0, 1) in found.standard_errors
-    assert (0, 2) not in found.standard_errors
+    fitted = strengths(games)
+    assert fitted.islands == ((0, 1), (2, 3))
+    assert all(strength.value is not None for strength in fitted.sandwich)
+    assert all("0 is the mean of 2 systems alone" in strength.method for strength in fitted.sandwich)
+    assert fitted.p_values[0, 2] is None
+    assert (0, 1) in fitted.standard_errors
+    assert (0, 2) not in fitted.standard_errors
 
 
 def test_a_system_above_all_others_leaves_the_rest_their_strengths() -> None:
     games = counted([(0, 1, 5, 0, 0), (0, 2, 5, 0, 0), (1, 2, 3, 2, 0)], 3)
-    found = strengths(games)
-    assert found.components == ((0,), (1, 2))
-    assert found.sandwich[0].value is None
-    assert (found.sandwich[1].value or 0) == pytest.approx(math.log(3 / 2) / 2)
-    assert found.rating[0] > found.rating[1] > found.rating[2]
+    fitted = strengths(games)
+    assert fitted.components == ((0,), (1, 2))
+    assert fitted.sandwich[0].value is None
+    assert (fitted.sandwich[1].value or 0) == pytest.approx(math.log(3 / 2) / 2)
+    assert fitted.rating[0] > fitted.rating[1] > fitted.rating[2]
 
 
 def test_a_chain_without_a_way_back_says_so() -> None:
     games = counted([(0, 1, 2, 0, 0), (1, 2, 2, 0, 0)], 3)
-    found = strengths(games)
-    assert found.components == ((0,), (1,), (2,))
-    assert "no chain of wins leads back" in found.sandwich[1].reason
+    fitted = strengths(games)
+    assert fitted.components == ((0,), (1,), (2,))
+    assert "no chain of wins leads back" in fitted.sandwich[1].reason
 
 
 def test_davidsons_model_gives_way_where_it_has_no_estimate() -> None:
     games = counted([(0, 1, 3, 0, 2)], 2)
     assert not has_tie_parameter(win_matrix(games), tie_matrix(games))
-    found = strengths(games, n_resamples=50)
-    assert found.nu is None
-    assert found.sandwich[0].value == pytest.approx(math.log(4 / 1) / 2), "ties are half wins then"
+    fitted = strengths(games, n_resamples=50)
+    assert fitted.nu is None
+    assert fitted.sandwich[0].value == pytest.approx(math.log(4 / 1) / 2), "ties are half wins then"
 
 
 def test_nothing_but_ties_is_equal_strength_without_an_interval() -> None:
-    found = strengths(counted([(0, 1, 0, 0, 6)], 2))
-    assert [one.value for one in found.sandwich] == pytest.approx([0.0, 0.0])
-    assert found.sandwich[0].low is None
-    assert "no variance" in found.sandwich[0].reason
+    fitted = strengths(counted([(0, 1, 0, 0, 6)], 2))
+    assert [strength.value for strength in fitted.sandwich] == pytest.approx([0.0, 0.0])
+    assert fitted.sandwich[0].low is None
+    assert "no variance" in fitted.sandwich[0].reason
 
 
 def test_no_game_at_all() -> None:
-    found = strengths(games_of([], [], [], 3))
-    assert [one.value for one in found.sandwich] == [None] * 3
-    assert "no games" in found.sandwich[0].reason
+    fitted = strengths(games_of([], [], [], 3))
+    assert [strength.value for strength in fitted.sandwich] == [None] * 3
+    assert "no games" in fitted.sandwich[0].reason
 
 
 @pytest.mark.parametrize(
@@ -276,22 +278,22 @@ def some_games(draw: st.DrawFn) -> Games:
 @settings(max_examples=tries(60))
 @given(some_games())
 def test_any_games_give_numbers_or_reasons(games: Games) -> None:
-    found = strengths(games, n_resamples=20)
-    for one in (*found.sandwich, *found.bootstrap, *found.elo):
-        if one.value is None:
-            assert one.reason
+    fitted = strengths(games, n_resamples=20)
+    for strength in (*fitted.sandwich, *fitted.bootstrap, *fitted.elo):
+        if strength.value is None:
+            assert strength.reason
         else:
-            assert math.isfinite(one.value)
-            for end in (one.low, one.high):
+            assert math.isfinite(strength.value)
+            for end in (strength.low, strength.high):
                 assert end is None or math.isfinite(end)
-    assert all(math.isfinite(rating) for rating in found.rating)
-    assert sorted(i for part in found.components for i in part) == list(range(games.n_systems))
-    assert all(p is None or 0 <= p <= 1 for p in found.p_values.values())
+    assert all(math.isfinite(rating) for rating in fitted.rating)
+    assert sorted(i for part in fitted.components for i in part) == list(range(games.n_systems))
+    assert all(p is None or 0 <= p <= 1 for p in fitted.p_values.values())
     won = win_matrix(games)
     assert bool(are_connected(won[None])[0]) == (len(components(won)) == 1)
     assert len(islands(won)) <= len(components(won))
-    for part in found.components:
-        values = [found.sandwich[i].value for i in part]
+    for part in fitted.components:
+        values = [fitted.sandwich[i].value for i in part]
         if len(part) > 1:
             assert sum(value or 0.0 for value in values) == pytest.approx(0, abs=1e-6)
 
@@ -306,9 +308,9 @@ def test_who_is_named_first_changes_nothing(games: Games) -> None:
         games.n_systems,
         games.cluster.tolist(),
     )
-    one, other = strengths(games, n_resamples=0), strengths(turned, n_resamples=0)
-    assert [a.value for a in one.sandwich] == pytest.approx([a.value for a in other.sandwich], abs=1e-6)
-    assert one.rating == pytest.approx(other.rating, abs=1e-6)
+    fitted, other = strengths(games, n_resamples=0), strengths(turned, n_resamples=0)
+    assert [a.value for a in fitted.sandwich] == pytest.approx([a.value for a in other.sandwich], abs=1e-6)
+    assert fitted.rating == pytest.approx(other.rating, abs=1e-6)
 
 
 @settings(max_examples=tries(40))
@@ -339,16 +341,16 @@ def test_the_same_game_twice_in_one_prompt_is_no_more_evidence() -> None:
 def test_resamples_without_a_bound_are_counted_and_too_many_leave_no_interval() -> None:
     # The second system won once in n games: a resample lacks that game with probability (1 - 1/n)^n, about 36 %.
     few = strengths(games_of([0] * 30, [1] * 30, [0.0] + [1.0] * 29, 2), n_resamples=1000)
-    for one in few.bootstrap:
-        assert one.n_undefined == pytest.approx(1000 * (1 - 1 / 30) ** 30, abs=60)
-        assert (one.low, one.high) == (None, None)
-        assert one.reason == f"{one.n_undefined} of 1000 resamples have no bound"
+    for strength in few.bootstrap:
+        assert strength.n_undefined == pytest.approx(1000 * (1 - 1 / 30) ** 30, abs=60)
+        assert (strength.low, strength.high) == (None, None)
+        assert strength.reason == f"{strength.n_undefined} of 1000 resamples have no bound"
     # Five of thirty: about four resamples in a thousand, less than lie beyond an end.
     some = strengths(games_of([0] * 30, [1] * 30, [0.0] * 5 + [1.0] * 25, 2), n_resamples=1000)
-    for one in some.bootstrap:
-        assert 0 < one.n_undefined < 25
-        assert one.low is not None
-        assert one.high is not None
+    for strength in some.bootstrap:
+        assert 0 < strength.n_undefined < 25
+        assert strength.low is not None
+        assert strength.high is not None
 
 
 def test_the_bootstrap_and_the_sandwich_agree_on_many_prompts() -> None:
@@ -356,13 +358,13 @@ def test_the_bootstrap_and_the_sandwich_agree_on_many_prompts() -> None:
     n = 3000
     first, second = rng.integers(0, 2, n), rng.integers(2, 4, n)
     share = (rng.random(n) < 0.6).astype(float)
-    found = strengths(games_of(first.tolist(), second.tolist(), share.tolist(), 4), n_resamples=800)
-    for one, other in zip(found.sandwich, found.bootstrap, strict=True):
+    fitted = strengths(games_of(first.tolist(), second.tolist(), share.tolist(), 4), n_resamples=800)
+    for strength, other in zip(fitted.sandwich, fitted.bootstrap, strict=True):
         assert (other.high or 0) - (other.low or 0) == pytest.approx(
-            (one.high or 0) - (one.low or 0), rel=0.12
+            (strength.high or 0) - (strength.low or 0), rel=0.12
         )
     again = strengths(games_of(first.tolist(), second.tolist(), share.tolist(), 4), n_resamples=800)
-    assert again == found, "the same seed gives the same digits"
+    assert again == fitted, "the same seed gives the same digits"
 
 
 def test_a_win_rate_of_independent_games_is_wilsons() -> None:
@@ -376,31 +378,31 @@ def test_length_that_explains_the_lead_takes_it_away() -> None:
     longer = rng.normal(60, 80, n)
     won = (rng.random(n) < 1 / (1 + np.exp(-longer / 80))).astype(float)
     games = games_of([0] * n, [1] * n, won.tolist(), 2)
-    found = length_controlled(games, longer.tolist())
+    control = length_controlled(games, longer.tolist())
     assert float(won.mean()) > 0.62
-    low, high = found.win_rates[0].low or 0, found.win_rates[0].high or 1
+    low, high = control.win_rates[0].low or 0, control.win_rates[0].high or 1
     assert low < 0.5 < high
-    assert (found.coefficient.low or 0) > 0
-    assert found.differences[0] == pytest.approx(float(longer.mean()))
+    assert (control.coefficient.low or 0) > 0
+    assert control.differences[0] == pytest.approx(float(longer.mean()))
 
 
 @pytest.mark.parametrize(
     ("lengths", "why"),
     [
         ([None] * 6, "no lengths"),
-        ([0.0] * 6, "equally long"),
+        ([0.0] * 6, "same length"),
         ([5.0, -5.0, 5.0, -5.0, 5.0, -5.0], "length decides"),
     ],
 )
 def test_length_that_cannot_be_controlled_for_says_why(lengths: list[float | None], why: str) -> None:
     games = games_of([0] * 6, [1] * 6, [1.0, 0.0, 1.0, 0.0, 1.0, 0.0], 2)
-    found = length_controlled(games, lengths)
-    assert found.coefficient.value is None
-    assert why in found.coefficient.reason
-    assert [one.value for one in found.win_rates] == [None, None]
+    control = length_controlled(games, lengths)
+    assert control.coefficient.value is None
+    assert why in control.coefficient.reason
+    assert [strength.value for strength in control.win_rates] == [None, None]
 
 
-def test_length_that_goes_with_the_system_cannot_be_told_from_it() -> None:
+def test_length_that_goes_with_the_system_cannot_be_separated_from_it() -> None:
     rng = np.random.default_rng(4)
     won = (rng.random(200) < 0.7).astype(float).tolist()
     games = games_of([0] * 200, [1] * 200, won, 2)
@@ -408,16 +410,16 @@ def test_length_that_goes_with_the_system_cannot_be_told_from_it() -> None:
     assert regular.win_rates[0].value is None
     assert "are confounded" in regular.win_rates[0].reason
     stretched = length_controlled(games, (100 + rng.normal(0, 50, 200)).tolist())
-    assert "of the lengths goes with the systems" in stretched.win_rates[0].method
+    assert "of the variation in length is between systems" in stretched.win_rates[0].method
     free = length_controlled(games, rng.normal(0, 50, 200).tolist())
-    assert "goes with" not in free.win_rates[0].method
+    assert "between systems" not in free.win_rates[0].method
 
 
 def test_scores_are_compared_input_by_input() -> None:
     base = [float(value) for value in range(40)]
     better = [value + 0.5 + 0.01 * (value % 3) for value in base]
-    found = score_differences([better, base, [None] * 40])
-    by_pair = {(one.first, one.second): one for one in found}
+    differences = score_differences([better, base, [None] * 40])
+    by_pair = {(difference.first, difference.second): difference for difference in differences}
     close = by_pair[0, 1]
     assert close.difference.value == pytest.approx(0.51, abs=0.01)
     assert (close.p or 1) < 1e-6, "the spread of the inputs does not count"
@@ -457,16 +459,16 @@ def test_no_more_is_asked_than_there_is() -> None:
     assert sorted(chosen) == [(0, 1), (1, 2), (1, 2)]
 
 
-def test_whoever_looks_again_and_again_is_not_misled() -> None:
+def test_repeated_looks_do_not_mislead() -> None:
     rng = np.random.default_rng(8)
     misled = at_fixed_size = 0
     for _ in range(100):
         x = rng.integers(0, 2, 300).astype(float)
         looks = range(20, 301, 20)
         sequences = [any_time_mean(x[:n].tolist()) for n in looks]
-        misled += any(not (one.low or 0) <= 0.5 <= (one.high or 1) for one in sequences)
+        misled += any(not (interval.low or 0) <= 0.5 <= (interval.high or 1) for interval in sequences)
         usual = [wilson(float(x[:n].sum()), n) for n in looks]
-        at_fixed_size += any(not (one.low or 0) <= 0.5 <= (one.high or 1) for one in usual)
+        at_fixed_size += any(not (interval.low or 0) <= 0.5 <= (interval.high or 1) for interval in usual)
     assert misled <= 5
     assert at_fixed_size >= 12, "the usual interval is, looked at 15 times"
 
@@ -475,6 +477,6 @@ def test_whoever_looks_again_and_again_is_not_misled() -> None:
     ("values", "why"), [([], "no value"), ([None], "no value"), ([0.5, 1.5], "between 0 and 1")]
 )
 def test_an_interval_for_every_look_that_cannot_be_given(values: list[float | None], why: str) -> None:
-    found = any_time_mean(values)
-    assert found.value is None
-    assert why in found.reason
+    sequence = any_time_mean(values)
+    assert sequence.value is None
+    assert why in sequence.reason

@@ -34,8 +34,8 @@ def column(*rows: tuple[int, float], groups: dict[int, int] | None = None) -> Co
 def test_wilson_intervals_are_the_shared_ones(shared: Path) -> None:
     expected = json.loads((shared / "vectors.json").read_text(encoding="utf-8"))["binomial_ci"]["expected"]
     for successes, n in ((0, 20), (20, 20), (7, 50)):
-        found = wilson(successes, n)
-        assert [found.low, found.high] == pytest.approx(expected[f"{successes}/{n}_wilson"], abs=1e-9)
+        share = wilson(successes, n)
+        assert [share.low, share.high] == pytest.approx(expected[f"{successes}/{n}_wilson"], abs=1e-9)
 
 
 def test_a_tie_may_count_as_half_a_success() -> None:
@@ -43,24 +43,24 @@ def test_a_tie_may_count_as_half_a_success() -> None:
 
 
 def test_a_share_of_nothing_is_undefined() -> None:
-    found = wilson(0, 0, n_failed=4)
-    assert (found.value, found.n_failed, found.reason) == (None, 4, "there is nothing to count")
+    share = wilson(0, 0, n_failed=4)
+    assert (share.value, share.n_failed, share.reason) == (None, 4, "there is nothing to count")
 
 
 @given(st.integers(0, 200), st.integers(1, 200))
 def test_a_share_lies_in_its_interval_and_the_interval_in_0_to_1(successes: int, n: int) -> None:
-    found = wilson(min(successes, n), n)
-    assert found.low is not None
-    assert found.high is not None
-    assert found.value is not None
-    assert 0 <= found.low <= found.value <= found.high <= 1
-    assert found.low < found.high
+    share = wilson(min(successes, n), n)
+    assert share.low is not None
+    assert share.high is not None
+    assert share.value is not None
+    assert 0 <= share.low <= share.value <= share.high <= 1
+    assert share.low < share.high
 
 
 def test_the_difference_of_shares_is_newcombes() -> None:
     # Newcombe 1998, table II, method 10, 56/70 - 48/80
-    found = difference_of_shares(56, 70, 48, 80)
-    assert (found.value, found.low, found.high) == (
+    difference = difference_of_shares(56, 70, 48, 80)
+    assert (difference.value, difference.low, difference.high) == (
         pytest.approx(0.2),
         pytest.approx(0.0524, abs=5e-5),
         pytest.approx(0.3339, abs=5e-5),
@@ -76,11 +76,14 @@ def test_correlations_are_scipys_ties_included() -> None:
 
 
 def test_the_spearman_interval_is_fishers_with_the_variance_of_ranks() -> None:
-    found = spearman([1, 2, 3, 4, 5, 6, 7, 8], [2, 1, 4, 3, 6, 5, 8, 7])
+    correlation = spearman([1, 2, 3, 4, 5, 6, 7, 8], [2, 1, 4, 3, 6, 5, 8, 7])
     # rho = 1 - 6 · 8 / (8 · 63) = 0.904762; z = 1.498; half = 1.96 · sqrt((1 + rho²/2) / 5) = 1.040554
-    assert found.value == pytest.approx(0.904762, abs=1e-6)
+    assert correlation.value == pytest.approx(0.904762, abs=1e-6)
     ends = [math.tanh(math.atanh(0.904762) + side * 1.040554) for side in (-1, 1)]
-    assert (found.low, found.high) == (pytest.approx(ends[0], abs=1e-5), pytest.approx(ends[1], abs=1e-5))
+    assert (correlation.low, correlation.high) == (
+        pytest.approx(ends[0], abs=1e-5),
+        pytest.approx(ends[1], abs=1e-5),
+    )
 
 
 def test_groups_widen_the_interval_of_a_correlation() -> None:
@@ -102,29 +105,29 @@ def test_groups_widen_the_interval_of_a_correlation() -> None:
     ],
 )
 def test_a_correlation_that_is_undefined_says_why(x: list[float], y: list[float], why: str) -> None:
-    found = spearman(x, y)
-    assert (found.value, found.reason) == (None, why)
+    correlation = spearman(x, y)
+    assert (correlation.value, correlation.reason) == (None, why)
 
 
 def test_a_perfect_correlation_has_no_interval() -> None:
-    found = spearman([1, 2, 3, 4, 5], [10, 20, 30, 40, 50])
-    assert (found.value, found.low, found.reason) == (1.0, None, "a perfect correlation")
+    correlation = spearman([1, 2, 3, 4, 5], [10, 20, 30, 40, 50])
+    assert (correlation.value, correlation.low, correlation.reason) == (1.0, None, "a perfect correlation")
 
 
 @given(st.lists(st.tuples(st.floats(), st.floats()), max_size=10))
 def test_any_pairs_give_a_correlation_within_its_range_or_a_reason(rows: list[tuple[float, float]]) -> None:
-    found = spearman([x for x, _ in rows], [y for _, y in rows])
-    assert found.n + found.n_undefined == len(rows)
-    if found.value is None:
-        assert found.reason
+    correlation = spearman([x for x, _ in rows], [y for _, y in rows])
+    assert correlation.n + correlation.n_undefined == len(rows)
+    if correlation.value is None:
+        assert correlation.reason
     else:
-        assert -1 <= found.value <= 1
+        assert -1 <= correlation.value <= 1
 
 
 def test_spread_by_hand() -> None:
-    found = spread({1.0: 2, 3.0: 4, 5.0: 2}, n_levels=5)
-    assert (found.n, found.mode, found.mode_share, found.entropy_bits) == (8, 3.0, 0.5, 1.5)
-    assert found.relative_entropy == pytest.approx(1.5 / math.log2(5))
+    summary = spread({1.0: 2, 3.0: 4, 5.0: 2}, n_levels=5)
+    assert (summary.n, summary.mode, summary.mode_share, summary.entropy_bits) == (8, 3.0, 0.5, 1.5)
+    assert summary.relative_entropy == pytest.approx(1.5 / math.log2(5))
 
 
 def test_one_value_has_no_entropy_and_none_has_no_spread() -> None:

@@ -15,19 +15,19 @@ LABELS = st.lists(st.none() | st.integers(1, 5).map(float), min_size=N, max_size
 SCORES = st.lists(st.integers(1, 5).map(float), min_size=N, max_size=N)
 
 
-def width(found: Estimate) -> float:
-    assert found.low is not None
-    assert found.high is not None
-    return found.high - found.low
+def width(estimate: Estimate) -> float:
+    assert estimate.low is not None
+    assert estimate.high is not None
+    return estimate.high - estimate.low
 
 
-def assert_worth_is_what_the_intervals_say(found: Corrected, n_items: int) -> None:
-    corrected, alone = found.corrected, found.labels_only
-    if found.effective_labels is None:
+def assert_worth_is_what_the_intervals_say(correction: Corrected, n_items: int) -> None:
+    corrected, alone = correction.corrected, correction.labels_only
+    if correction.effective_labels is None:
         assert None in (corrected.low, alone.low), "it is given wherever both intervals are"
         return
-    assert 0 < found.effective_labels <= n_items
-    assert (found.effective_labels > corrected.n) == (
+    assert 0 < correction.effective_labels <= n_items
+    assert (correction.effective_labels > corrected.n) == (
         width(corrected) < width(alone) and n_items > corrected.n
     )
 
@@ -39,9 +39,9 @@ def test_labels_are_worth_more_than_their_number_exactly_where_the_interval_is_n
 ) -> None:
     groups = [place // 2 for place in range(N)] if is_grouped else None
     strata = ["a"] * 12 + ["b"] * 12
-    found = ppi_mean(labels, scores, clusters=groups, limits=limits)
-    if found.power is not None:
-        assert_worth_is_what_the_intervals_say(found, N)
+    corrected = ppi_mean(labels, scores, clusters=groups, limits=limits)
+    if corrected.power is not None:
+        assert_worth_is_what_the_intervals_say(corrected, N)
     by_strata = ppi_stratified(labels, scores, strata, clusters=groups, limits=limits)
     if by_strata.power is not None:
         assert_worth_is_what_the_intervals_say(by_strata, N)
@@ -52,9 +52,9 @@ def test_labels_are_worth_more_than_their_number_exactly_where_the_interval_is_n
 def test_the_same_holds_for_a_difference(
     first: list[float | None], second: list[float | None], judge: list[float], other: list[float]
 ) -> None:
-    found = ppi_difference(first, judge, second, other, limits=(1, 5))
-    if found.effective_labels is not None:
-        assert_worth_is_what_the_intervals_say(found, N)
+    difference = ppi_difference(first, judge, second, other, limits=(1, 5))
+    if difference.effective_labels is not None:
+        assert_worth_is_what_the_intervals_say(difference, N)
 
 
 @pytest.mark.parametrize("is_grouped", [False, True])
@@ -63,48 +63,51 @@ def test_a_judge_that_is_not_believed_leaves_the_interval_of_the_labels(is_group
     against = [6 - (label or 3.0) for label in labels]
     groups = [place // 2 for place in range(N)] if is_grouped else None
     strata = ["a", "b"] * 12
-    for found in (
+    for corrected in (
         ppi_mean(labels, against, clusters=groups, limits=(1, 5)),
         ppi_stratified(labels, against, strata, clusters=groups, limits=(1, 5)),
     ):
-        assert found.power == 0
-        assert (found.corrected.value, found.corrected.low, found.corrected.high) == (
-            found.labels_only.value,
-            found.labels_only.low,
-            found.labels_only.high,
+        assert corrected.power == 0
+        assert (corrected.corrected.value, corrected.corrected.low, corrected.corrected.high) == (
+            corrected.labels_only.value,
+            corrected.labels_only.low,
+            corrected.labels_only.high,
         )
-        assert found.effective_labels == pytest.approx(8)
+        assert corrected.effective_labels == pytest.approx(8)
 
 
 def test_where_every_item_has_a_label_the_judge_adds_nothing() -> None:
     labels = [float(1 + place * 7 % 5) for place in range(N)]
-    found = ppi_mean(labels, labels, limits=(1, 5))
-    assert found.power == 0
-    assert (found.corrected.low, found.corrected.high) == (found.labels_only.low, found.labels_only.high)
-    assert found.effective_labels == pytest.approx(N)
+    corrected = ppi_mean(labels, labels, limits=(1, 5))
+    assert corrected.power == 0
+    assert (corrected.corrected.low, corrected.corrected.high) == (
+        corrected.labels_only.low,
+        corrected.labels_only.high,
+    )
+    assert corrected.effective_labels == pytest.approx(N)
 
 
 def test_no_judge_makes_labels_worth_more_than_all_items() -> None:
     labels = [float(1 + place * 7 % 5) if place < 8 else None for place in range(N)]
     perfect = [float(1 + place * 7 % 5) for place in range(N)]
-    found = ppi_mean(labels, perfect, limits=(1, 5))
-    assert found.effective_labels is not None
-    assert 16 < found.effective_labels <= N
+    corrected = ppi_mean(labels, perfect, limits=(1, 5))
+    assert corrected.effective_labels is not None
+    assert 16 < corrected.effective_labels <= N
 
 
 def test_unequal_chances_count_in_the_labels_alone_too() -> None:
     values = [1.0, 1.0, 2.0, 1.0, 5.0, 4.0, 5.0, 5.0]
     chances = [0.1] * 4 + [0.8] * 4
-    found = ppi_mean([*values, *[None] * 16], [3.0] * N, probabilities=[*chances, *[None] * 16])
+    corrected = ppi_mean([*values, *[None] * 16], [3.0] * N, probabilities=[*chances, *[None] * 16])
     weights = [1 / chance for chance in chances]
     expected = sum(w * v for w, v in zip(weights, values, strict=True)) / sum(weights)
-    assert found.labels_only.value == pytest.approx(expected)
-    assert found.corrected.value == pytest.approx(expected)
+    assert corrected.labels_only.value == pytest.approx(expected)
+    assert corrected.corrected.value == pytest.approx(expected)
 
 
 def test_without_two_intervals_there_is_no_worth() -> None:
-    one, none = Estimate(1.0, 0.5, 1.5, 4), Estimate(1.0, None, None, 4)
-    assert worth(one, none, 10) is None
-    assert worth(none, one, 10) is None
-    assert worth(one, Estimate(1.0, 0.0, 2.0, 4), 100) == pytest.approx(16)
-    assert worth(one, Estimate(1.0, 0.0, 2.0, 4), 10) == 10
+    known, none = Estimate(1.0, 0.5, 1.5, 4), Estimate(1.0, None, None, 4)
+    assert worth(known, none, 10) is None
+    assert worth(none, known, 10) is None
+    assert worth(known, Estimate(1.0, 0.0, 2.0, 4), 100) == pytest.approx(16)
+    assert worth(known, Estimate(1.0, 0.0, 2.0, 4), 10) == 10

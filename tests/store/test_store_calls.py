@@ -181,7 +181,7 @@ def test_reading_anew_replaces_the_judgments_and_keeps_those_of_failed_calls(sto
         await store.put(run, 3, 0, a_call(3), an_error(a_call(3)), a_judgment(a_call(3), 0.0))
 
     asyncio.run(judge())
-    with pytest.raises(StoreError, match="going on"):
+    with pytest.raises(StoreError, match="still running"):
         store.replace_judgments(run, [])
     store.finish_run(run, "done")
     new = ((asked.seq, asked.call_index, a_judgment(asked.call, 2.0)) for asked in store.asked(run))
@@ -268,6 +268,6 @@ def alter(path: Path, statement: str) -> list[tuple[object, ...]]:
     """Change the file behind the store's back."""
     connection = sqlite3.connect(path)
     with connection:
-        found = connection.execute(statement).fetchall()
+        rows = connection.execute(statement).fetchall()
     connection.close()
-    return found
+    return rows

@@ -97,7 +97,7 @@ def test_a_full_disk_stops_the_store_and_loses_nothing(tmp_path: Path) -> None:
     confirmed, message, path = on_a_small_disk(tmp_path, size="2m", reserve=0)
     assert confirmed > 50
     assert "the disk is full" in message
-    assert "Free some space and give the same command again" in message
+    assert "Free some space, then run the same command again" in message
     check_confirmed(path, confirmed)
 
 

@@ -95,7 +95,7 @@ def a_store_with_a_broken_page(path: Path) -> None:
     [
         (a_folder, "cannot be opened|is a folder"),
         (a_text, "not an Adjudge store"),
-        (anothers_database, "database of another program"),
+        (anothers_database, "another program's database"),
         (a_newer_store, "newer Adjudge"),
         (a_store_with_a_broken_page, "damaged"),
     ],
@@ -164,9 +164,9 @@ def test_steps_are_applied_once_and_recorded(tmp_path: Path, monkeypatch: pytest
         with open_store(tmp_path / "s.db", write=write) as store:
             assert [run.name for run in store.runs()] == ["first"]
     connection = sqlite3.connect(tmp_path / "s.db")
-    found = connection.execute("SELECT number, name FROM migrations").fetchall()
+    rows = connection.execute("SELECT number, name FROM migrations").fetchall()
     connection.close()
-    assert found == [(1, "m001_initial"), (2, "m002_more")]
+    assert rows == [(1, "m001_initial"), (2, "m002_more")]
 
 
 def test_a_step_that_fails_leaves_the_store_as_it_was(
@@ -230,7 +230,7 @@ def test_without_permission_there_is_a_message_or_the_store_can_be_read(
     folder_mode: int, file_mode: int | None, write: bool, reason: str
 ) -> None:
     """As a user to whom neither the folder nor the file belongs."""
-    # Not pytest's own folder: nobody else may enter that.
+    # Not pytest's own folder: other users may not enter that.
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "s.db"
         if file_mode is not None:

@@ -268,7 +268,7 @@ def test_a_process_is_known_by_its_number_and_its_start() -> None:
     assert not owners.is_gone(msgspec.structs.replace(here, pid=2**22 + 5, machine="another|boot|pid"))
 
 
-def test_whoever_was_given_up_can_still_bring_its_reply(tmp_path: Path) -> None:
+def test_a_process_declared_lost_can_still_store_its_reply(tmp_path: Path) -> None:
     async def stall(store: Store, other: Store) -> None:
         run = started(store)
         call = a_call(0)

@@ -52,9 +52,9 @@ def test_another_identity_under_the_same_name_is_an_error_that_says_what_differs
     with pytest.raises(StoreError) as error:
         store.start_run("first", changed, "two")
     message = str(error.value)
-    assert "run 'first' exists and was started otherwise: 2 problems" in message
+    assert "run 'first' already exists with different settings: 2 problems" in message
     assert "items.sha256" in message
-    assert "models[1]: nothing then, 'x' now" in message
+    assert "models[1]: nothing before, 'x' now" in message
     assert "items.file" not in message
     assert "command" not in message
     assert "--run" in message
@@ -84,7 +84,7 @@ def test_last_passes_over_the_runs_that_tests_leave_behind(store: Store) -> None
 
 
 def test_a_run_that_is_not_there_is_an_error_that_names_those_that_are(store: Store) -> None:
-    with pytest.raises(StoreError, match="no run in the store yet"):
+    with pytest.raises(StoreError, match="store has no runs yet"):
         store.run()
     started(store)
     with pytest.raises(StoreError, match=r"no run 'frist'.*\n.*first"):
@@ -97,9 +97,9 @@ def test_a_run_has_a_status_and_the_sum_of_its_times(store: Store) -> None:
     store.finish_run(run, "stopped", 2.0)
     assert started(store).status == "running"
     store.finish_run(run, "done", 0.5)
-    found = store.run("first")
-    assert (found.status, found.seconds) == ("done", 2.5)
-    assert found.ended is not None
+    stored = store.run("first")
+    assert (stored.status, stored.seconds) == ("done", 2.5)
+    assert stored.ended is not None
 
 
 def test_a_run_whose_store_was_closed_without_an_end_is_interrupted(tmp_path: Path) -> None:
@@ -141,7 +141,7 @@ def test_deleting_a_run_keeps_the_replies_that_another_run_uses(store: Store, tm
 
     asyncio.run(judge())
     store.put_labels([Label("item-1", "polite", "ann", 4.0)], first)
-    with pytest.raises(StoreError, match="going on"):
+    with pytest.raises(StoreError, match="still running"):
         store.delete_run("first")
     store.finish_run(first, "done")
     store.delete_run("first")

@@ -77,9 +77,9 @@ def labels_in(store: Path, run: str = "one") -> list[tuple[str, float | str]]:
 
 
 def key_shown(page: str) -> str:
-    found = re.search(r'data-item="([0-9a-f]+)"', page)
-    assert found is not None, page
-    return found[1]
+    match = re.search(r'data-item="([0-9a-f]+)"', page)
+    assert match is not None, page
+    return match[1]
 
 
 def test_the_name_is_asked_for_once_and_remembered(browser: Rater) -> None:
@@ -284,9 +284,9 @@ class Server:
         entered = self._ask("GET", f"{url.path}?{url.query}", {})
         self._cookie = (entered.getheader("set-cookie") or "").partition(";")[0]
         page = self._ask("GET", url.path, {"cookie": self._cookie})
-        found = re.search(r'name="csrf" content="([^"]+)"', page.text)  # type: ignore[attr-defined]
-        assert found is not None
-        self._csrf = found[1]
+        match = re.search(r'name="csrf" content="([^"]+)"', page.text)  # type: ignore[attr-defined]
+        assert match is not None
+        self._csrf = match[1]
 
     def _ask(self, method: str, path: str, headers: dict[str, str], body: bytes | None = None) -> Any:
         connection = http.client.HTTPConnection(self._host, timeout=20)

@@ -168,7 +168,7 @@ def test_of_two_responses_the_left_one_is_asked_about_first() -> None:
         Question("overall", None, None, (), 0),
     ]
     asked = asked_of(questions, "b")
-    assert [(one.question.criterion, one.side, one.question.subject) for one in asked] == [
+    assert [(call.question.criterion, call.side, call.question.subject) for call in asked] == [
         ("clarity", "left", "b"),
         ("clarity", "right", "a"),
         ("overall", None, None),
@@ -189,7 +189,7 @@ def test_a_name_is_kept_as_it_is(name: str) -> None:
     "name",
     ["", "  ", None, 3, "a\nb", "a\x00", "a\u202eb", "=1+1", "@x", "-x", "\uff1d1", "x" * 61, "\ud800"],
 )
-def test_a_name_that_nobody_can_have_is_refused(name: object) -> None:
+def test_a_reserved_name_is_refused(name: object) -> None:
     with pytest.raises(DataError):
         rater_name(name)
 
@@ -306,7 +306,7 @@ def test_a_pair_is_asked_by_every_criterion_for_both_sides_and_for_the_better_on
     with open_session(pairs, "pairs") as session:
         key = session.sheets[0].key
         turn = session.turn("ann", key)
-        assert [one.side for one in turn.asked] == ["left", "right"] * 6 + [None]
+        assert [call.side for call in turn.asked] == ["left", "right"] * 6 + [None]
         assert label_all(session, "ann", 4) == 26
     with open_store(pairs, write=False) as opened:
         labels = opened.labels(opened.run("pairs"))
@@ -328,10 +328,10 @@ def test_people_rate_from_one_to_five_where_the_judge_gives_log_probabilities() 
 
 
 def test_a_criterion_with_two_scales_in_one_run_says_which_one_is_meant() -> None:
-    one, other = load_protocol("opinion-summary/fluency"), load_protocol("gptscore-ko/fluency")
+    protocol, other = load_protocol("opinion-summary/fluency"), load_protocol("gptscore-ko/fluency")
     wide = structs.replace(other, criteria={"fluency": Scale(0, 10, best=10, step=1)})
-    assert questions_of([("fluency", None)], [one, other])[0].note == ""
-    (question,) = questions_of([("fluency", None)], [one, wide])
+    assert questions_of([("fluency", None)], [protocol, other])[0].note == ""
+    (question,) = questions_of([("fluency", None)], [protocol, wide])
     assert "opinion-summary/fluency" in question.note
 
 
@@ -359,7 +359,7 @@ def test_cells_of_an_export_come_back_as_they_were(tmp_path: Path) -> None:
     ]
     path = tmp_path / "labels.csv"
     path.write_text(labels_csv(labels), encoding="utf-8", newline="")
-    assert [(one.item, one.rater, one.value, one.subject) for one in read_labels(path).labels] == [
+    assert [(label.item, label.rater, label.value, label.subject) for label in read_labels(path).labels] == [
         ('a,"b\r\nc",d', "ann", 2.5, None),
         ("| a |", "<script>", "tie", "a"),
     ]

@@ -129,9 +129,9 @@ def test_a_scale_with_ends_keeps_them_whatever_the_values() -> None:
 @given(NUMBERS, st.floats(1e-3, 1e6))
 def test_marks_of_an_axis_lie_on_it_and_are_few(low: float, width: float) -> None:
     domain = Domain(low, low + width)
-    found = ticks(domain)
-    assert 1 <= len(found) <= 7
-    assert all(domain.low - 1e-6 * width <= tick <= domain.high + 1e-6 * width for tick in found)
+    tick_values = ticks(domain)
+    assert 1 <= len(tick_values) <= 7
+    assert all(domain.low - 1e-6 * width <= tick <= domain.high + 1e-6 * width for tick in tick_values)
 
 
 def test_the_ends_of_an_axis_leave_room_for_a_whole_dot() -> None:
@@ -181,8 +181,8 @@ def test_two_marks_of_a_row_do_not_hide_each_other() -> None:
 
 
 def test_bars_are_as_high_as_their_counts() -> None:
-    found = having(bars([("1", 10), ("2", 5), ("3", 0)], "scores", height=42), "bar")
-    assert [float(bar.get("height", "")) for bar in found] == [40, 20]
+    drawn_bars = having(bars([("1", 10), ("2", 5), ("3", 0)], "scores", height=42), "bar")
+    assert [float(bar.get("height", "")) for bar in drawn_bars] == [40, 20]
 
 
 def test_bars_of_systems_that_are_compared_share_one_height() -> None:

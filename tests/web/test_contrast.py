@@ -31,14 +31,14 @@ PAIRS = [
 
 
 def themes() -> dict[str, dict[str, str]]:
-    """Each theme's colours: the dark ones are told twice, for the system's choice and for the reader's."""
-    found = [
+    """Each theme's colours: the dark ones are defined twice, for the system's choice and for the reader's."""
+    values = [
         dict(re.findall(r"--([\w-]+): (#[0-9a-f]{3,6});", block))
         for block in re.findall(r":root[^{]*\{([^}]*--text:[^}]*)\}", static_text("adjudge.css"))
     ]
-    assert len(found) == 3
-    assert found[1] == found[2], "the dark theme is not the same in both places"
-    return {"light": found[0], "dark": found[1]}
+    assert len(values) == 3
+    assert values[1] == values[2], "the dark theme is not the same in both places"
+    return {"light": values[0], "dark": values[1]}
 
 
 def linear(colour: str) -> Rgb:
@@ -51,8 +51,8 @@ def linear(colour: str) -> Rgb:
     return red, green, blue
 
 
-def contrast(one: Rgb, other: Rgb) -> float:
-    low, high = sorted(0.2126 * red + 0.7152 * green + 0.0722 * blue for red, green, blue in (one, other))
+def contrast(colour: Rgb, other: Rgb) -> float:
+    low, high = sorted(0.2126 * red + 0.7152 * green + 0.0722 * blue for red, green, blue in (colour, other))
     return (high + 0.05) / (low + 0.05)
 
 
@@ -103,9 +103,9 @@ def from_oklab(colour: Rgb) -> Rgb:
     )
 
 
-def mixed(one: Rgb, share: float, other: Rgb) -> Rgb:
+def mixed(colour: Rgb, share: float, other: Rgb) -> Rgb:
     first, second, third = (
-        share * x + (1 - share) * y for x, y in zip(oklab(one), oklab(other), strict=True)
+        share * x + (1 - share) * y for x, y in zip(oklab(colour), oklab(other), strict=True)
     )
     return from_oklab((first, second, third))
 
@@ -128,9 +128,9 @@ def test_the_ratio_is_that_of_wcag() -> None:
 def test_text_stands_out_from_whatever_it_stands_on(theme: str) -> None:
     colours = themes()[theme]
     faint = {
-        f"{text} on {ground}": round(found, 2)
+        f"{text} on {ground}": round(ratio, 2)
         for text, ground in PAIRS
-        if (found := contrast(linear(colours[text]), linear(colours[ground]))) < ENOUGH
+        if (ratio := contrast(linear(colours[text]), linear(colours[ground]))) < ENOUGH
     }
     assert faint == {}
 
@@ -146,9 +146,9 @@ def test_the_numbers_of_the_win_matrix_stand_out(theme: str) -> None:
         # Small print of strong cells takes the colour of the text.
         small = "text" if f".heat .{name} .ci" in css else "muted"
         for text in ("text", small):
-            found = contrast(linear(colours[text]), ground)
-            if found < ENOUGH:
-                faint[f"{text} on {name}"] = round(found, 2)
+            ratio = contrast(linear(colours[text]), ground)
+            if ratio < ENOUGH:
+                faint[f"{text} on {name}"] = round(ratio, 2)
     assert faint == {}
 
 

@@ -60,8 +60,10 @@ def row_of(page: str, name: str) -> list[str]:
 
 
 def test_calls_that_failed_and_replies_that_could_not_be_read_are_counted_apart(browser: Browser) -> None:
-    told = {row["run"]: (row["calls"], row["failed"], row["unread"]) for row in browser.get("/api/runs").json}
-    assert told["scores"] == (10, 1, 2)
+    counts = {
+        row["run"]: (row["calls"], row["failed"], row["unread"]) for row in browser.get("/api/runs").json
+    }
+    assert counts["scores"] == (10, 1, 2)
     page = browser.get("/").text
     assert row_of(page, "scores")[7:10] == ["10", "1", "2"]
 
@@ -88,12 +90,12 @@ def test_a_list_does_not_wait_for_a_count_that_takes_long(store: Path) -> None:
 def _counting(counts: UnreadReplies, before: Callable[[], object] = lambda: None) -> list[str]:
     """Every look of a counter at a run, as it happens."""
     looks: list[str] = []
-    own = counts._of_run
+    count_run = counts._of_run
 
     def look(name: str) -> int | None:
         looks.append(name)
         before()
-        return own(name)
+        return count_run(name)
 
     counts._of_run = look  # type: ignore[method-assign]
     return looks

@@ -172,13 +172,14 @@ def test_likelihoods_are_drawn_on_an_axis_of_their_own() -> None:
     from views import facts, summarise
 
     scale = Scale(None, None, "high")
-    found = [
+    results = [
         Result(f"i{k}", "gptscore/fluency@1", "fluency", "local", "ok", system=f"s{k % 2}", value=-3 + k / 40)
         for k in range(80)
     ]
-    summary = summarise(found, facts=facts(scales={("gptscore/fluency", "fluency"): scale}))
+    summary = summarise(results, facts=facts(scales={("gptscore/fluency", "fluency"): scale}))
     values = {
-        ("fluency", f"s{k}"): [one.value or 0.0 for one in found if one.system == f"s{k}"] for k in range(2)
+        ("fluency", f"s{k}"): [result.value or 0.0 for result in results if result.system == f"s{k}"]
+        for k in range(2)
     }
     parts = run_parts(summary, values=values)
     page = Page(environment().get_template("parts/run.html").render(parts=parts))

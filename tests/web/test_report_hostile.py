@@ -152,9 +152,9 @@ def test_marks_stand_exactly_on_their_places_and_change_no_text(
     made = marked(text, spans, "read here")
     assert html.unescape(re.sub(r"<[^>]*>", "", made)) == plain(text)
     for start, end in spans[:1] if len(spans) == 1 else ():
-        found = re.findall(r"<mark[^>]*>(.*?)</mark>", made, flags=re.DOTALL)
+        matches = re.findall(r"<mark[^>]*>(.*?)</mark>", made, flags=re.DOTALL)
         is_inside = 0 <= start < end <= len(text)
-        assert [html.unescape(re.sub(r"<[^>]*>", "", one)) for one in found] == (
+        assert [html.unescape(re.sub(r"<[^>]*>", "", mark)) for mark in matches] == (
             [plain(text[start:end])] if is_inside else []
         )
 

@@ -33,12 +33,12 @@ def result(item: str, value: float | None = None, **fields: Any) -> Result:
     return score(item, value, **{"criterion": "tact", "system": "s", "how": "strict", **counts, **fields})
 
 
-def reasons(found: list[Result], **more: object) -> dict[str, tuple[str, ...]]:
-    return {one.item: one.reasons for one in notable_items(found, SCALES, **more)}  # type: ignore[arg-type]
+def reasons(results: list[Result], **more: object) -> dict[str, tuple[str, ...]]:
+    return {notable.item: notable.reasons for notable in notable_items(results, SCALES, **more)}  # type: ignore[arg-type]
 
 
-def summary_of(found: list[Result], scales: dict[tuple[str, str], Scale | None] | None = None) -> Summary:
-    return summarise(found, facts=facts(run="r", scales=scales if scales is not None else dict(SCALES)))
+def summary_of(results: list[Result], scales: dict[tuple[str, str], Scale | None] | None = None) -> Summary:
+    return summarise(results, facts=facts(run="r", scales=scales if scales is not None else dict(SCALES)))
 
 
 def shown(parts: RunParts) -> Page:
@@ -51,15 +51,15 @@ def shown(parts: RunParts) -> Page:
 
 
 def test_the_lowest_scores_tell_and_the_highest_possible_never_does() -> None:
-    found = reasons([result(f"i{k}", float(k)) for k in range(1, 6)])
-    assert list(found) == ["i1", "i2", "i3"]
+    reasons_by_item = reasons([result(f"i{k}", float(k)) for k in range(1, 6)])
+    assert list(reasons_by_item) == ["i1", "i2", "i3"]
     assert "i5" not in reasons([result("i5", 5.0)])
 
 
 def test_where_less_is_better_the_highest_score_is_the_worst() -> None:
     scales = {("p@1", "tact"): Scale(1, 5, 1, step=1)}
-    found = notable_items([result(f"i{k}", float(k)) for k in range(1, 6)], scales)
-    assert found[0].item == "i5"
+    notable = notable_items([result(f"i{k}", float(k)) for k in range(1, 6)], scales)
+    assert notable[0].item == "i5"
 
 
 def test_a_likelihood_has_a_worst_item_too_and_an_unknown_direction_has_none() -> None:
@@ -74,7 +74,7 @@ def test_a_refusal_tells_more_than_a_missing_reply() -> None:
     assert next(iter(reasons(rows))) == "refused"
 
 
-def test_samples_orders_and_judges_that_disagree_are_told_with_their_reason() -> None:
+def test_samples_orders_and_judges_that_disagree_are_listed_with_their_reason() -> None:
     rows = [
         result("samples", 3.0, spread=1.4, n_samples=5),
         result("order", 4.0, flags=("order_conflict",)),
@@ -82,24 +82,24 @@ def test_samples_orders_and_judges_that_disagree_are_told_with_their_reason() ->
         result("judges", 5.0, model="b"),
         result("unsure", 4.0, confidence=0.2),
     ]
-    found = reasons(rows)
+    reasons_by_item = reasons(rows)
     for name, data in (("samples", "1.40"), ("order", "tact"), ("judges", "1 and 5"), ("unsure", "0.20")):
-        assert any(data in reason for reason in found[name])
+        assert any(data in reason for reason in reasons_by_item[name])
 
 
 def test_the_farthest_from_people_come_first() -> None:
     rows = [result(f"i{k}", 5.0) for k in range(6)]
     labels = [Label(f"i{k}", "tact", "ann", float(k % 5 + 1)) for k in range(6)]
-    found = reasons(rows, points=join(rows, labels, SCALES))
-    assert len(found["i0"]) == 1
-    assert next(iter(found)) == "i0"
+    reasons_by_item = reasons(rows, points=join(rows, labels, SCALES))
+    assert len(reasons_by_item["i0"]) == 1
+    assert next(iter(reasons_by_item)) == "i0"
 
 
 def test_no_kind_crowds_out_the_others_and_all_are_few() -> None:
     rows = [result(f"low{k}", 1.0) for k in range(500)] + [result("failed", None)]
-    found = reasons(rows)
-    assert "failed" in found
-    assert len(found) <= MOST_ITEMS
+    reasons_by_item = reasons(rows)
+    assert "failed" in reasons_by_item
+    assert len(reasons_by_item) <= MOST_ITEMS
 
 
 def test_the_same_run_tells_the_same_items_every_time() -> None:
@@ -178,7 +178,7 @@ def test_scores_between_levels_are_counted_in_bins_and_none_is_lost() -> None:
     assert sum(spread.counts) == 200
 
 
-def test_levels_that_nobody_gave_have_a_place_among_the_bars() -> None:
+def test_levels_that_were_never_given_have_a_place_among_the_bars() -> None:
     summary = summary_of([result("i1", 5.0), result("i2", 5.0)])
     (spread,) = spreads(next(score_sections(summary)))
     assert spread.levels == (1, 2, 3, 4, 5)

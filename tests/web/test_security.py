@@ -83,7 +83,7 @@ def test_both_names_of_this_machine_are_answered(name: str) -> None:
     assert get("/", COOKIE | {"host": f"{name}:{PORT}"}).text == "secret / "
 
 
-def test_without_the_token_nothing_is_told() -> None:
+def test_without_the_token_nothing_is_revealed() -> None:
     for url in ("/", "/api/runs", "/items?run=last", "/static", "/static/../api/runs"):
         refused = get(url, HOST)
         if not url.startswith("/static/"):
@@ -209,8 +209,8 @@ def test_a_page_that_refuses_holds_nothing_of_the_request() -> None:
 
 
 def test_two_starts_have_nothing_in_common() -> None:
-    one, two = Secrets(), Secrets()
-    values = [one.token, one.session, one.csrf, two.token, two.session, two.csrf]
+    first, two = Secrets(), Secrets()
+    values = [first.token, first.session, first.csrf, two.token, two.session, two.csrf]
     assert len(set(values)) == 6
     assert min(map(len, values)) >= 43
 

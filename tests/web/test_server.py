@@ -124,8 +124,8 @@ def test_what_was_derived_from_the_store_is_gone_after_the_end(store: Path, tmp_
 
 
 def test_two_servers_at_once_do_not_take_each_others_cookies(store: Path) -> None:
-    with viewing("--store", store) as (_, one), viewing("--store", store) as (_, two):
-        cookie, _ = opened(one)
+    with viewing("--store", store) as (_, first), viewing("--store", store) as (_, two):
+        cookie, _ = opened(first)
         assert fetched(f"http://127.0.0.1:{urlsplit(two).port}/", cookie=cookie).status == 401
 
 

@@ -75,8 +75,8 @@ def items_on(page: str) -> list[str]:
 
 
 def total_on(page: str) -> int:
-    found = re.search(r"of ([\d,]+)</span>", page)
-    return int(found[1].replace(",", "")) if found else 0
+    match = re.search(r"of ([\d,]+)</span>", page)
+    return int(match[1].replace(",", "")) if match else 0
 
 
 def test_the_list_of_runs_says_what_each_was(examples: Browser) -> None:
@@ -232,8 +232,8 @@ def test_the_link_of_an_item_has_no_token(browser: Browser) -> None:
 def test_both_orders_of_a_pair_stand_side_by_side_with_their_evidence(examples: Browser) -> None:
     page = examples.get("/item?run=advice&n=0").text
     assert page.count('<div class="split">') == 1
-    found = re.findall(r'<li><q>.*?<span class="pill (\w+)">', page, re.DOTALL)
-    assert found == ["ok"] * 20, "every quotation of both replies"
+    matches = re.findall(r'<li><q>.*?<span class="pill (\w+)">', page, re.DOTALL)
+    assert matches == ["ok"] * 20, "every quotation of both replies"
     assert '<mark class="span" title="' in page
 
 
@@ -387,8 +387,8 @@ def test_a_run_that_grows_is_followed(tmp_path: Path) -> None:
         opened.put_labels([Label("i00", "tact", "ann", 3.0), Label("i00", "tact", "bob", 4.0)], run)
     caught_up(index)
     with index.reading() as connection:
-        found = connection.execute("SELECT label, label_gap FROM rows WHERE item = 'i00'").fetchone()
-    assert found == (3.5, 2.5)
+        row = connection.execute("SELECT label, label_gap FROM rows WHERE item = 'i00'").fetchone()
+    assert row == (3.5, 2.5)
     assert index.progress.version > before
     index.close()
 
@@ -404,11 +404,11 @@ def test_the_viewer_changes_nothing_in_the_store(tmp_path: Path) -> None:
 
 def test_the_parts_of_a_live_page_come_only_when_something_changed(browser: Browser) -> None:
     for url in ("/live/runs?", "/live/run?run=first", "/live/items?run=first"):
-        told = browser.get(url).json
-        assert told["html"]
-        assert not told["is_live"]
-        again = browser.get(f"{url}&version={told['version']}").json
-        assert again == {**told, "html": ""}
+        state = browser.get(url).json
+        assert state["html"]
+        assert not state["is_live"]
+        again = browser.get(f"{url}&version={state['version']}").json
+        assert again == {**state, "html": ""}
 
 
 def test_recorded_replies_of_the_examples_are_all_marked(tmp_path: Path) -> None:
@@ -461,7 +461,7 @@ def test_a_folder_without_room_is_a_message(tmp_path: Path, monkeypatch: pytest.
     assert "TMPDIR" in answered.text
 
 
-def test_whoever_labels_cannot_come_upon_the_scores_of_the_judge(tmp_path: Path) -> None:
+def test_a_rater_cannot_reach_the_scores_of_the_judge(tmp_path: Path) -> None:
     from adjudge.web.annotate_session import open_session
 
     store = judged(tmp_path, [answer(1)], [said(1, "Feedback: told you. [RESULT] 3")])

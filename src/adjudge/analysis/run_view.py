@@ -22,7 +22,7 @@ from msgspec import Struct, structs
 from ..combine import Kind, choice_criterion
 from ..engine import judged_items, protocols_of, settings_of
 from ..records import Choice, Estimator, Judgment, Order, Protocol, ReaderName, Result, Scale, Subject
-from ..stats import Place, PositionBias, position_bias
+from ..stats import Position, PositionBias, position_bias
 from ..store import Judged, RunRow, Store
 from .tally import CriterionKey, Tally
 
@@ -414,7 +414,7 @@ class SingleReplies:
         self._has_samples = has_samples
         self._digest_salt = digest_salt
         self._keeps_spans = keeps_spans
-        self._shown: dict[CriterionKey, dict[tuple[int, int, str], list[Place | None]]] = {}
+        self._shown: dict[CriterionKey, dict[tuple[int, int, str], list[Position | None]]] = {}
         """criterion → (item, sample, model) → the position chosen in order ab, and in order ba"""
         self._samples: dict[SampleKey, dict[Order, list[float]]] = {}
 
@@ -493,8 +493,8 @@ class SingleReplies:
         return values
 
 
-def _positions(shown: Mapping[tuple[int, int, str], Sequence[Place | None]]) -> Positions:
-    def bias(part: Mapping[tuple[int, int, str], Sequence[Place | None]]) -> PositionBias:
+def _positions(shown: Mapping[tuple[int, int, str], Sequence[Position | None]]) -> Positions:
+    def bias(part: Mapping[tuple[int, int, str], Sequence[Position | None]]) -> PositionBias:
         return position_bias(
             [both[0] for both in part.values()],
             [both[1] for both in part.values()],
@@ -525,7 +525,7 @@ def choices_in(judgment: Judgment, protocol: Protocol) -> Iterator[tuple[str, Ch
             yield criterion, "a" if gap > 0 else "b" if gap < 0 else "tie"
 
 
-def position_of(choice: Choice, order: Order) -> Place:
+def position_of(choice: Choice, order: Order) -> Position:
     """The position at which the chosen response was shown."""
     if choice == "tie":
         return "tie"

@@ -7,7 +7,7 @@ import sys
 
 
 def main() -> None:
-    """Run the command line; a mistake of the user's is a message and exit 2, never a traceback."""
+    """Run the command line; invalid input gives a message and exit 2, never a traceback."""
     import typer
 
     from ..errors import AdjudgeError
@@ -24,7 +24,7 @@ def main() -> None:
         print_error(str(error))
         sys.exit(2)
     except BrokenPipeError:
-        # The reader of a pipe has gone (`adjudge … | head`): nothing is wrong.
+        # The reading end of the pipe was closed (`adjudge … | head`): not an error.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except typer.Abort:

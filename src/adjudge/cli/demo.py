@@ -67,7 +67,7 @@ _ABOUT_RESPONSES = (
     "relevance: the text, given the response."
 )
 _ABOUT_LIVE = "The judge is a small language model that runs on this machine, without a key."
-_ABOUT_RECORDED = "No model is asked: these likelihoods were recorded with the embedded model."
+_ABOUT_RECORDED = "Replaying likelihoods recorded with the embedded model; the model does not run."
 _ABOUT_VERSIONS = (
     "A likelihood is read from tokens; a rubric judge replies in words. Here are recorded replies about two versions of a help desk "
     "(answers, replies and ratings are made up for this demo):"
@@ -116,15 +116,19 @@ class DemoResult(Struct, frozen=True):
 
 def demo_command(
     recorded: bool = typer.Option(
-        False, "--recorded", help="Ask no model: replay the likelihoods recorded with it."
+        False, "--recorded", help="Do not run the model: replay likelihoods recorded with it."
     ),
     limit: int = typer.Option(
-        ITEMS, "--limit", metavar="N", min=1, help="Judge the first N of the 30 responses; three per text."
+        ITEMS,
+        "--limit",
+        metavar="N",
+        min=1,
+        help="Judge only the first N of the 30 responses (3 per source text).",
     ),
     report: Path = typer.Option(
-        "adjudge-demo.html", "--report", metavar="FILE", help="Where the report goes."
+        "adjudge-demo.html", "--report", metavar="FILE", help="Write the HTML report to this file."
     ),
-    quiet: bool = typer.Option(False, "--quiet", "-q", help="No progress."),
+    quiet: bool = typer.Option(False, "--quiet", "-q", help="Print no progress."),
     store: Path = typer.Option(
         "adjudge-demo.db",
         "--store",
@@ -147,8 +151,8 @@ def demo_command(
 
 
 _FALLBACK = (
-    "The demo continues with likelihoods that were recorded with this model.\n"
-    "To see the model at work, fix the problem and repeat the command."
+    "Continuing with likelihoods recorded with this model earlier.\n"
+    "To run the model itself, fix the problem above and run the command again."
 )
 
 
@@ -164,7 +168,7 @@ def _why_not_embedded(quiet: bool) -> str:
         pull(SMOLLM2, lambda text: None if quiet else print(text, file=sys.stderr, flush=True))
     except KeyboardInterrupt:
         sys.stderr.write(
-            "adjudge: interrupted; nothing was kept. The same command begins the download anew.\n"
+            "adjudge: interrupted; the incomplete download was deleted. Run the same command to start it again.\n"
         )
         raise typer.Exit(130) from None
     except ModelError as error:

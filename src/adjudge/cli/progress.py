@@ -43,14 +43,14 @@ class ProgressWatcher(Watcher):
         if self._is_quiet:
             return
         for text in prepared.bad[:20]:
-            print_note(f"left out: {text}\n")
+            print_note(f"skipped: {text}\n")
         if len(prepared.bad) > 20:
-            sys.stderr.write(f"left out: {len(prepared.bad) - 20} more\n")
+            sys.stderr.write(f"skipped: {len(prepared.bad) - 20} more\n")
         if any(model.is_fake for model in prepared.plan.models):
-            sys.stderr.write("a fake model answers: no score below means anything\n")
-        verb = "goes on" if run.is_resumed else "begins"
+            sys.stderr.write("a fake model answers: the scores below are meaningless\n")
+        verb = "Resuming" if run.is_resumed else "Starting"
         calls = prepared.n_items * len(prepared.plan.calls)
-        sys.stderr.write(f"run {run.name} {verb}: {prepared.n_items} items, at most {calls} calls\n")
+        sys.stderr.write(f"{verb} run {run.name}: {prepared.n_items} items, at most {calls} calls\n")
         sys.stderr.flush()
         if sys.stderr.isatty():
             self._open_bar()
@@ -58,7 +58,7 @@ class ProgressWatcher(Watcher):
     def wrote_steps(self, protocol: Protocol) -> None:
         if not self._is_quiet:
             steps = "".join(f"  {number}. {step}\n" for number, step in enumerate(protocol.steps, 1))
-            print_note(f"the steps that the judge wrote for {protocol.id}:\n{steps}")
+            print_note(f"evaluation steps that the judge wrote for {protocol.id}:\n{steps}")
 
     def _open_bar(self) -> None:
         from rich.console import Console

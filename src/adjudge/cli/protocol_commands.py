@@ -16,7 +16,7 @@ from .options import AS_JSON
 from .terminal import print_json, print_table, print_text
 
 protocols_app = typer.Typer(
-    help="The ways of judging: list, show, check, write and import them.",
+    help="Protocols (ways of judging): list, show, check, write and import them.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -24,7 +24,7 @@ protocols_app = typer.Typer(
 
 @protocols_app.command("list")
 def list_protocols(as_json: bool = AS_JSON) -> None:
-    """The built-in protocols: what each asks for, on which scale, in which languages."""
+    """List the built-in protocols with their criteria, scales and languages."""
     protocols = [load_protocol(protocol_id) for protocol_id in builtin_ids()]
     if as_json:
         print_json([_described(protocol) for protocol in protocols])
@@ -83,7 +83,7 @@ def _scale_text(scale: Scale | None) -> str:
 
 @protocols_app.command("show")
 def show_protocol(
-    ref: str = typer.Argument(..., metavar="ID|DIR", help="A built-in id, or the folder of a protocol."),
+    ref: str = typer.Argument(..., metavar="ID|DIR", help="A built-in id, or a protocol folder."),
     item: str = typer.Option(
         None,
         "--item",
@@ -91,29 +91,32 @@ def show_protocol(
         help="Show exactly what would be sent for item N of FILE: line N of JSONL, record N of CSV or Parquet.",
     ),
     rubric: Path = typer.Option(
-        None, "--rubric", metavar="FILE", help="A rubric (TOML or JSON), for protocols that take one."
+        None, "--rubric", metavar="FILE", help="A rubric (TOML or JSON), for protocols that accept one."
     ),
     examples: Path = typer.Option(
-        None, "--examples", metavar="FILE", help="Judged examples (JSONL), for protocols that take them."
+        None, "--examples", metavar="FILE", help="Judged examples (JSONL), for protocols that accept them."
     ),
     criterion: str = typer.Option(
-        "", "--criterion", metavar="TEXT", help="A criterion in words, for protocols that take one."
+        "",
+        "--criterion",
+        metavar="TEXT",
+        help="A criterion in your own words, for protocols that accept one.",
     ),
     renames: list[str] = typer.Option(
-        [], "--map", metavar="INPUT=FIELD", help="Take an input from another field."
+        [], "--map", metavar="INPUT=FIELD", help="Take an input from another field; repeatable."
     ),
     order: str = typer.Option(
         "ab", "--order", metavar="ab|ba", help="Which response of a pair is shown first."
     ),
     as_json: bool = AS_JSON,
 ) -> None:
-    """The texts of a protocol; with --item, exactly the messages that a judge would be sent."""
+    """Show the texts of a protocol; with --item, exactly the messages that would be sent."""
     protocol = load_protocol(ref, rubric=rubric, examples=examples or (), criterion=criterion)
     if item is None:
         _show_template(protocol, as_json)
         return
     if order not in ("ab", "ba"):
-        raise DataError(f"--order is ab or ba, not '{order}'.")
+        raise DataError(f"--order must be ab or ba, not '{order}'.")
     chosen = _item_at(item, parse_renames(renames), protocol)
     shown: Order = "ba" if order == "ba" else "ab"
     rendered = render(protocol, chosen, shown)
@@ -149,7 +152,7 @@ def _show_template(protocol: Protocol, as_json: bool) -> None:
         return
     print_text(f"{protocol.id}@{protocol.digest}: {protocol.title}")
     optional = f" [{', '.join(protocol.optional)}]" if protocol.optional else ""
-    print_text(f"fields of an item: {', '.join(protocol.inputs)}{optional}")
+    print_text(f"item fields: {', '.join(protocol.inputs)}{optional}")
     for role, text in texts.items():
         if text:
             print_text(f"--- {role} ---\n{text}")
@@ -171,9 +174,7 @@ def parse_renames(renames: list[str]) -> dict[str, str]:
 def _item_at(position: str, renames: dict[str, str], protocol: Protocol) -> Item:
     path, sign, number = position.rpartition(":")
     if not sign or not number.isdecimal() or int(number) < 1:
-        raise DataError(
-            f"--item {position}: write it as FILE:N, where N is the line of the item, counted from 1."
-        )
+        raise DataError(f"--item {position}: write it as FILE:N, where N is the item's line, counted from 1.")
     item = ItemFile(path, renames).item(int(number))
     problems = problems_of(protocol, item)
     if problems:
@@ -184,14 +185,12 @@ def _item_at(position: str, renames: dict[str, str], protocol: Protocol) -> Item
 @protocols_app.command("check")
 def check(
     refs: list[str] = typer.Argument(
-        ..., metavar="ID|DIR…", help="Built-in ids or folders; a folder of protocols is checked whole."
+        ..., metavar="ID|DIR…", help="Built-in ids or folders; all protocols in a folder are checked."
     ),
     as_json: bool = AS_JSON,
-    github: bool = typer.Option(
-        False, "--github", help="Print findings as GitHub shows them beside the line."
-    ),
+    github: bool = typer.Option(False, "--github", help="Print findings as GitHub annotations."),
 ) -> None:
-    """All problems of protocols at once, and what looks suspicious. Exit 1 where there is anything."""
+    """Report all problems and suspicious wording in protocols. Exit 1 if there are any."""
     from ..protocols.check import check_protocols
 
     findings = check_protocols(refs)
@@ -207,9 +206,9 @@ def check(
 
 @protocols_app.command("new")
 def new(
-    folder: Path = typer.Argument(..., metavar="DIR", help="The folder to write; it must not exist yet."),
+    folder: Path = typer.Argument(..., metavar="DIR", help="The folder to create; it must not exist yet."),
 ) -> None:
-    """A commented protocol to start from."""
+    """Write a commented starter protocol."""
     write_starter(folder)
     again = shlex.join(["adjudge", "protocols", "check", str(folder)])
     typer.echo(f"Wrote {folder}: edit protocol.toml and user.md, then run: {again}")
@@ -217,11 +216,11 @@ def new(
 
 @protocols_app.command("import")
 def import_(
-    file: Path = typer.Argument(..., metavar="FILE", help="A Markdown or Python file that holds prompts."),
-    to: Path = typer.Option(..., "--to", metavar="DIR", help="Where the protocol folders are written."),
+    file: Path = typer.Argument(..., metavar="FILE", help="A Markdown or Python file with prompts."),
+    to: Path = typer.Option(..., "--to", metavar="DIR", help="The folder to write the protocol folders to."),
     as_json: bool = AS_JSON,
 ) -> None:
-    """Turn a document of prompts into protocol folders without changing a byte of the prompts."""
+    """Turn a document of prompts into protocol folders, keeping the prompts byte for byte."""
     from ..protocols.importing import import_document
 
     imported = import_document(file, to)

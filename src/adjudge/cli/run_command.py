@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 @takes_run_options
 def run_command(
     items: Path = typer.Argument(
-        ..., metavar="ITEMS", help="JSONL, CSV or Parquet, .gz too: one item a line."
+        ..., metavar="ITEMS", help="JSONL, CSV or Parquet (also .gz), one item per line."
     ),
     protocols: list[str] = typer.Option(
-        [], "-p", "--protocol", metavar="ID|DIR", help="A built-in protocol or a folder; repeatable."
+        [], "-p", "--protocol", metavar="ID|DIR", help="A built-in protocol or a protocol folder; repeatable."
     ),
     models: list[str] = typer.Option(
         [],
@@ -38,14 +38,14 @@ def run_command(
     ),
     *,
     dry_run: bool = typer.Option(
-        False, "--dry-run", help="Say what would be sent and what it may cost; send nothing."
+        False, "--dry-run", help="Show what would be sent and estimate the cost; send nothing."
     ),
-    quiet: bool = typer.Option(False, "--quiet", "-q", help="No progress."),
+    quiet: bool = typer.Option(False, "--quiet", "-q", help="Print no progress."),
     store: Path = STORE,
     as_json: bool = AS_JSON,
     **options: Any,
 ) -> None:
-    """Judge items with one or more models, and report the scores. The same command again asks only for what is missing."""
+    """Judge items with one or more models, and report the scores. Run the same command again to resume."""
     from ..engine import Request
 
     _check_given(protocols, models, options["criterion"])
@@ -60,7 +60,7 @@ def run_command(
         model=models,
         command=("adjudge", *sys.argv[1:]),
         store=str(store),
-        # What is not given has the default of the declaration.
+        # Options that are not given have their declared default.
         **{name: value for name, value in options.items() if value is not None},
     )
     if dry_run:
@@ -79,13 +79,13 @@ def _check_given(protocols: list[str], models: list[str], criterion: str) -> Non
     """Raise where there is no protocol or no model, before anything is read."""
     if not protocols and not criterion:
         raise DataError(
-            "a run needs a protocol: which way of judging? Choose one with -p ID; adjudge protocols list has them all.\n"
-            "To judge by a criterion in words, by geval/score: --criterion 'Is the answer polite?'"
+            "a run needs a protocol. Choose one with -p ID; adjudge protocols list shows them all.\n"
+            "To judge by a criterion in your own words (geval/score): --criterion 'Is the answer polite?'"
         )
     if not models:
         raise DataError(
-            "a run needs a model to judge with: -m MODEL, such as -m openai:NAME or -m local; "
-            "adjudge models list has the forms."
+            "a run needs a judge model: -m MODEL, such as -m openai:NAME or -m local; "
+            "adjudge models list shows all kinds."
         )
 
 
@@ -94,7 +94,7 @@ def carry_out(request: Request, quiet: bool) -> tuple[str | None, int]:
     from ..engine import Interrupted, run_in_thread
     from .progress import ProgressWatcher
 
-    # `kill` and a closed terminal stop a run as Ctrl-C does.
+    # `kill` and closing the terminal stop a run as Ctrl-C does.
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)
     # A run makes many short-lived objects and few cycles. Collecting cycles at Python's default rate costs a twelfth
@@ -107,12 +107,12 @@ def carry_out(request: Request, quiet: bool) -> tuple[str | None, int]:
             finished = run_in_thread(request, watcher)
     except Interrupted:
         print_error(
-            f"interrupted; nothing that was answered is lost. To go on, give the same command:\n  {command}"
+            f"interrupted; all replies received so far are stored. To resume, run the same command:\n  {command}"
         )
         return None, 130
     except (BudgetReached, RateLimited) as reached:
         print_error(
-            f"{reached}\nWhat was answered is stored. To go on later, give the same command:\n  {command}"
+            f"{reached}\nAll replies received so far are stored. To resume later, run the same command:\n  {command}"
         )
         return None, 5
     for text in finished.adjustments:
@@ -127,7 +127,7 @@ def _parse_steps(text: str) -> str | tuple[str, ...]:
         lines = Path(text).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(
-            f"--steps {text}: cannot be read ({error}). Write 'generate', or a file with one step a line."
+            f"--steps {text}: cannot be read ({error}). Give 'generate', or a file with one step per line."
         ) from error
     return tuple(line.strip() for line in lines if line.strip())
 
@@ -160,11 +160,11 @@ def _print_dry_run(request: Request, as_json: bool) -> None:
     for message in estimate.first_messages:
         print_text(f"--- {message.role} ---\n{message.content}")
     cost = (
-        f", about ${estimate.cost_usd:.4f} for them"
+        f", about ${estimate.cost_usd:.4f}"
         if estimate.cost_usd is not None
-        else " (give --price for the cost)"
+        else " (set --price to estimate the cost)"
     )
     typer.echo(
         f"\n{estimate.items} items, {estimate.calls} calls: {estimate.stored} are in the store, {estimate.calls - estimate.stored} would be sent.\n"
-        f"About {estimate.tokens_in} tokens in{cost}; replies come on top. Nothing was sent."
+        f"About {estimate.tokens_in} input tokens{cost}; replies not included. Nothing was sent."
     )

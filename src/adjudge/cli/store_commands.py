@@ -1,4 +1,4 @@
-"""Commands on what a store holds: `report`, `runs` with its replies, `reread`, `export` and `doctor`."""
+"""Commands on the contents of a store: `report`, `runs` with its replies, `reread`, `export` and `doctor`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..store.browsing import CallOutcome
     from ..store.reading import Judged
 
-# Replies: what was sent, what came back, and what was read from it, word for word
+# Replies: what was sent, what came back, and what was read from it, verbatim
 
 
 _AROUND = 40
@@ -32,16 +32,16 @@ _AROUND = 40
 
 def show_replies(
     run: str = RUN,
-    item: str = typer.Option(None, "--item", metavar="ID", help="Only the replies for this item."),
+    item: str = typer.Option(None, "--item", metavar="ID", help="Show only the replies for this item."),
     failed: bool = typer.Option(
-        False, "--failed", help="Only replies that were not read, and calls that failed."
+        False, "--failed", help="Only replies without a readable score, and failed calls."
     ),
-    limit: int = typer.Option(5, "--limit", metavar="N", min=1, help="At most N replies."),
-    prompt: bool = typer.Option(False, "--prompt", help="The prompt too, exactly as it was sent."),
+    limit: int = typer.Option(5, "--limit", metavar="N", min=1, help="Show at most N replies."),
+    prompt: bool = typer.Option(False, "--prompt", help="Show the prompt too, exactly as sent."),
     store: Path = STORE,
     as_json: bool = AS_JSON,
 ) -> None:
-    """Replies of a run word for word, with what was read from each, where, and on which rung."""
+    """Show replies of a run verbatim, with the scores read from them, where, and how."""
     from ..analysis.item_view import item_view
     from ..store import open_store
 
@@ -57,12 +57,12 @@ def show_replies(
         return
     if not places:
         if item is not None and not has_item:
-            raise DataError(f"{row.name} has no item {item!r}. adjudge export {row.name} lists all.")
-        typer.echo("There is no such reply.", err=True)
+            raise DataError(f"{row.name} has no item {item!r}. To list all items: adjudge export {row.name}.")
+        typer.echo("No matching replies.", err=True)
     for known, place in places:
         view = item_view(known, [place], {})
         for call in view.calls:
-            print_text(_call_text(known.id if known is not None else "the run as a whole", call))
+            print_text(_call_text(known.id if known is not None else "whole run", call))
 
 
 def _selected(places: Iterable[Judged], item: str | None, failed: bool) -> Iterator[Judged]:
@@ -152,26 +152,26 @@ def _source_text(answer: AnswerView, reply: str) -> str:
 def report_command(
     run: str = RUN,
     html: Path = typer.Option(
-        None, "--html", metavar="FILE", help="One HTML file that opens offline, to send to somebody."
+        None, "--html", metavar="FILE", help="Write a self-contained HTML report that opens offline."
     ),
     labels: Path = typer.Option(
         None,
         "--labels",
         metavar="FILE",
-        help="With --html: what people said, for the judge card; default: the labels in the store.",
+        help="With --html: human labels for the judge card. Default: the labels in the store.",
     ),
-    markdown: bool = typer.Option(False, "--markdown", help="Markdown, for a pull request."),
+    markdown: bool = typer.Option(False, "--markdown", help="Print Markdown, for a pull request."),
     store: Path = STORE,
     as_json: bool = AS_JSON,
 ) -> None:
-    """Scores per system and criterion, with intervals, failures and what to beware of."""
+    """Show scores by system and criterion, with intervals, failures and warnings."""
     if html is not None:
         _write_html(store, run, html, labels)
         if not as_json and not markdown:
             return
     elif labels is not None:
         raise DataError(
-            f"--labels goes with --html FILE. For the judge card here: adjudge trust {run} --labels {labels}"
+            f"--labels needs --html FILE. To print the judge card here: adjudge trust {run} --labels {labels}"
         )
     show_report(str(store), run, as_json=as_json, as_markdown=markdown)
 
@@ -185,7 +185,7 @@ def _write_html(store: Path, run: str, html: Path, labels: Path | None) -> None:
     with open_store(store, write=False) as opened:
         summary, n_bytes = write_report(opened, opened.run(run), html, labels)
     name = safe(summary.run)
-    typer.echo(f"{safe(str(html))} is the report of {name} ({max(1, n_bytes // 1000):,} kB)", err=True)
+    typer.echo(f"Wrote the report of {name} to {safe(str(html))} ({max(1, n_bytes // 1000):,} kB)", err=True)
 
 
 def show_report(store: str, name: str, *, as_json: bool = False, as_markdown: bool = False) -> int:
@@ -207,14 +207,14 @@ def show_report(store: str, name: str, *, as_json: bool = False, as_markdown: bo
 
 
 runs_app = typer.Typer(
-    help="The runs of a store: list, show the replies of one, rename, delete.", rich_markup_mode=None
+    help="List the runs of a store, show replies, rename and delete runs.", rich_markup_mode=None
 )
 runs_app.command("show")(show_replies)
 
 
 @runs_app.callback(invoke_without_command=True)
 def list_runs(context: typer.Context, store: Path = STORE, as_json: bool = AS_JSON) -> None:
-    """All runs of a store, the latest last."""
+    """List all runs of a store, latest last."""
     if context.invoked_subcommand is not None:
         return
     print_runs(store, as_json)
@@ -222,7 +222,7 @@ def list_runs(context: typer.Context, store: Path = STORE, as_json: bool = AS_JS
 
 @runs_app.command("list")
 def list_runs_too(store: Path = STORE, as_json: bool = AS_JSON) -> None:
-    """All runs of a store, the latest last."""
+    """List all runs of a store, latest last."""
     print_runs(store, as_json)
 
 
@@ -266,21 +266,21 @@ def _cell(value: Any) -> str:
 
 @runs_app.command("rename")
 def rename_run(run: str = RUN, name: str = typer.Argument(..., metavar="NAME"), store: Path = STORE) -> None:
-    """Give a run another name."""
+    """Rename a run."""
     from ..store import open_store
 
     with open_store(store) as opened:
         opened.rename_run(run, name)
-    typer.echo(f"{run} is now {name}")
+    typer.echo(f"Renamed {run} to {name}")
 
 
 @runs_app.command("delete")
 def delete_run(
     run: str = RUN,
-    yes: bool = typer.Option(False, "--yes", "-y", help="Do not ask."),
+    yes: bool = typer.Option(False, "--yes", "-y", help="Do not ask for confirmation."),
     store: Path = STORE,
 ) -> None:
-    """Delete a run, and the replies that no other run uses. They were paid for: this cannot be undone."""
+    """Delete a run, and the replies that no other run uses. This cannot be undone, and the replies were paid for."""
     from ..store import open_store
 
     with open_store(store) as opened:
@@ -288,11 +288,11 @@ def delete_run(
         if not yes:
             typer.confirm(f"Delete {row.name} and the replies that no other run uses?", abort=True)
         opened.delete_run(row.name)
-    typer.echo(f"{row.name} is deleted")
+    typer.echo(f"Deleted {row.name}")
 
 
 def reread_command(run: str = RUN, store: Path = STORE, as_json: bool = AS_JSON) -> None:
-    """Read all stored replies of a run again with this version's readers. No model is asked."""
+    """Parse all stored replies of a run again with this version's readers. No model is called."""
     from ..engine import reread
     from ..store import open_store
 
@@ -302,20 +302,20 @@ def reread_command(run: str = RUN, store: Path = STORE, as_json: bool = AS_JSON)
     if as_json:
         print_json({"run": row.name, "judgments": n_read})
     else:
-        typer.echo(f"{n_read} replies of {row.name} were read again; see: adjudge report {row.name}")
+        typer.echo(
+            f"Parsed {n_read} replies of {row.name} again. To see the result: adjudge report {row.name}"
+        )
 
 
 def export_command(
     run: str = RUN,
-    form: str = typer.Option(
-        "jsonl", "--format", metavar="jsonl|csv|parquet", help="The form of the export."
-    ),
+    form: str = typer.Option("jsonl", "--format", metavar="jsonl|csv|parquet", help="The file format."),
     output: Path = typer.Option(
-        None, "-o", "--output", metavar="FILE", help="Where to; default: the terminal."
+        None, "-o", "--output", metavar="FILE", help="The file to write. Default: standard output."
     ),
     store: Path = STORE,
 ) -> None:
-    """One row for each item, protocol, criterion, subject and model, in the order of the items."""
+    """Export one row per item, protocol, criterion, subject and model, in item order."""
     from ..engine import EXPORT_COLUMNS, export_row, results
     from ..store import open_store
 
@@ -325,7 +325,9 @@ def export_command(
     if form not in ("jsonl", "csv", "parquet"):
         raise DataError(f"--format {form}: choose jsonl, csv or parquet.")
     if form == "parquet" and output is None:
-        raise DataError("--format parquet writes bytes that no terminal can show. Say where to with -o FILE.")
+        raise DataError(
+            "--format parquet writes binary data, which a terminal cannot show. Name a file with -o FILE."
+        )
     with open_store(store, write=False) as opened:
         rows = (export_row(result) for result in results(opened, opened.run(run)))
         with writing(output) as file:
@@ -347,7 +349,7 @@ def _write_jsonl(rows: Iterator[dict[str, Any]], file: IO[bytes]) -> None:
 
 
 def _write_csv(rows: Iterator[dict[str, Any]], columns: tuple[str, ...], file: IO[bytes]) -> None:
-    """CSV that a spreadsheet shows as text: a cell that could be a formula begins with an apostrophe."""
+    """CSV that a spreadsheet shows as text: a cell that could be a formula starts with an apostrophe."""
     from ..data import guarded
 
     def cell(value: Any) -> Any:
@@ -363,7 +365,7 @@ def _write_csv(rows: Iterator[dict[str, Any]], columns: tuple[str, ...], file: I
 
 
 def doctor_command(store: Path = STORE, as_json: bool = AS_JSON) -> None:
-    """Look at every page and every reply of a store; damaged replies are set aside and will be asked again."""
+    """Check every page and every reply of a store. Damaged replies are quarantined and requested again."""
     from ..store import open_store
 
     with open_store(store, write=False):
@@ -374,12 +376,12 @@ def doctor_command(store: Path = STORE, as_json: bool = AS_JSON) -> None:
     if as_json:
         print_json({"store": str(store), "runs": runs, "damaged": damaged})
         return
-    print_text(f"{store}: {len(runs)} run{'' if len(runs) == 1 else 's'}, the file is whole.")
+    print_text(f"{store}: {len(runs)} run{'' if len(runs) == 1 else 's'}, the file is intact.")
     if damaged:
         is_single = len(damaged) == 1
         print_text(
-            f"{len(damaged)} repl{'y is' if is_single else 'ies are'} damaged and set aside. "
-            f"Give the command of the run again: it asks for {'it' if is_single else 'them'} once more."
+            f"{len(damaged)} repl{'y is' if is_single else 'ies are'} damaged and quarantined. "
+            f"Run the command of the run again to request {'it' if is_single else 'them'} again."
         )
     else:
-        print_text("Every reply is as it was written.")
+        print_text("Every reply is intact.")

@@ -9,17 +9,17 @@ import typer
 
 from .options import RUN, STORE
 
-_PORT = typer.Option(0, "--port", metavar="N", min=0, max=65535, help="The port; default: any that is free.")
-_NO_BROWSER = typer.Option(False, "--no-browser", help="Only print the address, open nothing.")
+_PORT = typer.Option(0, "--port", metavar="N", min=0, max=65535, help="The port. Default: any free port.")
+_NO_BROWSER = typer.Option(False, "--no-browser", help="Print the address, and do not open a browser.")
 
 
 def view_command(
-    run: str = typer.Argument(None, metavar="[RUN]", help="A run to begin with, or 'last'."),
+    run: str = typer.Argument(None, metavar="[RUN]", help="The run to open first, or 'last'."),
     port: int = _PORT,
     no_browser: bool = _NO_BROWSER,
     store: Path = STORE,
 ) -> None:
-    """Look at runs, items, prompts and replies in the browser. Nothing in the store is changed."""
+    """Browse runs, items, prompts and replies. Read-only: nothing in the store changes."""
     from ..store import open_store
     from ..web.server import build_app, serve
 
@@ -38,23 +38,25 @@ def annotate_command(
     run: str = RUN,
     n: int = typer.Option(50, "-n", metavar="N", min=1, help="How many items to label."),
     criterion: list[str] = typer.Option(
-        [], "--criterion", metavar="NAME", help="What to label by; repeatable; default: all criteria."
+        [], "--criterion", metavar="NAME", help="A criterion to label; repeatable. Default: all criteria."
     ),
-    rater: str = typer.Option("", "--rater", metavar="NAME", help="Who labels; asked for if it is left out."),
+    rater: str = typer.Option(
+        "", "--rater", metavar="NAME", help="The rater's name. Default: the page asks."
+    ),
     seed: int = typer.Option(0, "--seed", metavar="N", help="The same seed draws the same items."),
     export: Path = typer.Option(
-        None, "--export", metavar="FILE", help="Write the labels made so far as CSV, and open no page."
+        None, "--export", metavar="FILE", help="Write the labels made so far to a CSV file, and open no page."
     ),
     port: int = _PORT,
     no_browser: bool = _NO_BROWSER,
     store: Path = STORE,
 ) -> None:
-    """Label items in the browser without seeing the judge's scores. Labels go into the store one by one."""
+    """Label items in the browser without seeing the judge's scores. Each label is stored at once."""
     from ..web.annotate_session import export_labels, open_session
 
     if export is not None:
         n_labels = export_labels(store, run, export)
-        typer.echo(f"{n_labels} labels in {export}", err=True)
+        typer.echo(f"Wrote {n_labels} labels to {export}", err=True)
         return
     from ..untrusted import safe
     from ..web.annotate import start_path
@@ -69,8 +71,10 @@ def annotate_command(
             is_opened=not no_browser,
             announce=_announce,
         )
-        typer.echo(f"The labels are in {store}. What they say of the judge: {safe(session.trust_command)}")
+        typer.echo(
+            f"The labels are in {store}. To compare the judge with them: {safe(session.trust_command)}"
+        )
 
 
 def _announce(url: str) -> None:
-    typer.echo(f"{url}\nPress Ctrl-C to end.")
+    typer.echo(f"{url}\nPress Ctrl-C to stop.")

@@ -192,7 +192,7 @@ class ItemFile:
             raise DataError(f"{where}: there is no such item. The last one is number {current}.")
         if current > number:
             raise DataError(
-                f"{where}: no item stands there. Lines and records count from 1; blank lines hold none."
+                f"{where}: there is no item. Lines and records count from 1; blank lines are not items."
             )
         try:
             return self._item(*numbered_row)
@@ -237,8 +237,8 @@ class ItemFile:
             n_repeated += 1
             problems.add(
                 row_number,
-                f"id '{item_id:.80}' is used on {unit} {first[item_id]} already. "
-                "Give each item an id of its own, or remove one of the two.",
+                f"id '{item_id:.80}' is already used on {unit} {first[item_id]}. "
+                "Give each item a unique id, or remove one of the two.",
             )
         return n_repeated
 
@@ -355,7 +355,7 @@ def _pair(row_number: int, item_id: str, system: object, group: str | None, row:
 
 
 _ADVICE_IF_EMPTY = {
-    "id": "Give each item an id of its own, or leave 'id' out: the line number is taken then.",
+    "id": "Give each item a unique id, or leave 'id' out to use the line number.",
     "group": "Name the document or prompt that the item belongs to, or leave 'group' out.",
 }
 

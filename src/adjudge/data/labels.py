@@ -47,8 +47,8 @@ def read_labels(path: str | Path) -> LabelFile:
         if key in seen:
             problems.add(
                 row_number,
-                f"rater '{label.rater}' has labelled item '{label.item}' by '{label.criterion}' on {table.unit} "
-                f"{seen[key]} already. Keep one of the two.",
+                f"rater '{label.rater}' has already labelled item '{label.item}' on '{label.criterion}' ({table.unit} "
+                f"{seen[key]}). Keep one of the two.",
             )
         seen.setdefault(key, row_number)
         labels.append(label)
@@ -153,7 +153,8 @@ def _label(row: Row, row_number: int, problems: Problems) -> Label | None:
     inclusion = None if probability is None else _number(probability)
     if probability is not None and (inclusion is None or not 0 < inclusion <= 1):
         problems.add(
-            row_number, f"probability '{probability!s:.40}' is not between 0 and 1. Leave it as it was drawn."
+            row_number,
+            f"probability '{probability!s:.40}' is not between 0 and 1. Keep the value that adjudge sample wrote.",
         )
         return None
     if None in texts.values():

@@ -46,13 +46,13 @@ class PairSet(Struct, frozen=True):
     def notes(self) -> Iterator[str]:
         """Warnings for the user, as sentences."""
         for system, ids in self.unmatched.items():
-            yield f"{len(ids)} outputs of {system} met no other: {_some(ids)}"
+            yield f"{len(ids)} outputs of {system} have no counterpart: {_some(ids)}"
         for system, ids in self.missing.items():
             yield f"{system} has no output for {len(ids)} ids that others have: {_some(ids)}"
         for field, ids in self.differing.items():
             yield (
                 f"field '{field}' differs between the outputs of {len(ids)} ids and is left out there: {_some(ids)}. "
-                "If it is part of the input, the two responses do not answer the same."
+                "If it is part of the input, the two responses do not answer the same input."
             )
 
 
@@ -138,19 +138,19 @@ def _problem(item: Item, system: str, key: str | None, field: str, by: By, outpu
     if item.system_a is not None or item.system_b is not None:
         return "this is a pair already. Give files of single outputs."
     if key is None:
-        return "it has no group to be joined by. Add one, or join by id (--by id)."
+        return "it has no group to join by. Add one, or join by id (--by id)."
     if field not in item.fields:
         fields = ", ".join(sorted(item.fields)) or "none"
         return (
-            f"there is no field '{field}'. Say which one holds the output with --field; there are: {fields}."
+            f"there is no field '{field}'. Name the field with the output with --field; available: {fields}."
         )
     if system not in outputs[key]:
         return ""
     other = outputs[key][system]
     where = f"line {other.line}" if by == "id" else f"item {other.id}"
     return (
-        f"{by} '{key}' of system '{system}' is there already ({where}). Give each output an id of its own, and each "
-        "system a name of its own in the field 'system'."
+        f"{by} '{key}' of system '{system}' already exists ({where}). Give each output a unique id, and each "
+        "system a unique name in the field 'system'."
     )
 
 

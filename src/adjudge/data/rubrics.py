@@ -172,7 +172,7 @@ class _RubricReader:
                     f"[{key}] '{written:.80}' is not a number. Name each level by its number, such as 1."
                 )
             elif Fraction(written) in texts:
-                self._problems.append(f"[{key}] {written} is there twice. Keep one of them.")
+                self._problems.append(f"[{key}] {written} is declared twice. Keep one of them.")
             else:
                 texts[Fraction(written)] = self._text(
                     f"{key} {written}", text, "Write in quotes what the level means."
@@ -241,7 +241,11 @@ def _example_faults(row: Row, inputs: Sequence[str]) -> list[str]:
     for name in inputs:
         if row.get(name) is None:
             near = difflib.get_close_matches(name, set(row).difference(inputs), n=1)
-            hint = f"Rename '{near[0]}', if that is it." if near else "Add it: an example shows all inputs."
+            hint = (
+                f"Rename '{near[0]}' if that is the field."
+                if near
+                else "Add it: an example shows all inputs."
+            )
             faults.append(f"field '{name}' is missing. {hint}")
     judgment, kind = row.get("judgment"), row.get("kind")
     if type(judgment) is not str or not judgment.strip():  # a `Number` does not count

@@ -136,7 +136,7 @@ def _decoded(line: bytes | bytearray) -> str:
         column = len(line[: error.start].decode("utf-8")) + 1
         raise BadRowError(
             f"not UTF-8 (byte 0x{line[error.start]:02x} at column {column}). "
-            "Save the file as UTF-8; its encoding is not guessed."
+            "Save the file as UTF-8; adjudge does not guess the encoding."
         ) from None
     if "\0" in text:
         raise BadRowError(f"NUL character at column {text.index(chr(0)) + 1}. Remove it.")
@@ -151,16 +151,18 @@ def raw_blocks(path: Path) -> Iterator[bytes]:
                 yield block
     except gzip.BadGzipFile as error:
         raise BrokenFileError(
-            path, f"not gzip data ({error}). Pack it anew, or take .gz off its name."
+            path, f"not gzip data ({error}). Compress it again, or remove .gz from its name."
         ) from None
     except (EOFError, zlib.error) as error:
-        raise BrokenFileError(path, f"gzip data is damaged ({error}). Copy or pack the file anew.") from None
+        raise BrokenFileError(
+            path, f"gzip data is damaged ({error}). Copy or compress the file again."
+        ) from None
     except FileNotFoundError:
         raise BrokenFileError(path, "there is no such file. Check the name and the folder.") from None
     except IsADirectoryError:
         raise BrokenFileError(path, "a folder, not a file. Name one file in it.") from None
     except PermissionError:
-        raise BrokenFileError(path, "may not be read. Check its permissions.") from None
+        raise BrokenFileError(path, "permission denied. Check its permissions.") from None
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
         raise BrokenFileError(path, f"cannot be read ({error}). Check the path and the disk.") from None
 
@@ -428,7 +430,7 @@ def _refuse_escapes(text: str) -> None:
             raise BadRowError(f"NUL character (\\u0000) at column {match.start() + 1}. Remove it.")
         raise BadRowError(
             f"lone surrogate \\u{match[1]} at column {match.start() + 1}, half a character. "
-            "Write the text anew from its source; a cut through an emoji leaves this."
+            "Write the text again from its source; cutting an emoji in half causes this."
         )
 
 
@@ -449,7 +451,7 @@ def _entries(path: Path, text: str) -> Iterator[str]:
         raise BrokenFileError(
             path,
             "not a list. A .json file must hold a list of objects; "
-            "name it .jsonl where it has one object a line.",
+            "name it .jsonl if it has one object per line.",
         )
     at = _after_space(text, at + 1)
     closed = text[at : at + 1] == "]"
@@ -665,7 +667,7 @@ def _frames(path: Path, pl: Any) -> Iterator[polars.DataFrame]:
     if not head:
         return
     if not head.startswith(_MAGIC):
-        raise BrokenFileError(path, "not a Parquet file. Write it anew, or name it by what it is.")
+        raise BrokenFileError(path, "not a Parquet file. Write it again, or give it the right suffix.")
     try:
         source = io.BytesIO(b"".join(raw_blocks(path))) if is_gzip(path) else path
         # Without globbing: a file's name may contain [ ] or *.
@@ -676,7 +678,7 @@ def _frames(path: Path, pl: Any) -> Iterator[polars.DataFrame]:
             start += len(frame)
     # polars panics on some damaged files; a panic is not an Exception.
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError) as error:
-        raise BrokenFileError(path, f"damaged Parquet data ({str(error)[:200]}). Write it anew.") from None
+        raise BrokenFileError(path, f"damaged Parquet data ({str(error)[:200]}). Write it again.") from None
 
 
 def _parquet_row(values: dict[str, Any]) -> Row:
@@ -751,7 +753,7 @@ class Table:
             raise BrokenFileError(self.path, "a folder, not a file. Name one file in it.")
         known = ", ".join(SUFFIXES)
         raise BrokenFileError(
-            self.path, f"format unknown by its name. Name it {known}, each with .gz too where it is packed."
+            self.path, f"format unknown by its name. Name it {known}, with .gz added if it is compressed."
         )
 
 

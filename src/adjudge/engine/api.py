@@ -1,7 +1,7 @@
 """`run` and `run_async`: from what a user names (files, ids, model names) to a finished run.
 
-A request is prepared, checked and carried out in one place, by async code; `run` does it in a thread with an event loop of
-its own, so that it works in a script, beside a running event loop and in a notebook.
+A request is prepared, checked and carried out in one place, by async code; `run` does it in a thread with a separate
+event loop, so that it works in a script, beside a running event loop and in a notebook.
 """
 
 from __future__ import annotations
@@ -218,9 +218,7 @@ def prepare(request: Request, network: Network, opened: list[Model], *, is_dry: 
         if not is_dry:
             planned.model.check(planned.params, (kind,))
     if request.budget is not None and any(model.price is None and model.needs_network for model in models):
-        raise ModelError(
-            "--budget needs to know what a call costs. Give --price IN,OUT in USD per million tokens."
-        )
+        raise ModelError("--budget needs a price. Set --price IN,OUT in USD per million tokens.")
 
     def problems(item: Item) -> list[str]:
         return [problem for protocol in protocols for problem in problems_of(protocol, item)]
@@ -298,7 +296,7 @@ def _request(*arguments: Any, **options: Any) -> Request:
 async def run_async(*arguments: Any, **options: Any) -> Run:
     """Judge items and store every call, reply and judgment; the same request again asks only what is missing.
 
-    An option means what the flag of `adjudge run` with its name means. A `watcher` is told of the run's progress.
+    An option means what the flag of `adjudge run` with its name means. A `watcher` receives the run's progress.
     """
     request = _request(*arguments, **options)
     return await execute(request, request.watcher or Watcher())
@@ -390,12 +388,12 @@ async def _with_steps(plan: Plan, store: Store, run: RunRow, watcher: Watcher) -
         await store.put(run, -1, 2 * len(plan.calls) + number, call, new_reply, None)
         if reply.error is not None:
             raise ModelError(
-                f"{model.name} wrote no evaluation steps: {reply.error.message}. Give the command again."
+                f"{model.name} wrote no evaluation steps: {reply.error.message}. Run the command again."
             )
         steps = steps_in(reply.text)
         if not steps:
             raise ModelError(
-                f"{model.name} wrote no evaluation steps: its reply is empty. Give them yourself."
+                f"{model.name} wrote no evaluation steps: its reply is empty. Write them yourself, with --steps FILE."
             )
         protocols.append(with_digest(protocol, steps=steps))
         watcher.wrote_steps(protocols[-1])
@@ -412,12 +410,12 @@ async def _confirm_logprobs(prepared: Prepared, store: Store) -> None:
     for model in prepared.plan.models:
         if model.gives_logprobs is None and model.needs_network and not await model.probe_logprobs():
             raise ModelError(
-                f"{model.name} gives no log-probabilities, which --estimator probability needs. "
+                f"{model.name} returns no log-probabilities, which --estimator probability needs. "
                 "Use a model that does, or another estimator: --estimator parsed or samples."
             )
 
 
-# -- a run in a thread of its own: the calling thread waits, and passes Ctrl-C on
+# -- a run in a separate thread: the calling thread waits, and passes Ctrl-C on
 
 
 _POLL_SECONDS = 0.1

@@ -294,7 +294,9 @@ class Loop:
         if self._budget_usd is not None and self.progress.cost_usd >= self._budget_usd:
             spent = f"${self.progress.cost_usd:.4f}"
             self.stop(
-                BudgetReached(f"the budget of ${self._budget_usd:g} for this start is spent ({spent}).")
+                BudgetReached(
+                    f"the budget of ${self._budget_usd:g} for this start of the run is spent ({spent})."
+                )
             )
         return self._stopped is not None
 

@@ -91,7 +91,7 @@ def _check_unique(protocols: Sequence[Protocol], models: Sequence[Model]) -> Non
     for spec in specs:
         if specs.count(spec) > 1:
             raise ProtocolError(
-                f"model {spec} is given twice. Name it once; use --samples to ask it more often."
+                f"model {spec} is given twice. Name it once; use --samples for several replies."
             )
 
 
@@ -166,7 +166,7 @@ _REASK_CHOICE = {
 
 
 def reask_call(call: Call, planned: PlannedCall, text: str) -> Call:
-    """The follow-up question: the judge is shown its reply and asked for the answer alone."""
+    """The follow-up question: the judge sees its reply and is asked for the answer alone."""
     protocol = planned.protocol
     is_choice = all(scale is None for scale in protocol.criteria.values())
     questions = _REASK_CHOICE if is_choice else _REASK_SCORE

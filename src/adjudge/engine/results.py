@@ -103,7 +103,9 @@ def reread(store: Store, run: RunRow) -> int:
     """Parse all stored replies of a run again with this version's readers; the number of judgments."""
     protocols = protocols_of(store, run)
     if not protocols:
-        raise StoreError(f"run {run.name} has no protocol in its manifest. It cannot be read again.")
+        raise StoreError(
+            f"run {run.name} has no protocol in its manifest, so its replies cannot be parsed again."
+        )
     return store.replace_judgments(run, _reread(store, run, protocols))
 
 

@@ -1,6 +1,6 @@
 """The interface of a judge: it takes a `Call` and returns a `Reply`.
 
-Knows nothing of HTTP, files or prices of providers. The rule for faults: a fault of a single call is
+Knows nothing of HTTP, files or prices of providers. The rule for errors: an error of a single call is
 returned as a `Reply` with a typed error; a fault that every further call would meet (a refused key, a
 used-up quota, an unreachable host) is raised as a `ModelError`.
 """
@@ -90,7 +90,7 @@ class Model(ABC):
         self.refused: set[str] = set()
         """the names of these parameters, as users know them"""
         self.warnings: list[str] = []
-        """what a user should know of this model before using its replies"""
+        """what a user should know about this model before using its replies"""
 
     @property
     def identity(self) -> str:
@@ -111,7 +111,7 @@ class Model(ABC):
             raise no_logprobs(self.name)
         if "likelihood" in kinds and self.gives_likelihood is False:
             raise ModelError(
-                f"{self.name} cannot tell the likelihood of a given text. "
+                f"{self.name} cannot compute the likelihood of a given text. "
                 "Use a protocol that asks for a score, or recorded replies with log-probabilities."
             )
 
@@ -142,7 +142,7 @@ def no_logprobs(name: str, reason: str = "") -> ModelError:
     """The error for a model that returns no log-probabilities although they are needed."""
     because = f" ({reason})" if reason else ""
     return ModelError(
-        f"{name} gives no log-probabilities{because}. "
+        f"{name} returns no log-probabilities{because}. "
         "Use a model that does, or another estimator: --estimator parsed or samples."
     )
 
@@ -202,7 +202,7 @@ async def _probe_schema(model: Model, notes: list[str]) -> bool | None:
     try:
         msgspec.json.decode(reply.text, type=dict[str, int])
     except msgspec.DecodeError:
-        notes.append("The schema was taken, but the reply does not follow it.")
+        notes.append("The schema was accepted, but the reply does not follow it.")
         return False
     return True
 
@@ -325,12 +325,10 @@ class KeySource:
         if self._last is not None and self._last.reveal() == value:
             return self._last
         if not value:
-            raise AuthError(
-                f"There is no key: the environment variable {self.env} is not set. Set it to the key."
-            )
+            raise AuthError(f"No API key: the environment variable {self.env} is not set. Set it to the key.")
         if not (value.isascii() and value.isprintable()) or " " in value:
             raise AuthError(
-                f"The key in {self.env} holds spaces, line breaks or characters beyond ASCII. "
+                f"The key in {self.env} contains spaces, line breaks or non-ASCII characters. "
                 "Set the variable to the key alone."
             )
         self._last = Secret(value)

@@ -126,7 +126,7 @@ class _Script:
                 return lines.popleft() if len(lines) > 1 else lines[0]
         if self._in_turn:
             return self._in_turn.popleft()
-        return Line("the script has no line left for this call", error="missing")
+        return Line("the script has no more lines for this call", error="missing")
 
 
 def _has_logprobs(replies: Iterable[Line | str]) -> bool:

@@ -99,7 +99,7 @@ class Incoming:
         if encoding == "identity":
             return body
         if encoding not in ("gzip", "x-gzip", "deflate"):
-            raise Malformed(f"the answer is packed as {encoding[:20]}, which nobody asked for")
+            raise Malformed(f"the response has an unexpected content encoding: {encoding[:20]}")
         return _unpacked(body, self.largest)
 
     # The head
@@ -108,7 +108,7 @@ class Incoming:
         """What follows the head; none where the head is not complete yet."""
         while True:
             if not data.startswith(b"HTTP/1."[: len(data)]):
-                raise Malformed("it does not speak HTTP")
+                raise Malformed("this is not an HTTP response")
             end = data.find(b"\r\n\r\n")
             if end < 0 and len(data) <= LARGEST_HEAD:
                 self._buffer = data
@@ -122,7 +122,7 @@ class Incoming:
                 self._choose_body()
                 return data
             if self.status == 101:
-                raise Malformed("it changes the protocol, which nobody asked for")
+                raise Malformed("unexpected switch of protocol (101)")
             if not data:  # an interim response (100, 103)
                 return None
 
@@ -141,7 +141,7 @@ class Incoming:
             text = value.strip(b" \t").decode("latin-1")
             if name in headers:
                 if name == "content-length" and headers[name] != text:
-                    raise Malformed("two lengths are stated")
+                    raise Malformed("two different content lengths")
                 text = text if name == "content-length" else f"{headers[name]}, {text}"
             headers[name] = text
         self.headers = headers
@@ -154,13 +154,13 @@ class Incoming:
             self._state = "none"
         elif (coding := headers.get("transfer-encoding")) is not None:
             if coding.lower() != "chunked":
-                raise Malformed(f"the answer is sent as {coding[:20]}, which nobody asked for")
+                raise Malformed(f"the response has an unexpected transfer encoding: {coding[:20]}")
             # A length in addition to chunks suggests a proxy that parses the stream differently.
             self.keeps_alive = self.keeps_alive and "content-length" not in headers
             self._state = "chunks"
         elif (length := headers.get("content-length")) is not None:
             if not (length.isascii() and length.isdigit()):
-                raise Malformed("the stated length is no number")
+                raise Malformed("the content length is not a number")
             self._left = int(length)
             if self._left > self.largest:
                 raise TooLarge
@@ -250,11 +250,11 @@ def _unpacked(body: bytes, largest: int) -> bytes:
     try:
         raw = unpacker.decompress(body, largest + 1)
     except zlib.error as error:
-        raise Malformed("the packed answer is damaged") from error
+        raise Malformed("the compressed body is damaged") from error
     if len(raw) > largest:
         raise TooLarge
     if not unpacker.eof:
-        raise Malformed("the packed answer is cut off")
+        raise Malformed("the compressed body is cut off")
     return raw
 
 
@@ -338,7 +338,7 @@ class Connection(asyncio.Protocol):
             self._answered.set_result(self._incoming)
         elif self._incoming is not None and self._incoming.has_begun:
             self._answered.set_exception(
-                ConnectionResetError("it closed the connection in the middle of an answer")
+                ConnectionResetError("it closed the connection in the middle of a response")
             )
         else:
             self._answered.set_exception(fault)
@@ -425,12 +425,12 @@ class Transport:
         except TooLarge:
             return Fault("bad_reply", f"{target.shown} sent more than {LARGEST_RESPONSE // 1_000_000} MB")
         except TimeoutError:
-            return Fault("timeout", f"{target.shown} stopped in the middle of an answer", True)
+            return Fault("timeout", f"{target.shown} stopped in the middle of a response", True)
         except (Malformed, OSError) as error:
             if loop.time() >= ends_at:
                 taken = f"{perf_counter() - started:.0f} s"
-                return Fault("timeout", f"{target.shown} had not answered after {taken}", True)
-            return Fault("transport", f"{target.shown} broke off: {_reason(error)}", True)
+                return Fault("timeout", f"{target.shown} did not answer within {taken}", True)
+            return Fault("transport", f"{target.shown}: connection lost: {_reason(error)}", True)
         finally:
             deadline.cancel()
             if keeps_alive:
@@ -564,7 +564,7 @@ def _head(target: _Target, headers: Mapping[str, str]) -> bytes:
     lines += [f"{name}: {value}" for name, value in (_COMMON_HEADERS | dict(headers)).items()]
     if any(letter in line for line in lines for letter in "\r\n\0"):
         # A key with a line break would inject a header.
-        raise ValueError("a header holds a line break. Check the key for a stray line end.")
+        raise ValueError("a header contains a line break. Check the key for a stray newline.")
     return ("\r\n".join(lines) + "\r\nContent-Length: ").encode("latin-1")
 
 
@@ -573,7 +573,7 @@ def _reason(error: BaseException) -> str:
     if isinstance(error, ConnectionRefusedError):
         return "connection refused"
     if isinstance(error, socket.gaierror):
-        return f"the name is not known ({error.strerror})"
+        return f"unknown host name ({error.strerror})"
     if isinstance(error, OSError) and error.strerror:
         return error.strerror[:200]
     return (str(error) or type(error).__name__)[:200]

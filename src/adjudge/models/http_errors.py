@@ -185,7 +185,7 @@ def fault_of(response: Response, host: str) -> Fault:
     status = response.status
     words = error_body(response.body)
     text = shown(words.message.encode("utf-8", "replace") if words.message else response.body)
-    what = f"{host} answered {status}: {text}" if text else f"{host} answered {status} without a word"
+    what = f"{host} answered {status}: {text}" if text else f"{host} answered {status} without a message"
     if 300 <= status < 400:
         return _redirect(response, host)
     if 400 <= status < 500:
@@ -202,12 +202,12 @@ def _redirect(response: Response, host: str) -> Fault:
     target = re.match(r"(https?://)?(?:[^/@?#]*@)?([^/?#]*)", response.headers.get("location", ""))
     to = (
         shown((target[2] if target and target[1] else "").encode("utf-8", "replace"))
-        or "another address of its own"
+        or "another address on the same host"
     )
     return Fault(
         "bad_reply",
         f"{host} answered {response.status} and points to {to}. Redirects are not followed, because the key belongs to "
-        f"{host} alone. Give the right address of the model.",
+        f"{host} alone. Give the correct address of the model.",
         is_final=True,
         status=response.status,
     )
@@ -218,7 +218,7 @@ def _refused(response: Response, words: ErrorBody, what: str, host: str) -> Faul
     status = response.status
     text = f"{words.code} {words.message}"
     if status == 402 or (status in (400, 403, 429) and _QUOTA.search(text)):
-        advice = "Add credit, then give the same command again: it goes on where it stopped."
+        advice = "Add credit, then run the same command again to resume."
         return Fault(
             "quota", f"{what}. The quota of this key is used up. {advice}", is_final=True, status=status
         )
@@ -230,7 +230,7 @@ def _refused(response: Response, words: ErrorBody, what: str, host: str) -> Faul
         # Without the host's message, which often quotes a part of the key.
         return Fault("auth", f"{host} refused the key (401)", is_final=True, status=status)
     if status == 403:
-        return Fault("auth", f"{what}. This may not be done with the key", is_final=True, status=status)
+        return Fault("auth", f"{what}. The key does not permit this", is_final=True, status=status)
     if status == 429:
         return Fault(
             "rate_limited", what, True, stated_wait(response.headers), is_overload=True, status=status
@@ -259,20 +259,20 @@ def no_reply_in(body: bytes, headers: Mapping[str, str], host: str) -> Fault:
             error_body=words,
         )
     if not body.strip():
-        return Fault("transport", f"{host} answered 200 with nothing", True)
+        return Fault("transport", f"{host} answered 200 with an empty body", True)
     start = body.lstrip()[:1]
     if start == b"<":
         kind = headers.get("content-type", "no content type")[:60]
         return Fault(
             "bad_reply",
-            f"{host} answered with a page ({kind}) in place of a reply, as a login page or a proxy does: {shown(body)}",
+            f"{host} answered with a web page ({kind}) instead of a reply, perhaps from a login page or a proxy: {shown(body)}",
             True,
             # If no reply has ever come, the page is from some other server.
             is_unreached=True,
         )
     if start == b"{" and _is_json(body):
-        return Fault("bad_reply", f"{host} answered with JSON that is no reply: {shown(body)}", True)
-    return Fault("transport", f"{host} answered with damaged JSON: {shown(body)}", True)
+        return Fault("bad_reply", f"{host} answered with JSON that is not a reply: {shown(body)}", True)
+    return Fault("transport", f"{host} answered with invalid JSON: {shown(body)}", True)
 
 
 def _is_json(body: bytes) -> bool:

@@ -179,8 +179,8 @@ class Likelihoods:
         if tuple(token.token for token in tokens[:n_before]) != before or len(tokens) == n_before:
             raise _Unscored(
                 failed(
-                    call, "bad_reply", "a token of the server reaches over the end of the prompt: what the text's own "
-                    "likelihood is cannot be told. A text that begins with a letter has this trouble rarely.",
+                    call, "bad_reply", "a token spans the end of the prompt and the start of the text, so the likelihood of the "
+                    "text cannot be computed. This is rare for a text that starts with a letter.",
                 )
             )  # fmt: skip
         return tokens[n_before:], reply
@@ -228,9 +228,9 @@ class Likelihoods:
                     problems[form] = problem
                 self._refusal = "; ".join(f"{form}: {problem}" for form, problem in problems.items())
         raise ModelError(
-            f"{self._completions.name} does not tell the likelihood of a given text ({self._refusal}). vLLM's server does; "
+            f"{self._completions.name} does not return the likelihood of a given text ({self._refusal}). vLLM's server does; "
             "llama.cpp's and Ollama's do not. Judge by likelihood on this machine: -m local, or -m local:FILE.gguf "
-            "for a model of yours."
+            "for another model."
         )
 
     async def _problem(self, params: Parameters) -> str:
@@ -256,7 +256,7 @@ def _token_problem(tokens: tuple[TokenLogprob, ...]) -> str:
     """Empty where the tokens are those of the known text and one more; a start token may come first."""
     text = "".join(token.token for token in tokens[:-1])
     if not text.endswith(KNOWN_TEXT) or len(tokens) > len(KNOWN_TEXT) + 3:
-        return f"the text does not come back, {text[:60]!r} does"
+        return f"the server did not echo the text, but {text[:60]!r}"
     return ""
 
 
@@ -270,11 +270,11 @@ def _value_problem(
         return "all tokens are equally likely"
     gaps = [abs(a.logprob - b.logprob) for a, b in zip(first[1:], second[1:], strict=False)]
     if len(second) != n_tokens + 2 or second[n_tokens].token != first[-1].token:
-        return "the token that it generated does not come back"
+        return "the server did not echo the token that it generated"
     if max(gaps) > TOLERANCE:
-        return f"the same tokens differ by {max(gaps):.2g} nats from one answer to the other"
+        return f"the same tokens differ by {max(gaps):.2g} nats between two responses"
     if not _mean(first[1:-1]) > _mean(scrambled[1:-1]) + _LEAST_GAP:
-        return "a sentence is no likelier than its words backwards"
+        return "a sentence is not more likely than its words in reverse order"
     return ""
 
 

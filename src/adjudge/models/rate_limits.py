@@ -1,7 +1,7 @@
 """Rate limits, concurrency and adaptive timeouts per host and key, and the connections of one run.
 
 A `HostLimiter` controls what is sent to one host with one key. It knows no HTTP: calls enter, and leave with
-their outcome. Three rules: a pause that the host asks for applies to all calls; the limits per minute are
+their outcome. Three rules: a pause that the host requests applies to all calls; the limits per minute are
 never exceeded in any minute; and some calls always get through while the host answers at all. Models with the
 same `Network` share limiters and connections. Belongs to one event loop. The HTTP client is imported with the
 first request.
@@ -216,7 +216,7 @@ class HostLimiter:
     Concurrency follows the share of calls that the host refused in the last round (a round is as many
     calls as may be in flight): it decreases in proportion to that share and increases by a small step.
     Halving after a single refusal, as is usual, would settle at five calls in flight on a host that
-    refuses one call in twenty whatever the load.
+    refuses one call in twenty at any load.
     """
 
     def __init__(
@@ -378,8 +378,8 @@ class HostLimiter:
     def _give_up(self, note: str) -> None:
         """The host has been down for too long: fail all waiting calls."""
         self.given_up = (
-            f"{self.host} has brought no reply for {self._outage_seconds:.0f} seconds. {note}. "
-            "Give the same command again when it is back: it goes on where it stopped."
+            f"{self.host} has not replied for {self._outage_seconds:.0f} seconds. {note}. "
+            "Run the same command again when it is back, to resume."
         )
         while self._waiting:
             waiter, _ = self._waiting.popleft()

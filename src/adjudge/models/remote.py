@@ -198,7 +198,9 @@ class RemoteModel(Model):
         try:
             return await timeout.early(request)
         except TimeoutError:
-            return Fault("timeout", f"{self._host} had not answered when others long had", True)
+            return Fault(
+                "timeout", f"{self._host} did not answer long after other calls had been answered", True
+            )
 
     def _read(
         self, call: Call, params: Parameters, key: Secret | None, response: Response | Fault, seconds: float
@@ -218,7 +220,7 @@ class RemoteModel(Model):
             self._has_given_logprobs = True
         elif reply.text:
             # Never fall back on the score in the text: it is a different measure.
-            error = no_logprobs(self.name, "they were asked for, and the reply has none")
+            error = no_logprobs(self.name, "they were requested, but the reply has none")
             return Fault("bad_reply", str(error), is_final=not self._has_given_logprobs)
         return reply
 
@@ -276,8 +278,8 @@ class RemoteModel(Model):
         """Pause all calls to the host for as long as it states; this call then waits with the others."""
         if seconds > LONGEST_WAIT_SECONDS:
             raise RateLimited(
-                f"{self._host} asks us to wait for {seconds:.0f} seconds. "
-                "Give the same command again after that: it goes on where it stopped."
+                f"{self._host} asks to wait for {seconds:.0f} seconds. "
+                "Run the same command again after that, to resume."
             )
         if attempts.waited > LONGEST_WAIT_SECONDS:
             return None
@@ -291,7 +293,7 @@ class RemoteModel(Model):
         if fault.kind == "auth" and self._key is not None:
             message += f". Check the key in {self._key.env}."
         elif fault.status == 401:
-            message = f"{self._host} wants a key (401). Put it into an environment variable and name that with --key-env."
+            message = f"{self._host} requires a key (401). Put it into an environment variable, and name the variable with --key-env."
         error = stop_error(fault.kind, message)
         if isinstance(error, AuthError) or fault.kind == "quota":
             self._stopped = (key, error)

@@ -109,7 +109,7 @@ class ReplayModel(Model):
         self.n_asked += 1
         self.asked.append(call)
         if call.kind == "reask":
-            return failed(call, "missing", "a recorded judge cannot be asked again")
+            return failed(call, "missing", "a recorded judge cannot answer a follow-up question")
         row = self._index.find(call)
         if row is None:
             criterion = "".join(f", criterion {name}" for name in call.criteria[:1])
@@ -180,9 +180,7 @@ class _Index:
         """Check and index the file; returns the open file that the offsets belong to."""
         table = Table(path)
         if not table.is_by_line:
-            raise BrokenFileError(
-                path, "recorded replies are read from JSONL alone. Name it .jsonl or .jsonl.gz."
-            )
+            raise BrokenFileError(path, "recorded replies must be JSONL. Name the file .jsonl or .jsonl.gz.")
         problems = Problems(table)
         # Offsets in a compressed or recoded file are useless: its lines are copied to a temporary file.
         copy = None if _is_plain(path) else tempfile.TemporaryFile()  # noqa: SIM115 (open as long as the model)
@@ -234,7 +232,9 @@ class _Index:
                     known.add(key)  # another key of the user, which is ignored
         sample = -1 if row.sample is None else row.sample
         if not -1 <= sample < 2**31 or row.sample == -1:
-            problems.add(number, f"sample {row.sample} is not a number from 0 on. Count samples from 0.")
+            problems.add(
+                number, f"sample {row.sample} is not a whole number of at least 0. Count samples from 0."
+            )
             return False
         if bytes(row.logprobs) not in (b"", b"null"):
             self.has_logprobs = True
@@ -269,7 +269,7 @@ class _Index:
             if first != lines[order[position]]:
                 problems.add(
                     lines[order[position]],
-                    f"sample {sample} of the same item, criterion and order stands on line {first} already. "
+                    f"sample {sample} of the same item, criterion and order is on line {first} already. "
                     "Remove one of the two, or number the samples.",
                 )
 

@@ -20,13 +20,13 @@ from .replay import ReplayModel
 
 FORMS = (
     ("openai:NAME", "OPENAI_API_KEY, OPENAI_BASE_URL"),
-    ("http://HOST/v1#NAME", "any server that speaks as OpenAI does; no key unless --key-env names one"),
+    ("http://HOST/v1#NAME", "any OpenAI-compatible server; no key unless --key-env names one"),
     ("anthropic:NAME", "ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL"),
-    ("local", "adjudge[local]; the embedded judge, for the protocols gptscore/…: 93 MB are pulled once"),
-    ("local:FILE.gguf", "adjudge[local]; a model of yours in llama.cpp's format"),
-    ("replay:FILE", "replies recorded before"),
-    ("fake:text=TEXT", "the same reply to everything"),
-    ("fake:script=FILE.jsonl", "replies played from a file"),
+    ("local", "adjudge[local]; the embedded judge, for the protocols gptscore/…: 93 MB are downloaded once"),
+    ("local:FILE.gguf", "adjudge[local]; your model in GGUF format"),
+    ("replay:FILE", "recorded replies"),
+    ("fake:text=TEXT", "the same reply to every call; for tests"),
+    ("fake:script=FILE.jsonl", "replies from a script; for tests"),
 )
 """The forms of a model spec, each with what it needs."""
 
@@ -44,9 +44,7 @@ def parse_model(
     Models with the same `network` share connections and rate limits; the caller closes it.
     """
     if price is not None and not all(0 <= part < float("inf") for part in price):
-        raise ModelError(
-            f"price {price[0]},{price[1]}: both must be numbers from 0 on, in USD per million tokens."
-        )
+        raise ModelError(f"price {price[0]},{price[1]}: both must be at least 0, in USD per million tokens.")
     start, _, rest = spec.partition(":")
     if start in ("http", "https") and rest.startswith("//"):
         return _server(spec, key_env, price, network)
@@ -96,13 +94,13 @@ def _checked_url(address: str, where: str) -> str:
         parts = urlsplit(address)
         host, _port = parts.hostname, parts.port
     except ValueError:
-        raise ModelError(f"{where} is no address of a server. Write it as http://HOST:PORT/v1.") from None
+        raise ModelError(f"{where} is not a server address. Write it as http://HOST:PORT/v1.") from None
     if parts.scheme not in ("http", "https") or not host or any(c.isspace() for c in address):
-        raise ModelError(f"{where} is no address of a server. Write it as http://HOST:PORT/v1.")
+        raise ModelError(f"{where} is not a server address. Write it as http://HOST:PORT/v1.")
     if parts.username is not None or parts.query:
         raise ModelError(
-            f"{where} of {host} holds a user name or a query, which would stand in every record. "
-            "Put the key into an environment variable and name that with --key-env."
+            f"{where} of {host} contains a user name or a query, which would be stored in every record. "
+            "Put the key into an environment variable, and name the variable with --key-env."
         )
     return address.rstrip("/")
 
@@ -118,4 +116,4 @@ def _unknown(spec: str) -> ModelError:
     else:
         hint = ""
     forms = "\n".join(f"  {form:<24}{needs}" for form, needs in FORMS)
-    return ModelError(f"'{spec:.200}' names no model.{hint} The forms are:\n{forms}")
+    return ModelError(f"'{spec:.200}' is not a model.{hint} These forms are accepted:\n{forms}")

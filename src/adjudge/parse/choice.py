@@ -13,9 +13,9 @@ from collections.abc import Iterable
 
 from ..records import Reading
 from .marks import ANSWER_WORDS, BOX, VERDICT_WORDS, Mark, corrections, hard_marks, labels
-from .numbers import is_own_box
+from .numbers import is_answer_box
 from .text import declines, folded, lazily, narrow, set_aside, window, without_code, without_emphasis
-from .verdicts import Found, Options, is_quiz, options_for, verdict_said
+from .verdicts import FoundChoice, Options, is_quiz, options_for, verdict_said
 
 _BARE_MARKED = lazily(
     r"\[\[\s?([^\[\]\n]{1,60}?)\s?\]\]|\[(?:result|verdict)\]\s?([^\[\]\n]{1,60})|<(verdict|winner|answer|choice|result)>\s?([^<\n]{1,60}?)\s?</\3>",
@@ -64,30 +64,30 @@ def read_choice(text: str, options: tuple[str, str] = ("A", "B"), tie: bool = Fa
     return Reading(value=choice.side, status="ok", how="strict" if is_strict else "anchored", span=span)
 
 
-def _strict(reply: str, names: Options) -> Found | None:
+def _strict(reply: str, names: Options) -> FoundChoice | None:
     """The reply is an option and nothing else, as it was named or between the usual marks."""
     marked = _BARE_MARKED.fullmatch(reply)
     start, end = marked.span(marked.lastindex or 0) if marked else (0, len(reply))
     side = names.exactly(reply[start:end])
-    return Found(side, start, end) if side else None
+    return FoundChoice(side, start, end) if side else None
 
 
-def _anchored(reply: str, names: Options) -> Found | Reading | None:
+def _anchored(reply: str, names: Options) -> FoundChoice | Reading | None:
     cased = without_emphasis(set_aside(reply))
-    own_text = folded(cased)
-    choice = _spoken(reply, cased, own_text, names)
-    return _corrected(cased, own_text, choice, names) if isinstance(choice, Found) else choice
+    judge_text = folded(cased)
+    choice = _spoken(reply, cased, judge_text, names)
+    return _corrected(cased, judge_text, choice, names) if isinstance(choice, FoundChoice) else choice
 
 
-def _corrected(cased: str, own_text: str, choice: Found, names: Options) -> Found:
+def _corrected(cased: str, judge_text: str, choice: FoundChoice, names: Options) -> FoundChoice:
     """The choice, or the one that the judge replaces it by further on."""
-    if not names.may_name_other(choice, cased, own_text):
+    if not names.may_name_other(choice, cased, judge_text):
         return choice
-    for correction in corrections(own_text, choice.end):
+    for correction in corrections(judge_text, choice.end):
         changed = (
-            names.value_at(own_text, correction.at) if correction.announced or correction.is_tied else None
+            names.value_at(judge_text, correction.at) if correction.announced or correction.is_tied else None
         )
-        if changed is None or not _REPLACED_ENDS.match(own_text, _closed(own_text, changed.end)):
+        if changed is None or not _REPLACED_ENDS.match(judge_text, _closed(judge_text, changed.end)):
             continue
         # A small letter on its own is an article: "wait, a good answer …".
         is_letter = changed.end - changed.start == 1 and cased[changed.start].isalpha()
@@ -96,67 +96,67 @@ def _corrected(cased: str, own_text: str, choice: Found, names: Options) -> Foun
     return choice
 
 
-def _spoken(reply: str, cased: str, own_text: str, names: Options) -> Found | Reading | None:
-    marked = _marked(own_text, names)
+def _spoken(reply: str, cased: str, judge_text: str, names: Options) -> FoundChoice | Reading | None:
+    marked = _marked(judge_text, names)
     if marked is not None:
         return marked
-    opening = _opening(cased, own_text, names)
-    verdict = verdict_said(cased, own_text, names)
+    opening = _opening(cased, judge_text, names)
+    verdict = verdict_said(cased, judge_text, names)
     if opening is not None:
-        is_contradicted = isinstance(verdict, Found) and verdict.side != opening.side
-        if verdict is None and own_text.startswith(":", opening.end):
+        is_contradicted = isinstance(verdict, FoundChoice) and verdict.side != opening.side
+        if verdict is None and judge_text.startswith(":", opening.end):
             # "A: The second response is better" answers a question; its A is no option.
-            place = _ORDINAL_WINS.search(own_text, opening.end, opening.end + 80)
+            place = _ORDINAL_WINS.search(judge_text, opening.end, opening.end + 80)
             is_contradicted = place is not None and place[1] != opening.side
         return Reading(status="conflicting") if is_contradicted else opening
     if verdict is not None:
         return verdict
-    answers = [mark for mark in labels(own_text, ANSWER_WORDS) if not _is_of_task(own_text, mark)]
-    values = _values(own_text, answers, names)
-    labelled = _agreed(values if values and not is_quiz(cased) else []) or _closing(own_text, names)
+    answers = [mark for mark in labels(judge_text, ANSWER_WORDS) if not _is_of_task(judge_text, mark)]
+    values = _values(judge_text, answers, names)
+    labelled = _agreed(values if values and not is_quiz(cased) else []) or _closing(judge_text, names)
     if labelled is None and ("```" in reply or "~~~" in reply):
         return _marked(folded(without_emphasis(set_aside(without_code(reply), fenced=False))), names)
     return labelled
 
 
-def _marked(own_text: str, names: Options) -> Found | Reading | None:
+def _marked(judge_text: str, names: Options) -> FoundChoice | Reading | None:
     """What brackets, markers, tags and verdict labels say."""
-    hard = hard_marks(own_text, VERDICT_WORDS + ANSWER_WORDS)
+    hard = hard_marks(judge_text, VERDICT_WORDS + ANSWER_WORDS)
     strong = [mark for mark in hard if mark.rank != BOX]
-    values = _values(own_text, [*strong, *labels(own_text, VERDICT_WORDS)], names)
+    values = _values(judge_text, [*strong, *labels(judge_text, VERDICT_WORDS)], names)
     if values or not hard:
         return _agreed(values)
     if not strong:
         return _agreed(
-            _values(own_text, [box for box in hard if is_own_box(own_text, box.start, box.at)], names)
+            _values(judge_text, [box for box in hard if is_answer_box(judge_text, box.start, box.at)], names)
         )
-    if any(_ABSTAINS.match(own_text, mark.at) for mark in hard):
+    if any(_ABSTAINS.match(judge_text, mark.at) for mark in hard):
         return Reading(status="refused")
     # A marker was given and holds neither option: what the prose says is not the answer then.
-    is_marker = any(not own_text.startswith("[[", mark.start) for mark in strong)
+    is_marker = any(not judge_text.startswith("[[", mark.start) for mark in strong)
     return Reading() if is_marker else None
 
 
-def _is_of_task(own_text: str, mark: Mark) -> bool:
+def _is_of_task(judge_text: str, mark: Mark) -> bool:
     """Whether a label announces the answer to the task: "My own answer:", "The correct answer:"."""
-    return _OF_TASK.search(own_text, max(0, mark.start - 16), mark.start) is not None
+    return _OF_TASK.search(judge_text, max(0, mark.start - 16), mark.start) is not None
 
 
-def _values(own_text: str, marks: Iterable[Mark], names: Options) -> list[Found]:
-    marked = [(mark, value) for mark in marks if (value := _value_after(own_text, mark.at, names))]
-    return [value for mark, value in marked if not _is_no_choice(own_text, mark, value, names)]
+def _values(judge_text: str, marks: Iterable[Mark], names: Options) -> list[FoundChoice]:
+    marked = [(mark, value) for mark in marks if (value := _value_after(judge_text, mark.at, names))]
+    return [value for mark, value in marked if not _is_no_choice(judge_text, mark, value, names)]
 
 
-def _is_no_choice(own_text: str, mark: Mark, value: Found, names: Options) -> bool:
+def _is_no_choice(judge_text: str, mark: Mark, value: FoundChoice, names: Options) -> bool:
     """Whether what stands behind a mark is asked, or heads the first of two passages below it."""
-    end = _closed(own_text, value.end)
-    if own_text.startswith(("?", " ?"), end):
+    end = _closed(judge_text, value.end)
+    if judge_text.startswith(("?", " ?"), end):
         return True
-    is_below = own_text.find("\n", mark.at, value.start) >= 0 or names.keys[0].isdigit()
-    return is_below and value.side != "tie" and _labels_other(own_text, value, names)
+    is_below = judge_text.find("\n", mark.at, value.start) >= 0 or names.keys[0].isdigit()
+    return is_below and value.side != "tie" and _labels_other(judge_text, value, names)
 
 
-def _agreed(values: list[Found]) -> Found | Reading | None:
+def _agreed(values: list[FoundChoice]) -> FoundChoice | Reading | None:
     if not values:
         return None
     if len({value.side for value in values}) > 1:
@@ -164,78 +164,80 @@ def _agreed(values: list[Found]) -> Found | Reading | None:
     return values[-1]
 
 
-def _value_after(own_text: str, at: int, names: Options) -> Found | None:
-    direct = names.value_at(own_text, at)
+def _value_after(judge_text: str, at: int, names: Options) -> FoundChoice | None:
+    direct = names.value_at(judge_text, at)
     if direct is not None:
         return direct
-    filler = _FILLER.match(own_text, at)
-    return names.value_at(own_text, filler.end()) if filler else None
+    filler = _FILLER.match(judge_text, at)
+    return names.value_at(judge_text, filler.end()) if filler else None
 
 
-def _opening(cased: str, own_text: str, names: Options) -> Found | None:
+def _opening(cased: str, judge_text: str, names: Options) -> FoundChoice | None:
     """The option that the reply opens with, set off from what follows; a heading of a section is none."""
-    opening = _OPENING.match(own_text)
+    opening = _OPENING.match(judge_text)
     at = opening.end() if opening else 0
-    value = names.value_at(own_text, at)
+    value = names.value_at(judge_text, at)
     if value is None:
         return None
-    after = _closed(own_text, value.end)
+    after = _closed(judge_text, value.end)
     is_bare_key = names.is_keyed and value.end - at == len(names.keys[0])
-    if not _HEAD_ENDS.match(own_text, after) and not (is_bare_key and own_text.startswith(")", value.end)):
+    if not _HEAD_ENDS.match(judge_text, after) and not (
+        is_bare_key and judge_text.startswith(")", value.end)
+    ):
         return None
     if (
         is_bare_key
         and cased[at : value.end] != cased[at : value.end].upper()
-        and own_text[after:].strip(" .")
+        and judge_text[after:].strip(" .")
     ):
         return None
-    if own_text.startswith(":", after) and not is_bare_key:
+    if judge_text.startswith(":", after) and not is_bare_key:
         return None
-    if names.has_noun and is_bare_key and own_text[at].isdigit() and _ENTRY.match(own_text, after):
+    if names.has_noun and is_bare_key and judge_text[at].isdigit() and _ENTRY.match(judge_text, after):
         return None
-    if own_text.startswith(("?", " ?"), after) or _AGAINST.match(own_text, after):
+    if judge_text.startswith(("?", " ?"), after) or _AGAINST.match(judge_text, after):
         return None
-    if is_bare_key and own_text.startswith(" \ufffc", value.end) and names.keys[0] == "a" == own_text[at]:
+    if is_bare_key and judge_text.startswith(" \ufffc", value.end) and names.keys[0] == "a" == judge_text[at]:
         # The article before a quotation: "A 'good' answer would …".
         return None
-    if is_bare_key and _labels_other(own_text, value, names):
+    if is_bare_key and _labels_other(judge_text, value, names):
         return None
-    is_contest = "=" in own_text[at : value.end] or "≈" in own_text[at : value.end]
-    if value.side == "tie" and not is_bare_key and not is_contest and not _PLAIN_TIE.match(own_text, at):
+    is_contest = "=" in judge_text[at : value.end] or "≈" in judge_text[at : value.end]
+    if value.side == "tie" and not is_bare_key and not is_contest and not _PLAIN_TIE.match(judge_text, at):
         return None
     return value
 
 
-def _closing(own_text: str, names: Options) -> Found | None:
+def _closing(judge_text: str, names: Options) -> FoundChoice | None:
     """The option that has the last line or the last sentence to itself."""
-    end = len(own_text.rstrip())
-    last = _LAST_LINE.search(own_text, max(0, end - 60), end) or _LAST_SENTENCE.search(
-        own_text, max(0, end - 26), end
+    end = len(judge_text.rstrip())
+    last = _LAST_LINE.search(judge_text, max(0, end - 60), end) or _LAST_SENTENCE.search(
+        judge_text, max(0, end - 26), end
     )
     # "No. B" and "e.g. B" end no sentence.
     if last is None or (
-        own_text[last.start()] == "." and not own_text[max(0, last.start() - 3) : last.start()].isalpha()
+        judge_text[last.start()] == "." and not judge_text[max(0, last.start() - 3) : last.start()].isalpha()
     ):
         return None
-    value = names.value_at(own_text, last.start(1))
+    value = names.value_at(judge_text, last.start(1))
     return (
         value
-        if value is not None and not own_text[_closed(own_text, value.end) : end].strip(" .。")
+        if value is not None and not judge_text[_closed(judge_text, value.end) : end].strip(" .。")
         else None
     )
 
 
-def _closed(own_text: str, end: int) -> int:
-    while own_text.startswith((")", "]", '"', "'", "`"), end):
+def _closed(judge_text: str, end: int) -> int:
+    while judge_text.startswith((")", "]", '"', "'", "`"), end):
         end += 1
     return end
 
 
-def _labels_other(own_text: str, value: Found, names: Options) -> bool:
+def _labels_other(judge_text: str, value: FoundChoice, names: Options) -> bool:
     """Whether the other option labels a passage in the same way, so that neither label is a verdict."""
     other = names.keys[1] if value.side == "first" else names.keys[0]
-    sign = own_text[value.end : value.end + 1]
+    sign = judge_text[value.end : value.end + 1]
     return (
         sign in (":", ".", ")", "]")
-        and re.search(rf"(?:^|[\s\[]){other}{re.escape(sign)}\s", own_text[value.end :]) is not None
+        and re.search(rf"(?:^|[\s\[]){other}{re.escape(sign)}\s", judge_text[value.end :]) is not None
     )

@@ -158,7 +158,7 @@ def _repaired(text: str, span: Span) -> Document | None:
     return Document(value, span, {}, frozenset(), is_repaired=True, cut=cut)
 
 
-# Scores of several criteria from JSON whose layout nobody told us.
+# Scores of several criteria from JSON of unknown layout.
 
 
 _SCORE_KEYS = ("score", "rating", "value", "grade", "points", "mark", "分数", "评分", "得分", "점수")
@@ -225,18 +225,18 @@ def read_json(
     the value, or stands under `score`, `rating` or the like. A preference is first, second or tie, in
     the order shown. One bad criterion does not fail the others.
     """
-    own_text = masked(text, thoughts(text)) if "<" in text else text
-    documents = [document for document in find_documents(own_text) if document.value]
+    judge_text = masked(text, thoughts(text)) if "<" in text else text
+    documents = [document for document in find_documents(judge_text) if document.value]
     is_bare = len(documents) == 1 and documents[0].span == window(text) and text.strip().startswith("{")
     scale = None if low is None or high is None else Scale(low, high, high)
     readings = {}
     for criterion in criteria:
-        found = [
+        candidates = [
             _on_rung(_read(place, scale), place, document, is_bare)
             for document in documents
             for place in _places_of(document, criterion, scale, alone=len(criteria) == 1)
         ]
-        readings[criterion] = _settled(found) if found else unread(text)
+        readings[criterion] = _settled(candidates) if candidates else unread(text)
     return readings
 
 
@@ -246,7 +246,7 @@ def _settled(readings: list[Reading]) -> Reading:
     return readings[-1]
 
 
-def _on_rung(reading: Reading, entry: Found, document: Document, is_bare: bool) -> Reading:
+def _on_rung(reading: Reading, entry: FoundValue, document: Document, is_bare: bool) -> Reading:
     if reading.status not in ("ok", "out_of_range"):
         return reading
     is_strict = (
@@ -258,7 +258,7 @@ def _on_rung(reading: Reading, entry: Found, document: Document, is_bare: bool) 
     return Reading(reading.value, reading.status, "strict" if is_strict else "anchored", reading.span, flags)
 
 
-def _read(entry: Found, scale: Scale | None) -> Reading:
+def _read(entry: FoundValue, scale: Scale | None) -> Reading:
     if entry.path in entry.doubled:
         return Reading(status="conflicting", span=entry.span)
     if scale is not None:
@@ -267,7 +267,9 @@ def _read(entry: Found, scale: Scale | None) -> Reading:
     return Reading(choice, "ok" if choice else "unparsed", "anchored", entry.span)
 
 
-def _places_of(document: Document, criterion: str, scale: Scale | None, *, alone: bool) -> Iterator[Found]:
+def _places_of(
+    document: Document, criterion: str, scale: Scale | None, *, alone: bool
+) -> Iterator[FoundValue]:
     """The values that may be the criterion's answer: under its name, or the only answer there is."""
     keys = _SCORE_KEYS if scale is not None else _CHOICE_KEYS
     named = list(_named(document.value, (), flat(criterion)))
@@ -279,9 +281,9 @@ def _places_of(document: Document, criterion: str, scale: Scale | None, *, alone
         if isinstance(value, dict):
             inner = [key for key in value if flat(str(key)) in keys] or _only_answer(value, scale)
             for key in inner[:1]:
-                yield _found(document, (*path, key), value[key])
+                yield _value_at(document, (*path, key), value[key])
         else:
-            yield _found(document, path, value)
+            yield _value_at(document, path, value)
 
 
 def _named(value: Any, path: Path, wanted: str) -> Iterator[tuple[Path, Any]]:
@@ -317,8 +319,10 @@ def _only_answer(value: dict[str, Any], scale: Scale | None) -> list[str]:
     return numbers if len(numbers) == 1 else []
 
 
-def _found(document: Document, path: Path, value: Any) -> Found:
-    return Found(value, path, document.places.get(path, document.span), True, document.cut, document.doubled)
+def _value_at(document: Document, path: Path, value: Any) -> FoundValue:
+    return FoundValue(
+        value, path, document.places.get(path, document.span), True, document.cut, document.doubled
+    )
 
 
 _LOOSE = lazily(r"[\s_\-]+")
@@ -332,8 +336,8 @@ class JsonAnswer:
 
     def __init__(self, protocol: Protocol, text: str) -> None:
         self.protocol, self.answer, self.text = protocol, protocol.answer, text
-        own_text = masked(text, thoughts(text)) if "<" in text else text
-        self.documents = [document for document in find_documents(own_text) if document.value]
+        judge_text = masked(text, thoughts(text)) if "<" in text else text
+        self.documents = [document for document in find_documents(judge_text) if document.value]
         start, end = window(text)
         self.is_bare = (
             len(self.documents) == 1
@@ -362,7 +366,7 @@ class JsonAnswer:
         if tie is not None:
             words[flat(tie)] = "tie"
 
-        def read(entry: Found) -> Reading:
+        def read(entry: FoundValue) -> Reading:
             written = flat(entry.value) if isinstance(entry.value, str) else ""
             chosen = words.get(written) or words.get(
                 re.sub(r"^(?:response|output|assistant|answer)", "", written)
@@ -452,7 +456,7 @@ class JsonAnswer:
             return Reading(status="conflicting", span=readings[-1].span)
         return readings[-1]
 
-    def _on_rung(self, reading: Reading, entry: Found, document: Document) -> Reading:
+    def _on_rung(self, reading: Reading, entry: FoundValue, document: Document) -> Reading:
         is_strict = self.is_bare and entry.is_exact and not document.is_repaired
         # A choice is a string by nature; a score in quotation marks is not what was asked for.
         is_strict = is_strict and (isinstance(reading.value, str) or not isinstance(entry.value, str))
@@ -470,7 +474,7 @@ class JsonAnswer:
         return free if free.status in ("ok", "refused") else unread(self.text)
 
 
-class Found(NamedTuple):
+class FoundValue(NamedTuple):
     """A value at a path: what it is, where it stands, and whether its keys were spelled as asked."""
 
     value: Any
@@ -481,7 +485,7 @@ class Found(NamedTuple):
     doubled: frozenset[Path]
 
 
-def _look_up(document: Document, wanted: tuple[str, ...]) -> Found | None:
+def _look_up(document: Document, wanted: tuple[str, ...]) -> FoundValue | None:
     value: Any = document.value
     path: list[str | int] = []
     is_exact = True
@@ -496,12 +500,12 @@ def _look_up(document: Document, wanted: tuple[str, ...]) -> Found | None:
         path.append(key)
         value = value[key]
     place = tuple(path)
-    return Found(
+    return FoundValue(
         value, place, document.places.get(place, document.span), is_exact, document.cut, document.doubled
     )
 
 
-def number_of(entry: Found, scale: Scale) -> Reading:
+def number_of(entry: FoundValue, scale: Scale) -> Reading:
     """A JSON value as a score: a number, or a text that is nothing but one."""
     value = entry.value
     if isinstance(value, bool):
@@ -516,7 +520,7 @@ def number_of(entry: Found, scale: Scale) -> Reading:
     return Reading(float(value) if status == "ok" else None, status, "anchored", entry.span)
 
 
-def _number_in(written: str, entry: Found, scale: Scale) -> Reading:
+def _number_in(written: str, entry: FoundValue, scale: Scale) -> Reading:
     read = score_value(scale)(written, 0)
     number = number_at(written, 0)
     rest = written[number.until if number else 0 :].strip(" .。")

@@ -117,7 +117,7 @@ def parse(
     """Read all that a protocol asks for from one reply.
 
     `item` lets quoted evidence be checked. `finish` is the model's own word on why it stopped: a reply
-    that was cut off, or filtered, has a status of its own where nothing could be read.
+    that was cut off, or filtered, has a separate status where nothing could be read.
     """
     reply = _Reply(protocol, text, item, order)
     scores = tuple(_with_finish(score, finish) for score in reply.scores())

@@ -66,7 +66,7 @@ _COUNTED = lazily(
     r"|优点|缺点|不足|理由|原因|建议|장점|단점|이유|개선|참고|参考答案|标准答案|正确答案"
     r"|(?:'s|\b(?:student|reference|expected|correct|actual|true|ground|gold|right))\b[^\n]{0,24}\b(?:answer|result|solution|output|value|response)\b"
 )
-"""Labels of what a judge counts, numbers or quotes, and of somebody else's result."""
+"""Labels of what a judge counts, numbers or quotes, and of another person's result."""
 _PLAIN = frozenset(
     "the a an this that its your our so therefore thus hence and is given here here's i give it would assistant assistant's "
     "response response's summary summary's answer answer's numeric numerical integer result evaluation quality for of".split()
@@ -351,7 +351,7 @@ _LEVEL_ECHO = lazily(r"[\s\"'*]{0,3}(?:[-–—:：=]|\bmeans\b)\s{0,3}\S")
 _VALUE_ENDS = lazily(r"\s{0,3}(?:[^\w\s]|\n|\Z|[^\W\d])")
 
 
-class Found(NamedTuple):
+class MarkedValue(NamedTuple):
     """One mark with what stands behind it: a value, or a status that says why not."""
 
     value: float | str | None
@@ -417,12 +417,12 @@ def _choice_pattern(words: tuple[str, ...]) -> re.Pattern[str]:
     )
 
 
-def settle(values: list[Found], text: str) -> Reading | None:
+def settle(values: list[MarkedValue], text: str) -> Reading | None:
     """One reading of all marks: the judge's own voice counts, and must not contradict itself."""
     if not values:
         return None
-    own_text = set_aside(text)
-    spoken = [mark for mark in values if own_text[mark.mark] != ASIDE and own_text[mark.span[0]] != ASIDE]
+    judge_text = set_aside(text)
+    spoken = [mark for mark in values if judge_text[mark.mark] != ASIDE and judge_text[mark.span[0]] != ASIDE]
     if not spoken:
         spoken = _boxed(values, text)
     if not spoken:
@@ -439,8 +439,8 @@ _BOXED_LINE = lazily(
 )
 
 
-def _boxed(values: list[Found], text: str) -> list[Found]:
-    """The answers in code that stand on a line of their own: put into a box, not quoted from somewhere."""
+def _boxed(values: list[MarkedValue], text: str) -> list[MarkedValue]:
+    """The answers in code that stand on a separate line: put into a box, not quoted from somewhere."""
     if len(values) > _MOST_BOXES:
         return []
     shown = set_aside(text, fenced=False, quoted=False)
@@ -448,7 +448,7 @@ def _boxed(values: list[Found], text: str) -> list[Found]:
     return [mark for mark in values if shown[mark.mark] != ASIDE and _is_boxed(mark, text, blocks)]
 
 
-def _is_boxed(mark: Found, text: str, blocks: list[Span]) -> bool:
+def _is_boxed(mark: MarkedValue, text: str, blocks: list[Span]) -> bool:
     if any(start <= mark.mark < end for start, end in blocks):
         return False
     start = text.rfind("\n", 0, mark.mark) + 1
@@ -481,7 +481,7 @@ def read_tag(text: str, tag: str, value: Value) -> Reading | None:
         closing = _closing_pattern(tag).match(plain, read[2][1])
         is_echo = closing is not None and _LEVEL_ECHO.match(plain, closing.end()) is not None
         if not (is_echo and _leads_line(plain, match.start())):
-            values.append(Found(*read, match.start()))
+            values.append(MarkedValue(*read, match.start()))
     return settle(values, text) or (unreadable() if matches else None)
 
 
@@ -551,15 +551,15 @@ def _value_from(
     return read if read is not None and read[2][1] <= end else None
 
 
-def _behind(plain: str, pattern: re.Pattern[str], value: Value) -> list[Found]:
-    values: list[Found] = []
+def _behind(plain: str, pattern: re.Pattern[str], value: Value) -> list[MarkedValue]:
+    values: list[MarkedValue] = []
     for count, match in enumerate(pattern.finditer(plain)):
         at = match.end()
         bounds = _RANGE.match(plain, at)
         read = _value_from(plain, bounds.end() if bounds else at, len(plain), value)
         # So many lists are no judge's; looking for the next entry of each would take long.
         if read is not None and (count > _MOST_LISTS or not _counts(plain, match.start(), read[2][0])):
-            values.append(Found(*read, match.start()))
+            values.append(MarkedValue(*read, match.start()))
     return values
 
 

@@ -2,7 +2,7 @@
 
 Judges also mention scores that they do not give ("to reach a perfect 5, it would need …") and numbers that
 are no scores ("gave 3 examples"). A number counts only where its sentence makes it a score, and a sentence
-about what might have been, or about what somebody else said or asked for, is passed over. Where sentences differ, the concluding one wins; where none
+about what might have been, or about what another person said or requested, is skipped. Where sentences differ, the concluding one wins; where none
 concludes, they conflict. The text must be narrow, folded and without emphasis.
 """
 
@@ -85,7 +85,9 @@ _ATTRIBUTED = lazily(
     r"|(?:用户|用戶|作者|读者|有人|别人|其他|上一位|前一位|之前)[^,。;]{0,10}(?:要求|认为|說|说|希望|给|打|声称)"
     r"|(?:사용자|작성자|저자|이전|다른\s?(?:심사|평가))[^,.;]{0,10}(?:요청|요구|주장|말|원하|심사|평가)"
 )
-_OWN = lazily(r"\bi\b|\b(?:i'd|i'll|so|but|therefore|thus|hence|we)\b|我|但|因此|所以|저는|나는|따라서")
+_FIRST_PERSON = lazily(
+    r"\bi\b|\b(?:i'd|i'll|so|but|therefore|thus|hence|we)\b|我|但|因此|所以|저는|나는|따라서"
+)
 _COUNTS_THINGS = lazily(
     r"\s(?!(?:for|in|on|because|as|and|but|with|since|due|to|at|overall|from|based|would|is|was|given|though|although|however|while|"
     r"indicating|reflecting|which|that|stars?|points?|here|this|out|or|rather|instead|when|considering|considered|the|it|there|i|seems?|"
@@ -127,7 +129,7 @@ _LEADS_CJK = (*"评評给給打得值为是予出到分数应该它", *"점수 �
 _AFTER_DIGITS = ("of ", "and a half", *"/ 점 分 点 點 星 颗星 顆星 ½ out star point mark pts".split())
 
 
-class Said(NamedTuple):
+class SaidScore(NamedTuple):
     """A score that a sentence gives."""
 
     number: Number
@@ -135,13 +137,13 @@ class Said(NamedTuple):
     concludes: bool
 
 
-def scores_said(text: str, high: float) -> list[Said]:
+def scores_said(text: str, high: float) -> list[SaidScore]:
     """The scores that sentences near either end give, in order, without those that might have been."""
     windows = [(0, len(text))] if len(text) <= HEAD + TAIL else [(0, HEAD), (len(text) - TAIL, len(text))]
     return [statement for start, end in windows for statement in _said_between(text, start, end, high)]
 
 
-def concluding(statements: list[Said]) -> list[Said]:
+def concluding(statements: list[SaidScore]) -> list[SaidScore]:
     """Those that count: all where they agree, otherwise those of the last sentence that concludes."""
     if len({statement.number.value for statement in statements}) <= 1:
         return statements
@@ -153,8 +155,8 @@ def concluding(statements: list[Said]) -> list[Said]:
     return [statement for statement in statements if statement.sentence >= last]
 
 
-def _said_between(text: str, start: int, end: int, high: float) -> list[Said]:
-    statements: list[Said] = []
+def _said_between(text: str, start: int, end: int, high: float) -> list[SaidScore]:
+    statements: list[SaidScore] = []
     numbers = _in_digits(text, start, end) or _in_words(text, start, end)
     for number in numbers[-MOST_NUMBERS:]:
         begin = max(start, number.start - LONGEST_SENTENCE)
@@ -162,7 +164,7 @@ def _said_between(text: str, start: int, end: int, high: float) -> list[Said]:
             begin = stop.end()
         left = text[max(begin, number.start - 160) : number.start]
         if _is_score(text, left, number, high) and not _might_have_been(text, left, number):
-            statements.append(Said(number, begin, _CONCLUDES.search(left) is not None))
+            statements.append(SaidScore(number, begin, _CONCLUDES.search(left) is not None))
     return statements
 
 
@@ -225,7 +227,7 @@ def _gives_points(text: str, left: str, number: Number) -> bool:
     """Whether points are awarded, and not made: a response that "gives 3 points in favour" is not scored."""
     if not text.startswith("point", number.end + 1) or _POINTS_MADE.match(text, number.until):
         return False
-    return _MAKES.search(left) is None or _OWN.search(left[-48:]) is not None
+    return _MAKES.search(left) is None or _FIRST_PERSON.search(left[-48:]) is not None
 
 
 def _might_have_been(text: str, left: str, number: Number) -> bool:
@@ -245,9 +247,9 @@ def _might_have_been(text: str, left: str, number: Number) -> bool:
 
 
 def _is_attributed(clause: str) -> bool:
-    """Whether somebody else says so, or asks for it, and the judge does not speak up behind that."""
+    """Whether another person says so, or requests it, and the judge does not take it up afterwards."""
     others = _ATTRIBUTED.search(clause)
-    return others is not None and _OWN.search(clause, others.end()) is None
+    return others is not None and _FIRST_PERSON.search(clause, others.end()) is None
 
 
 def is_taken_back(text: str, number: Number) -> bool:

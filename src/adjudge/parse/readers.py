@@ -2,7 +2,7 @@
 
 A reader is chosen by the protocol's `[answer]`. Where the format that was asked for is nowhere in
 the reply, the free reader has a look: judges drop a tag more often than they drop the score. What
-it cannot say for sure stays unparsed, for the engine to ask again.
+it cannot say for sure stays unparsed, so that the engine asks a follow-up question.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def read_chosen(answer: Answer, text: str) -> Reading:
 def _read(
     answer: Answer, text: str, value: Value, plain: re.Pattern[str], free: Callable[[str], Reading]
 ) -> Reading:
-    """One answer from the inside of whatever stands around the whole reply."""
+    """One answer from inside the wrapping of the whole reply."""
     if answer.reader == "free":
         return free(text)
     start, end = window(text)
@@ -147,7 +147,7 @@ def _is_exact(answer: Answer, text: str, written: str) -> bool:
 def _only_sure(free: Reading, text: str, marked: Reading | None) -> Reading:
     """A free reading stands in for the asked-for format only where the reply declares it as its answer.
 
-    Where the mark is there but unreadable, that is the reason, whatever else the reply regrets.
+    Where the mark is there but unreadable, that is the reason, even where the reply also apologises.
     """
     is_declared = (
         free.status == "ok" and free.span is not None and _DECLARED.search(text[: free.span[0]][-_NEAR:])

@@ -3,7 +3,7 @@
 The ladder: the whole reply is the score (strict); otherwise, as judges really write (anchored), what is marked
 as the answer, the number that a reply opens with, the label of a criterion, a sentence that gives a score,
 and last what is marked inside a code block. Every rung gives a value, a reason why not, or nothing, and only
-nothing goes on to the next: a rung that is in doubt is never overruled by a weaker one. A judge that corrects
+nothing continues to the next: a rung that is in doubt is never overruled by a weaker one. A judge that corrects
 itself behind the value that was read has the last word.
 """
 
@@ -29,7 +29,7 @@ from .marks import (
     labels,
     part_labels,
 )
-from .numbers import Number, is_a_list, is_entry, is_legend, is_own_box, number_at
+from .numbers import Number, is_a_list, is_answer_box, is_entry, is_legend, number_at
 from .prose import IN_PARTS, concluding, counts_things, is_taken_back, scores_said
 from .text import declines, folded, lazily, narrow, set_aside, window, without_code, without_emphasis
 
@@ -114,33 +114,33 @@ def _folded_names(names: Mapping[float, str] | None) -> dict[str, float]:
 
 
 def _anchored(reply: str, scale: Scale, names: dict[str, float]) -> Reading | None:
-    own_text = folded(without_emphasis(set_aside(reply)))
-    reading = _spoken(own_text, scale, names)
+    judge_text = folded(without_emphasis(set_aside(reply)))
+    reading = _spoken(judge_text, scale, names)
     if reading is None and ("```" in reply or "~~~" in reply):
         shown = folded(without_emphasis(set_aside(without_code(reply), fenced=False)))
         reading = _marked(shown, scale, names)
-    return corrected(own_text, scale, reading) if reading is not None and reading.span else reading
+    return corrected(judge_text, scale, reading) if reading is not None and reading.span else reading
 
 
 def is_corrected(text: str, scale: Scale, reading: Reading) -> bool:
     """Whether the judge replaces a value that was read in the whole reply by another one behind it."""
     if reading.span is None or not corrections(folded(narrow(text[reading.span[1] :])), 0):
         return False
-    own_text = folded(without_emphasis(set_aside(narrow(text))))
-    return corrected(own_text, scale, reading).value != reading.value
+    judge_text = folded(without_emphasis(set_aside(narrow(text))))
+    return corrected(judge_text, scale, reading).value != reading.value
 
 
-def corrected(own_text: str, scale: Scale, reading: Reading) -> Reading:
+def corrected(judge_text: str, scale: Scale, reading: Reading) -> Reading:
     """The reading, or what the judge replaces it by further on; a conflict where that is not plain."""
     later: list[Number] | None = None
-    for correction in corrections(own_text, reading.span[1] if reading.span else 0):
-        number = _replacement(own_text, correction)
+    for correction in corrections(judge_text, reading.span[1] if reading.span else 0):
+        number = _replacement(judge_text, correction)
         if number is not None:
             changed = _judged(scale, [number])
             reading = changed if changed.status == "ok" else Reading(status="conflicting")
         elif correction.announced and reading.status == "ok":
             if later is None:
-                later = [statement.number for statement in scores_said(own_text, scale.high or 0.0)]
+                later = [statement.number for statement in scores_said(judge_text, scale.high or 0.0)]
             if any(
                 statement.start > correction.start and statement.value != reading.value for statement in later
             ):
@@ -148,200 +148,204 @@ def corrected(own_text: str, scale: Scale, reading: Reading) -> Reading:
     return reading
 
 
-def _replacement(own_text: str, correction: Correction) -> Number | None:
-    number = number_at(own_text, correction.at) if correction.announced or correction.is_tied else None
-    if number is None or counts_things(own_text, number) or is_taken_back(own_text, number):
+def _replacement(judge_text: str, correction: Correction) -> Number | None:
+    number = number_at(judge_text, correction.at) if correction.announced or correction.is_tied else None
+    if number is None or counts_things(judge_text, number) or is_taken_back(judge_text, number):
         return None
     return number
 
 
-def _spoken(own_text: str, scale: Scale, names: dict[str, float]) -> Reading | None:
-    opening, is_alone = _opening(own_text, names)
-    marked = _marked(own_text, scale, names, opening if is_alone else [])
+def _spoken(judge_text: str, scale: Scale, names: dict[str, float]) -> Reading | None:
+    opening, is_alone = _opening(judge_text, names)
+    marked = _marked(judge_text, scale, names, opening if is_alone else [])
     if marked is not None and (not is_alone or marked.status != "ok"):
         return marked
-    parts = _parts(own_text, names)
-    if parts and (not opening or _LIST_DOT.match(own_text, opening[0].until)):
+    parts = _parts(judge_text, names)
+    if parts and (not opening or _LIST_DOT.match(judge_text, opening[0].until)):
         opening = parts
-    statements = scores_said(own_text, scale.high or 0.0)
+    statements = scores_said(judge_text, scale.high or 0.0)
     if opening:
         # A conclusion that takes the opening or a label back leaves open which of them was meant.
         return _judged(
             scale, [*(statement.number for statement in statements if statement.concludes), *opening]
         )
     numbers = (
-        [statement.number for statement in concluding(statements)] or _closing(own_text) or _alone(own_text)
+        [statement.number for statement in concluding(statements)]
+        or _closing(judge_text)
+        or _alone(judge_text)
     )
     return _judged(scale, numbers) if numbers else None
 
 
 def _marked(
-    own_text: str, scale: Scale, names: dict[str, float], opening: Sequence[Number] = ()
+    judge_text: str, scale: Scale, names: dict[str, float], opening: Sequence[Number] = ()
 ) -> Reading | None:
     """What the strongest marks say; a score alone on the first line is as good as a mark."""
     # Levels with names are also given as a verdict: "Verdict: pass".
     words = SCORE_WORDS + VERDICT_WORDS + ANSWER_WORDS if names else SCORE_WORDS
-    marks = hard_marks(own_text, words) + labels(own_text, words)
+    marks = hard_marks(judge_text, words) + labels(judge_text, words)
     strong = [mark for mark in marks if mark.rank >= LABEL]
-    values = [*_values(own_text, strong, names), *opening]
+    values = [*_values(judge_text, strong, names), *opening]
     if values:
         return _judged(scale, values)
-    if any(_ABSTAINS.match(own_text, mark.at) for mark in strong):
+    if any(_ABSTAINS.match(judge_text, mark.at) for mark in strong):
         return Reading(status="refused")
-    weak = _values(own_text, [mark for mark in marks if mark.rank == PART], names)
-    weak = weak or _values(own_text, [mark for mark in marks if _is_boxed(own_text, mark)], names)
+    weak = _values(judge_text, [mark for mark in marks if mark.rank == PART], names)
+    weak = weak or _values(judge_text, [mark for mark in marks if _is_boxed(judge_text, mark)], names)
     return _judged(scale, weak) if weak else None
 
 
-def _is_boxed(own_text: str, mark: Mark) -> bool:
-    return mark.rank == BOX and is_own_box(own_text, mark.start, mark.at)
+def _is_boxed(judge_text: str, mark: Mark) -> bool:
+    return mark.rank == BOX and is_answer_box(judge_text, mark.start, mark.at)
 
 
-def _values(own_text: str, marks: Iterable[Mark], names: dict[str, float]) -> list[Number]:
+def _values(judge_text: str, marks: Iterable[Mark], names: dict[str, float]) -> list[Number]:
     numbers: list[Number] = []
     for mark in marks:
-        after = _value_after(own_text, mark.at, names)
-        if after and not is_entry(own_text, mark.start, after[0], is_part=mark.rank == PART):
+        after = _value_after(judge_text, mark.at, names)
+        if after and not is_entry(judge_text, mark.start, after[0], is_part=mark.rank == PART):
             numbers += after
     return numbers
 
 
-def _parts(own_text: str, names: dict[str, float]) -> list[Number]:
+def _parts(judge_text: str, names: dict[str, float]) -> list[Number]:
     """The values of criteria's labels that stand alone; those of an overall label, where there is one."""
-    marks = part_labels(own_text)
+    marks = part_labels(judge_text)
     for rank in (ANSWER, PART):
-        values = _values(own_text, [mark for mark in marks if mark.rank == rank], names)
-        values = [number for number in values if _HEAD_ENDS.match(own_text, number.until)]
+        values = _values(judge_text, [mark for mark in marks if mark.rank == rank], names)
+        values = [number for number in values if _HEAD_ENDS.match(judge_text, number.until)]
         if values:
-            return [part for number in values for part in (number, *_next_line(own_text, number))]
+            return [part for number in values for part in (number, *_next_line(judge_text, number))]
     return []
 
 
-def _next_line(own_text: str, number: Number) -> list[Number]:
+def _next_line(judge_text: str, number: Number) -> list[Number]:
     """The number alone on the next line, where this one is alone on its own: a list of numbers has no score."""
-    start = own_text.rfind("\n", 0, number.start) + 1
-    end = own_text.find("\n", number.until)
-    if end < 0 or own_text[start : number.start].strip(" -•") or own_text[number.until : end].strip():
+    start = judge_text.rfind("\n", 0, number.start) + 1
+    end = judge_text.find("\n", number.until)
+    if end < 0 or judge_text[start : number.start].strip(" -•") or judge_text[number.until : end].strip():
         return []
-    following = _ALONE_ON_LINE.match(own_text, end)
-    rival = number_at(own_text, following.start(1)) if following else None
+    following = _ALONE_ON_LINE.match(judge_text, end)
+    rival = number_at(judge_text, following.start(1)) if following else None
     return [rival] if rival is not None else []
 
 
-def _value_after(own_text: str, at: int, names: dict[str, float]) -> list[Number]:
+def _value_after(judge_text: str, at: int, names: dict[str, float]) -> list[Number]:
     """The number or the named level that follows a mark; two where the mark is followed by two."""
-    filler = _FILLER.match(own_text, at)
+    filler = _FILLER.match(judge_text, at)
     for place in (at, filler.end() if filler else at):
-        number = number_at(own_text, place) or _name_at(own_text, place, names)
+        number = number_at(judge_text, place) or _name_at(judge_text, place, names)
         if number is not None:
-            is_bound = own_text.endswith("<", 0, number.start) and not own_text.startswith(">", number.until)
-            if is_bound or is_taken_back(own_text, number):
+            is_bound = judge_text.endswith("<", 0, number.start) and not judge_text.startswith(
+                ">", number.until
+            )
+            if is_bound or is_taken_back(judge_text, number):
                 return []
-            written = _SCALE_WRITTEN.match(own_text, number.end)
+            written = _SCALE_WRITTEN.match(judge_text, number.end)
             if written:
-                return _ringed(own_text, number, written.end())
-            another = _ANOTHER.match(own_text, number.until) or IN_PARTS.match(own_text, number.until)
+                return _ringed(judge_text, number, written.end())
+            another = _ANOTHER.match(judge_text, number.until) or IN_PARTS.match(judge_text, number.until)
             doubt = [number._replace(value=float("nan"))] if another else []
             return [number, *doubt]
     return []
 
 
-def _ringed(own_text: str, number: Number, end: int) -> list[Number]:
+def _ringed(judge_text: str, number: Number, end: int) -> list[Number]:
     """The one number in brackets where a scale is written out: "1 2 [3] 4 5"; otherwise which is left open."""
-    ringed = [ring.start(1) for ring in _RINGED.finditer(own_text, max(0, number.start - 2), end)]
-    chosen = number_at(own_text, ringed[0]) if len(ringed) == 1 else None
+    ringed = [ring.start(1) for ring in _RINGED.finditer(judge_text, max(0, number.start - 2), end)]
+    chosen = number_at(judge_text, ringed[0]) if len(ringed) == 1 else None
     return [chosen] if chosen is not None else [number, number._replace(value=float("nan"))]
 
 
-def _name_at(own_text: str, at: int, names: dict[str, float]) -> Number | None:
+def _name_at(judge_text: str, at: int, names: dict[str, float]) -> Number | None:
     for name, value in names.items():
         end = at + len(name)
-        if own_text.startswith(name, at) and not own_text[end : end + 1].isalpha():
+        if judge_text.startswith(name, at) and not judge_text[end : end + 1].isalpha():
             return Number(value, at, end, end)
     return None
 
 
-def _opening(own_text: str, names: dict[str, float]) -> tuple[list[Number], bool]:
+def _opening(judge_text: str, names: dict[str, float]) -> tuple[list[Number], bool]:
     """The score that the reply opens with, with its rivals, and whether it stands alone on its line."""
-    opening = _OPENING.match(own_text)
+    opening = _OPENING.match(judge_text)
     at = opening.end() if opening else 0
-    number = number_at(own_text, at) or _name_at(own_text, at, names)
+    number = number_at(judge_text, at) or _name_at(judge_text, at, names)
     if (
         number is not None
         and number.top is None
-        and any(char.isdigit() for char in own_text[at : number.start])
+        and any(char.isdigit() for char in judge_text[at : number.start])
     ):
         # "2 + 2 = 4" at the beginning is a sum that the judge checks.
         return [], False
     if number is None:
-        inside = _WORD_THEN_NUMBER.match(own_text, at)
-        number = number_at(own_text, inside.end()) if inside else None
+        inside = _WORD_THEN_NUMBER.match(judge_text, at)
+        number = number_at(judge_text, inside.end()) if inside else None
         if (
             number is None
-            or not _BRACKET_ENDS.match(own_text, number.until)
-            or _names_place(own_text, number)
+            or not _BRACKET_ENDS.match(judge_text, number.until)
+            or _names_place(judge_text, number)
         ):
             return [], False
         return [number], False
-    if not _HEAD_ENDS.match(own_text, number.until) or (
-        number.in_words and _ONE_OF.match(own_text, number.until)
+    if not _HEAD_ENDS.match(judge_text, number.until) or (
+        number.in_words and _ONE_OF.match(judge_text, number.until)
     ):
         return [], False
-    line_end = own_text.find("\n", number.until)
-    rest = own_text[number.until : line_end if line_end >= 0 else len(own_text)].strip(" .。*)`\"'")
-    if is_legend(own_text, number):
+    line_end = judge_text.find("\n", number.until)
+    rest = judge_text[number.until : line_end if line_end >= 0 else len(judge_text)].strip(" .。*)`\"'")
+    if is_legend(judge_text, number):
         return [], False
-    if _LIST_DOT.match(own_text, number.until) and (
-        is_a_list(own_text)
-        or is_entry(own_text, at, number, is_part=False)
-        or (rest[:1].isdigit() and rest != own_text[number.start : number.end])
+    if _LIST_DOT.match(judge_text, number.until) and (
+        is_a_list(judge_text)
+        or is_entry(judge_text, at, number, is_part=False)
+        or (rest[:1].isdigit() and rest != judge_text[number.start : number.end])
     ):
         return [], False
-    is_alone = not rest and not _LIST_DOT.match(own_text, number.until)
-    return [number, *_rivals(own_text, number, line_end if is_alone else -1)], is_alone
+    is_alone = not rest and not _LIST_DOT.match(judge_text, number.until)
+    return [number, *_rivals(judge_text, number, line_end if is_alone else -1)], is_alone
 
 
-def _rivals(own_text: str, number: Number, line_end: int) -> list[Number]:
+def _rivals(judge_text: str, number: Number, line_end: int) -> list[Number]:
     """Other numbers that stand as the opening one does: beside it, or alone on the next line."""
-    if _ANOTHER.match(own_text, number.until):
+    if _ANOTHER.match(judge_text, number.until):
         return [number._replace(value=float("nan"))]
-    following = _ALONE_ON_LINE.match(own_text, line_end) if line_end >= 0 else None
-    rival = number_at(own_text, following.start(1)) if following else None
+    following = _ALONE_ON_LINE.match(judge_text, line_end) if line_end >= 0 else None
+    rival = number_at(judge_text, following.start(1)) if following else None
     return [rival] if rival is not None else []
 
 
-def _closing(own_text: str) -> list[Number]:
+def _closing(judge_text: str) -> list[Number]:
     """The number with which a reply ends, alone after its last sentence or in brackets behind it."""
-    closing = _CLOSING.search(own_text, max(0, len(own_text) - 24))
-    number = number_at(own_text, closing.start(1)) if closing else None
-    if number is None or not number.start or _begins_list(own_text, number):
+    closing = _CLOSING.search(judge_text, max(0, len(judge_text) - 24))
+    number = number_at(judge_text, closing.start(1)) if closing else None
+    if number is None or not number.start or _begins_list(judge_text, number):
         return []
-    if own_text[number.start - 1] == "(" and _names_place(own_text, number):
+    if judge_text[number.start - 1] == "(" and _names_place(judge_text, number):
         return []
     return [number]
 
 
-def _names_place(own_text: str, number: Number) -> bool:
+def _names_place(judge_text: str, number: Number) -> bool:
     """Whether a number in brackets names something else, as in "Figure (3)", or is one of several."""
-    if _NUMBERED.search(own_text, max(0, number.start - 24), number.start):
+    if _NUMBERED.search(judge_text, max(0, number.start - 24), number.start):
         return True
-    around = _IN_BRACKETS.findall(own_text, max(0, number.start - 400), number.until + 400)
+    around = _IN_BRACKETS.findall(judge_text, max(0, number.start - 400), number.until + 400)
     return len(set(around)) > 1
 
 
-def _alone(own_text: str) -> list[Number]:
+def _alone(judge_text: str) -> list[Number]:
     """Numbers that have a line to themselves, as after "Here is my score:"."""
-    lines = islice(_LONE_LINE.finditer(own_text), MOST_LINES)
-    numbers = [number_at(own_text, line.start(1)) for line in lines]
-    return [number for number in numbers if number is not None and not _begins_list(own_text, number)]
+    lines = islice(_LONE_LINE.finditer(judge_text), MOST_LINES)
+    numbers = [number_at(judge_text, line.start(1)) for line in lines]
+    return [number for number in numbers if number is not None and not _begins_list(judge_text, number)]
 
 
-def _begins_list(own_text: str, number: Number) -> bool:
+def _begins_list(judge_text: str, number: Number) -> bool:
     """Whether a reply is cut off behind the number of a list's first entry: "Its strengths:\\n1"."""
-    before = own_text[: number.start].rstrip()
+    before = judge_text[: number.start].rstrip()
     return (
         number.value == 1
-        and number.until >= len(own_text.rstrip(" ."))
+        and number.until >= len(judge_text.rstrip(" ."))
         and before.endswith(("s:", "点:", "점:"))
     )
 

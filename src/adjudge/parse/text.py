@@ -34,7 +34,7 @@ class _Lazy:
         if name.startswith("__"):
             raise AttributeError(name)
         compiled = re.compile(*self._written)
-        # Kept as attributes of its own, so that later uses find them without passing through here.
+        # Kept as attributes, so that later uses find them without passing through here.
         for method in _METHODS:
             setattr(self, method, getattr(compiled, method))
         return getattr(compiled, name)
@@ -99,7 +99,7 @@ _QUOTATION = lazily(
 _CLOSING = frozenset('"”’」』»“`')
 
 # A name or a bare value between quotation marks is a way of writing it ("A", `4`, "score": 4), not a
-# quotation of somebody; a key is kept whatever its words are.
+# quotation; a key is always kept.
 _NAME = lazily(
     r"\s?(?:[^\W\d]\w{0,39}|\[?\[?[A-Za-z]\]?\]?|[+-]?\d{1,3}(?:\.\d{1,2})?"
     r"|(?:output|response|assistant|answer|option|model|summary|candidate|system)\s?\(?\w\)?)\s?",

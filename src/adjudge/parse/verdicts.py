@@ -51,7 +51,7 @@ MOST_ORDINALS = 2_000
 _TIE_NAMES = ("tie", "draw", "equal", "平", "동점", "무승부", "[c]")
 
 
-class Found(NamedTuple):
+class FoundChoice(NamedTuple):
     """One option found in a text: which, and where its name stands."""
 
     side: Side
@@ -66,7 +66,7 @@ class Options:
         first, second = (_bare(option) for option in options)
         self.tie = tie
         self.exact: dict[str, Side] = {first: "first", second: "second"}
-        # Two names that differ in case alone ("m" and "M") can only be told apart as they stand.
+        # Names that differ only in case ("m" and "M") can be distinguished only if the case is kept.
         self.is_cased = first.casefold() == second.casefold()
         keyed = [_KEYED.fullmatch(name.casefold()) for name in (first, second)]
         if keyed[0] and keyed[1] and keyed[0][2] != keyed[1][2]:
@@ -80,8 +80,8 @@ class Options:
             self.keys = (first.casefold(), second.casefold())
             self.nouns, self.is_keyed, self.has_noun = rf"(?:{NOUNS})", False, False
             self._noun_names = frozenset()
-            one, two = (re.escape(key) for key in self.keys)
-            self._mention = re.compile(rf"(?i)(?<!\w)(?:{one}|{two})(?!\w)")
+            left_key, right_key = (re.escape(key) for key in self.keys)
+            self._mention = re.compile(rf"(?i)(?<!\w)(?:{left_key}|{right_key})(?!\w)")
         self._tie_names = (
             {"tie", "c"} - {name.casefold() for name in self.exact} - (set() if self.is_keyed else {"c"})
         )
@@ -92,24 +92,22 @@ class Options:
 
         It begins with the key, so that the search can jump to it: the article "a" is passed by at no cost.
         """
-        one, two = self.keys
-        if one.isalpha():
-            capitals = one.upper() + two.upper()
-            return (
-                rf"[{one}{two}{capitals}](?:(?<=[{capitals}])(?<!{_INSIDE}.)|(?<=[(\[_\"“'].)){_NOT_BEFORE}"
-            )
+        left_key, right_key = self.keys
+        if left_key.isalpha():
+            capitals = left_key.upper() + right_key.upper()
+            return rf"[{left_key}{right_key}{capitals}](?:(?<=[{capitals}])(?<!{_INSIDE}.)|(?<=[(\[_\"“'].)){_NOT_BEFORE}"
         return rf"(?:{'|'.join(sorted(self.keys, key=len, reverse=True))}){_NOT_BEFORE}"
 
     def _value_pattern(self) -> str:
         """What may stand behind a mark: "A", "(a)", "Response A", "A>>B", and words for a tie."""
-        one, two = (re.escape(key) for key in self.keys)
-        name = rf"(?:the\s)?(?:(?:{self.nouns}|{NOUNS})[\s_]{{0,2}})?[#(\[\"'`]{{0,2}}(?P<one>{one}|{two})[)\"'`]{{0,2}}(?![0-9a-z_\u00c0-\u058f’\-]|'s|[.,:/][0-9])"
+        left_key, right_key = (re.escape(key) for key in self.keys)
+        name = rf"(?:the\s)?(?:(?:{self.nouns}|{NOUNS})[\s_]{{0,2}})?[#(\[\"'`]{{0,2}}(?P<one>{left_key}|{right_key})[)\"'`]{{0,2}}(?![0-9a-z_\u00c0-\u058f’\-]|'s|[.,:/][0-9])"
         if not self.is_keyed:
-            name = rf"(?:the\s)?(?P<one>{one}|{two})(?!\w)"
-        contest = rf"(?:{NOUNS})?\s?(?P<left>{one}|{two})\s?(?P<sign>>{{1,3}}|<{{1,3}}|={{1,2}}|≈|≫|≪)\s?(?:{NOUNS})?\s?(?P<right>{one}|{two})(?!\w)"
+            name = rf"(?:the\s)?(?P<one>{left_key}|{right_key})(?!\w)"
+        contest = rf"(?:{NOUNS})?\s?(?P<left>{left_key}|{right_key})\s?(?P<sign>>{{1,3}}|<{{1,3}}|={{1,2}}|≈|≫|≪)\s?(?:{NOUNS})?\s?(?P<right>{left_key}|{right_key})(?!\w)"
         return rf"(?:{contest})|(?P<name>{name})|(?P<tie>(?:an?\s)?(?:{_TIE_WORDS})(?!\w)(?=\s?(?:$|[\n.,;:!)\]}}\"'<|-])|\s(?:between|because|as|since)\b))|(?P<third>[\"'(\[]?c(?![\w'’\-]))"
 
-    def mentions(self, text: str) -> list[Found]:
+    def mentions(self, text: str) -> list[FoundChoice]:
         """The keys in a piece of prose, which keeps its case: capitals, keys in brackets, digits behind a noun."""
         if self.is_cased:
             return []
@@ -122,7 +120,7 @@ class Options:
                 continue
             if self.is_keyed and text[start - 1 : start] == " " and _names_another(text, start):
                 continue
-            mentions.append(Found("first" if match[0].lower() == first else "second", start, end))
+            mentions.append(FoundChoice("first" if match[0].lower() == first else "second", start, end))
         return mentions or _ordinals(text)
 
     def _is_named(self, text: str, start: int, end: int) -> bool:
@@ -130,7 +128,7 @@ class Options:
             return True
         return self._noun_before(text, _opened(text, start)) > 0
 
-    def whole(self, text: str, key: Found) -> Found:
+    def whole(self, text: str, key: FoundChoice) -> FoundChoice:
         """The mention with its noun and brackets, as the text has them."""
         if not self.is_keyed or key.end - key.start > len(self.keys[0]):
             return key
@@ -141,9 +139,9 @@ class Options:
             while text[closes : closes + 1] in tuple(')]"”'):
                 closes += 1
         if noun:
-            return Found(key.side, opens - noun, closes)
+            return FoundChoice(key.side, opens - noun, closes)
         in_brackets = text[key.start - 1 : key.start] == "(" and closes > key.end
-        return Found(key.side, key.start - 1, key.end + 1) if in_brackets else key
+        return FoundChoice(key.side, key.start - 1, key.end + 1) if in_brackets else key
 
     def _noun_before(self, text: str, end: int) -> int:
         """The length of the noun that ends at `end`, 0 where there is none."""
@@ -157,18 +155,18 @@ class Options:
             return max((len(noun) for noun in self._noun_names if before.endswith(noun)), default=0)
         return 0
 
-    def may_name_other(self, mention: Found, cased: str, own_text: str) -> bool:
+    def may_name_other(self, mention: FoundChoice, cased: str, judge_text: str) -> bool:
         """Whether another option may be named behind this one; a cheap look that is never wrong when it says no."""
         if mention.side == "tie":
             return True
         other = self.keys[1] if mention.side == "first" else self.keys[0]
         if len(other) > 1 or not other.isalpha():
-            is_named = own_text.find(other, mention.end) >= 0
+            is_named = judge_text.find(other, mention.end) >= 0
         else:
             is_named = (
                 cased.find(other.upper(), mention.end) >= 0 or cased.find("(" + other, mention.end) >= 0
             )
-        return is_named or (self.tie and any(own_text.find(word, mention.end) >= 0 for word in _TIE_NAMES))
+        return is_named or (self.tie and any(judge_text.find(word, mention.end) >= 0 for word in _TIE_NAMES))
 
     def exactly(self, text: str) -> Side | None:
         """The option whose name the text is, and nothing else."""
@@ -182,7 +180,7 @@ class Options:
             side = "tie"
         return side
 
-    def value_at(self, folded: str, at: int) -> Found | None:
+    def value_at(self, folded: str, at: int) -> FoundChoice | None:
         """The option, comparison or tie that begins at `at`; none where there is another thing or a list of both."""
         match = None if self.is_cased else self._value.match(folded, at)
         if match is None:
@@ -193,9 +191,9 @@ class Options:
             return self._named(folded, match)
         if match["third"] and (not self.tie or not self.is_keyed or "c" in self.keys):
             return None
-        return Found("tie", match.start(), match.end())
+        return FoundChoice("tie", match.start(), match.end())
 
-    def _contest(self, match: re.Match[str]) -> Found | None:
+    def _contest(self, match: re.Match[str]) -> FoundChoice | None:
         left, sign, right = match["left"], match["sign"], match["right"]
         if left == right:
             return None
@@ -204,9 +202,9 @@ class Options:
         else:
             winner = left if sign[0] in ">≫" else right
             side = "first" if winner == self.keys[0] else "second"
-        return Found(side, match.start(), match.end())
+        return FoundChoice(side, match.start(), match.end())
 
-    def _named(self, folded: str, match: re.Match[str]) -> Found | None:
+    def _named(self, folded: str, match: re.Match[str]) -> FoundChoice | None:
         key, end = match["one"], match.end()
         if _AND_ANOTHER.match(folded, end):
             return None
@@ -215,7 +213,9 @@ class Options:
             return None
         side: Side = "first" if key == self.keys[0] else "second"
         # The letter is the value, unless the options were shown with their noun: "Output (a)".
-        return Found(side, match.start(), end) if self.has_noun else Found(side, *match.span("one"))
+        return (
+            FoundChoice(side, match.start(), end) if self.has_noun else FoundChoice(side, *match.span("one"))
+        )
 
 
 _OTHER_NOUNS = frozenset(
@@ -239,16 +239,16 @@ _ARTICLE_FOLLOWED = lazily(
 )
 
 
-def _ordinals(text: str) -> list[Found]:
+def _ordinals(text: str) -> list[FoundChoice]:
     """The options by their place. Beside names they could mean anything: a turn, the one named last."""
-    mentions: list[Found] = []
+    mentions: list[FoundChoice] = []
     for word, side in _ORDINALS.items():
         if word not in text:
             continue
         for start, end in places(text, (word,), MOST_ORDINALS):
             noun = _ORDERED.match(text, end) if word[-1] == " " else None
             if text[max(0, start - 4) : start].lower() == "the " and (noun or word[-1] != " "):
-                mentions.append(Found(side, start, noun.end() if noun else end))
+                mentions.append(FoundChoice(side, start, noun.end() if noun else end))
     return sorted(mentions, key=lambda mention: mention.start)
 
 
@@ -335,15 +335,15 @@ _LOSES = lazily(
     rf"|\s?(?:가|이|의\s답변이|의\s응답이|는|은|쪽이)?\s?(?:훨씬|조금|약간|좀)?\s?더\s?{_KOREAN_WORSE})"
 )
 _OTHER = rf"(?:\s?(?:the|{NOUNS}))?\s?{_ANY}"
-_OWN_ANSWER = "(?:的(?:回答|回复))?"
+_POSSESSED_ANSWER = "(?:的(?:回答|回复))?"
 _BY_HOW_MUCH = r"(?:훨씬\s?|조금\s?|약간\s?)?(?:더\s?)?"
 _BEATS = lazily(
-    rf"{_ANY}(?:{_OWN_ANSWER}比{_OTHER}{_OWN_ANSWER}(?:更|要|还|明显|略|稍微?|显然|整体){{0,2}}(?:好|优|佳|强|出色|准确|完整)"
+    rf"{_ANY}(?:{_POSSESSED_ANSWER}比{_OTHER}{_POSSESSED_ANSWER}(?:更|要|还|明显|略|稍微?|显然|整体){{0,2}}(?:好|优|佳|强|出色|准确|完整)"
     rf"|(?:가|이|의\s답변이|쪽이)\s?{_OTHER}보다\s?{_BY_HOW_MUCH}{_KOREAN_BETTER})"
 )
 _YIELDS = lazily(
-    rf"{_ANY}(?:{_OWN_ANSWER}(?:(?:明显|显然|远|稍|略)?(?:不如|不及|逊于|劣于){_OTHER}|没有{_OTHER}{_OWN_ANSWER}(?:那么|这么)?(?:好|优|强|出色|准确)"
-    rf"|比{_OTHER}{_OWN_ANSWER}(?:更|要|还|明显|略|稍微?){{0,2}}(?:差|弱|糟|逊))"
+    rf"{_ANY}(?:{_POSSESSED_ANSWER}(?:(?:明显|显然|远|稍|略)?(?:不如|不及|逊于|劣于){_OTHER}|没有{_OTHER}{_POSSESSED_ANSWER}(?:那么|这么)?(?:好|优|强|出色|准确)"
+    rf"|比{_OTHER}{_POSSESSED_ANSWER}(?:更|要|还|明显|略|稍微?){{0,2}}(?:差|弱|糟|逊))"
     rf"|보다는?\s?{_OTHER}(?:가|이|의\s답변이|쪽이)\s?{_BY_HOW_MUCH}{_KOREAN_BETTER}"
     rf"|(?:가|이)\s?{_OTHER}보다\s?{_BY_HOW_MUCH}{_KOREAN_WORSE}"
     rf"|(?:가|이)?\s?아니라,?{_OTHER}(?:입니다|이다|이에요|가|를|을|\s?[.。]|$))"
@@ -388,10 +388,10 @@ _NOT_THE_JUDGES = lazily(
     rf"{_OTHERS_MIGHT}|{_OTHER_JUDGES}|at\sfirst\s(?:glance|sight))\b|如果|是否|若|有人|用户认为|作者认为|难说"
 )
 _SPEAKS_UP = lazily(r"\b(?:but|yet|however,?)\s(?:i|in\smy|overall|my)\b")
-_TOLD = lazily(
+_URGED = lazily(
     r"\b(?:ask|tell|told|want|instruct|request|order|urge|tempt)(?:s|ed)?\s(?:(?:me|us|you|the\sjudge)\s)?(?:to|that|for)\s(?:the\s)?(?:\w{1,12}\s)?$"
 )
-"""What stands before a verdict that somebody asked for."""
+"""Words before a verdict that another person requested."""
 _DENIED_THAT = lazily(
     r"(?:\b(?:not|never|cannot)|n't)\s(?:\w{1,12}\s){0,2}?(?:true|clear|obvious|evident|certain|sure|convinced|correct|right|accurate|fair|case|mean|imply|say|think|"
     r"believe|agree|claim|conclude|follow|accept|find)\s(?:\w{1,12}\s)?that\b(?:(?!\b(?:so|but|thus|hence)\b)[^,;:.]){0,60}$"
@@ -446,10 +446,10 @@ def is_quiz(cased: str) -> bool:
     return _QUIZ.search(cased, max(0, len(cased) - TAIL)) is not None
 
 
-class Said(NamedTuple):
+class SaidChoice(NamedTuple):
     """A winner that a sentence names, and where the sentence begins."""
 
-    found: Found
+    winner: FoundChoice
     sentence: int
     concludes: bool
     is_weak: bool = False
@@ -458,17 +458,17 @@ class Said(NamedTuple):
 class _Signed:
     """A part of a reply in which the key of each option is a sign; all places are as they were."""
 
-    def __init__(self, cased: str, own_text: str, offset: int, names: Options) -> None:
-        if _FIRST in own_text or _SECOND in own_text:
-            own_text = own_text.replace(_FIRST, " ").replace(_SECOND, " ")
+    def __init__(self, cased: str, judge_text: str, offset: int, names: Options) -> None:
+        if _FIRST in judge_text or _SECOND in judge_text:
+            judge_text = judge_text.replace(_FIRST, " ").replace(_SECOND, " ")
         parts: list[str] = []
         at = 0
         self.cased, self.offset, self.names = cased, offset, names
         self.mentions = {key.start: key for key in names.mentions(cased)}
         for side, start, end in self.mentions.values():
-            parts += (own_text[at:start], (_FIRST if side == "first" else _SECOND) * (end - start))
+            parts += (judge_text[at:start], (_FIRST if side == "first" else _SECOND) * (end - start))
             at = end
-        parts.append(own_text[at:])
+        parts.append(judge_text[at:])
         self.text = "".join(parts)
         tying = _TYING if self.text.isascii() else _TYING + _TYING_ASIAN
         self.tie_words = [start for start, _ in places(self.text, tying, MOST_WORDS)]
@@ -481,71 +481,73 @@ class _Signed:
         end = _SENTENCE_END.search(self.text, at)
         return begin, end.end() if end else len(self.text)
 
-    def said(self, key: Found, begin: int, finish: int, is_weak: bool = False) -> Said:
+    def said(self, key: FoundChoice, begin: int, finish: int, is_weak: bool = False) -> SaidChoice:
         """A winner as a finding in the reply."""
         mention = self.names.whole(self.cased, key) if key.side != "tie" else key
-        placed = Found(mention.side, self.offset + mention.start, self.offset + mention.end)
+        placed = FoundChoice(mention.side, self.offset + mention.start, self.offset + mention.end)
         concludes = _CONCLUDES.search(self.text, begin, finish) is not None
-        return Said(placed, self.offset + begin, concludes, is_weak)
+        return SaidChoice(placed, self.offset + begin, concludes, is_weak)
 
-    def tie(self, begin: int, finish: int, is_weak: bool = False) -> Said:
+    def tie(self, begin: int, finish: int, is_weak: bool = False) -> SaidChoice:
         """A tie: the whole sentence says it."""
         sentence = self.text[begin:finish]
         start = begin + len(sentence) - len(sentence.lstrip())
-        return self.said(Found("tie", start, begin + len(sentence.rstrip())), begin, finish, is_weak)
+        return self.said(FoundChoice("tie", start, begin + len(sentence.rstrip())), begin, finish, is_weak)
 
 
-def verdict_said(cased: str, own_text: str, names: Options) -> Found | Reading | None:
+def verdict_said(cased: str, judge_text: str, names: Options) -> FoundChoice | Reading | None:
     """The winner that the sentences name; a reading without value where they name several or doubt.
 
     They are read from the last to the first, and no further than to one that concludes.
     """
-    statements: list[Said] = []
+    statements: list[SaidChoice] = []
     parts: list[_Signed] = []
-    for start, end in _windows(own_text):
-        parts.append(_Signed(cased[start:end], own_text[start:end], start, names))
+    for start, end in _windows(judge_text):
+        parts.append(_Signed(cased[start:end], judge_text[start:end], start, names))
         for statement in _strong(parts[-1]):
             if (
                 statements
                 and statements[0].concludes
-                and statements[0].found.side != "tie"
+                and statements[0].winner.side != "tie"
                 and statement.sentence < statements[0].sentence
             ):
-                return _decided(statements, own_text, names)
+                return _decided(statements, judge_text, names)
             statements.insert(0, statement)
-        if statements and statements[0].concludes and statements[0].found.side != "tie":
-            return _decided(statements, own_text, names)
+        if statements and statements[0].concludes and statements[0].winner.side != "tie":
+            return _decided(statements, judge_text, names)
     if not statements:
-        statements = _weighty([statement for part in reversed(parts) for statement in _weak(part)], own_text)
-    return _decided(statements, own_text, names)
+        statements = _weighty(
+            [statement for part in reversed(parts) for statement in _weak(part)], judge_text
+        )
+    return _decided(statements, judge_text, names)
 
 
-def _windows(own_text: str) -> list[tuple[int, int]]:
+def _windows(judge_text: str) -> list[tuple[int, int]]:
     """The parts to read, the last first: most replies conclude at their end, and the rest need not be read then."""
-    length = len(own_text)
+    length = len(judge_text)
     if length <= LAST_WORDS:
         return [(0, length)]
-    cut = max(own_text.rfind(stop, 0, length - LAST_WORDS) for stop in ("\n", ". ", "。")) + 1
+    cut = max(judge_text.rfind(stop, 0, length - LAST_WORDS) for stop in ("\n", ". ", "。")) + 1
     if length <= HEAD + TAIL:
         return [(cut, length), (0, cut)]
     return [(length - TAIL, length), (0, HEAD)]
 
 
-def _decided(statements: list[Said], own_text: str, names: Options) -> Found | Reading | None:
-    if not names.tie and any(statement.found.side != "tie" for statement in statements):
-        statements = [statement for statement in statements if statement.found.side != "tie"]
+def _decided(statements: list[SaidChoice], judge_text: str, names: Options) -> FoundChoice | Reading | None:
+    if not names.tie and any(statement.winner.side != "tie" for statement in statements):
+        statements = [statement for statement in statements if statement.winner.side != "tie"]
     last = _concluding(statements)
     if not last:
         return None
-    if len({statement.found.side for statement in last}) > 1:
+    if len({statement.winner.side for statement in last}) > 1:
         return Reading(status="conflicting")
-    rest = own_text[last[-1].found.start :][:TAIL]
+    rest = judge_text[last[-1].winner.start :][:TAIL]
     is_doubted = any(word in rest for word in _DOUBTING) and _UNDECIDED.search(rest) is not None
-    return Reading() if is_doubted else last[-1].found
+    return Reading() if is_doubted else last[-1].winner
 
 
-def _concluding(statements: list[Said]) -> list[Said]:
-    if len({statement.found.side for statement in statements}) <= 1:
+def _concluding(statements: list[SaidChoice]) -> list[SaidChoice]:
+    if len({statement.winner.side for statement in statements}) <= 1:
         return statements
     concluded = [statement.sentence for statement in statements if statement.concludes]
     return (
@@ -555,20 +557,20 @@ def _concluding(statements: list[Said]) -> list[Said]:
     )
 
 
-def _weighty(statements: list[Said], own_text: str) -> list[Said]:
+def _weighty(statements: list[SaidChoice], judge_text: str) -> list[SaidChoice]:
     """Those of a conclusion, or of the first sentence: "A is more detailed" in between is only weighing."""
     concluding = [statement for statement in statements if statement.concludes]
     if concluding or not statements:
         return concluding
-    if len({statement.found.side for statement in statements}) > 1:
+    if len({statement.winner.side for statement in statements}) > 1:
         return []
-    first_end = _SENTENCE_END.search(own_text)
+    first_end = _SENTENCE_END.search(judge_text)
     return [
         statement for statement in statements if first_end is None or statement.sentence < first_end.start()
     ]
 
 
-def _strong(part: _Signed) -> Iterator[Said]:
+def _strong(part: _Signed) -> Iterator[SaidChoice]:
     """The options called the better one or chosen, and plain ties, from the last to the first."""
     text = part.text
     if not part.mentions and not part.tie_words:
@@ -597,7 +599,7 @@ def _strong(part: _Signed) -> Iterator[Said]:
             yield part.said(key, begin, finish)
 
 
-def _contests(part: _Signed) -> dict[int, Found]:
+def _contests(part: _Signed) -> dict[int, FoundChoice]:
     """Where a sentence sets one option against the other, with the one that wins: "A不如B", "A loses to B"."""
     text = part.text
     # A look at what stands between two names spares most texts the search.
@@ -613,7 +615,7 @@ def _contests(part: _Signed) -> dict[int, Found]:
         patterns.append((False, _YIELDS_ENGLISH))
     if not between.isascii() and _SET_AGAINST_ASIAN.search(between):
         patterns += ((True, _BEATS), (False, _YIELDS))
-    won: dict[int, Found] = {}
+    won: dict[int, FoundChoice] = {}
     for is_first, pattern in patterns:
         for match in pattern.finditer(text):
             named = part.mentions[match.start()]
@@ -647,10 +649,10 @@ def _is_tie(text: str, begin: int, finish: int) -> bool:
     return _TIES.search(text, begin, finish) is not None and not _DENIED_TIE.search(text, begin, finish)
 
 
-def _weak(part: _Signed) -> list[Said]:
+def _weak(part: _Signed) -> list[SaidChoice]:
     """Options called more accurate or worse, and answers called equally good, in order."""
     text = part.text
-    statements: list[Said] = []
+    statements: list[SaidChoice] = []
     if not part.mentions and not part.tie_words:
         return statements
     for pattern, wins in ((_LOSES, False), (_MORE, True)):
@@ -667,7 +669,7 @@ def _weak(part: _Signed) -> list[Said]:
         begin, finish = part.sentence(at)
         if _is_tie(text, begin, finish):
             statements.append(part.tie(begin, finish, is_weak=True))
-    return sorted(statements, key=lambda statement: statement.found.start)
+    return sorted(statements, key=lambda statement: statement.winner.start)
 
 
 def _is_said(text: str, begin: int, start: int, at: int, end: int) -> bool:
@@ -686,19 +688,19 @@ def _is_said(text: str, begin: int, start: int, at: int, end: int) -> bool:
 
 
 def _is_not_the_judges(text: str, begin: int, start: int, at: int) -> bool:
-    """Whether what stands before the verdict gives it to somebody else, or denies the whole of it."""
+    """Whether what stands before the verdict attributes it to another speaker, or denies all of it."""
     if _NOT_THE_JUDGES.search(text, begin, at):
-        own = begin
+        from_turn = begin
         for turn in _SPEAKS_UP.finditer(text, begin, at):
-            own = turn.start()
-        if own == begin or _NOT_THE_JUDGES.search(text, own, at):
+            from_turn = turn.start()
+        if from_turn == begin or _NOT_THE_JUDGES.search(text, from_turn, at):
             return True
-        begin = own
+        begin = from_turn
     if " that" in text[begin:at] and _DENIED_THAT.search(text, begin, at):
         return True
     before = text[max(begin, start - 48) : start]
     is_led = " to " in before or " that " in before or " for " in before
-    return is_led and _TOLD.search(before) is not None
+    return is_led and _URGED.search(before) is not None
 
 
 def _is_limited(text: str, end: int) -> bool:

@@ -1,4 +1,4 @@
-"""Protocols: the built-in ones, the user's own, and the originals imported from documents."""
+"""Protocols: the built-in ones, users' folders, and originals imported from documents."""
 
 from .findings import Finding
 from .load import builtin_ids, find_folder, load_protocol, with_digest, write_starter

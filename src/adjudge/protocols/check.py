@@ -1,6 +1,6 @@
 """`adjudge protocols check`: every problem of protocol folders at once, and the suspicions.
 
-A problem makes a protocol unusable or breaks a promise of its own; a suspicion is a likely
+A problem makes a protocol unusable or contradicts one of its own cases; a suspicion is a likely
 mistake in a prompt, which a person may accept with a reason. Nothing here changes a file, asks
 a model, or raises for what a file contains.
 """
@@ -68,7 +68,7 @@ class Failure(NamedTuple):
     message: str
     todo: str
     protocol: str = ""
-    """nothing where the file itself is at fault, whoever shares it"""
+    """empty where the file itself is at fault"""
     case: str = ""
 
 
@@ -80,7 +80,7 @@ def case_failures(folder: Path, protocol: Protocol, *, is_builtin: bool) -> list
     if path is None:
         if not is_builtin:
             return []
-        todo = "Write replies, and what must be read from each."
+        todo = "Write replies, each with the expected reading."
         return [Failure(folder / FILE, 1, f"a built-in protocol needs {FILE}.", todo, protocol.id)]
     failures: list[Failure] = []
     cases = [
@@ -89,15 +89,15 @@ def case_failures(folder: Path, protocol: Protocol, *, is_builtin: bool) -> list
         if case.only is None or protocol.id.rpartition("/")[2] in case.only
     ]
     for line, case in cases:
-        # One reply that is read otherwise breaks several promises at once, and is one problem.
+        # One reply that is read differently violates several expectations at once, and is one problem.
         if differences := list(_differences(case, _judgment(protocol, case))):
             message = "; ".join(differences) + "."
             failures.append(
-                Failure(path, line, message, "Mend the reader, or the case.", protocol.id, case.name)
+                Failure(path, line, message, "Fix the reader, or the case.", protocol.id, case.name)
             )
     has_unparsed = any("unparsed" in (case.status, case.choice_status) for _, case in cases)
     if is_builtin and not has_unparsed:
-        todo = "Add a reply from which nothing can be read."
+        todo = "Add a reply without a readable score."
         failures.append(Failure(path, 1, "no case is unparsed.", todo, protocol.id))
     return failures
 
@@ -142,17 +142,17 @@ def _read(path: Path, failures: list[Failure]) -> Iterator[tuple[int, Case]]:
             failures.append(Failure(path, line_of_key(text, key), f"unknown key '{key}'.", todo))
     entries = settings.get(_KEY, [])
     if not isinstance(entries, list):
-        found = mistakes_in(text, entries, list[Case], _KEY)
-        failures += [Failure(path, *mistake[:3]) for mistake in found]
+        mistakes = mistakes_in(text, entries, list[Case], _KEY)
+        failures += [Failure(path, *mistake[:3]) for mistake in mistakes]
         return
-    lines = [line_of(text, found.start(1)) for found in _HEADING.finditer(text)]
+    lines = [line_of(text, heading.start(1)) for heading in _HEADING.finditer(text)]
     for number, entry in enumerate(entries):
         try:
             yield lines[number] if number < len(lines) else 1, msgspec.convert(entry, Case)
         except msgspec.ValidationError as error:
-            found = mistakes_in(text, entry, Case, _KEY, number)
-            found = found or [Mistake(1, f"case {number + 1}: {error}.", "Correct the value.")]
-            failures += [Failure(path, *mistake[:3]) for mistake in found]
+            mistakes = mistakes_in(text, entry, Case, _KEY, number)
+            mistakes = mistakes or [Mistake(1, f"case {number + 1}: {error}.", "Correct the value.")]
+            failures += [Failure(path, *mistake[:3]) for mistake in mistakes]
 
 
 def _judgment(protocol: Protocol, case: Case) -> Judgment:
@@ -172,7 +172,7 @@ def _differences(case: Case, judgment: Judgment) -> Iterator[str]:
         elif isinstance(promised, str):
             yield from _unequal(f"status of '{name}'", promised, score.status)
         else:
-            yield from _unequal(f"'{name}'", promised, _found(score))
+            yield from _unequal(f"'{name}'", promised, _value_or_status(score))
     for name, share in case.grounded.items():
         score = named.get(name)
         grounded = score.grounded if score else None
@@ -180,7 +180,7 @@ def _differences(case: Case, judgment: Judgment) -> Iterator[str]:
             yield from _unequal(f"grounded share of '{name}'", share, grounded)
     for flag in case.flags:
         if flag not in judgment.flags:
-            yield f"flag '{flag}' is promised, and the flags are {sorted(judgment.flags)}"
+            yield f"flag '{flag}' is expected, but the flags are {sorted(judgment.flags)}"
 
 
 def _overall(case: Case, judgment: Judgment) -> Iterator[str]:
@@ -194,7 +194,7 @@ def _overall(case: Case, judgment: Judgment) -> Iterator[str]:
         yield from _unequal("status", case.status, judgment.choice_status)
     if not scores:
         if case.value is not None:
-            yield f"value {case.value:g} is promised, and the protocol has no scores"
+            yield f"value {case.value:g} is expected, but the protocol has no scores"
         if case.how is not None:
             yield from _unequal("how", case.how, judgment.choice_how)
         return
@@ -207,7 +207,7 @@ def _overall(case: Case, judgment: Judgment) -> Iterator[str]:
             yield from _unequal(f"status{of}", case.status, score.status)
         if case.value is not None:
             # The status is said once.
-            answer = "none" if is_other and score.value is None else _found(score)
+            answer = "none" if is_other and score.value is None else _value_or_status(score)
             yield from _unequal(f"value{of}", case.value, answer)
         if case.how is not None and score.status == "ok":
             yield from _unequal(f"how{of}", case.how, score.how)
@@ -219,13 +219,13 @@ def _named(judgment: Judgment) -> dict[str, Score]:
     }
 
 
-def _found(score: Score) -> float | str:
+def _value_or_status(score: Score) -> float | str:
     return score.value if score.value is not None else score.status
 
 
 def _unequal(what: str, promised: object, actual: object) -> Iterator[str]:
     if promised != actual:
-        yield f"{what} should be {_text(promised)} and is {_text(actual)}"
+        yield f"{what} should be {_text(promised)} but is {_text(actual)}"
 
 
 def _text(value: object) -> str:
@@ -325,7 +325,7 @@ def _finding(folder: Path, prompt: Prompt, name: str, suspicion: Suspicion) -> F
 
 
 def _endless_findings(folder: Path, protocol: Protocol) -> Iterator[Finding]:
-    """A score that a judge writes, on a scale without any end: whatever number a reply holds would be read as one.
+    """A score that a judge writes, on an unbounded scale: any number in a reply would be read as one.
 
     A likelihood has no ends by nature. The protocol loads all the same, so that a draft can be looked at.
     """

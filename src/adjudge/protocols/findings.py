@@ -103,9 +103,9 @@ def toml_mistake(file: str, toml: str, error: Exception, lists: Iterable[str]) -
     single = re.search(rf"^[ \t]*\[[ \t]*({names})[ \t]*\][ \t]*(?:#.*)?$", toml, re.MULTILINE)
     if single and re.match(rf"[ \t]*\[+[ \t]*{single[1]}[ \t]*\]", toml.split("\n")[line - 1]):
         # The parser complains of the second heading, which may be the right one.
-        message = f"[{single[1]}] is a single table, and the file has more of them."
+        message = f"[{single[1]}] is a single table, but the file has several."
         return Mistake(line_of(toml, single.start(1)), message, _double(single[1]), "not-toml")
-    return Mistake(line, f"{file} is not valid TOML: {error}.", "Mend it at that place.", "not-toml")
+    return Mistake(line, f"{file} is not valid TOML: {error}.", "Fix it there.", "not-toml")
 
 
 # -- values
@@ -125,15 +125,15 @@ def mistakes_in(toml: str, value: object, kind: Any, key: str, entry: int | None
     """All that keeps the value of a key (or one entry of its list) from being of a type, in plain words."""
     info = inspect.type_info(kind)
     if entry is None:
-        mistakes = _mistakes(value, info, _Place((key,), key))
+        mistakes = _mistakes(value, info, _SettingPath((key,), key))
     else:
-        mistakes = _mistakes(value, info, _entry_place(_Place((key,), key), entry, value))
+        mistakes = _mistakes(value, info, _entry_path(_SettingPath((key,), key), entry, value))
     return [
         Mistake(line_of_steps(toml, steps), message, todo, name) for steps, message, todo, name in mistakes
     ]
 
 
-class _Place(NamedTuple):
+class _SettingPath(NamedTuple):
     steps: Steps
     key: str
     """what the value is called: its key, or which entry of a list it is"""
@@ -147,11 +147,11 @@ class _Place(NamedTuple):
     def words(self) -> str:
         return f"{self.key} in {self.inside}" if self.inside else self.key
 
-    def within(self, key: str) -> _Place:
+    def within(self, key: str) -> _SettingPath:
         """The place of a key of the table that stands here."""
         table = self.name or f"[{self.key}]"
         inner = f"the {key} of {self.owner or table}"
-        return _Place((*self.steps, key), key, table, inner, inner)
+        return _SettingPath((*self.steps, key), key, table, inner, inner)
 
 
 _Problem = tuple[Steps, str, str, str]
@@ -159,17 +159,17 @@ _ENTRIES = {"criteria": "criterion"}
 """What one entry of a list is called, where that is not the list's own key; its name then says enough."""
 
 
-def _entry_place(place: _Place, number: int, value: object) -> _Place:
+def _entry_path(place: _SettingPath, number: int, value: object) -> _SettingPath:
     noun = _ENTRIES.get(place.key, place.key)
     entry_name = value.get("name") if isinstance(value, dict) else None
     name = f"'{entry_name}'" if isinstance(entry_name, str) and entry_name else ""
     words = f"{noun} {name or number + 1}"
     key = f"entry {number + 1} of {place.key}"
     owner = name if name and place.key in _ENTRIES else words
-    return _Place((*place.steps, number), key, place.inside, words, owner)
+    return _SettingPath((*place.steps, number), key, place.inside, words, owner)
 
 
-def _mistakes(value: object, kind: inspect.Type, place: _Place) -> Iterator[_Problem]:
+def _mistakes(value: object, kind: inspect.Type, place: _SettingPath) -> Iterator[_Problem]:
     options = [
         option
         for option in (kind.types if isinstance(kind, inspect.UnionType) else (kind,))
@@ -182,7 +182,7 @@ def _mistakes(value: object, kind: inspect.Type, place: _Place) -> Iterator[_Pro
         yield from _in_dict(value, option, place)
     elif isinstance(option, inspect.ListType | inspect.VarTupleType) and isinstance(value, list):
         for number, entry in enumerate(value):
-            yield from _mistakes(entry, option.item_type, _entry_place(place, number, entry))
+            yield from _mistakes(entry, option.item_type, _entry_path(place, number, entry))
     elif option is None:
         yield from _unfit(value, options, place)
 
@@ -205,7 +205,7 @@ def _has_shape(value: object, kind: inspect.Type) -> bool:
     return False
 
 
-def _in_struct(value: dict[str, Any], kind: inspect.StructType, place: _Place) -> Iterator[_Problem]:
+def _in_struct(value: dict[str, Any], kind: inspect.StructType, place: _SettingPath) -> Iterator[_Problem]:
     fields = {field.encode_name: field for field in kind.fields}
     for key, inner in value.items():
         here = place.within(key)
@@ -220,7 +220,7 @@ def _in_struct(value: dict[str, Any], kind: inspect.StructType, place: _Place) -
             yield place.steps, f"key '{key}' is missing in {here.inside}.", f"Add {key} = …", "missing-key"
 
 
-def _in_dict(value: dict[str, Any], kind: inspect.DictType, place: _Place) -> Iterator[_Problem]:
+def _in_dict(value: dict[str, Any], kind: inspect.DictType, place: _SettingPath) -> Iterator[_Problem]:
     for key, inner in value.items():
         here = place.within(key)
         if isinstance(kind.key_type, inspect.LiteralType) and key not in kind.key_type.values:
@@ -230,7 +230,7 @@ def _in_dict(value: dict[str, Any], kind: inspect.DictType, place: _Place) -> It
             yield from _mistakes(inner, kind.value_type, here)
 
 
-def _unfit(value: object, options: Sequence[inspect.Type], place: _Place) -> Iterator[_Problem]:
+def _unfit(value: object, options: Sequence[inspect.Type], place: _SettingPath) -> Iterator[_Problem]:
     """A value that is of none of the kinds that may stand in its place."""
     words = [
         str(word) for option in options if isinstance(option, inspect.LiteralType) for word in option.values
@@ -249,10 +249,10 @@ def _unfit(value: object, options: Sequence[inspect.Type], place: _Place) -> Ite
         todo = f"{_meant(value, words)} It can be: {allowed}.".lstrip()
         yield place.steps, f"{place.words()} cannot be '{_short(value)}'.", todo, "bad-value"
     elif isinstance(value, dict) and isinstance(table, inspect.StructType):
-        message = f"{place.words()} is a single table, and must be a list of tables."
+        message = f"{place.words()} is a single table, but must be a list of tables."
         yield place.steps, message, _double(place.key), "bad-value"
         if any(field.encode_name in value for field in table.fields):
-            yield from _in_struct(value, table, _entry_place(place, 0, value))
+            yield from _in_struct(value, table, _entry_path(place, 0, value))
     else:
         message = f"{place.words()} must be {_either(options)}, not {_called(value)}."
         yield place.steps, message, _remedy(value, options, place.key), "bad-value"

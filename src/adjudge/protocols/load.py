@@ -209,7 +209,7 @@ class _FolderReader:
         declared: list[_CriterionSettings] = self._convert("criteria", list[_CriterionSettings], [])
         for number, settings in enumerate(declared):
             if settings.name in criteria:
-                message = f"criterion '{settings.name}' is there twice."
+                message = f"criterion '{settings.name}' is declared twice."
                 self._problem("duplicate-criterion", message, "Keep one.", steps=("criteria", number))
             criteria[settings.name] = self._scale(settings, ("criteria", number, "scale"))
         if self.settings.get("criteria") == []:
@@ -285,7 +285,7 @@ class _FolderReader:
             self._problem("bad-answer", message, 'Add score = "path.to.score" under [answer].', key="answer")
 
     def _check_scores(self, protocol: Protocol) -> None:
-        """Each criterion must have a number of its own: one number is no judgment of two criteria."""
+        """Each criterion needs a separate number: one number is not a judgment of two criteria."""
         answer = protocol.answer
         for name in answer.scores:
             if name not in protocol.criteria:
@@ -327,7 +327,7 @@ class _FolderReader:
             message = f"'{name}' is in both inputs and optional."
             self._problem("bad-value", message, "Keep it in one of them.", key="optional")
         for name in sorted(declared & (PROTOCOL_SLOTS | USER_SLOTS)):
-            message = f"'{name}' cannot be an input: the slot has a meaning of its own."
+            message = f"'{name}' cannot be an input: this slot name is reserved."
             self._problem("reserved-name", message, "Give the input another name.", key="inputs")
 
     def _check_slots(self, protocol: Protocol) -> None:
@@ -351,11 +351,11 @@ class _FolderReader:
         targets = [name.strip() for name in target.split(",")] if isinstance(target, str) else []
         for name in (*protocol.inputs, *protocol.optional, *protocol.takes):
             if name not in shown and name not in targets and not self._is_in_single_braces(protocol, name):
-                message = f"'{name}' is declared and no slot {{{{{name}}}}} shows it to the judge."
+                message = f"'{name}' is declared, but no slot {{{{{name}}}}} shows it to the judge."
                 self._problem("unused-input", message, "Show it in user.md, or take it out.", key="inputs")
         if protocol.example_words is not None and "examples" not in shown:
-            message = "[examples] is declared and no slot {{examples}} shows them."
-            self._problem("unused-input", message, "Add {{examples}} on a line of its own.", key="examples")
+            message = "[examples] is declared, but no slot {{examples}} shows them."
+            self._problem("unused-input", message, "Add {{examples}} on a separate line.", key="examples")
 
     def _unknown_slot(self, file: str, line: int, slot: str, known: Sequence[str]) -> None:
         near = difflib.get_close_matches(slot, known, 1)
@@ -504,7 +504,7 @@ def _given(
     if refused:
         names = ", ".join(f"--{name}" for name in refused)
         raise ProtocolError(
-            f"protocol {protocol.id} has no place for {names}: it would never be shown to the judge. "
+            f"protocol {protocol.id} has no slot for {names}: it would never be shown to the judge. "
             "Leave it out, or choose a protocol that takes it."
         )
     if isinstance(rubric, str | Path):
@@ -555,7 +555,7 @@ _FILES = ("protocol.toml", "user.md", "cases.toml", "NOTES.md")
 def write_starter(folder: Path) -> None:
     """Write the starter into a new folder; an existing one is never touched."""
     if folder.exists():
-        raise ProtocolError(f"{folder} exists already. Name a folder that does not; nothing was written.")
+        raise ProtocolError(f"{folder} already exists. Choose a new folder; nothing was written.")
     try:
         folder.mkdir(parents=True)
         for name in _FILES:

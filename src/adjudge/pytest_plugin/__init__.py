@@ -22,14 +22,16 @@ _SESSION = "adjudge-session"
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("adjudge", "adjudge: LLM judges in tests (the fixture judge)")
-    group.addoption("--adjudge-model", metavar="MODEL", help="the judge that is asked; as -m of adjudge run")
+    group.addoption("--adjudge-model", metavar="MODEL", help="the judge model, as -m of adjudge run")
     group.addoption(
         "--adjudge-store",
         metavar="FILE",
-        help="the file that keeps replies; default: adjudge.db in the root folder",
+        help="the store; default: adjudge.db in the root folder",
     )
-    parser.addini("adjudge_model", "the judge, where neither --adjudge-model nor ADJUDGE_MODEL names one")
-    parser.addini("adjudge_store", "the file that keeps replies, from the root folder; default: adjudge.db")
+    parser.addini(
+        "adjudge_model", "the judge model, where neither --adjudge-model nor ADJUDGE_MODEL names one"
+    )
+    parser.addini("adjudge_store", "the store, relative to the root folder; default: adjudge.db")
 
 
 def pytest_configure(config: pytest.Config) -> None:

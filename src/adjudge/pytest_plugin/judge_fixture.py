@@ -148,7 +148,9 @@ class Outcome:
         __tracebackhide__ = True
         results = [result for result in self.results if result.subject == subject]
         if not results:
-            raise DataError(f"{self.protocol} does not score the responses of a pair apart. Use .choice.")
+            raise DataError(
+                f"{self.protocol} does not score the responses of a pair separately. Use .choice."
+            )
         return Outcome(self.origin, results)
 
     def _one_score(self, name: str) -> Result:
@@ -158,7 +160,7 @@ class Outcome:
         if not self._scores:
             raise DataError(f"{self.protocol} gives a choice and no score. Use .choice.")
         paths = [f".criteria[{result.criterion!r}]{_dot(result.subject)}.{name}" for result in self._scores]
-        raise DataError(f"{self.protocol} gives {len(paths)} scores. Say which: {' or '.join(paths[:2])} …")
+        raise DataError(f"{self.protocol} gives {len(paths)} scores. Choose one: {' or '.join(paths[:2])} …")
 
     @property
     def is_read(self) -> bool:
@@ -180,9 +182,7 @@ class Outcome:
     def __bool__(self) -> bool:
         __tracebackhide__ = True
         # Otherwise `assert judge(…)` would pass for any judgment.
-        raise DataError(
-            "a judgment is neither true nor false. Compare .score, .choice or .status with something."
-        )
+        raise DataError("a judgment is neither true nor false. Compare its .score, .choice or .status.")
 
     def __repr__(self) -> str:
         from ..analysis.report_words import scale_text
@@ -219,7 +219,7 @@ class Outcomes(list[Outcome]):
         estimates = self.estimates
         if len(estimates) != 1:
             raise DataError(
-                f"there are {len(estimates)} criteria. Say which: .estimates[{next(iter(estimates), '…')!r}]."
+                f"there are {len(estimates)} criteria. Choose one: .estimates[{next(iter(estimates), '…')!r}]."
             )
         return next(iter(estimates.values()))
 
@@ -437,7 +437,7 @@ class Judge:
         name = spec or self._configured.model
         if not name:
             raise ModelError(
-                "no judge is named. Give one with --adjudge-model, with adjudge_model in pytest's configuration, "
+                "no judge model is set. Set one with --adjudge-model, with adjudge_model in pytest's configuration, "
                 "in the variable ADJUDGE_MODEL, or as judge(…, model=…)."
             )
         from ..models import parse_model

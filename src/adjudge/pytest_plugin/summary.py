@@ -154,7 +154,7 @@ def _statuses(use: Use) -> str:
 def summary(rows: Sequence[dict[str, Any]], width: int, *, is_long: bool) -> Iterable[str]:
     """The table at the end: each use of `judge` with its result, calls and cost."""
     shown = rows if is_long or len(rows) <= _MOST_ROWS else rows[:_MOST_ROWS]
-    heads = ["protocol", "score", "status", "asked", "from store", "cost"]
+    heads = ["protocol", "score", "status", "sent", "from store", "cost"]
     numbers = aligned([heads, *map(_cells, shown)])
     room = max(_LEAST_ROOM, width - 2 - max(map(n_columns, numbers)))
     names = ["test", *(safe(row["test"]) for row in shown)]
@@ -196,7 +196,7 @@ def _total(rows: Sequence[dict[str, Any]]) -> str:
     asked, stored = sum(row["asked"] for row in rows), sum(row["from_store"] for row in rows)
     failed = sum(row["n_failed"] for row in rows)
     text = [
-        f"{count(asked, 'call')} asked, {stored:,} from the store",
+        f"{count(asked, 'call')} sent, {stored:,} from the store",
         f"{count(failed, 'judgment')} failed" if failed else "",
         f"${cost:.4f}" if (cost := sum(row["cost_usd"] for row in rows)) else "",
     ]

@@ -116,7 +116,7 @@ def problems_of(protocol: Protocol, item: Item) -> list[str]:
     if protocol.at_least_one and not any(name in item.fields for name in protocol.at_least_one):
         names = ", ".join(protocol.at_least_one)
         problems.append(
-            f"none of the fields {names} is there; protocol {protocol.id} needs at least one of them."
+            f"none of the fields {names} is given; protocol {protocol.id} needs at least one of them."
         )
     for name, other in protocol.refuses.items():
         if name in item.fields:

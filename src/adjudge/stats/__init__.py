@@ -52,7 +52,7 @@ from .agreement import (
 )
 from .alt_test import AltTest, RaterTest, alt_test
 from .arrays import Resample
-from .biases import LengthControl, Place, PositionBias, length_controlled, position_bias
+from .biases import LengthControl, Position, PositionBias, length_controlled, position_bias
 from .bradley_terry import (
     Games,
     Strengths,
@@ -142,8 +142,8 @@ __all__ = [
     "Level",
     "Ordinal",
     "Paired",
-    "Place",
     "Plan",
+    "Position",
     "PositionBias",
     "Precision",
     "Preference",

@@ -164,7 +164,9 @@ def _of_equal_items(rater: int, n: int, mean: float, advantage: float, eps: floa
     """
     if mean >= eps:
         why = (
-            "judge and rater stand alike on every item" if mean == 0 else "the rater is closer on every item"
+            "judge and rater are equally close on every item"
+            if mean == 0
+            else "the rater is closer on every item"
         )
         return RaterTest(rater, n, advantage, mean, None, why=f"{why}, which is not below eps = {eps:g}")
     p = ((1 - min(1.0, eps)) / (1 - mean)) ** n
@@ -201,7 +203,7 @@ def _advantage(duels: list[_Duel], n_failed: int) -> Estimate:
 
 def _why(table: Floats, n: int, min_items: int) -> str:
     if table.shape[1] < 2:
-        return "it needs two raters: each is held against the others"
+        return "it needs two raters: each is compared with the others"
     if n == 0:
         return "no item has two ratings and an answer of the judge"
     return f"no rater has {min_items} items that another rater and the judge rated, too"
@@ -214,7 +216,7 @@ def _cautions(
     called.update((place, f"rater '{name}'") for place, name in enumerate(names))
     cautions = [f"{called[test.rater]} is left out: {test.why}" for test in tests if test.advantage is None]
     if made and len(made) < 3:
-        cautions.append(f"{len(made)} raters are few: the test asks for three")
+        cautions.append(f"{len(made)} raters are few: the test needs three")
     if n_failed:
         cautions.append(f"{n_failed} of {n + n_failed} items are left out because the judge gave no answer")
     return tuple(cautions)

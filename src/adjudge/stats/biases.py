@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 _STEPS = 60
 _BEYOND = 30.0
-_LEAST_OWN = 0.1
+_LEAST_WITHIN = 0.1
 """With less of the variation of lengths than this within pairs of systems, length and system are one and the same."""
-_LITTLE_OWN = 0.3
+_LITTLE_WITHIN = 0.3
 _TINY = 1e-9
 """Half an interval below this is rounding: the games agree with the fit to the last digit, and say nothing of others."""
 _NO_VARIANCE = "the games leave no variance"
@@ -74,7 +74,7 @@ def length_controlled(games: Games, differences: Numbers) -> LengthControl:
     x = lengths[kept]
     typical = float(np.sqrt(np.mean(x**2))) if len(x) else 0.0
     means = _mean_differences(known, x)
-    unexplained = _own_share(known, x)
+    unexplained = _unexplained_share(known, x)
     why = _unfit(known, typical, unexplained)
     fitted = None if why else _fit(known, x / typical)
     if fitted is None:
@@ -88,9 +88,9 @@ def length_controlled(games: Games, differences: Numbers) -> LengthControl:
     n_left_out = games.n - known.n
     coefficient = _coefficient(fitted.gamma, z * se, known.n, n_left_out, unit)
     cautions = []
-    if unexplained < _LITTLE_OWN:
+    if unexplained < _LITTLE_WITHIN:
         cautions.append(
-            f"{1 - unexplained:.0%} of the lengths goes with the systems: equal length is far from what was seen"
+            f"{1 - unexplained:.0%} of the variation in length is between systems: equal length is far from the data"
         )
     rates = tuple(_rate(known, fitted, i, z, unit, n_left_out, cautions) for i in range(games.n_systems))
     return LengthControl(coefficient, typical, rates, means)
@@ -104,7 +104,7 @@ def _coefficient(gamma: float, half: float, n: int, n_left_out: int, unit: str) 
     return make_estimate(gamma, interval, name, n=n, n_undefined=n_left_out, unit=unit)
 
 
-def _own_share(games: Games, x: Floats) -> float:
+def _unexplained_share(games: Games, x: Floats) -> float:
     """The share of the variation of lengths that the systems do not explain: 1 - R² of a fit by the systems alone."""
     import numpy as np
 
@@ -126,10 +126,10 @@ def _unfit(games: Games, typical: float, unexplained: float) -> str:
     if games.n == 0:
         return "no lengths are known"
     if typical == 0:
-        return "all responses that met are equally long"
+        return "all compared responses have the same length"
     if games.n_clusters < 3:
         return "too few games"
-    if unexplained < _LEAST_OWN:
+    if unexplained < _LEAST_WITHIN:
         return "the systems differ in length so consistently that length and system are confounded"
     if len(components(win_matrix(games))) > 1:
         return "not all strengths exist, because a system never won or never lost, or because no chain of wins joins them"
@@ -210,7 +210,7 @@ def _mean_differences(games: Games, x: Floats) -> tuple[float | None, ...]:
     return tuple(float(total[i] / n[i]) if n[i] else None for i in range(k))
 
 
-Place = Literal["first", "second", "tie"]
+Position = Literal["first", "second", "tie"]
 
 
 class PositionBias(Struct, frozen=True):
@@ -234,7 +234,9 @@ class PositionBias(Struct, frozen=True):
 
 
 def position_bias(
-    shown: Sequence[Place | None], swapped: Sequence[Place | None], pairs: Sequence[Hashable] | None = None
+    shown: Sequence[Position | None],
+    swapped: Sequence[Position | None],
+    pairs: Sequence[Hashable] | None = None,
 ) -> PositionBias:
     """Both orders of each pair, none where a choice was not judged or not read; `pairs` says what belongs together."""
     if len(shown) != len(swapped):
@@ -278,7 +280,7 @@ def position_bias(
     )
 
 
-def _is_consistent(shown: Place, swapped: Place) -> bool:
+def _is_consistent(shown: Position, swapped: Position) -> bool:
     """Whether both orders have the same winner, or are both a tie: a winner changes its place with the order."""
     return shown == swapped if "tie" in (shown, swapped) else shown != swapped
 

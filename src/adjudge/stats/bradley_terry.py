@@ -71,7 +71,7 @@ class Games(NamedTuple):
         return not bool(((self.share == 0) | (self.share == 1) | self.is_tie).all())
 
     def among(self, systems: Sequence[int]) -> Games:
-        """The games of some systems with each other, numbered anew in the given order."""
+        """The games of some systems with each other, renumbered in the given order."""
         import numpy as np
 
         number = np.full(self.n_systems, -1)

@@ -275,9 +275,9 @@ class Confidence(Struct, frozen=True):
     """ECE; 0 is honest. Chance alone makes it somewhat larger than 0"""
     brier: Estimate
     excess: Estimate
-    """mean confidence - share of right judgments: above 0 the judge is too sure"""
+    """mean confidence - share of right judgments: above 0 the judge is overconfident"""
     ranking: float | None
-    """0.5: confidence tells nothing; none where all are right or all wrong"""
+    """0.5: confidence carries no information; none where all are right or all wrong"""
 
 
 def confidence_quality(

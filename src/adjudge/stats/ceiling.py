@@ -133,7 +133,7 @@ class _Examination:
         self.parts = []
         present = ~np.isnan(table)
         total, sizes = np.where(present, table, 0).sum(axis=1), present.sum(axis=1)
-        # Equal means must be equal whatever the order of the sum, or ranks would tell them apart.
+        # Equal means must be equal for any order of the sum, or ranks would separate them.
         everyone = np.round(total / sizes, 12)
         for rater in range(table.shape[1]):
             rated_items = np.flatnonzero(present[:, rater])
@@ -208,7 +208,7 @@ def _share(lower: Estimate, judge: Estimate, draws: list[_Parts], seed: int) -> 
             "the ceiling or the judge is undefined", n=lower.n, n_undefined=lower.n_undefined, unit="item"
         )
     if lower.value <= 0:
-        why = "people do not agree among themselves, so there is nothing to reach"
+        why = "the raters do not agree with each other, so there is no ceiling to reach"
         return undefined(why, n=lower.n, n_undefined=lower.n_undefined, unit="item")
     tops = np.concatenate([_over_raters(each.judge) for each in draws])
     bottoms = np.concatenate([_over_raters(each.lower) for each in draws])

@@ -167,7 +167,7 @@ def _weighted_pearson(x: Floats, y: Floats) -> Weighting:
     a, b = scaled(x), scaled(y)
     parts = [np.ones(len(a)), a, b, a * a, b * b, a * b]
 
-    def found(counts: Floats) -> Floats:
+    def coefficient(counts: Floats) -> Floats:
         # Not a matrix product: the order of its sums depends on the number of threads.
         n, sum_a, sum_b, aa, bb, ab = (np.einsum("ib,i->b", counts, part) for part in parts)
         with np.errstate(all="ignore"):
@@ -176,7 +176,7 @@ def _weighted_pearson(x: Floats, y: Floats) -> Weighting:
         is_flat = (var_a <= _TINY * aa) | (var_b <= _TINY * bb)
         return np.where(is_flat, np.nan, np.clip(value, -1, 1))
 
-    return found
+    return coefficient
 
 
 class _Ordering:
@@ -224,7 +224,7 @@ def _weighted_spearman(x: Floats, y: Floats) -> Weighting:
 
     by_x, by_y = _Ordering(x), _Ordering(y)
 
-    def found(counts: Floats) -> Floats:
+    def coefficient(counts: Floats) -> Floats:
         x_sizes, x_ranks = by_x.ranks(counts)
         y_sizes, y_ranks = by_y.ranks(counts)
         product = counts * by_y.of_items(y_ranks)
@@ -238,7 +238,7 @@ def _weighted_spearman(x: Floats, y: Floats) -> Weighting:
         is_flat = (var_x <= _TINY * n**3) | (var_y <= _TINY * n**3)
         return np.where(is_flat, np.nan, np.clip(value, -1, 1))
 
-    return found
+    return coefficient
 
 
 def _weighted_kendall(x: Floats, y: Floats) -> Weighting | None:
@@ -249,10 +249,10 @@ def _weighted_kendall(x: Floats, y: Floats) -> Weighting | None:
         return None
     by_cell = _Ordering(of_item.reshape(-1).astype(np.float64))
     by_x, by_y = _Ordering(cells[:, 0]), _Ordering(cells[:, 1])
-    # Sums of whole numbers below 2**24 are exact in single precision, whatever their order.
+    # Sums of whole numbers below 2**24 are exact in single precision, in any order.
     signs = _signs(by_x.run) * _signs(by_y.run)
 
-    def found(counts: Floats) -> Floats:
+    def coefficient(counts: Floats) -> Floats:
         counts, _ = by_cell.ranks(counts)
         x_sizes, _ = by_x.ranks(counts)
         y_sizes, _ = by_y.ranks(counts)
@@ -264,7 +264,7 @@ def _weighted_kendall(x: Floats, y: Floats) -> Weighting | None:
             value: Floats = agree / np.sqrt(in_x * in_y)
         return np.clip(value, -1, 1)
 
-    return found
+    return coefficient
 
 
 def _signs(code: Codes) -> NDArray[float32]:
@@ -342,7 +342,7 @@ def pairs(
     groups: Sequence[Hashable] | None = None,
     systems: Sequence[Hashable] | None = None,
 ) -> Pairs:
-    """Judge and people side by side; without groups each item is an input of its own."""
+    """Judge and people side by side; without groups each item is a separate input."""
     import numpy as np
 
     same_length(judge, human, groups, systems)
@@ -450,7 +450,7 @@ def _system_means(data: Pairs, counts: Floats) -> tuple[Floats, Floats]:
     with np.errstate(all="ignore"):
         for side in (scaled(data.x), scaled(data.y)):
             sums = [np.einsum("ib,i->b", counts[data.inputs[kept]], side[kept]) for kept in by_system]
-            # Means of the same scores must be equal whatever the order of the sum.
+            # Means of the same scores must be equal for any order of the sum.
             sides.append(np.round(np.stack(sums, axis=1) / n, 12))
     return sides[0], sides[1]
 

@@ -30,7 +30,7 @@ def adjusted(p_values: Sequence[float | None], method: Adjustment = "holm") -> l
     """Adjusted p-values in the given order; a test without a p-value stays without and does not count.
 
     `holm` (1979) bounds the chance of any false finding; `by` (Benjamini and Yekutieli 2001) the
-    expected share of false ones, whatever the dependence of the tests.
+    expected share of false ones, under any dependence of the tests.
     """
     known = [(p, i) for i, p in enumerate(p_values) if p is not None and not math.isnan(p)]
     corrected: list[float | None] = [None] * len(p_values)
@@ -205,14 +205,14 @@ def _compared(first: Floats, second: Floats) -> tuple[Estimate, float | None, st
     return estimate, _two_sided(mean / precision.se, precision.df), "paired t test"
 
 
-def _unpaired(one: Floats, other: Floats) -> tuple[Estimate, float | None, str]:
+def _unpaired(left: Floats, right: Floats) -> tuple[Estimate, float | None, str]:
     """Welch's test of two means."""
-    first, second = standard_error(one.tolist()), standard_error(other.tolist())
+    first, second = standard_error(left.tolist()), standard_error(right.tolist())
     if first is None or second is None:
         return undefined("fewer than two inputs in common, and too few to compare means"), None, "none"
     variance = first.se**2 + second.se**2
-    difference = float(one.mean() - other.mean())
-    n, name = len(one) + len(other), "difference of means, Welch t interval: no inputs in common"
+    difference = float(left.mean() - right.mean())
+    n, name = len(left) + len(right), "difference of means, Welch t interval: no inputs in common"
     if variance <= 1e-24:
         return undefined("all scores of either system are the same", n=n), None, "none"
     df = variance**2 / (first.se**4 / first.df + second.se**4 / second.df)

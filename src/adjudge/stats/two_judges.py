@@ -109,7 +109,7 @@ def mcnemar(only_first: int, only_second: int) -> Test:
 
 def sign_flip(differences: Numbers, *, n_resamples: int = 10_000, seed: int = 0) -> Test:
     """Whether a mean difference is 0, by flipping signs (Fisher 1935): all flips up to 20 differences,
-    otherwise a random part of them. Differences of 0 stay 0 whatever their sign."""
+    otherwise a random part of them. Differences of 0 stay 0 with either sign."""
     import numpy as np
 
     d = floats(differences)

@@ -197,7 +197,7 @@ class CallWriter:
         )
         if len(readings) < len(runs):
             raise StoreError(
-                "The run was deleted while it was going on.\nStart it again: nothing of it was kept."
+                "The run was deleted while it was running.\nStart it again: nothing of it was kept."
             )
         return readings
 

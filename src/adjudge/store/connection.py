@@ -166,5 +166,5 @@ def check_pages(connection: sqlite3.Connection, path: Path) -> None:
     if problem != "ok":
         raise StoreError(
             f"{path}: the store is damaged ({problem}).\nPut a backup in its place, or move the file away and start "
-            "anew; `sqlite3 FILE .recover` saves what can still be read."
+            "a new one; `sqlite3 FILE .recover` saves what can still be read."
         )

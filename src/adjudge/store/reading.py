@@ -318,5 +318,5 @@ def _item(row: rows.Columns, *, with_fields: bool) -> Item:
     except rows.DamagedError as fault:
         raise StoreError(
             f"Item {row[1]!r} of the run is damaged in the store ({fault}).\n"
-            "Start the run anew under another name: stored replies are used again."
+            "Start the run under another name: stored replies are reused."
         ) from fault

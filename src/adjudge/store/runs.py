@@ -178,17 +178,15 @@ def one_run(connection: sqlite3.Connection, name: str) -> RunRow:
         return _read_run(row, _live_owners(connection))
     names = [known for (known,) in connection.execute("SELECT name FROM runs ORDER BY turn DESC LIMIT 10")]
     if not names:
-        raise StoreError(
-            "There is no run in the store yet.\nStart one with `adjudge run`, or give another --store."
-        )
-    raise StoreError(f"There is no run {name!r} in the store.\nThe last ones are: {', '.join(names)}.")
+        raise StoreError("The store has no runs yet.\nStart one with `adjudge run`, or give another --store.")
+    raise StoreError(f"There is no run {name!r} in the store.\nThe latest runs are: {', '.join(names)}.")
 
 
 def rename(connection: sqlite3.Connection, old: str, new: str) -> None:
     _check_name(new)
     run = one_run(connection, old)
     if connection.execute("SELECT 1 FROM runs WHERE name = ? AND id <> ?", (new, run.id)).fetchone():
-        raise StoreError(f"There is a run {new!r} already.\nChoose another name, or delete that run first.")
+        raise StoreError(f"A run {new!r} already exists.\nChoose another name, or delete that run first.")
     connection.execute("UPDATE runs SET name = ? WHERE id = ?", (new, run.id))
 
 
@@ -196,7 +194,7 @@ def delete(connection: sqlite3.Connection, name: str) -> None:
     """Delete a run and all that no other run uses. Human labels are kept."""
     run = one_run(connection, name)
     if run.status == "running":
-        raise StoreError(f"The run {run.name!r} is going on.\nStop it first, then delete it.")
+        raise StoreError(f"The run {run.name!r} is still running.\nStop it first, then delete it.")
     for table in ("judgments", "places", "slots", "items"):
         connection.execute(f"DELETE FROM {table} WHERE run = ?", (run.id,))
     connection.execute("UPDATE OR REPLACE labels SET run = NULL WHERE run = ?", (run.id,))
@@ -226,8 +224,8 @@ def put_items(connection: sqlite3.Connection, run: int, first: int, items: Seque
             new.append((run, *columns, rows.pack(fields), content))
         elif known[seq] != content:
             raise StoreError(
-                f"Item {item.id!r} (number {seq + 1}) is not the one that this run began with.\n"
-                "Give the changed items a run of their own with --run NAME: replies to unchanged ones are used again."
+                f"Item {item.id!r} (number {seq + 1}) has changed since this run was started.\n"
+                "Start a new run for the changed items with --run NAME: replies to unchanged items are reused."
             )
     insert_rows(connection, _INSERT_ITEM, new)
 
@@ -263,13 +261,13 @@ def _different_settings(name: str, old: Mapping[str, Any], new: Mapping[str, Any
     """The error for a name that belongs to a run with other settings; it lists the differences."""
     before, after = _leaves(old), _leaves(new)
     differences = [
-        f"{key}: {_short(before.get(key))} then, {_short(after.get(key))} now"
+        f"{key}: {_short(before.get(key))} before, {_short(after.get(key))} now"
         for key in sorted(before.keys() | after.keys())
         if before.get(key) != after.get(key)
     ]
-    message = listed(f"run {name!r} exists and was started otherwise", differences)
+    message = listed(f"run {name!r} already exists with different settings", differences)
     return StoreError(
-        f"{message}\nGive the run another name with --run: what is unchanged is not asked again."
+        f"{message}\nChoose another name with --run: unchanged calls reuse their stored replies."
     )
 
 
@@ -303,7 +301,9 @@ def begin_reading(connection: sqlite3.Connection, name: str) -> tuple[int, int]:
     """The run's id and the number of a new reading; what an interrupted attempt left is deleted."""
     run = one_run(connection, name)
     if run.status == "running":
-        raise StoreError(f"The run {run.name!r} is going on.\nWait until it ends, then read it again.")
+        raise StoreError(
+            f"The run {run.name!r} is still running.\nWait until it ends, then run reread again."
+        )
     (current,) = connection.execute("SELECT reading FROM runs WHERE id = ?", (run.id,)).fetchone()
     connection.execute("DELETE FROM judgments WHERE run = ? AND reading <> ?", (run.id, current))
     return run.id, current + 1
@@ -323,7 +323,7 @@ def finish_reading(connection: sqlite3.Connection, run: int, reading: int, n_wri
     ).fetchone()
     if n_stored != n_written:
         raise StoreError(
-            "The run was read by another process at the same time.\nIts judgments were not changed; read it again."
+            "Another process parsed the replies of this run at the same time.\nIts judgments were not changed; run reread again."
         )
     connection.execute(
         """INSERT OR IGNORE INTO judgments

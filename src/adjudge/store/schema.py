@@ -193,7 +193,7 @@ def version_of(connection: sqlite3.Connection, path: Path) -> int:
         return 0
     if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
         raise StoreError(
-            f"{path}: this is a database of another program.\nCheck the name, or choose another file with --store."
+            f"{path}: this is another program's database.\nCheck the name, or choose another file with --store."
         )
     version: int = connection.execute("SELECT max(number) FROM migrations").fetchone()[0]
     if version > len(MIGRATIONS):

@@ -13,7 +13,7 @@ from ..errors import StoreError
 _MEANING = {
     sqlite3.SQLITE_FULL: (
         "the disk is full",
-        "Nothing that was stored before is lost. Free some space and give the same command again: it goes on from here.",
+        "Nothing that was stored before is lost. Free some space, then run the same command again to resume.",
     ),
     sqlite3.SQLITE_READONLY: (
         "the store cannot be written, only read",
@@ -25,11 +25,11 @@ _MEANING = {
     ),
     sqlite3.SQLITE_CANTOPEN: (
         "the store cannot be opened",
-        "Check that the file and its folder may be read and written, or choose another file with --store.",
+        "Check that the file and its folder are readable and writable, or choose another file with --store.",
     ),
     sqlite3.SQLITE_BUSY: (
         "the store is locked by another program",
-        "Wait until that program is done, or close it, and give the same command again.",
+        "Wait until that program has finished, or close it, then run the same command again.",
     ),
     sqlite3.SQLITE_NOTADB: (
         "this is not an Adjudge store",
@@ -37,13 +37,13 @@ _MEANING = {
     ),
     sqlite3.SQLITE_CORRUPT: (
         "the store is damaged",
-        "Put a backup in its place, or move the file away and start anew; "
+        "Put a backup in its place, or move the file away and start a new one; "
         "`sqlite3 FILE .recover` saves what can still be read.",
     ),
     sqlite3.SQLITE_IOERR: (
         "the disk failed to read or write",
         "Nothing that was stored before is lost. Check the disk, its free space and quota, "
-        "and give the same command again.",
+        "then run the same command again.",
     ),
     sqlite3.SQLITE_TOOBIG: (
         "a text is too long to be stored",
@@ -75,15 +75,15 @@ def store_error(where: Path, fault: Exception) -> StoreError:
     if isinstance(fault, sqlite3.Error):
         happened, remedy = _MEANING.get(
             primary_code(fault),
-            ("the store cannot be used", "Please report this: it is a fault of Adjudge's."),
+            ("the store cannot be used", "Please report this: it is a bug in adjudge."),
         )
         return StoreError(f"{where}: {happened} ({fault}).\n{remedy}")
     if isinstance(fault, OSError):
         reason = (fault.strerror or str(fault)).lower()
         return StoreError(
             f"{where}: the store cannot be opened: {reason}.\n"
-            "Check that the file and its folder may be read and written, or choose another file with --store."
+            "Check that the file and its folder are readable and writable, or choose another file with --store."
         )
     return StoreError(
-        f"{where}: a record cannot be stored: {fault}.\nRemove what cannot be written as text from the item or the reply."
+        f"{where}: a record cannot be stored: {fault}.\nRemove the part that is not valid text from the item or the reply."
     )

@@ -160,8 +160,8 @@ class Store:
         if free < RESERVE_BYTES:
             self._has_room_until = 0.0
             raise StoreError(
-                f"{self.path}: the disk is nearly full ({free >> 10} KB free), so nothing more is asked.\n"
-                "Free some space and give the same command again: it goes on from here."
+                f"{self.path}: the disk is nearly full ({free >> 10} KB free), so no more calls are sent.\n"
+                "Free some space, then run the same command again to resume."
             )
 
     def release(self, keys: Sequence[str]) -> Awaitable[None]:

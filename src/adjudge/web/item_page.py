@@ -14,7 +14,7 @@ from ..engine import protocols_of
 from ..errors import StoreError
 from ..store import RunRow
 from ..store.browsing import calls_of_item, item_at, items_between
-from .items_table import FIRST_COPY_SECONDS, Filter, ItemsPage, Listing, Row, read_filter
+from .items_table import FIRST_COPY_SECONDS, Filter, IndexedRow, ItemsPage, Listing, read_filter
 from .run_pages import run_named
 from .server import Context
 
@@ -92,9 +92,9 @@ class ResultLine(Struct):
 
     criterion: str
     model: str
-    a: Row | None = None
-    b: Row | None = None
-    item: Row | None = None
+    a: IndexedRow | None = None
+    b: IndexedRow | None = None
+    item: IndexedRow | None = None
     """the score of a single response, or the choice of a pair"""
     n_samples: int = 0
     n_failed: int = 0
@@ -104,7 +104,7 @@ class ResultLine(Struct):
     """flags that not all results of the item have"""
 
 
-def _results(rows: list[Row]) -> tuple[list[ResultLine], list[str]]:
+def _results(rows: list[IndexedRow]) -> tuple[list[ResultLine], list[str]]:
     """The results of an item by judge and criterion, and the flags that all of them have."""
     row_flags = [row["flags"].split() for row in rows]
     common = [

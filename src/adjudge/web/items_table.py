@@ -148,7 +148,7 @@ _SHORTEST_INDEXED = 3
 _MOST_TERMS = 300
 _KEPT_COUNTS = 500
 
-Row = dict[str, Any]
+IndexedRow = dict[str, Any]
 
 
 class Listing:
@@ -160,7 +160,7 @@ class Listing:
         self._version = -1
         self._counts: dict[Where, int] = {}
 
-    def page(self, wanted: Filter) -> tuple[list[Row], int | None]:
+    def page(self, wanted: Filter) -> tuple[list[IndexedRow], int | None]:
         """One page of rows, and the number of rows on all pages; none for a frequent text."""
         offset = (wanted.page - 1) * ROWS_ON_A_PAGE
         with self.index.reading() as connection:
@@ -172,13 +172,13 @@ class Listing:
                 total = offset + len(ids) if 0 < len(ids) < ROWS_ON_A_PAGE else None
             return _rows(connection, ids), total
 
-    def of_item(self, seq: int) -> list[Row]:
+    def of_item(self, seq: int) -> list[IndexedRow]:
         """The rows of one item."""
         with self.index.reading() as connection:
             ids = connection.execute("SELECT id FROM rows WHERE seq = ? ORDER BY id", (seq,)).fetchall()
             return _rows(connection, [number for (number,) in ids])
 
-    def around(self, wanted: Filter, row: int) -> tuple[Row | None, Row | None]:
+    def around(self, wanted: Filter, row: int) -> tuple[IndexedRow | None, IndexedRow | None]:
         """The rows of the items before and after a row in the order of the table; none at its ends."""
         with self.index.reading() as connection:
             here = _rows(connection, [row])
@@ -302,8 +302,8 @@ def _ids_by(connection: sqlite3.Connection, rule: Where, order: str, limit: int,
 
 
 def _neighbour(
-    connection: sqlite3.Connection, wanted: Filter, rule: Where, here: Row, *, is_after: bool
-) -> Row | None:
+    connection: sqlite3.Connection, wanted: Filter, rule: Where, here: IndexedRow, *, is_after: bool
+) -> IndexedRow | None:
     """The first row of another item after (or before) this one."""
     column, way = _order(wanted)
     on = (">", "ASC") if is_after else ("<", "DESC")
@@ -326,7 +326,7 @@ def _neighbour(
     return _first(connection, [_both(_both(step, other), rule) for step in steps], order)
 
 
-def _first(connection: sqlite3.Connection, rules: list[Where], order: str) -> Row | None:
+def _first(connection: sqlite3.Connection, rules: list[Where], order: str) -> IndexedRow | None:
     for rule in rules:
         ids = _ids_by(connection, rule, order, 1, 0)
         if ids:
@@ -339,7 +339,7 @@ def _order(wanted: Filter) -> tuple[str, str]:
     return (SORTS[name] if name else "id"), ("DESC" if wanted.sort.startswith("-") else "ASC")
 
 
-def _rows(connection: sqlite3.Connection, ids: list[int]) -> list[Row]:
+def _rows(connection: sqlite3.Connection, ids: list[int]) -> list[IndexedRow]:
     marks = ",".join("?" * len(ids))
     rows = connection.execute(f"SELECT {COLUMNS} FROM rows WHERE id IN ({marks})", ids)
     by_id = {row[0]: dict(zip(COLUMNS.split(", "), row, strict=True)) for row in rows}

@@ -105,7 +105,7 @@ def check_installed() -> None:
         installed = "an unknown version"
     if installed != VERSION:
         raise ModelError(
-            f"local models need xllamacpp {VERSION}, and {installed} is installed: its C interface may be laid out "
+            f"local models need xllamacpp {VERSION}, but {installed} is installed: its C interface may be laid out "
             f"in another way, and likelihoods would be wrong without a sign. {_INSTALL}"
         )
 
@@ -160,7 +160,7 @@ class Library:
         params = self.llama_context_default_params()
         words = params.words
         if tuple(words[: len(_DEFAULTS)]) != _DEFAULTS:
-            raise unexpected_layout("its default parameters are not where they should be")
+            raise unexpected_layout("its default parameters are not at the expected place")
         words[_N_CTX], words[_N_BATCH], words[_N_UBATCH], words[_N_SEQ_MAX] = n_ctx, n_batch, n_batch, 1
         words[_N_OUTPUTS] = words[_N_OUTPUTS_SEQ] = n_batch
         # With flash attention, rounding depends on the size of the batch: the score of a text would change
@@ -178,7 +178,7 @@ class Library:
         )
         if sizes != (n_batch, n_batch, 1, True):
             self.llama_free(context)
-            raise unexpected_layout("it took other sizes than it was given")
+            raise unexpected_layout("it did not use the sizes that were set")
         self.llama_set_n_threads(context, threads, threads)
         return context
 
@@ -310,7 +310,7 @@ def _entry(path: Path, name: str) -> int | None:
 #
 # Prompt and target are tokenized separately, so that the boundary between them does not depend on the text. A prefix
 # that two calls share, of prompt or target, is evaluated once: the context keeps the tokens of the last call and
-# their log-probabilities. The same call gives the same numbers to the last bit, whatever was evaluated before it.
+# their log-probabilities. The same call gives the same numbers to the last bit, no matter what was evaluated before it.
 # One call at a time in each lane; nothing here knows of protocols or event loops.
 
 
@@ -362,8 +362,8 @@ class Scorer:
             messages = self._library.error_messages
             reason = messages[-1] if messages else "no reason given"
             raise ModelError(
-                f"{path} cannot be loaded: {reason}. It must be a whole GGUF file of a kind of model that "
-                "this release of llama.cpp knows; download it again, or use another."
+                f"{path} cannot be loaded: {reason}. It must be a complete GGUF file of a model type that "
+                "this release of llama.cpp supports; download it again, or use another."
             )
         self.vocab = int(self._library.llama_model_get_vocab(self._model))
         self.n_vocab = int(self._library.llama_vocab_n_tokens(self.vocab))
@@ -415,14 +415,14 @@ class Scorer:
         before = library.tokenize(self.vocab, prompt, begins=True)
         after = library.tokenize(self.vocab, target, begins=False)
         if not after:
-            raise Unscored("the text whose likelihood is asked is empty")
+            raise Unscored("the text to be scored is empty")
         if not before:
             raise Unscored("the prompt is empty: the first token has nothing to follow")
         # The last token is not evaluated: what would follow it is not needed.
         tokens = before + after[:-1]
         logprobs, evaluated = context.logprobs(tokens, len(before) - 1, after, is_stopped)
         if not all(logprob <= 0.0 for logprob in logprobs):
-            raise Unscored("the model gives probabilities that are none; its file may be damaged")
+            raise Unscored("the model returned invalid probabilities; its file may be damaged")
         pieces = tuple(library.piece(self.vocab, token) for token in after)
         return Scored(pieces, logprobs, len(before) + len(after), evaluated)
 
@@ -579,9 +579,7 @@ def _check_file(path: Path, free: int | None) -> None:
     except OSError as error:
         raise ModelError(f"{path} cannot be read: {error.strerror}. Give the path of a GGUF file.") from error
     if not is_gguf:
-        raise ModelError(
-            f"{path} is no GGUF file: it does not begin as one. Download it again, or convert the model."
-        )
+        raise ModelError(f"{path} is not a GGUF file. Download it again, or convert the model.")
     if free is not None and size + _MARGIN_BYTES > free:
         raise ModelError(
             f"{path} takes {size / 1e6:.0f} MB of memory, and {free / 1e6:.0f} MB are free. "

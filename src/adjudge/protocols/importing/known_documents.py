@@ -35,7 +35,7 @@ class Variable(Struct, frozen=True):
     name: str
 
 
-Place = Lines | Variable
+Location = Lines | Variable
 
 
 class KnownScale(Struct, frozen=True):
@@ -52,14 +52,14 @@ class Recipe(Struct, frozen=True):
 
     name: str
     title: str
-    user: Place
+    user: Location
     criteria: tuple[str, ...]
     scale: KnownScale | None
     answer: Mapping[str, Value]
     inputs: tuple[str, ...]
     slots: Mapping[str, str]
     """slot → item field, in the order in which they are listed in the settings"""
-    system: Place | None = None
+    system: Location | None = None
     task: str = "score"
     optional: tuple[str, ...] = ()
     at_least_one: tuple[str, ...] = ()
@@ -98,11 +98,11 @@ def _folder(known: KnownDocument, recipe: Recipe, document: Document) -> NewFold
     return NewFolder(recipe.name, files)
 
 
-def _prompt(known: KnownDocument, recipe: Recipe, place: Place, document: Document) -> str:
+def _prompt(known: KnownDocument, recipe: Recipe, place: Location, document: Document) -> str:
     return slotted(text_at(place, document.text), [known.slot_form], recipe.slots)
 
 
-def text_at(place: Place, text: str) -> str:
+def text_at(place: Location, text: str) -> str:
     """The text at a place of the document, without its container and without its last line end."""
     if isinstance(place, Variable):
         return string_variables(text)[place.name]
@@ -145,9 +145,9 @@ def _scale(scale: KnownScale) -> list[Setting]:
 
 
 def _notes(known: KnownDocument, recipe: Recipe, document: Document) -> str:
-    places = [f"`user.md`: {_place(recipe.user)}"]
+    places = [f"`user.md`: {_location_text(recipe.user)}"]
     if recipe.system is not None:
-        places.append(f"`system.md`: {_place(recipe.system)}")
+        places.append(f"`system.md`: {_location_text(recipe.system)}")
     renamed = [
         f"`{{{{{slot}}}}}` shows the field `{field}`" for slot, field in recipe.slots.items() if slot != field
     ]
@@ -164,7 +164,7 @@ def _notes(known: KnownDocument, recipe: Recipe, document: Document) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _place(place: Place) -> str:
+def _location_text(place: Location) -> str:
     if isinstance(place, Variable):
         return f"the string `{place.name}`"
     return f"line {place.first}" if place.first == place.last else f"lines {place.first} to {place.last}"

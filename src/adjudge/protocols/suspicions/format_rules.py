@@ -21,10 +21,10 @@ from .prompt_text import (
     tokens_of,
 )
 
-# `asked-not-in-format`: something is asked for, and the reply, as its format is shown, cannot hold it.
+# `asked-not-in-format`: the prompt asks for something that the shown format of the reply cannot hold.
 #
 # Also the other way in: the words rely on something ("the expected elements") that no slot shows.
-# An explanation is let pass wherever prose may surround the format, since judges are rightly told
+# An explanation is let pass wherever prose may surround the format, since it is good practice to tell judges
 # to reason before they answer; it is missed only where the prompt forbids all but the score.
 
 
@@ -129,7 +129,7 @@ def _without_place(prompt: Prompt) -> Iterator[Suspicion]:
         names = " and ".join(name for _, name in missing)
         yield Suspicion(
             min(missing)[0],
-            f"the prompt asks for {names}, and the JSON that it shows has no key for that.",
+            f"the prompt asks for {names}, but the JSON that it shows has no key for that.",
             "Add a key to the format, and its path under notes, or do not ask.",
         )
 
@@ -158,7 +158,7 @@ def _forbidden_explanation(prompt: Prompt) -> Iterator[Suspicion]:
         ):
             yield Suspicion(
                 only.start,
-                f"the reply may hold {'the JSON' if is_json else 'the score'} only, and elsewhere an explanation is asked for.",
+                f"the reply may hold {'the JSON' if is_json else 'the score'} only, but elsewhere the prompt asks for an explanation.",
                 "Give the explanation a place in the format, or do not ask for one.",
             )
             return
@@ -177,7 +177,7 @@ def _without_slot(prompt: Prompt) -> Iterator[Suspicion]:
     if not _SHOWS_ELEMENTS.search(shown) and not is_written_out:
         yield Suspicion(
             match.start(),
-            f"the prompt relies on '{match[0]}', and no slot shows any.",
+            f"the prompt relies on '{match[0]}', but no slot shows any.",
             "Add an input for it, or take the words out.",
         )
 
@@ -221,7 +221,7 @@ def confidence_without_field(prompt: Prompt) -> Iterator[Suspicion]:
         scope = "for each criterion" if is_each else "in the reply"
         yield Suspicion(
             sentence.start + len(sentence.text) - len(sentence.text.lstrip()),
-            f"a confidence is asked for, and the format has no field for it {scope}.",
+            f"the prompt asks for a confidence, but the format has no field for it {scope}.",
             "Add a field for it to the format and its path as 'confidence', or do not ask.",
         )
         return
@@ -301,14 +301,14 @@ def examples_promised(prompt: Prompt) -> Iterator[Suspicion]:
         if missing:
             yield Suspicion(
                 match.start(),
-                f"positive and negative examples are announced, and no {' and no '.join(missing)} one follows.",
+                f"positive and negative examples are announced, but no {' and no '.join(missing)} one follows.",
                 "Show both kinds, for instance by {{examples}}, or announce what is there.",
             )
             return
         if not takes_slot and not _holds_example(sentence[sentence.find(match[0]) + len(match[0]) :], after):
             yield Suspicion(
                 match.start(),
-                "examples are announced, and none follows.",
+                "examples are announced, but none follow.",
                 "Show them, for instance by {{examples}}, or take the announcement out.",
             )
             return
@@ -322,7 +322,7 @@ def _missing_kinds(announcement: str, after: str) -> list[str]:
 
 
 def _holds_example(rest_of_line: str, after: str) -> bool:
-    """Whether enough text of its own stands before the next heading or the material to be judged."""
+    """Whether enough text stands before the next heading or the material to be judged."""
     heading = _HEADING.search(after)
     section = after[: heading.start()] if heading and not _EXAMPLE.search(heading[0]) else after
     if heading and _EXAMPLE.search(after[heading.start() : heading.end() + 80]):
@@ -400,7 +400,7 @@ def _words_alone(prompt: Prompt) -> Iterator[Suspicion]:
         if match and not _is_hedged(sentence, match):
             yield Suspicion(
                 sentence.start + match.start(),
-                f"the prompt speaks of '{match[0]}', and no slot shows one.",
+                f"the prompt mentions '{match[0]}', but no slot shows one.",
                 "Take the words out, or add the reference as an input and a slot.",
             )
             return
@@ -438,7 +438,7 @@ def _slot_alone(prompt: Prompt, shown: list[Slot]) -> Iterator[Suspicion]:
     if instructions >= 200:
         yield Suspicion(
             answers[0].start,
-            f"slot {{{{{answers[0].name}}}}} shows a reference, and the instructions never mention it.",
+            f"slot {{{{{answers[0].name}}}}} shows a reference, but the instructions never mention it.",
             "Say what the reference is for, or leave the slot out.",
         )
 
@@ -461,11 +461,11 @@ def labels_not_blind(prompt: Prompt) -> Iterator[Suspicion]:
     if pair is None:
         return
     a, b = (_seen(prompt, slot, side) for slot, side in zip(pair, ("a", "b"), strict=True))
-    telling = _telling(a, b)
-    if telling:
+    revealing = _revealing(a, b)
+    if revealing:
         yield Suspicion(
             pair[0].label_start,
-            f"the two responses are called {telling}, which tells the judge who is meant to win.",
+            f"the two responses are called {revealing}, which reveals to the judge which one should win.",
             "Call them Response A and Response B, and judge both orders.",
         )
 
@@ -480,17 +480,17 @@ def _seen(prompt: Prompt, slot: Slot, side: str) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _telling(one: tuple[str, ...], two: tuple[str, ...]) -> str:
-    for left, right in zip(one, two, strict=False):
+def _revealing(first_names: tuple[str, ...], second_names: tuple[str, ...]) -> str:
+    for left, right in zip(first_names, second_names, strict=False):
         named = [match[0] for text in (left, right) if (match := MODEL_NAME.search(text))]
         if named and left.lower() != right.lower():
             return " and ".join(f"'{name}'" for name in named)
-        is_told = any(_has(left, word) != _has(right, word) for word in _ALONE) or any(
+        is_revealed = any(_has(left, word) != _has(right, word) for word in _ALONE) or any(
             _has(left, a) and _has(right, b) and not _has(left, b)
             for pair in _PAIRS
             for a, b in (pair, pair[::-1])
         )
-        if is_told:
+        if is_revealed:
             return f"'{left}' and '{right}'"
     return ""
 

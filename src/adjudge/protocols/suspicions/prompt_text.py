@@ -242,10 +242,10 @@ def _is_judged(base: tuple[str, ...]) -> bool:
     return not base or any(token in _JUDGED or any(noun in token for noun in _JUDGED_EAST) for token in base)
 
 
-# What the judge is told to write: the objects of orders in a prompt, and the items of lists that they open.
+# What the prompt tells the judge to write: the objects of orders in a prompt, and the items of lists that they open.
 #
 # "Provide a rationale." is an order to the judge; "Does the reply provide a rationale?" is not, and
-# is told apart by where the verb stands.
+# is distinguished by where the verb stands.
 
 
 _VERB = (
@@ -473,8 +473,8 @@ def _levels(prompt: Prompt) -> Iterator[Level]:
         return
     taken: list[tuple[int, int]] = []
     for pattern in (_LINE, _NAME_FIRST, _BRACKETED, _INLINE, _LISTED, _SHORT):
-        found_now = list(_matches(pattern, prompt.words, scales))
-        new = [(level, end) for level, end in found_now if not _within(level.start, taken)]
+        matches = list(_matches(pattern, prompt.words, scales))
+        new = [(level, end) for level, end in matches if not _within(level.start, taken)]
         taken = sorted([*taken, *((level.start, end) for level, end in new)])
         yield from (level for level, _ in new)
 

@@ -61,7 +61,7 @@ def unanchored_levels(prompt: Prompt) -> Iterator[Suspicion]:
                 is_declared = not in_words or levels not in in_words
                 yield Suspicion(
                     None if is_declared else levels[0].start,
-                    f"the scale of '{name}' runs from {scale.low:g} to {scale.high:g}, and {left_out} are not described.",
+                    f"the scale of '{name}' runs from {scale.low:g} to {scale.high:g}, but {left_out} are not described.",
                     "Describe them, or say what they are for (between the neighbouring levels).",
                     "scale",
                 )
@@ -99,7 +99,7 @@ def _missing(levels: list[Level], scale: Scale) -> list[float]:
 # `direction`: the words of the prompt disagree about which end of the scale is good.
 #
 # The evidence is in the words alone: lists of levels whose ends praise and blame, and sentences
-# like "higher is better". It is held against itself and against the declared `best`.
+# like "higher is better". It is compared with itself and with the declared `best`.
 
 
 CONTRADICTING_DIRECTION = "direction"
@@ -164,7 +164,7 @@ def contradicting_direction(prompt: Prompt) -> Iterator[Suspicion]:
             yield _against(
                 contradiction,
                 f"{contradiction.text}, {_declaration(name, scale)}",
-                "Turn the words round, or declare the other end as best.",
+                "Reverse the wording, or declare the other end as best.",
             )
             return
 
@@ -280,8 +280,8 @@ def one_score_two_responses(prompt: Prompt) -> Iterator[Suspicion]:
     names = ", ".join(f"'{name}'" for name in alone[:6]) + (", …" if len(alone) > 6 else "")
     yield Suspicion(
         None,
-        f"two responses are shown ({shown}), and a single score is read for {names}: whose it is stays open.",
-        "Ask for a score for each response, with {subject} in its path; where only the better one is asked for, "
+        f"two responses are shown ({shown}), but a single score is read for {names}: it is not clear whose it is.",
+        "Ask for a score for each response, with {subject} in its path; where the prompt asks only for the better one, "
         "take the scale out and read a choice.",
         "answer",
     )
@@ -339,7 +339,7 @@ def example_is_answer(prompt: Prompt) -> Iterator[Suspicion]:
         yield Suspicion(
             shown[0].start,
             f"the format is shown with the score {shown[0].value:g} in it ({times}) and with no other: judges copy it.",
-            "Write a word in the place of the number, such as SCORE.",
+            "Write a word instead of the number, such as SCORE.",
         )
 
 
@@ -412,7 +412,7 @@ _MOST_SHOWN = 5
 def siblings_that_differ(prompts: Sequence[Prompt]) -> Iterator[tuple[Prompt, Suspicion]]:
     """Each protocol that stands apart from the rest of its family, with all its differences in one.
 
-    Protocols that score and protocols that compare are families of their own.
+    Protocols that score and protocols that compare are separate families.
     """
     for task in ("score", "compare"):
         yield from _compare([prompt for prompt in prompts if prompt.protocol.task == task])
@@ -438,7 +438,7 @@ def _compare(prompts: Sequence[Prompt]) -> Iterator[tuple[Prompt, Suspicion]]:
                 Suspicion(
                     prompt.user_start,
                     f"it differs from its {len(others)} siblings: {shown}.",
-                    "Bring it into line, or accept the difference with a reason.",
+                    "Align it with them, or accept the difference with a reason.",
                 ),
             )
 
