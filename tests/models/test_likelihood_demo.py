@@ -185,6 +185,14 @@ def test_the_ratings_turn_the_decision_of_the_judge_alone(tmp_path: Path) -> Non
     assert bias["low"] > 0
 
 
+def test_a_limit_that_leaves_out_the_response_with_its_tokens_keeps_all_replies(tmp_path: Path) -> None:
+    result = demo(tmp_path, "--recorded", "--json", "--quiet", "--limit", "1").json
+    assert tuple((row["run"], row["item"]) for row in result["readings"]) == SHOWN_REPLIES
+    shown = demo(tmp_path, "--recorded", "--quiet", "--limit", "1").out
+    assert "Least likely" not in shown
+    assert all(re.search(rf"^ {run} +{item} ", shown, re.M) for run, item in SHOWN_REPLIES)
+
+
 def test_files_of_the_demo_that_were_edited_stay(tmp_path: Path) -> None:
     assert demo(tmp_path, "--recorded", "-q").code == 0
     ratings = tmp_path / "adjudge-demo" / "ratings.csv"

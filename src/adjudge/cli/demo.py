@@ -262,11 +262,12 @@ class Demo:
         with self._opened() as opened:
             readings = tuple(reading for run, item in shown for reading in _readings(opened, run, item))
         self._heading(2, "Where does each score come from?")
-        self._command("runs", "show", likelihoods, "--item", SHOWN_LIKELIHOOD)
-        self._print([_least_likely(readings[0])])
+        # With a low limit, the response was not judged.
+        scored = [reading for reading in readings if reading.run == likelihoods]
+        self._print(map(_least_likely, scored[:1]))
         self._print([Section(_ABOUT_VERSIONS, depth=1)])
+        self._print([_replies(readings[len(scored) :])])
         self._command("runs", "show", CANDIDATE, "--failed")
-        self._print([_replies(readings[len(PROTOCOLS) :])])
         return readings
 
     def _show_agreement(self) -> Card:
@@ -317,7 +318,8 @@ class Demo:
         self._heading(
             5,
             "Where to look next?",
-            f"The report of {CANDIDATE}, to open in a browser: {self.report.resolve()}",
+            f"The report of {CANDIDATE}, to open in a browser:",
+            str(self.report.resolve()),
         )
         if self.is_silent:
             return
@@ -469,7 +471,10 @@ def _replies(readings: Sequence[Reading]) -> Section:
         ("run", "item", "score", "how it was read", "reply"),
         tuple(rows),
         depth=1,
-        notes=("»…« marks the score. anchored: a common variant of the requested format.",),
+        notes=(
+            "»…« marks the score. anchored: a common variant of the requested format.",
+            "Replies word for word, here those without a score:",
+        ),
     )
 
 
