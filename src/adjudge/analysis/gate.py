@@ -1,8 +1,10 @@
 """The release gate: compares a stored run with thresholds and with a baseline, and decides by the intervals.
 
 What is decided on: the judge's mean, clustered by group; with labels, the corrected mean (PPI++). A change is the paired
-difference from the baseline on the items of both runs. The interval decides, never the value alone. It is the printed
-95 % interval: for a system exactly at its threshold, each wrong outcome has a probability of at most 2.5 %.
+difference from the baseline on the items of both runs. A one-sided bound decides, never the value alone: for a system
+exactly at its threshold, each wrong outcome has a probability of at most 2.5 %, also at the end of the scale
+(`stats.mean_test`). The interval beside it is the one that a report prints. Over all checks of a gate together, a false
+`worse` has a probability of at most 5 % (Holm). A false `good` needs no correction, because all checks must be good.
 """
 
 from __future__ import annotations
@@ -11,19 +13,20 @@ import math
 from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from ..data import read_labels
 from ..engine import protocols_of
 from ..errors import DataError
 from ..records import Estimate, Label
 from ..stats import (
+    adjusted,
     bounds,
     clustered_share,
     detectable,
     labels_needed,
     mean_interval,
-    minimum_detectable,
+    mean_test,
     n_distinct,
     ppi_difference,
     standard_error,
@@ -31,18 +34,29 @@ from ..stats import (
     wilson,
 )
 from ..stats.arrays import undefined
+from ..stats.means import DECISION_LEVEL, p_of_arms
 from ..store import RunRow, Store
-from ..words import count, interval, number, percent, share
+from ..words import count, interval, number, p_phrase, percent, share
 from .compare import compare_views
 from .correction import Entry, corrected, entries_by_system
 from .gate_rules import Allowed, Rules
-from .label_join import LabelledTable, join, number_or_none
-from .result_types import EXIT_CODES, Check, Comparison, Outcome, Rule, SystemComparison, Verdict, most_severe
-from .run_view import RunView, fake_note, pooled_over_models, protocol_id, tabulate
+from .human_agreement import levels_of
+from .label_join import LabelledItem, LabelledTable, join, number_or_none
+from .result_types import (
+    EXIT_CODES,
+    SIGNIFICANCE,
+    Check,
+    Comparison,
+    Decision,
+    Outcome,
+    Rule,
+    SystemComparison,
+    Verdict,
+    most_severe,
+)
+from .run_view import RunView, criterion_names, fake_note, pooled_over_models, tabulate
 
 _ROUNDING = 1e-9
-_NORMAL = 1.959964
-"""Standard errors in half of a 95 % interval of a share."""
 _TOO_NEAR = "the estimate is so close to it that more data hardly helps"
 
 
@@ -55,15 +69,78 @@ class MoreNeeded(Struct, frozen=True):
     """why no number can be given"""
 
 
-def decided(estimate: Estimate, threshold: float, direction: int) -> Outcome:
-    """Good where the whole interval is on the good side of the threshold, worse where all of it is on the bad side."""
-    if estimate.low is None or estimate.high is None:
+def decision_by_values(
+    values: Sequence[float],
+    clusters: Sequence[Hashable] | None,
+    limits: tuple[float, float] | None,
+    threshold: float,
+    direction: int,
+    *,
+    is_two_level: bool = False,
+    with_bounds: bool = True,
+) -> Decision | None:
+    """How the values compare with the threshold; none where there is none, or where nothing bounds equal values."""
+    ends = limits if limits is None or direction > 0 else (-limits[1], -limits[0])
+    test = mean_test(
+        [direction * value for value in values],
+        clusters,
+        ends,
+        direction * threshold - _ROUNDING,
+        is_two_level=is_two_level,
+        with_bounds=with_bounds,
+    )
+    if test is None:
+        return None
+    low, high = (test.low, test.high) if direction > 0 else (_negative(test.high), _negative(test.low))
+    return Decision(low, high, test.p_above, test.p_below, test.method)
+
+
+def _negative(bound: float | None) -> float | None:
+    return None if bound is None else -bound
+
+
+def decision_by_interval(
+    estimate: Estimate, threshold: float, direction: int, n_units: int
+) -> Decision | None:
+    """The same for an estimate that comes with an interval: its arms as standard errors."""
+    if estimate.value is None or estimate.low is None or estimate.high is None:
+        return None
+    apart = direction * (estimate.value - threshold) + _ROUNDING
+    # The arm that points to the threshold decides.
+    arm = estimate.value - estimate.low if estimate.value > threshold else estimate.high - estimate.value
+    p_good = p_of_arms(apart, arm, max(1, n_units - 2))
+    return Decision(estimate.low, estimate.high, p_good, 1 - p_good, estimate.method)
+
+
+def outcome_of(decision: Decision | None) -> Outcome:
+    """Good or worse where the p-value is small enough, open otherwise."""
+    if decision is None:
         return "open"
-    low, high = (estimate.low, estimate.high) if direction > 0 else (-estimate.high, -estimate.low)
-    bound = threshold if direction > 0 else -threshold
-    if low >= bound - _ROUNDING:
+    if decision.p_good <= DECISION_LEVEL:
         return "good"
-    return "worse" if high < bound - _ROUNDING else "open"
+    return "worse" if decision.p_worse <= DECISION_LEVEL else "open"
+
+
+def corrected_for_number(checks: Sequence[Check]) -> list[Check]:
+    """The checks with `worse` only where it stays significant among all of them (Holm)."""
+    p_values = [None if check.decision is None else check.decision.p_worse for check in checks]
+    n = sum(p is not None for p in p_values)
+    return [
+        check if check.decision is None else _corrected_outcome(check, check.decision, p, n)
+        for check, p in zip(checks, adjusted(p_values), strict=True)
+    ]
+
+
+def _corrected_outcome(check: Check, decision: Decision, p: float | None, n: int) -> Check:
+    check = structs.replace(check, decision=structs.replace(decision, p_worse_adjusted=p))
+    if check.outcome != "worse" or p is None or p <= SIGNIFICANCE:
+        return check
+    return structs.replace(
+        check,
+        outcome="open",
+        text=f"{check.text} Worse by itself ({p_phrase(decision.p_worse)}), but not statistically significant among "
+        f"{n} checks (Holm-adjusted {p_phrase(p)}).",
+    )
 
 
 def more_needed(
@@ -75,7 +152,7 @@ def more_needed(
     """How many more items, or groups of items, with the variance of the present ones."""
     if not values:
         return MoreNeeded()
-    distance = abs(math.fsum(values) / len(values) - threshold)
+    mean = math.fsum(values) / len(values)
     precision = standard_error(values, clusters)
     if precision is None:
         return MoreNeeded()
@@ -83,40 +160,37 @@ def more_needed(
     if min(values) == max(values):
         total = _of_equal_values(values[0], threshold, limits)
     else:
-        total = units_needed(distance, precision.se * math.sqrt(precision.n_units))
+        sd = precision.se * math.sqrt(precision.n_units)
+        reach = _reach(mean, limits, is_above=mean >= threshold)
+        total = units_needed(abs(mean - threshold), sd, reach=reach)
     if total is None:
         return MoreNeeded(why=_TOO_NEAR)
     return MoreNeeded(max(1, total - precision.n_units), unit)
 
 
-def more_games(estimate: Estimate, clusters: Sequence[Hashable] | None, threshold: float) -> MoreNeeded:
-    """The same for a win rate, from its interval: with ties, games vary less than the interval assumes."""
-    spread = _units_and_sd(estimate, clusters)
-    if estimate.value is None or spread is None:
-        return MoreNeeded()
-    n_units, sd = spread
-    total = units_needed(abs(estimate.value - threshold), sd)
-    if total is None:
-        return MoreNeeded(why=_TOO_NEAR)
-    return MoreNeeded(max(1, total - n_units), "item" if clusters is None else "group")
-
-
-def detectable_share(estimate: Estimate, clusters: Sequence[Hashable] | None) -> float | None:
-    """The distance of a win rate from a threshold that this many games detect with 80 % power."""
-    spread = _units_and_sd(estimate, clusters)
-    return None if spread is None else minimum_detectable(*spread, is_paired=True)
-
-
-def _units_and_sd(estimate: Estimate, clusters: Sequence[Hashable] | None) -> tuple[int, float] | None:
-    """The number of independent units, and the standard deviation of one that the interval implies."""
-    n_units = estimate.n if clusters is None else len(set(clusters))
-    if estimate.low is None or estimate.high is None or n_units < 2:
+def detectable_distance(
+    values: Sequence[float],
+    clusters: Sequence[Hashable] | None,
+    threshold: float,
+    limits: tuple[float, float] | None,
+) -> float | None:
+    """The distance of a true mean from a threshold that as many items detect with 80 % power."""
+    least, precision = detectable(values, clusters), standard_error(values, clusters)
+    if least is None or precision is None:
         return None
-    return n_units, (estimate.high - estimate.low) / 2 / _NORMAL * math.sqrt(n_units)
+    reach = _reach(threshold, limits, is_above=math.fsum(values) / len(values) >= threshold)
+    return least + reach / (precision.n_units + 1)
+
+
+def _reach(value: float, limits: tuple[float, float] | None, *, is_above: bool) -> float:
+    """How far the value that a bound adds lies from a mean above, or below, its threshold."""
+    if limits is None:
+        return 0.0
+    return max(0.0, value - limits[0] if is_above else limits[1] - value)
 
 
 def _of_equal_values(value: float, threshold: float, limits: tuple[float, float] | None) -> int | None:
-    """All values are equal: the interval bounds the share of other values, and shrinks with their number."""
+    """All values are equal: the bound allows for a share of other values, which shrinks with their number."""
     if limits is None:
         return None
     end = limits[0] if threshold < value else limits[1]
@@ -125,7 +199,7 @@ def _of_equal_values(value: float, threshold: float, limits: tuple[float, float]
     ratio = (value - threshold) / (value - end)
     if ratio >= 1:
         return None
-    return math.ceil(math.log(0.05) / math.log1p(-ratio))
+    return math.ceil(math.log(DECISION_LEVEL) / math.log1p(-ratio))
 
 
 # -- The checks
@@ -169,8 +243,9 @@ def _with_items(table: LabelledTable) -> GatedTable:
 def _numbers_alone(view: RunView) -> dict[str, GatedTable]:
     """The same from the tally of one judge's scores, which takes a few bytes an item."""
     tables = {}
+    names = criterion_names(view.tally.scores, view.tally.protocols)
     for (protocol, criterion), by_model in view.tally.scores.items():
-        name = f"{protocol_id(protocol)}/{criterion}" if len(view.tally.protocols) > 1 else criterion
+        name = names[protocol, criterion]
         ((model, by_system),) = by_model.items()
         has_groups = any(
             column.has_groups for scores in by_system.values() for column in (scores.ok, scores.failed)
@@ -203,6 +278,11 @@ class GatedCriterion:
         if self.table.kind == "choices":
             return 0.0, 1.0
         return self.table.scale.limits if self.table.scale is not None else None
+
+    @property
+    def is_two_level(self) -> bool:
+        """Whether the scale has two levels, as pass and fail."""
+        return self.table.kind == "scores" and len(levels_of(self.table.scale) or ()) == 2
 
     @property
     def is_share(self) -> bool:
@@ -287,18 +367,15 @@ def _level_check(
 ) -> Check:
     values, clusters = scores.values, scores.clusters
     estimate = criterion.estimate(scores, scores.n_failed)
-    outcome = decided(estimate, threshold, criterion.direction)
-    if criterion.is_share:
-        needed, min_detectable = (
-            more_games(estimate, clusters, threshold),
-            detectable_share(estimate, clusters),
-        )
-    else:
-        needed = more_needed(values, clusters, threshold, criterion.limits)
-        min_detectable = detectable(values, clusters)
-    needed = needed if outcome == "open" else MoreNeeded()
+    limits = criterion.limits
+    decision = decision_by_values(
+        values, clusters, limits, threshold, criterion.direction, is_two_level=criterion.is_two_level
+    )
+    outcome = outcome_of(decision)
+    needed = more_needed(values, clusters, threshold, limits) if outcome == "open" else MoreNeeded()
+    least = detectable_distance(values, clusters, threshold, limits)
     remarks = _failure_remark(values, estimate, criterion, threshold, outcome)
-    return _check(criterion, rule, threshold, system, estimate, outcome, needed, min_detectable, remarks)
+    return _check(criterion, rule, threshold, system, estimate, decision, needed, least, remarks)
 
 
 def _failure_remark(
@@ -330,9 +407,12 @@ def _corrected_check(
     if not criterion.table.is_same_scale:
         why = "the labels are on a different scale than the threshold"
         estimate = undefined(why, n=estimate.n, n_failed=estimate.n_failed, unit="label")
-    outcome = decided(estimate, threshold, criterion.direction)
+    labelled = [entry for entry in entries if entry.label is not None]
+    clusters = criterion.table.groups([entry.row for entry in labelled])
+    n_units = len(labelled) if clusters is None else len(set(clusters))
+    decision = decision_by_interval(estimate, threshold, criterion.direction, n_units)
     needed = MoreNeeded()
-    if outcome == "open" and estimate.value is not None:
+    if outcome_of(decision) == "open" and estimate.value is not None:
         width = 2 * _WIDTH_PER_DISTANCE * abs(estimate.value - threshold)
         plan = labels_needed([entry.label for entry in entries], [entry.judge for entry in entries], width)
         needed = MoreNeeded(why=plan.why)
@@ -342,7 +422,7 @@ def _corrected_check(
     remarks = [
         f"corrected with {count(estimate.n, 'label')}; judge alone: {criterion.format(judge_estimate)}"
     ]
-    return _check(criterion, rule, threshold, system, estimate, outcome, needed, None, remarks)
+    return _check(criterion, rule, threshold, system, estimate, decision, needed, None, remarks)
 
 
 def _check(
@@ -351,11 +431,12 @@ def _check(
     threshold: float,
     system: str,
     estimate: Estimate,
-    outcome: Outcome,
+    decision: Decision | None,
     needed: MoreNeeded,
     min_detectable: float | None,
     remarks: Sequence[str],
 ) -> Check:
+    outcome = outcome_of(decision)
     bound = "at least" if rule == "min" else "at most"
     noun = "mean" if criterion.table.kind == "scores" else "win rate"
     asked = f"{100 * threshold:.10g} %" if criterion.is_share else f"{threshold:g}"
@@ -363,7 +444,7 @@ def _check(
     return Check(
         rule, criterion.name, system, threshold, estimate, outcome, _sentence(text, estimate, outcome, needed),
         tuple(text for text in (*remarks, estimate.caution) if text), min_detectable, needed.n, needed.of,
-        criterion.is_share,
+        criterion.is_share, decision,
     )  # fmt: skip
 
 
@@ -375,9 +456,20 @@ def _sentence(text: str, estimate: Estimate, outcome: Outcome, needed: MoreNeede
     if estimate.low is None or estimate.high is None:
         return f"{text}. Undecided: {estimate.reason}."
     if needed.n is None:
-        return f"{text}. The interval contains the threshold{', and ' if needed.why else ''}{needed.why}."
+        return (
+            f"{text}. The decision bounds contain the threshold{', and ' if needed.why else ''}{needed.why}."
+        )
     more = count(needed.n, f"more {needed.of}", f"more {needed.of}s")
-    return f"{text}. The interval contains the threshold. About {more} would decide it with 80 % power if the estimate is right."
+    return f"{text}. The decision bounds contain the threshold. About {more} would decide it with 80 % power if the estimate is right."
+
+
+class Changes(Struct, frozen=True):
+    """The differences of single items: run - baseline."""
+
+    values: Sequence[float]
+    clusters: Sequence[str] | None
+    limits: tuple[float, float] | None
+    """the ends of the scale, as changes from the baseline's mean"""
 
 
 def drop_check(
@@ -385,23 +477,26 @@ def drop_check(
     system: str,
     allowed: float,
     estimate: Estimate,
-    values: tuple[Sequence[float], Sequence[str] | None] | None,
-    min_detectable: float | None,
+    changes: Changes | None,
     remarks: Sequence[str],
 ) -> Check:
     """Compare a change for the worse with what is allowed. Differences are run - baseline.
 
-    `values` are the single differences and their clusters; none where labels have corrected the change.
+    `changes` are the single differences; none where labels have corrected the change.
     """
     _check_direction(criterion, "max_drop")
     sign = criterion.direction
     threshold = -sign * allowed
-    outcome = decided(estimate, threshold, sign)
-    limits = criterion.limits
-    width = None if limits is None else (limits[0] - limits[1], limits[1] - limits[0])
-    needed = MoreNeeded(why="more labels would narrow it")
-    if values is not None:
-        needed = more_needed(*values, threshold, width) if outcome == "open" else MoreNeeded()
+    needed, min_detectable = MoreNeeded(why="more labels would narrow it"), None
+    if changes is None:
+        decision = decision_by_interval(estimate, threshold, sign, estimate.n)
+    else:
+        values, clusters, limits = changes.values, changes.clusters, changes.limits
+        decision = decision_by_values(values, clusters, limits, threshold, sign)
+        min_detectable = detectable_distance(values, clusters, threshold, limits)
+        is_open = outcome_of(decision) == "open"
+        needed = more_needed(values, clusters, threshold, limits) if is_open else MoreNeeded()
+    outcome = outcome_of(decision)
     word = "drop" if sign > 0 else "rise"
     text = f"change of {system} on {criterion.name}: {interval(estimate, is_difference=True)}, allowed {word}: {allowed:g}"
     all_remarks = list(remarks)
@@ -413,6 +508,7 @@ def drop_check(
     return Check(
         "max_drop", criterion.name, system, allowed, estimate, outcome, _sentence(text, estimate, outcome, needed),
         tuple(text for text in (*all_remarks, estimate.caution) if text), min_detectable, needed.n, needed.of,
+        decision=decision,
     )  # fmt: skip
 
 
@@ -528,6 +624,7 @@ def verdict_of(gate_input: GateInput, rules: Rules, baseline: GateInput | None, 
     if n_missing:
         what = f"not judged yet ({gate_input.run.name} is {gate_input.run.status}; repeat its command to resume it)"
         checks.append(failure_check("all criteria", "all systems", n_missing, n, rules.max_failed, what))
+    checks = corrected_for_number(checks)
     outcome = most_severe([check.outcome for check in checks])
     views = [gate_input.view] if baseline is None else [gate_input.view, baseline.view]
     fake = dict.fromkeys(spec for view in views for spec in view.fake_models())
@@ -540,6 +637,7 @@ def verdict_of(gate_input: GateInput, rules: Rules, baseline: GateInput | None, 
     return Verdict(
         outcome, EXIT_CODES[outcome], gate_input.run.name, baseline.run.name if baseline is not None else None,
         tuple(checks), tuple(dict.fromkeys(notes)), bool(fake), bool(gate_input.labels),
+        sum(check.decision is not None for check in checks),
     )  # fmt: skip
 
 
@@ -631,7 +729,7 @@ def _drop_checks(
     ]
     for system in missing_systems:
         no_change = undefined(f"no item of {system} is in {baseline.run.name}")
-        checks.append(drop_check(criterion, system, allowed, no_change, ((), None), None, ()))
+        checks.append(drop_check(criterion, system, allowed, no_change, Changes((), None, None), ()))
     return checks
 
 
@@ -660,14 +758,8 @@ def _drop_check(
         and (answer_before := number_or_none(before[row.item, row.subject].answer)) is not None
     ]
     if not is_labelled:
-        values = (
-            [difference for _, difference in differences],
-            criterion.table.groups([row for row, _ in differences]),
-        )
-        remarks = _range_remark(comparison)
-        return drop_check(
-            criterion, name, allowed, comparison.difference, values, comparison.minimum_detectable, remarks
-        )
+        changes = _changes(criterion, differences)
+        return drop_check(criterion, name, allowed, comparison.difference, changes, _range_remark(comparison))
     rows_before = [before[row.item, row.subject] for row in rows]
     corrected_difference = ppi_difference(
         [number_or_none(row.label) for row in rows], [number_or_none(row.answer) for row in rows],
@@ -680,9 +772,18 @@ def _drop_check(
         allowed,
         corrected_difference.corrected,
         None,
-        None,
         ["corrected with the labels of both runs"],
     )
+
+
+def _changes(criterion: GatedCriterion, differences: Sequence[tuple[LabelledItem, float]]) -> Changes:
+    """The single differences. An item can become as bad as the scale allows, from where the baseline's items are."""
+    values, limits = [difference for _, difference in differences], criterion.limits
+    if limits is not None and values:
+        after = math.fsum(number_or_none(row.answer) or 0.0 for row, _ in differences) / len(values)
+        before = after - math.fsum(values) / len(values)
+        limits = limits[0] - before, limits[1] - before
+    return Changes(values, criterion.table.groups([row for row, _ in differences]), limits)
 
 
 def _range_remark(comparison: SystemComparison) -> list[str]:

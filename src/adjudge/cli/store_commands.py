@@ -11,13 +11,14 @@ from typing import IO, TYPE_CHECKING, Any
 import typer
 
 from ..errors import DataError
-from ..records import Item
+from ..records import Item, Result
 from .markdown import markdown_of
 from .options import AS_JSON, RUN, STORE
 from .terminal import as_text, print_json, print_sections, print_table, print_text, writing
 
 if TYPE_CHECKING:
     from ..analysis.item_view import AnswerView, CallView
+    from ..analysis.judge_details import ScoreIntervals
     from ..store import RunRow, Store
     from ..store.browsing import CallOutcome
     from ..store.reading import Judged
@@ -317,9 +318,18 @@ def export_command(
     output: Path = typer.Option(
         None, "-o", "--output", metavar="FILE", help="The file to write. Default: standard output."
     ),
+    labels: Path = typer.Option(
+        None,
+        "--labels",
+        metavar="FILE",
+        help="Human labels for low and high; default: the labels in the store.",
+    ),
     store: Path = STORE,
 ) -> None:
-    """Export one row per item, protocol, criterion, subject and model, in item order."""
+    """Export one row per item, protocol, criterion, subject and model, in item order.
+
+    With enough labels, low and high are the interval of each score: 95 % of items have a human label inside.
+    """
     from ..engine import EXPORT_COLUMNS, export_row, results
     from ..store import open_store
 
@@ -333,16 +343,38 @@ def export_command(
             "--format parquet writes binary data, which a terminal cannot show. Name a file with -o FILE."
         )
     with open_store(store, write=False) as opened:
-        rows = (export_row(result) for result in results(opened, opened.run(run)))
+        exported = opened.run(run)
+        intervals = _score_intervals(opened, exported, labels)
+        columns = {**EXPORT_COLUMNS, "low": float, "high": float} if intervals else EXPORT_COLUMNS
+        rows = (
+            {**export_row(result), **_ends(result, intervals)} if intervals else export_row(result)
+            for result in results(opened, exported)
+        )
         with writing(output) as file:
             if form == "jsonl":
                 _write_jsonl(rows, file)
             elif form == "csv":
-                _write_csv(rows, tuple(EXPORT_COLUMNS), file)
+                _write_csv(rows, tuple(columns), file)
             else:
                 from ..data import write_parquet
 
-                write_parquet(rows, EXPORT_COLUMNS, file)
+                write_parquet(rows, columns, file)
+
+
+def _score_intervals(store: Store, run: RunRow, labels: Path | None) -> ScoreIntervals:
+    """The intervals of single scores, from the labels of a file or those in the store."""
+    from ..analysis.judge_details import score_intervals
+    from ..analysis.run_view import tabulate
+    from ..data import read_labels
+
+    known = read_labels(labels).labels if labels is not None else tuple(store.labels(run))
+    return score_intervals(tabulate(store, run), known) if known else {}
+
+
+def _ends(result: Result, intervals: ScoreIntervals) -> dict[str, float | None]:
+    interval = intervals.get((result.protocol, result.criterion, result.model))
+    ends = None if interval is None or result.value is None else interval.around(result.value)
+    return {"low": None, "high": None} if ends is None else {"low": ends[0], "high": ends[1]}
 
 
 def _write_jsonl(rows: Iterator[dict[str, Any]], file: IO[bytes]) -> None:

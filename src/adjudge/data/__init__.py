@@ -4,7 +4,7 @@ A file that cannot be used is a `DataError` that says what is wrong, on which li
 """
 
 from .items import RESERVED, ItemFile, field_value, fields_of
-from .labels import LabelFile, read_labels, read_scores
+from .labels import LabelFile, items_of_scores, read_labels, read_scores
 from .rubrics import read_examples, read_rubric
 from .tables import (
     EXPORT_HEADER,
@@ -38,6 +38,7 @@ __all__ = [
     "field_value",
     "fields_of",
     "guarded",
+    "items_of_scores",
     "read_examples",
     "read_labels",
     "read_rubric",

@@ -16,7 +16,7 @@ from typing import Any, Literal, cast
 
 from msgspec import Struct
 
-from ..records import Label, Result, Subject
+from ..records import FieldValue, Item, Label, Result, Subject
 from .tables import BrokenFileError, Problems, Row, Table
 
 CHOICES = ("a", "b", "tie")
@@ -95,6 +95,23 @@ def read_scores(path: str | Path) -> tuple[Result, ...]:
     if problems:
         raise problems.error()
     return tuple(results)
+
+
+_SCORE_COLUMNS = ("item", "criterion", "value", "system", "group", "model")
+
+
+def items_of_scores(path: str | Path) -> Iterator[Item]:
+    """The items of a file of scores with its other columns as their fields, for agreement by field."""
+    table = Table(path)
+    for _, row in table.rows(lambda _line, _problem: None):
+        if row.get("item") is not None:
+            fields = {
+                name: str(value)
+                for name, value in row.items()
+                if name not in _SCORE_COLUMNS and value is not None
+            }
+            group = None if row.get("group") is None else str(row["group"])
+            yield Item(id=str(row["item"]), fields=cast("dict[str, FieldValue]", fields), group=group)
 
 
 _COLUMNS_SHOWN = 20

@@ -278,7 +278,7 @@ FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "�
 
 def _is_written_by_us(header: Sequence[str]) -> bool:
     """Whether `guarded` was applied to the cells below this header."""
-    if tuple(header) == EXPORT_HEADER:
+    if tuple(header) in (EXPORT_HEADER, (*EXPORT_HEADER, "low", "high")):
         return True
     return tuple(header[:2]) == ("item", "criterion") and any(
         columns <= set(header) for columns in _DRAWN_HEADERS

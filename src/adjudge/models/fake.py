@@ -74,7 +74,7 @@ class FakeModel(Model):
     @property
     def identity(self) -> str:
         """A hash of the replies: a changed script is another judge."""
-        return f"{self.name}|{self._digest}"
+        return f"{self.spec}|{self._digest}"
 
     async def ask(self, call: Call, params: Parameters) -> Reply:
         self.check(params, (call.kind,))

@@ -488,16 +488,17 @@ def load_protocol(
     examples: Sequence[Example] | str | Path = (),
     criterion: str = "",
     steps: Sequence[str] = (),
+    name: str = "",
 ) -> Protocol:
     """The protocol of a built-in id or a folder, with the user's rubric, examples, criterion and steps.
 
-    Raises `ProtocolError` with every problem at once.
+    `name` is the name of its only criterion, in place of the protocol's or the rubric's. Raises `ProtocolError` with every problem at once.
     """
     folder, protocol_id = find_folder(ref)
     protocol, findings = read_folder(folder, protocol_id)
     if protocol is None:
         raise ProtocolError(listed(str(ref), [_short(finding) for finding in findings]))
-    return _given(protocol, rubric, examples, criterion, steps)
+    return _given(protocol, rubric, examples, criterion, steps, name)
 
 
 def _short(finding: Finding) -> str:
@@ -510,6 +511,7 @@ def _given(
     examples: Sequence[Example] | str | Path,
     criterion: str,
     steps: Sequence[str],
+    name: str = "",
 ) -> Protocol:
     """The protocol with all that was given; what it has no slot for is refused, never dropped."""
     takes_parts = [name.partition(".")[0] for name in protocol.alias.values() if "." in name]
@@ -531,14 +533,40 @@ def _given(
         rubric = read_rubric(rubric)
     criteria = protocol.criteria
     if rubric is not None:
+        rubric = msgspec.structs.replace(rubric, name=name) if name else rubric
         criteria = {rubric.name: _rubric_scale(protocol, rubric)}
+    elif name:
+        protocol = _renamed(protocol, name)
+        criteria = protocol.criteria
     return with_digest(
         protocol,
         rubric=rubric,
+        is_named=bool(name and criterion),
         criteria=criteria,
         examples=tuple(examples),
         criterion_text=criterion,
         steps=tuple(steps),
+    )
+
+
+def _renamed(protocol: Protocol, name: str) -> Protocol:
+    """The protocol with another name for its only criterion."""
+    if len(protocol.criteria) != 1:
+        raise ProtocolError(
+            f"protocol {protocol.id} has {len(protocol.criteria)} criteria, and '{name}' names one. Leave the name out."
+        )
+    answer = protocol.answer
+    if any(
+        "{criterion}" in (path or "")
+        for path in (answer.score, answer.reason, answer.evidence, answer.confidence)
+    ):
+        raise ProtocolError(
+            f"protocol {protocol.id} asks for its criterion by name in the reply. Leave the name '{name}' out."
+        )
+    ((old, scale),) = protocol.criteria.items()
+    scores = {name if key == old else key: path for key, path in answer.scores.items()}
+    return msgspec.structs.replace(
+        protocol, criteria={name: scale}, answer=msgspec.structs.replace(answer, scores=scores)
     )
 
 

@@ -87,6 +87,9 @@ class Totals(Struct, frozen=True):
     paid_usd: float
     seconds: float
     """the sum over the replies, many of which were in flight at the same time"""
+    reasks: int = 0
+    """replies to follow-up questions for an answer that was missing"""
+    reasks_usd: float = 0.0
 
 
 def replies_by_key(
@@ -267,10 +270,17 @@ def totals(connection: sqlite3.Connection, run: int) -> Totals:
         (run,),
     ).fetchone()
     sums = connection.execute(
-        """SELECT count(*), COALESCE(sum(tokens_in), 0), COALESCE(sum(tokens_out), 0), TOTAL(cost_usd),
+        # TOTAL never overflows, whatever counts a host has reported.
+        """SELECT count(*), CAST(TOTAL(tokens_in) AS INTEGER), CAST(TOTAL(tokens_out) AS INTEGER), TOTAL(cost_usd),
             count(*) - count(cost_usd), count(*) FILTER (WHERE run = :run),
             TOTAL(cost_usd) FILTER (WHERE run = :run), TOTAL(seconds)
         FROM replies WHERE call IN (SELECT call FROM places WHERE run = :run AND error_kind IS NULL)""",
+        {"run": run},
+    ).fetchone()
+    reasks = connection.execute(
+        """SELECT count(*), TOTAL(cost_usd) FROM replies WHERE call IN (
+            SELECT call FROM places JOIN slots USING (run, slot)
+            WHERE run = :run AND error_kind IS NULL AND kind = 'reask')""",
         {"run": run},
     ).fetchone()
     after = kept(connection, run)
@@ -282,16 +292,41 @@ def totals(connection: sqlite3.Connection, run: int) -> Totals:
         check_count(what, first, n, last)
     if not all(isinstance(number, int) for number in sums[:3]):
         raise rows.DamagedError("a number of tokens is not a whole number")
-    return Totals(n_items, n_calls, failed, judged, *sums)
+    return Totals(n_items, n_calls, failed, judged, *sums, *reasks)
+
+
+_SAMPLE_PAIRS = """SELECT EXISTS (
+    SELECT 1 FROM places AS one
+    JOIN slots AS first ON first.run = one.run AND first.slot = one.slot
+    JOIN slots AS other ON other.run = one.run AND other.protocol = first.protocol AND other.model = first.model
+        AND other.criteria = first.criteria AND other."order" = first."order" AND other.kind = first.kind
+    JOIN places AS two ON two.run = one.run AND two.item = one.item AND two.slot = other.slot
+    JOIN replies AS reply ON reply.call = one.call
+    JOIN replies AS other_reply ON other_reply.call = two.call
+    WHERE one.run = :run AND first.kind = 'generate' AND first.sample = 0 AND other.sample > 0
+        AND one.error_kind IS NULL AND two.error_kind IS NULL
+        AND (:is_same OR reply.text != other_reply.text))"""
+"""Whether there is a pair of samples, or one with different replies. It stops at the first."""
+
+
+def samples_are_identical(connection: sqlite3.Connection, run: int) -> bool:
+    """Whether a run has several samples of its calls, and the replies to the same call are all the same."""
+    has_pairs, differ = (
+        connection.execute(_SAMPLE_PAIRS, {"run": run, "is_same": is_same}).fetchone()[0]
+        for is_same in (True, False)
+    )
+    return bool(has_pairs and not differ)
 
 
 def models_seen(connection: sqlite3.Connection, run: int) -> list[ModelSeen]:
     """The model names that servers reported; several for one model mean that the server changed it."""
     names = connection.execute(
-        """SELECT calls.model, model_name, fingerprint, count(*)
-        FROM replies JOIN calls ON calls.id = replies.call
-        WHERE call IN (SELECT call FROM places WHERE run = ? AND error_kind IS NULL)
-        GROUP BY 1, 2, 3 ORDER BY min(call)""",
+        # The model by its name in this run: another run may know the same call by another name.
+        """SELECT slots.model, model_name, fingerprint, count(DISTINCT replies.call)
+        FROM places JOIN slots ON slots.run = places.run AND slots.slot = places.slot
+        JOIN replies ON replies.call = places.call
+        WHERE places.run = ? AND places.error_kind IS NULL
+        GROUP BY 1, 2, 3 ORDER BY min(replies.call)""",
         (run,),
     )
     seen = [ModelSeen(*row) for row in names]

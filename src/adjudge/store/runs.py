@@ -117,7 +117,7 @@ _COLUMNS = f"{rows.RUN_SEALED}, owner, checksum"
 _INSERT_ITEM = (f"INSERT INTO items (run, {rows.ITEM_COLUMNS})", "")
 _INSERT_JUDGMENT = ("INSERT OR REPLACE INTO judgments (run, reading, item, slot, body, checksum)", "")
 _LONGEST_NAME = 200
-_NOT_IDENTITY = ("command", "version", "adjustments")
+_NOT_IDENTITY = ("command", "version", "adjustments", "price_dates")
 """Parts of a manifest that may differ when a run is resumed."""
 
 NewJudgment = tuple[int, int, Judgment]

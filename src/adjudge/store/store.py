@@ -277,6 +277,10 @@ class Store:
 
     # Totals
 
+    def samples_are_identical(self, run: RunRow) -> bool:
+        """Whether a run has several samples of its calls, and the replies to the same call are all the same."""
+        return self._access.read(lambda connection: reading.samples_are_identical(connection, run.id))
+
     def totals(self, run: RunRow) -> reading.Totals:
         """Items, calls, failures, tokens and costs of a run, counted now."""
         return self._access.read(lambda connection: reading.totals(connection, run.id))
