@@ -11,6 +11,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 import typer
 from typer.core import TyperCommand
 
+from ..errors import DataError
 from ..run_options import Declared, declared_options, flag_of
 
 # Plain words in the help and error messages of the command line's parser: no names of Python types or libraries.
@@ -79,7 +80,24 @@ def _value(cause: BaseException | None) -> str:
 
 
 AS_JSON = typer.Option(False, "--json", help="Print JSON instead of a table.")
-RUN = typer.Argument(..., metavar="RUN", help="The name of a run, or 'last'.")
+RUN = typer.Argument(
+    "last", metavar="[RUN]", help="The name of a run; default: the last one.", show_default=False
+)
+NAMED_RUN = typer.Argument(..., metavar="RUN", help="The name of a run, or 'last'.")
+"""Where a command changes or deletes a run."""
+
+
+def parse_renames(renames: list[str]) -> dict[str, str]:
+    """`--map INPUT=FIELD` as a mapping from input to field."""
+    mapping: dict[str, str] = {}
+    for rename in renames:
+        name, sign, field = rename.partition("=")
+        if not sign or not name or not field:
+            raise DataError(f"--map {rename}: write it as INPUT=FIELD, for example --map response=output.")
+        if name in mapping:
+            raise DataError(f"--map {rename}: input '{name}' is mapped twice. Keep one.")
+        mapping[name] = field
+    return mapping
 
 
 def run_option(name: str) -> Any:

@@ -12,7 +12,7 @@ from ..errors import DataError
 from ..protocols import builtin_ids, load_protocol, write_starter
 from ..records import Item, Order, Protocol, Scale
 from ..render import number_text, problems_of, render
-from .options import AS_JSON
+from .options import AS_JSON, parse_renames
 from .terminal import print_json, print_table, print_text
 
 protocols_app = typer.Typer(
@@ -156,19 +156,6 @@ def _show_template(protocol: Protocol, as_json: bool) -> None:
     for role, text in texts.items():
         if text:
             print_text(f"--- {role} ---\n{text}")
-
-
-def parse_renames(renames: list[str]) -> dict[str, str]:
-    """`--map INPUT=FIELD` as a mapping from input to field."""
-    mapping: dict[str, str] = {}
-    for rename in renames:
-        name, sign, field = rename.partition("=")
-        if not sign or not name or not field:
-            raise DataError(f"--map {rename}: write it as INPUT=FIELD, for example --map response=output.")
-        if name in mapping:
-            raise DataError(f"--map {rename}: input '{name}' is mapped twice. Keep one.")
-        mapping[name] = field
-    return mapping
 
 
 def _item_at(position: str, renames: dict[str, str], protocol: Protocol) -> Item:

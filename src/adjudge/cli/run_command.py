@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ..errors import BudgetReached, DataError, RateLimited
-from .options import AS_JSON, STORE, takes_run_options
-from .protocol_commands import parse_renames
+from .options import AS_JSON, STORE, parse_renames, takes_run_options
 from .terminal import print_error, print_json, print_text
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 A file that cannot be used is a `DataError` that says what is wrong, on which line, and what to do.
 """
 
-from .items import RESERVED, ItemFile, field_value, fields_of
+from .items import RESERVED, ItemFile, field_value, fields_of, rows_of_frame
 from .labels import LabelFile, read_labels, read_scores
 from .rubrics import read_examples, read_rubric
 from .tables import (
@@ -16,7 +16,10 @@ from .tables import (
     Problems,
     Row,
     Table,
+    frame_of,
     guarded,
+    is_address,
+    local_file,
     write_parquet,
 )
 
@@ -35,10 +38,14 @@ __all__ = [
     "Table",
     "field_value",
     "fields_of",
+    "frame_of",
     "guarded",
+    "is_address",
+    "local_file",
     "read_examples",
     "read_labels",
     "read_rubric",
     "read_scores",
+    "rows_of_frame",
     "write_parquet",
 ]

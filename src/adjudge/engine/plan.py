@@ -19,7 +19,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from ..data import ItemFile
+from ..data import ItemFile, local_file, rows_of_frame
 from ..errors import DataError, ProtocolError
 from ..models import Form, Model, Parameters
 from ..records import Call, Item, Message, Order, Protocol, Scale, Subject
@@ -405,14 +405,16 @@ class ItemSource:
 
 
 def open_items(
-    items: str | Path | Sequence[Item | Mapping[str, Any]],
+    items: str | Path | Sequence[Item | Mapping[str, Any]] | Any,
     renames: Mapping[str, str],
     check: Check,
     limit: int | None,
 ) -> ItemSource:
-    """The items of a file, or of a list of `Item`s or mappings."""
+    """The items of a file, of a list of `Item`s or mappings, or of a polars or pandas frame."""
     if isinstance(items, str | Path):
-        return ItemSource(ItemFile(items, renames, check=check), Path(items), str(items), renames, limit)
+        file = ItemFile(items, renames, check=check)
+        return ItemSource(file, local_file(items), str(items), renames, limit)
+    items = rows_of_frame(items) or items
     # Written to a temporary file, so that they pass the same checks as a user's file.
     folder = tempfile.mkdtemp(prefix="adjudge-")
     path = Path(folder) / "items.jsonl"
