@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import Any
 
 from msgspec import Struct
 
 from ..combine import choice_criterion
-from ..engine import results
+from ..engine import fields_naming_the_system, results
 from ..errors import DataError
 from ..records import FieldValue, Item, Judgment, Subject
 from ..store import Asked, RunRow, Store
@@ -89,7 +89,8 @@ def items_to_label(
             [systems[name] for name in ids], n, by_system=by_system, seed=seed
         ).items()
     }
-    texts = {item.id: _fields(item) for item in store.items(run) if item.id in probabilities}
+    hidden = fields_naming_the_system(run)
+    texts = {item.id: _fields(item, hidden) for item in store.items(run) if item.id in probabilities}
     names = list(dict.fromkeys(name for fields in texts.values() for name in fields))
     rows = [
         {
@@ -109,11 +110,12 @@ def items_to_label(
     return DrawnRows((*columns, *names), tuple(rows), len(probabilities), len(ids))
 
 
-def _fields(item: Item) -> dict[str, str]:
+def _fields(item: Item, hidden: Container[str]) -> dict[str, str]:
     """The texts that a rater reads; a field named like a column of the file gets a suffix."""
     return {
         f"{name} (text)" if name in LABEL_COLUMNS else name: _shown(value)
         for name, value in item.fields.items()
+        if name not in hidden
     }
 
 

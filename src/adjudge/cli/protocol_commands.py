@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from pathlib import Path
 
 import typer
@@ -10,7 +11,7 @@ import typer
 from ..data import ItemFile
 from ..errors import DataError
 from ..protocols import builtin_ids, load_protocol, write_starter
-from ..records import Item, Order, Protocol, Scale
+from ..records import VOCABULARY, Item, Order, Protocol, Scale
 from ..render import number_text, problems_of, render
 from .options import AS_JSON, parse_renames
 from .terminal import print_json, print_table, print_text
@@ -24,7 +25,7 @@ protocols_app = typer.Typer(
 
 @protocols_app.command("list")
 def list_protocols(as_json: bool = AS_JSON) -> None:
-    """List the built-in protocols with their criteria, scales and languages."""
+    """List the built-in protocols with the fields that they need of an item, their scales and languages."""
     protocols = [load_protocol(protocol_id) for protocol_id in builtin_ids()]
     if as_json:
         print_json([_described(protocol) for protocol in protocols])
@@ -32,6 +33,7 @@ def list_protocols(as_json: bool = AS_JSON) -> None:
     rows = [
         (
             protocol.id,
+            _fields_text(protocol),
             protocol.task,
             ", ".join(protocol.criteria),
             _scales_text(protocol),
@@ -40,9 +42,25 @@ def list_protocols(as_json: bool = AS_JSON) -> None:
         )
         for protocol in protocols
     ]
-    columns = ("id", "task", "criteria", "scale", "languages", "source")
+    columns = ("id", "fields", "task", "criteria", "scale", "languages", "source")
     # The id is what users copy, and it names the criterion in most cases.
-    print_table(columns, rows, spare=("source", "criteria", "languages"))
+    print_table(columns, rows, spare=("source", "criteria", "languages", "task"))
+    if sys.stdout.isatty():
+        print_text("\n".join(_VOCABULARY_NOTE))
+
+
+_VOCABULARY_NOTE = (
+    "Fields in brackets are optional; rubric, criterion and steps are given with the flags of these names.",
+    *(f"{common} may also be called {' or '.join(names)}." for common, names in VOCABULARY.items()),
+)
+
+
+def _fields_text(protocol: Protocol) -> str:
+    """What an item needs to have, under the names that all built-in protocols share, and what the user gives."""
+    fields = ", ".join(protocol.synonyms(name)[0] for name in protocol.inputs)
+    optional = ", ".join(protocol.synonyms(name)[0] for name in protocol.optional)
+    takes = "".join(f" +{name}" for name in protocol.takes)
+    return f"{fields} [{optional}]{takes}" if optional else f"{fields}{takes}"
 
 
 def _described(protocol: Protocol) -> dict[str, object]:
@@ -53,6 +71,7 @@ def _described(protocol: Protocol) -> dict[str, object]:
         "task": protocol.task,
         "inputs": protocol.inputs,
         "optional": protocol.optional,
+        "fields": {name: protocol.synonyms(name) for name in (*protocol.inputs, *protocol.optional)},
         "takes": [*protocol.takes, *(["examples"] if protocol.example_words else [])],
         "criteria": protocol.criteria,
         "language": protocol.language,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import shlex
 import signal
 import sys
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
 @takes_run_options
 def run_command(
     items: Path = typer.Argument(
-        ..., metavar="ITEMS", help="JSONL, CSV or Parquet (also .gz), one item per line."
+        ...,
+        metavar="ITEMS",
+        help="JSONL, JSON, CSV, Excel or Parquet (also .gz), hf://…, or - for standard input.",
     ),
     protocols: list[str] = typer.Option(
         [], "-p", "--protocol", metavar="ID|DIR", help="A built-in protocol or a protocol folder; repeatable."
@@ -33,7 +36,7 @@ def run_command(
         "-m",
         "--model",
         metavar="MODEL",
-        help="openai:NAME, http://HOST/v1#NAME, anthropic:NAME, replay:FILE, fake:text=…; repeatable.",
+        help="openai:NAME, http://HOST/v1#NAME, anthropic:NAME, replay:FILE, fake:text=…; repeatable. Default: $ADJUDGE_MODEL.",
     ),
     *,
     dry_run: bool = typer.Option(
@@ -81,9 +84,9 @@ def _check_given(protocols: list[str], models: list[str], criterion: str) -> Non
             "a run needs a protocol. Choose one with -p ID; adjudge protocols list shows them all.\n"
             "To judge by a criterion in your own words (geval/score): --criterion 'Is the answer polite?'"
         )
-    if not models:
+    if not models and not os.environ.get("ADJUDGE_MODEL"):
         raise DataError(
-            "a run needs a judge model: -m MODEL, such as -m openai:NAME or -m local; "
+            "a run needs a judge model: -m MODEL, such as -m openai:NAME or -m local, or the variable ADJUDGE_MODEL; "
             "adjudge models list shows all kinds."
         )
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import difflib
+import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +17,7 @@ from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import Annotated, Any, ParamSpec, TypeVar, get_args, get_origin
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from ..errors import AdjudgeError, DataError, ModelError, ProtocolError
 from ..models import Model, Network, parse_model
@@ -38,7 +39,7 @@ from .plan import (
     steps_call,
     steps_in,
 )
-from .results import results
+from .results import AbsentInputs, results
 
 # What a run would send, and what that may cost, without sending anything.
 
@@ -195,6 +196,11 @@ def _as_tuple(names: Any) -> tuple[Any, ...]:
     return (names,) if isinstance(names, str | Path | Protocol | Model) else tuple(names)
 
 
+def default_models() -> tuple[str, ...]:
+    """The judges where none is named: those in the variable ADJUDGE_MODEL, separated by spaces."""
+    return tuple(os.environ.get("ADJUDGE_MODEL", "").split())
+
+
 def prepare(request: Request, network: Network, opened: list[Model], *, is_dry: bool = False) -> Prepared:
     """Load and check everything that a request names, so that mistakes are reported before money is spent.
 
@@ -204,7 +210,7 @@ def prepare(request: Request, network: Network, opened: list[Model], *, is_dry: 
     check_options(request)
     protocols = _protocols(request)
     models: list[Model] = []
-    for spec in _as_tuple(request.model):
+    for spec in _as_tuple(request.model) or default_models():
         if isinstance(spec, Model):
             models.append(spec)
             continue
@@ -220,12 +226,16 @@ def prepare(request: Request, network: Network, opened: list[Model], *, is_dry: 
     if request.budget is not None and any(model.price is None and model.needs_network for model in models):
         raise ModelError("--budget needs a price. Set --price IN,OUT in USD per million tokens.")
 
+    absent = AbsentInputs(protocols)
+
     def problems(item: Item) -> list[str]:
+        absent.add(item)
         return [problem for protocol in protocols for problem in problems_of(protocol, item)]
 
     items = open_items(request.items, request.map, problems, request.limit)
     n_items = items.check(skip_bad=request.skip_bad)
     described = {**items.described(), "n": n_items, "left_out": len(items.bad()) if request.skip_bad else 0}
+    plan = structs.replace(plan, absent=frozenset(absent.names))
     manifest = manifest_of(plan, described, request.command, __version__)
     return Prepared(plan, items, n_items, manifest, items.bad() if request.skip_bad else ())
 
@@ -337,6 +347,7 @@ async def close_all(models: Sequence[Model], network: Network) -> None:
 async def _execute(
     request: Request, prepared: Prepared, store: Store, watcher: Watcher, state: _State
 ) -> Run:
+    replaced = _set_aside(store, request, prepared)
     run = store.start_run(request.run, prepared.manifest, identity_of(prepared.manifest))
     started = time.monotonic()
     status: RunStatus = "stopped"
@@ -366,6 +377,34 @@ async def _execute(
             if adjustments := _adjustments(prepared.plan):
                 store.note_adjustments(run, adjustments)
             store.finish_run(run, status, time.monotonic() - started)
+            _tidy_up(store, run, status, replaced)
+
+
+def _set_aside(store: Store, request: Request, prepared: Prepared) -> RunRow | None:
+    """The run that this one replaces, under another name until this one is done: its replies may be needed."""
+    if not request.replace or request.run is None:
+        return None
+    aside = f"{request.run} (replaced)"
+    known = {run.name: run for run in store.runs()}
+    old = known.get(request.run)
+    if old is None or old.identity == identity_of(prepared.manifest):
+        return known.get(aside)  # an earlier start of this run has set it aside
+    if aside in known:
+        store.delete_run(aside)
+    store.rename_run(request.run, aside)
+    return structs.replace(old, name=aside)
+
+
+def _tidy_up(store: Store, run: RunRow, status: RunStatus, replaced: RunRow | None) -> None:
+    """Delete the run that this one has replaced, or this one if it stopped before its first reply."""
+    totals = store.totals(run)
+    if status == "stopped" and not run.is_resumed and not totals.calls:
+        store.delete_run(run.name)
+        if replaced is not None:
+            store.rename_run(replaced.name, run.name)
+    elif status == "done" and replaced is not None:
+        store.put_labels(store.labels(replaced), run)
+        store.delete_run(replaced.name)
 
 
 def _adjustments(plan: Plan) -> tuple[str, ...]:
@@ -397,7 +436,7 @@ async def _with_steps(plan: Plan, store: Store, run: RunRow, watcher: Watcher) -
             )
         protocols.append(with_digest(protocol, steps=steps))
         watcher.wrote_steps(protocols[-1])
-    return make_plan(protocols, plan.models, plan.options)
+    return structs.replace(make_plan(protocols, plan.models, plan.options), absent=plan.absent)
 
 
 async def _confirm_logprobs(prepared: Prepared, store: Store) -> None:

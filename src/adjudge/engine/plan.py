@@ -45,6 +45,8 @@ class Plan(Struct, frozen=True):
     protocols: tuple[Protocol, ...]
     models: tuple[Model, ...]
     calls: tuple[PlannedCall, ...]
+    absent: frozenset[str] = frozenset()
+    """optional inputs that no item has"""
 
     def calls_of(self, item: Item) -> tuple[PlannedCall, ...]:
         """The calls of this item: all, or with `--order random` only those in the order that its id decides."""
@@ -113,10 +115,12 @@ def parameters_for(protocol: Protocol, options: RunOptions) -> Parameters:
 # -- calls
 
 
-def call_for(planned: PlannedCall, item: Item) -> tuple[Call, tuple[str, ...]]:
-    """A planned call for one item, and the flags of its prompt."""
+def call_for(
+    planned: PlannedCall, item: Item, absent: frozenset[str] = frozenset()
+) -> tuple[Call, tuple[str, ...]]:
+    """A planned call for one item, and the flags of its prompt; `absent` are optional inputs that no item has."""
     protocol = planned.protocol
-    rendered = render(protocol, item, planned.order)
+    rendered = render(protocol, item, planned.order, absent)
     kind: Literal["generate", "likelihood"] = (
         "likelihood" if protocol.answer.reader == "likelihood" else "generate"
     )
@@ -420,9 +424,9 @@ def open_items(
     path = Path(folder) / "items.jsonl"
     source = ItemSource(ItemFile(path, renames, check=check), path, "(given in Python)", renames, limit)
     weakref.finalize(source, shutil.rmtree, folder, ignore_errors=True)
-    with path.open("wb") as file:
+    with path.open("wb") as written:
         for number, item in enumerate(items, 1):
-            file.write(_line(item, number) + b"\n")
+            written.write(_line(item, number) + b"\n")
     return source
 
 

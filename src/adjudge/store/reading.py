@@ -127,9 +127,9 @@ def claimed_keys(connection: sqlite3.Connection, keys: Iterable[str]) -> dict[st
 
 def finished_calls(
     connection: sqlite3.Connection, run: int, first: int, last: int
-) -> tuple[set[tuple[int, int]], list[DamagedReply]]:
+) -> tuple[dict[tuple[int, int], Judgment], list[DamagedReply]]:
     """The calls (item, call index) of a range of items that have a judgment and an undamaged reply."""
-    done: set[tuple[int, int]] = set()
+    done: dict[tuple[int, int], Judgment] = {}
     damaged: list[DamagedReply] = []
     for item, call_index, body, checksum, key, *row in connection.execute(
         f"""SELECT places.item, places.slot, judgments.body, judgments.checksum, calls.key, {REPLY_SELECT}
@@ -142,8 +142,8 @@ def finished_calls(
     ):
         if not rows.is_sound_reply(key, tuple(row)):
             damaged.append((key, row[-1], "the checksum differs"))
-        elif rows.is_sound_judgment(body, checksum):
-            done.add((item, call_index))
+        elif (judgment := rows.read_judgment(body, checksum)) is not None:
+            done[item, call_index] = judgment
     return done, damaged
 
 
