@@ -32,6 +32,8 @@ from ..errors import DataError, listed
 if TYPE_CHECKING:
     import polars
 
+    PolarsFrame = polars.DataFrame
+
 # Files as lines of UTF-8. Handles gzip, byte order marks and UTF-16. Memory is bounded by one block
 # and one line, also for a file without line ends or a gzip bomb. The encoding is never guessed: bytes
 # that are not UTF-8 are reported by the reader of the line.
