@@ -20,6 +20,7 @@ from .analysis import result_types
 from .analysis import trust as trusting
 from .analysis.compare_words import compare_sections
 from .analysis.games import Game
+from .analysis.item_view import has_unread
 from .analysis.rank import RankSettings
 from .analysis.rank_words import rank_sections
 from .analysis.report import summarise
@@ -134,13 +135,13 @@ def open_run(name: str = "last", store: str | Path | None = None) -> Run:
     with open_store(path, write=False) as opened:
         row = opened.run(name)
         totals = opened.totals(row)
-        n_planned = totals.calls if row.status == "done" else 0
-        progress = Progress(
-            total=max(n_planned, totals.judged),
-            done=totals.judged + sum(totals.failed.values()),
-            failed=sum(totals.failed.values()),
-            cost_usd=totals.cost_usd,
-        )
+        calls = (call for call in opened.judgments(row) if call.about.kind not in ("reask", "steps"))
+        outcomes = [
+            call.error is not None or (call.judgment is not None and has_unread(call.judgment))
+            for call in calls
+        ]
+        n_calls = len(outcomes)
+        progress = Progress(n_calls, n_calls, sum(outcomes), n_calls, totals.cost_usd)
         return Run(row.name, path, row.status, progress, tuple(row.manifest.get("adjustments", ())))
 
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ..analysis.result_types import Card, Verdict
     from ..analysis.sampling import DrawnRows
     from ..analysis.trust import CardSettings
+    from ..data.pairs import PairSet
     from ..stats import Resample
 
 # `adjudge trust` and `adjudge sample`: the judge card, and the items to label for it.
@@ -341,6 +342,11 @@ def pair_command(
         renames=parse_renames(renames),
     )
     _write_rows(pairs.rows, output)
+    _print_pairs(pairs, output, as_json)
+
+
+def _print_pairs(pairs: PairSet, output: Path | None, as_json: bool) -> None:
+    """How many pairs there are, and what became of the other outputs."""
     if as_json:
         print_json(
             {

@@ -50,17 +50,21 @@ def list_protocols(as_json: bool = AS_JSON) -> None:
 
 
 _VOCABULARY_NOTE = (
-    "Fields in brackets are optional; rubric, criterion and steps are given with the flags of these names.",
+    "A field with ? is optional; what stands after + is given with the flag of that name.",
     *(f"{common} may also be called {' or '.join(names)}." for common, names in VOCABULARY.items()),
 )
 
 
+_OPTIONAL_SHOWN = 2
+
+
 def _fields_text(protocol: Protocol) -> str:
     """What an item needs to have, under the names that all built-in protocols share, and what the user gives."""
-    fields = ", ".join(protocol.synonyms(name)[0] for name in protocol.inputs)
-    optional = ", ".join(protocol.synonyms(name)[0] for name in protocol.optional)
-    takes = "".join(f" +{name}" for name in protocol.takes)
-    return f"{fields} [{optional}]{takes}" if optional else f"{fields}{takes}"
+    optional = [f"{protocol.synonyms(name)[0]}?" for name in protocol.optional]
+    if len(optional) > _OPTIONAL_SHOWN:
+        optional = [*optional[:_OPTIONAL_SHOWN], f"{len(optional) - _OPTIONAL_SHOWN} more?"]
+    fields = ", ".join([*(protocol.synonyms(name)[0] for name in protocol.inputs), *optional])
+    return fields + "".join(f" +{name}" for name in protocol.takes)
 
 
 def _described(protocol: Protocol) -> dict[str, object]:
