@@ -130,7 +130,7 @@ class RunOptions(Struct, frozen=True, kw_only=True):
         Option(
             "execution",
             "FILE",
-            "The store: one file with all runs. Default: $ADJUDGE_STORE.",
+            "The store: one file with all runs.",
             is_for_tests=False,
         ),
     ] = field(default_factory=default_store)

@@ -107,7 +107,7 @@ def test_the_ids_of_protocols_can_be_copied_from_the_list(tmp_path: Path, width:
     lines = on_terminal(width, "protocols", "list", cwd=tmp_path)
     firsts = [line.split()[0] for line in lines if line.strip()]
     assert set(ids) <= set(firsts)
-    hidden = "task, languages, criteria, source" if width == 80 else "criteria, source"
+    hidden = "scale, task, languages, criteria, source" if width == 80 else "criteria, source"
     assert f": {hidden}" in " ".join(lines)
 
 

@@ -19,7 +19,7 @@ def main() -> None:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     try:
-        result = app(standalone_mode=False)
+        result = app(prog_name="adjudge", standalone_mode=False)
     except AdjudgeError as error:
         print_error(str(error))
         sys.exit(2)

@@ -11,8 +11,8 @@ from typing import Any, get_args, get_origin, get_type_hints
 import typer
 from typer.core import TyperCommand
 
-from ..errors import DataError
-from ..run_options import Declared, declared_options, flag_of
+from ..errors import AdjudgeError, DataError
+from ..run_options import Declared, declared_options, default_store, flag_of
 
 # Plain words in the help and error messages of the command line's parser: no names of Python types or libraries.
 #
@@ -80,10 +80,36 @@ def _value(cause: BaseException | None) -> str:
 
 
 AS_JSON = typer.Option(False, "--json", help="Print JSON instead of a table.")
+
+
+def _run_names(incomplete: str) -> list[str]:
+    """The runs of the default store, for shell completion."""
+    from ..store import open_store
+
+    try:
+        with open_store(default_store(), write=False) as opened:
+            return [run.name for run in opened.runs() if run.name.startswith(incomplete)]
+    except AdjudgeError:
+        return []
+
+
+def protocol_ids(incomplete: str) -> list[str]:
+    """The built-in protocols, for shell completion."""
+    from ..protocols import builtin_ids
+
+    return [name for name in builtin_ids() if name.startswith(incomplete)]
+
+
 RUN = typer.Argument(
-    "last", metavar="[RUN]", help="The name of a run; default: the last one.", show_default=False
+    "last",
+    metavar="[RUN]",
+    help="The name of a run; default: the last one.",
+    show_default=False,
+    autocompletion=_run_names,
 )
-NAMED_RUN = typer.Argument(..., metavar="RUN", help="The name of a run, or 'last'.")
+NAMED_RUN = typer.Argument(
+    ..., metavar="RUN", help="The name of a run, or 'last'.", autocompletion=_run_names
+)
 """Where a command changes or deletes a run."""
 
 
@@ -106,7 +132,12 @@ def run_option(name: str) -> Any:
     flag = f"{flag_of(name)}/--no-{flag_of(name)[2:]}" if default is True else flag_of(name)
     if not isinstance(default, str | int | float):
         default = [] if isinstance(default, Mapping) else None
-    return typer.Option(default, flag, metavar=option.metavar or None, min=option.at_least, help=option.help)
+    metavar = option.metavar or None
+    if name == "store":
+        # Read when the command is run: the environment may name another store.
+        shown = "$ADJUDGE_STORE, or adjudge.db"
+        return typer.Option(default_store, flag, metavar=metavar, show_default=shown, help=option.help)
+    return typer.Option(default, flag, metavar=metavar, min=option.at_least, help=option.help)
 
 
 STORE = run_option("store")

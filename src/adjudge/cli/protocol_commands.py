@@ -44,7 +44,7 @@ def list_protocols(as_json: bool = AS_JSON) -> None:
     ]
     columns = ("id", "fields", "task", "criteria", "scale", "languages", "source")
     # The id is what users copy, and it names the criterion in most cases.
-    print_table(columns, rows, spare=("source", "criteria", "languages", "task"))
+    print_table(columns, rows, spare=("source", "criteria", "languages", "task", "scale"))
     if sys.stdout.isatty():
         print_text("\n".join(_VOCABULARY_NOTE))
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ..errors import BudgetReached, DataError, RateLimited
-from .options import AS_JSON, STORE, parse_renames, takes_run_options
+from .options import AS_JSON, STORE, parse_renames, protocol_ids, takes_run_options
 from .terminal import print_error, print_json, print_text
 
 if TYPE_CHECKING:
@@ -29,7 +29,12 @@ def run_command(
         help="JSONL, JSON, CSV, Excel or Parquet (also .gz), hf://…, or - for standard input.",
     ),
     protocols: list[str] = typer.Option(
-        [], "-p", "--protocol", metavar="ID|DIR", help="A built-in protocol or a protocol folder; repeatable."
+        [],
+        "-p",
+        "--protocol",
+        metavar="ID|DIR",
+        help="A built-in protocol or a protocol folder; repeatable.",
+        autocompletion=protocol_ids,
     ),
     models: list[str] = typer.Option(
         [],

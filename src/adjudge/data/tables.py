@@ -772,7 +772,7 @@ _COPIES: dict[str, Path] = {}
 def is_address(name: str | Path) -> bool:
     """Whether a name stands for standard input or for a table on the Hugging Face hub."""
     text = str(name)
-    return text == STANDARD_INPUT or text.startswith((_HUB, _HUB.replace("//", "/")))
+    return text == STANDARD_INPUT or text.startswith("hf:/")
 
 
 def local_file(name: str | Path) -> Path:
@@ -780,6 +780,8 @@ def local_file(name: str | Path) -> Path:
     if not is_address(name):
         return Path(name)
     text = str(name)
+    if text.startswith("hf:/") and not text.startswith(_HUB):
+        text = text.replace("hf:/", _HUB, 1)  # a path loses a slash
     if text not in _COPIES:
         folder = tempfile.mkdtemp(prefix="adjudge-")
         atexit.register(shutil.rmtree, folder, ignore_errors=True)
@@ -820,9 +822,6 @@ def _suffix_by_content(head: bytes) -> str:
 def _copy_of_hub(address: str, folder: Path) -> Path:
     """A table on the Hugging Face hub as a local Parquet file; polars downloads it."""
     pl = _polars("A table on the Hugging Face hub")
-    address = (
-        address if address.startswith(_HUB) else address.replace("hf:/", _HUB, 1)
-    )  # a path loses a slash
     suffix = Path(address).suffix.lower()
     scan = {".csv": pl.scan_csv, ".jsonl": pl.scan_ndjson, ".ndjson": pl.scan_ndjson}.get(
         suffix, pl.scan_parquet
