@@ -172,10 +172,12 @@ def test_what_deletes_or_renames_a_run_needs_its_name() -> None:
 
 def test_the_environment_names_the_model_and_the_store(tmp_path: Path) -> None:
     items = answers(tmp_path / "items.jsonl", 2)
-    environment = {"ADJUDGE_MODEL": "fake:text=[RESULT]4", "ADJUDGE_STORE": str(tmp_path / "env.db")}
+    environment = {"ADJUDGE_MODEL": "fake:text=Fine. [RESULT] 4", "ADJUDGE_STORE": str(tmp_path / "env.db")}
     assert adjudge("run", items, *DIRECT, "-q", **environment).code == 0
     with open_store(tmp_path / "env.db", write=False) as store:
-        assert [model["spec"] for model in store.run("last").manifest["models"]] == ["fake:text=[RESULT]4"]
+        assert [model["spec"] for model in store.run("last").manifest["models"]] == [
+            "fake:text=Fine. [RESULT] 4"
+        ]
     code = "import adjudge, sys; r = adjudge.run(sys.argv[1], 'prometheus/direct', rubric=sys.argv[2]); print(adjudge.open_run().name == r.name, r.store)"
     done = ended(python(code, items, DIRECT[3], **environment))
     assert done.out.split() == ["True", str(tmp_path / "env.db")], done.err

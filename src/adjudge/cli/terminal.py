@@ -367,4 +367,5 @@ def _piped_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[
     console = Console(width=max(200, wide.measure(table).maximum), file=io.StringIO(), no_color=True)
     with console.capture() as captured:
         console.print(table)
-    return [(text, "") for text in captured.get().removesuffix("\n").split("\n")]
+    # Without the spaces that fill the last column: a pipe has no right edge.
+    return [(text.rstrip(), "") for text in captured.get().removesuffix("\n").split("\n")]

@@ -197,8 +197,9 @@ def _as_tuple(names: Any) -> tuple[Any, ...]:
 
 
 def default_models() -> tuple[str, ...]:
-    """The judges where none is named: those in the variable ADJUDGE_MODEL, separated by spaces."""
-    return tuple(os.environ.get("ADJUDGE_MODEL", "").split())
+    """The judge where none is named: the one in the variable ADJUDGE_MODEL."""
+    model = os.environ.get("ADJUDGE_MODEL")
+    return (model,) if model else ()
 
 
 def prepare(request: Request, network: Network, opened: list[Model], *, is_dry: bool = False) -> Prepared:
