@@ -330,8 +330,8 @@ def section_lines(sections: Iterable[Section], width: int | None) -> list[Line]:
         lines += table
         for text in section.notes:
             lines += _paragraph(f"  {text}", width, "dim")
-        # A table on a terminal already ends with an empty line.
-        has_gap = bool(table) and width is not None and not section.notes
+        # A table already ends with an empty line.
+        has_gap = bool(table) and not section.notes
     return lines
 
 
