@@ -19,6 +19,11 @@ from thorough import tries
 # Without bytecode every process that a test starts compiles the whole package again: half a second each.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
+# The proxies of whoever runs the tests must not get the requests to the fake servers.
+for _name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
+    os.environ.pop(_name, None)
+    os.environ.pop(_name.upper(), None)
+
 # `main` rebuilds its parser at each call, which takes longer than most commands; here it is built once.
 typer.main.get_command = functools.cache(typer.main.get_command)
 

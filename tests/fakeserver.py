@@ -18,6 +18,7 @@ import gzip
 import json
 import random
 import socket
+import ssl
 import threading
 import time
 from collections import deque
@@ -155,6 +156,20 @@ def bomb(megabytes: int) -> Answer:
     return Answer(200, gzip.compress(b" " * (megabytes * 1_000_000)), {"content-encoding": "gzip"})
 
 
+def events(*pieces: str, finish: str | None = "stop", usage: Any = None, is_done: bool = True) -> Answer:
+    """A chat completion as a stream of server-sent events."""
+    chunks: list[dict[str, Any]] = [
+        {"model": "judge-1", "choices": [{"index": 0, "delta": {"role": "assistant", "content": piece}}]}
+        for piece in pieces
+    ]
+    if finish is not None:
+        chunks.append({"choices": [{"index": 0, "delta": {}, "finish_reason": finish}]})
+    if usage is not None:
+        chunks.append({"choices": [], "usage": usage})
+    lines = [f"data: {json.dumps(chunk)}\n\n" for chunk in chunks] + ["data: [DONE]\n\n"] * is_done
+    return Answer(200, "".join(lines).encode(), {"content-type": "text/event-stream"})
+
+
 def hang() -> Answer:
     return Answer(wire="hang")
 
@@ -187,9 +202,44 @@ def longer_than_sent() -> Answer:
 Plan = Iterable[Answer] | Callable[[Request], Answer]
 
 
-class FakeServer:
+class ServerThread:
+    """A server in a thread of its own, from `with` on until its end."""
+
+    def __init__(self, port: int = 0) -> None:
+        self.port = port
+        self._ready = threading.Event()
+        self._thread = threading.Thread(target=lambda: asyncio.run(self.serve()), daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        self._ready.wait()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join()
+
+    async def serve(self) -> None:
+        """Answer until told to stop."""
+        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
+        server = await self._start()
+        self.port = server.sockets[0].getsockname()[1]
+        self._ready.set()
+        await self._stop.wait()
+        server.close()
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _start(self) -> asyncio.Server:
+        raise NotImplementedError
+
+
+class FakeServer(ServerThread):
     """The server, in a thread of its own. `requests` holds what came in; `most_in_flight` is the peak.
 
+    With `closes_reused` it reads a second request on the same connection and closes without an answer.
     From request number `hold_from` on, nothing is answered until `release` is called: a test that stops a run
     in the middle is then sure to find it there.
     """
@@ -204,30 +254,21 @@ class FakeServer:
         port: int = 0,
         capacity: int | None = None,
         hold_from: int | None = None,
+        tls: ssl.SSLContext | None = None,
+        closes_reused: bool = False,
     ) -> None:
         self._decide = plan if callable(plan) else None
         self._queue = deque() if callable(plan) else deque(plan)
         self._default = default or chat()
         self._latency = latency
+        self._tls, self._closes_reused = tls, closes_reused
         self._capacity = capacity
         self.requests: deque[Request] = deque(maxlen=keep)
         self.n_requests = self.n_answered = 0
         self.hold_from = hold_from
         self.in_flight = self.most_in_flight = 0
-        self.n_connections = self.open_connections = 0
-        self._port = port
-        self._writers: set[asyncio.StreamWriter] = set()
-        self._ready = threading.Event()
-        self._thread = threading.Thread(target=lambda: asyncio.run(self.serve()), daemon=True)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        self._ready.wait()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._loop.call_soon_threadsafe(self._stop.set)
-        self._thread.join()
+        self.n_connections = self.open_connections = self.n_closed = 0
+        super().__init__(port)
 
     def release(self) -> None:
         """Answer all that was held back, and hold back no more."""
@@ -236,34 +277,28 @@ class FakeServer:
 
     @property
     def host(self) -> str:
-        return f"127.0.0.1:{self._port}"
+        return f"127.0.0.1:{self.port}"
 
     @property
     def url(self) -> str:
         return f"http://{self.host}"
 
-    async def serve(self) -> None:
-        """Answer until stopped."""
-        self._loop = asyncio.get_running_loop()
-        self._stop = asyncio.Event()
+    async def _start(self) -> asyncio.Server:
         self._released = asyncio.Event()
-        server = await asyncio.start_server(
-            self._connected, "127.0.0.1", self._port, backlog=1024, limit=1 << 26
+        return await asyncio.start_server(
+            self._connected, "127.0.0.1", self.port, backlog=1024, limit=1 << 26, ssl=self._tls
         )
-        self._port = server.sockets[0].getsockname()[1]
-        self._ready.set()
-        await self._stop.wait()
-        server.close()
-        tasks = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.n_connections += 1
         self.open_connections += 1
+        n_served = 0
         try:
             while (request := await _read(reader)) is not None:
+                n_served += 1
+                if self._closes_reused and n_served > 1:
+                    self.n_closed += 1
+                    break
                 if not await self._serve_one(request, reader, writer):
                     break
         except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):

@@ -43,6 +43,11 @@ class Outcome(NamedTuple):
         return [json.loads(line) for line in self.out.splitlines()]
 
 
+def as_id(text: str) -> str:
+    """A text as an id may be: control characters become spaces, and it has at most 2,000 characters."""
+    return re.sub("[\x00-\x1f\x7f-\x9f\u2028\u2029]", " ", text)[:2000]
+
+
 def adjudge(*arguments: str | Path, **environment: str) -> Outcome:
     """Run a command in this process."""
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))

@@ -23,7 +23,7 @@ LAYERS = (
     {"data", "render", "parse", "stats", "words"},
     {"protocols", "models", "store"},
     {"combine", "run_options"},
-    {"engine"},
+    {"engine", "run_file"},
     {"analysis"},
     {"web", "pytest_plugin"},
     {"public"},

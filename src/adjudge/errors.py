@@ -6,6 +6,7 @@
     ├── ModelError         a judge that cannot be called
     │   ├── AuthError      the host refused the API key
     │   ├── RateLimited    the rate limit of the host was reached
+    │   ├── HostDown       the host was down for longer than --patience; the run can be resumed
     │   └── BudgetReached  the budget or the quota is used up; the run can be resumed
     └── StoreError         the store cannot be read or written
 
@@ -41,6 +42,10 @@ class AuthError(ModelError):
 
 class RateLimited(ModelError):
     """The rate limit of the host was reached."""
+
+
+class HostDown(ModelError):
+    """The host was down for longer than `--patience`; the run can be resumed."""
 
 
 class BudgetReached(ModelError):

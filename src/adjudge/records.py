@@ -146,6 +146,30 @@ class Accepted(Struct, frozen=True, forbid_unknown_fields=True):
     reason: str
 
 
+class ModelSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One judge and what belongs to it alone; a table `[models.ALIAS]` of the run file."""
+
+    model: str
+    """the spec, as after `-m`"""
+    key_env: str | None = None
+    """the environment variable with the key; sent to this model's host only"""
+    price: tuple[float, float] | None = None
+    """USD for a million tokens in and a million tokens out"""
+    headers: dict[str, str] = {}
+    """sent with every call; a value `$NAME` is read from the environment"""
+    temperature: float | None = None
+    max_tokens: int | None = None
+    reasoning_effort: str | None = None
+    thinking_tokens: int | None = None
+    batch: bool = False
+
+
+class NamedModel(ModelSettings, frozen=True, kw_only=True):
+    """A judge with the name that reports show in place of its address."""
+
+    alias: str = ""
+
+
 VOCABULARY: dict[str, tuple[str, ...]] = {
     "task": ("instruction",),
     "response": ("generated_response", "summary"),
@@ -188,6 +212,8 @@ class Protocol(Struct, frozen=True, omit_defaults=True):
     rubric: Rubric | None = None
     criterion_text: str = ""
     """a user's criterion in words, for {{criterion}}"""
+    is_named: bool = False
+    """whether the user named the criterion; without a name, criteria with different texts are different criteria"""
     steps: tuple[str, ...] = ()
     """evaluation steps, given or generated, for {{steps}}"""
     alias: dict[str, str] = {}
@@ -316,6 +342,8 @@ class Reply(Struct, frozen=True):
     fingerprint: str = ""
     finish: str | None = None
     error: ReplyError | None = None
+    flags: tuple[str, ...] = ()
+    """what a judgment of this reply should say about it; not stored with the reply but with the judgment"""
 
 
 class Reading(Struct, frozen=True):

@@ -8,6 +8,7 @@ the code that uses it. Light to import: the command line reads it to print its h
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -34,8 +35,24 @@ class Option(Struct, frozen=True):
     """the placeholder of the value in the help; empty for a switch"""
     help: str
     at_least: int | None = None
+    is_repeatable: bool = False
+    """whether the flag may be given several times"""
     is_for_tests: bool = True
     """whether the pytest fixture takes it as a keyword; others are free to be fields of an item"""
+
+
+class JudgeSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One way of judging in a run: a protocol and what is given to it."""
+
+    protocol: str = ""
+    """a built-in id or a folder; empty: geval/score"""
+    rubric: str = ""
+    criterion: str = ""
+    name: str = ""
+    """the criterion's name in reports; by default the rubric's, or one made from the text of the criterion"""
+    steps: str | tuple[str, ...] = ()
+    """generate, a file with one step a line, or the steps"""
+    examples: str = ""
 
 
 def default_store() -> str:
@@ -52,13 +69,20 @@ class RunOptions(Struct, frozen=True, kw_only=True):
     ] = None
     """none: `parsed` for one sample, `samples` for several, `likelihood` where the protocol asks for no reply"""
     rubric: Annotated[
-        Rubric | str | Path | None, Option("content", "FILE", "Your rubric (TOML or JSON).")
+        Rubric | str | Path | Sequence[Rubric | str | Path] | None,
+        Option("content", "FILE", "Your rubric (TOML or JSON); repeatable.", is_repeatable=True),
     ] = None
     examples: Annotated[
         str | Path | None, Option("content", "FILE", "Judged examples to show the judge (JSONL).")
     ] = None
     criterion: Annotated[
-        str, Option("content", "TEXT", 'A criterion in your own words: "Is the answer polite?"')
+        str | Sequence[str] | Mapping[str, str],
+        Option(
+            "content",
+            "[NAME=]TEXT",
+            'A criterion in your own words: "Is the answer polite?" or polite="Is the answer polite?"; repeatable.',
+            is_repeatable=True,
+        ),
     ] = ""
     steps: Annotated[
         Sequence[str] | Literal["generate"],
@@ -70,7 +94,7 @@ class RunOptions(Struct, frozen=True, kw_only=True):
     ] = ()
     map: Annotated[
         Mapping[str, str],
-        Option("content", "INPUT=FIELD", "Take an input from another field; repeatable."),
+        Option("content", "INPUT=FIELD", "Take an input from another field; repeatable.", is_repeatable=True),
     ] = {}
     run: Annotated[
         str | None,
@@ -107,10 +131,22 @@ class RunOptions(Struct, frozen=True, kw_only=True):
         ),
     ] = None
     price: Annotated[
-        tuple[float, float] | None, Option("execution", "IN,OUT", "USD per million input and output tokens.")
+        tuple[float, float] | Mapping[str, tuple[float, float]] | None,
+        Option(
+            "execution",
+            "[MODEL=]IN,OUT",
+            "USD per million input and output tokens; with several models MODEL=IN,OUT, repeatable.",
+            is_repeatable=True,
+        ),
     ] = None
     key_env: Annotated[
-        str | None, Option("execution", "VAR", "The environment variable with the API key.")
+        str | Mapping[str, str] | None,
+        Option(
+            "execution",
+            "[MODEL=]VAR",
+            "The environment variable with the API key; with several models MODEL=VAR, repeatable.",
+            is_repeatable=True,
+        ),
     ] = None
     temperature: Annotated[
         float | None, Option("settings", "T", "Sampling temperature. Default: 0, or 1 with several samples.")
@@ -118,10 +154,35 @@ class RunOptions(Struct, frozen=True, kw_only=True):
     max_tokens: Annotated[
         int | None, Option("settings", "N", "Maximum tokens of a reply. Default: the model's.")
     ] = None
+    reasoning_effort: Annotated[
+        str | None,
+        Option("settings", "EFFORT", "How much a reasoning model thinks: low, medium, high, …"),
+    ] = None
+    thinking_tokens: Annotated[
+        int | None,
+        Option(
+            "settings", "N", "The most tokens a model may think, for models that accept a number.", at_least=1
+        ),
+    ] = None
     seed: Annotated[int | None, Option("settings", "N", "Seed for models that accept one.")] = None
     reask: Annotated[
-        bool, Option("settings", "", "Ask a follow-up question where a reply has no readable score.")
-    ] = True
+        int,
+        Option(
+            "settings",
+            "N",
+            "Ask up to N follow-up questions, at most 3, where a reply has no readable score.",
+            at_least=0,
+        ),
+    ] = 1
+    patience: Annotated[
+        float,
+        Option(
+            "execution",
+            "MINUTES",
+            "How long to wait for a host that is down before the run stops; the same command resumes it.",
+            at_least=0,
+        ),
+    ] = 10.0
     skip_bad: Annotated[
         bool, Option("content", "", "Skip invalid lines, and list them.", is_for_tests=False)
     ] = False
@@ -134,6 +195,9 @@ class RunOptions(Struct, frozen=True, kw_only=True):
             is_for_tests=False,
         ),
     ] = field(default_factory=default_store)
+
+
+MOST_REASKS = 3
 
 
 class Declared(NamedTuple):
@@ -160,6 +224,15 @@ def declared_options() -> dict[str, Declared]:
     return declared
 
 
+_NAMED_CRITERION = re.compile(r"([^\W\d][\w.-]{0,39})=(?=\s*\S)")
+
+
+def named_criterion(text: str) -> tuple[str, str]:
+    """The name and the text of a criterion, written NAME=TEXT or TEXT; the name is empty where there is none."""
+    match = _NAMED_CRITERION.match(text)
+    return (match[1], text[match.end() :].strip()) if match else ("", text)
+
+
 def flag_of(name: str) -> str:
     """The flag of an option on the command line."""
     return f"--{name.replace('_', '-')}"
@@ -178,6 +251,10 @@ def check_options(options: RunOptions) -> None:
         raise DataError(f"--samples {options.samples}: must be at least 1.")
     if options.limit is not None and options.limit < 1:
         raise DataError(f"--limit {options.limit}: must be at least 1.")
+    if not 0 <= options.reask <= MOST_REASKS:
+        raise DataError(f"--reask {options.reask}: must be from 0 to {MOST_REASKS}.")
+    if not 0 <= options.patience < float("inf"):
+        raise DataError(f"--patience {options.patience:g}: must be a number of minutes from 0 on.")
     for name, declared in declared_options().items():
         value = getattr(options, name)
         if declared.choices and value is not None and value not in declared.choices:
@@ -200,6 +277,8 @@ def recorded_settings(options: RunOptions) -> dict[str, Any]:
     settings = {name: getattr(options, name) for name in _ALWAYS_RECORDED}
     # Steps that the user wrote are part of the protocol's digest.
     settings["steps"] = "generate" if options.steps == "generate" else "given"
+    # It was a switch once: manifests of then and now agree.
+    settings["reask"] = bool(options.reask) if options.reask <= 1 else options.reask
     for name, (_, default, option) in declared_options().items():
         if option.effect == "settings" and name not in settings and getattr(options, name) != default:
             settings[name] = getattr(options, name)
@@ -211,4 +290,6 @@ def options_from(settings: Mapping[str, Any]) -> RunOptions:
     known = {name: value for name, value in settings.items() if name in declared_options()}
     if known.get("steps") == "given":
         del known["steps"]
+    if "reask" in known:
+        known["reask"] = int(known["reask"])
     return RunOptions(**known)

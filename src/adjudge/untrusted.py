@@ -7,6 +7,8 @@ Letters of every script stay as they are, as do the two joiners that Persian, Hi
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from typing import IO, Any
 
 ACTING = re.compile(
     "["
@@ -25,6 +27,14 @@ _COMMAND = re.compile(r"(^|\s)(?=::)|(#)(?=#\[)")
 """A runner of GitHub reads `::name::` at the beginning of a line, and `##[name]` wherever it stands."""
 
 
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+
+
+def has_control(name: str) -> bool:
+    """Whether a name has a control character, a line separator or half a character, which no name needs."""
+    return _CONTROL.search(name) is not None
+
+
 def safe_text(text: str, keep: str = "\n\t") -> str:
     """The text with acting characters written out, all but those in `keep`."""
     return ACTING.sub(lambda match: match[0] if match[0] in keep else code_point(match[0]), text)
@@ -34,6 +44,30 @@ def safe(text: str) -> str:
     """The text as one line without acting characters or commands to a CI runner; for names, cells and messages."""
     line = ACTING.sub(lambda match: " " if match[0] in "\t\n\r" else code_point(match[0]), text)
     return _COMMAND.sub(lambda match: f"{match[0]}\\", line)
+
+
+class EscapedStream:
+    """A terminal as a text stream: what is written to it is made harmless. Styled text goes to `raw`, already harmless."""
+
+    def __init__(self, raw: IO[str]) -> None:
+        self.raw = raw
+
+    def write(self, text: str) -> int:
+        self.raw.write(safe_text(text.replace("\r\n", "\n")))
+        return len(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.raw, name)
+
+
+def raw_stream(stream: Any) -> IO[str]:
+    """The terminal behind an `EscapedStream`, or the stream itself: for text whose parts were made harmless one by one."""
+    raw: IO[str] = stream.raw if isinstance(stream, EscapedStream) else stream
+    return raw
 
 
 def code_point(character: str) -> str:

@@ -59,11 +59,26 @@ def test_the_difference_is_that_of_a_paired_t_test() -> None:
     interval = expected.confidence_interval()
     assert row.difference.value == pytest.approx(sum(second) / 40 - sum(first) / 40)
     assert (row.difference.low, row.difference.high) == pytest.approx((interval.low, interval.high))
-    apart = [b - a for a, b in zip(first, second, strict=True)]
-    flips = stats.permutation_test(
-        (apart,), sum, permutation_type="samples", n_resamples=20_000, rng=1
-    ).pvalue
-    assert row.p == pytest.approx(flips, abs=0.02)
+    assert row.p == pytest.approx(expected.pvalue)
+
+
+def test_a_small_p_value_survives_the_correction_for_hundreds_of_tests() -> None:
+    source = random.Random(3)
+    base = {f"i{k}": source.gauss(50, 10) for k in range(400)}
+    moved = {item: value + 2 + source.gauss(0, 4) for item, value in base.items()}
+    names = [f"c{k}" for k in range(300)]
+    found = compared(
+        [result for name in names for result in scored(base, name)],
+        [result for name in names for result in scored(moved, name)],
+    )
+    assert all(one.systems["all"].is_shown for one in found.criteria.values())
+    assert all((one.systems["all"].p or 1) < 1e-15 for one in found.criteria.values())
+
+
+def test_equal_differences_of_many_items_have_the_p_value_of_their_signs() -> None:
+    row = only(compared(scored([3.0] * 50), scored([4.0] * 50))).systems["all"]
+    assert row.p == pytest.approx(2.0**-49)
+    assert 0 < (only(compared(scored([3.0] * 3000), scored([4.0] * 3000))).systems["all"].p or 0) < 1e-300
 
 
 def test_the_sign_flip_p_value_is_the_exact_one() -> None:

@@ -172,10 +172,12 @@ def test_a_fake_judge_is_said_in_every_output(tmp_path: Path, gate: Gated) -> No
 
 def test_json_holds_what_the_table_holds(tmp_path: Path, gate: Gated) -> None:
     judged_run(tmp_path, "run", {"x": cycle([4, 5], 30)})
-    decision = gate("run", "--min", "tact=4", "--json").json
-    assert {"outcome", "exit_code", "run", "baseline", "checks", "notes", "is_fake", "is_corrected"} == set(
-        decision
-    )
+    decided = gate("run", "--min", "tact=4", "--json").json
+    assert set(decided) == {
+        "outcome", "exit_code", "run", "baseline", "checks", "notes", "is_fake", "is_corrected", "n_decisions"
+    }  # fmt: skip
+    keys = {"low", "high", "p_good", "p_worse", "method", "p_worse_adjusted"}
+    assert keys == set(decided["checks"][0]["decision"])
     assert {
         "value",
         "low",
@@ -189,7 +191,7 @@ def test_json_holds_what_the_table_holds(tmp_path: Path, gate: Gated) -> None:
         "signature",
         "reason",
         "caution",
-    } == set(decision["checks"][0]["estimate"])
+    } == set(decided["checks"][0]["estimate"])
 
 
 CI = Path(__file__).parents[2] / "examples" / "ci"

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import adjudge as package
-from adjudge.analysis.gate import decided, more_games
-from adjudge.stats import clustered_share
+from adjudge.analysis.gate import decision_by_values, more_needed, outcome_of
 from running import EXAMPLES, Outcome, adjudge, write_rows
 
 Gated = Callable[..., Outcome]
@@ -46,15 +45,15 @@ def test_a_win_rate_is_the_one_that_a_ranking_prints(tmp_path: Path, gate: Gated
 
 
 def test_as_many_more_groups_as_are_asked_for_decide_a_win_rate() -> None:
-    # 12 wins and 6 losses, a group each: Wilson's interval holds one half.
+    # 12 wins and 6 losses, a group each, do not show that the win rate is above one half.
     shares = [1.0] * 12 + [0.0] * 6
-    share = clustered_share(shares, list(range(18)))
-    needed = more_games(share, list(range(18)), 0.5)
+    needed = more_needed(shares, list(range(18)), 0.5, (0.0, 1.0))
     assert needed.n is not None
     more = shares * round((18 + needed.n) / 18)
-    assert decided(clustered_share(more, list(range(len(more)))), 0.5, 1) == "good"
-    assert more_games(clustered_share([1.0, 0.0] * 9), None, 0.5).n is None
-    assert more_games(clustered_share([]), None, 0.5).n is None
+    decision = decision_by_values(more, list(range(len(more))), (0.0, 1.0), 0.5, 1)
+    assert outcome_of(decision) == "good"
+    assert more_needed([1.0, 0.0] * 9, None, 0.5, (0.0, 1.0)).n is None
+    assert more_needed([], None, 0.5, (0.0, 1.0)).n is None
 
 
 def test_a_win_rate_is_gated_for_the_system_that_is_named(tmp_path: Path, gate: Gated) -> None:

@@ -158,6 +158,38 @@ def test_alpacaeval_gives_the_published_weighted_win_rates(real_rows: Rows, expe
     assert order == ["gpt4_1106_preview", "claude-2", "Qwen-14B-Chat", "alpaca-7b"]
 
 
+@pytest.mark.parametrize(("is_weighted", "most"), [(True, 1.0), (False, 2.0)])
+def test_alpacaeval_gives_the_published_win_rates_at_equal_length(
+    is_weighted: bool, most: float, real_rows: Rows
+) -> None:
+    # `length_controlled_winrate` of the public leaderboard, whose difficulties rest on all of its systems.
+    published = {"alpaca-7b": 5.875, "claude-2": 28.155, "Qwen-14B-Chat": 12.379}
+    games = []
+    for row in real_rows("alpacaeval2.judgments"):
+        share = 0.5
+        if row["top_logprobs"] is not None:
+            found = token_preference([(token, logprob) for token, logprob in row["top_logprobs"]], "m", "M")
+            assert found is not None
+            share = found.share if row["order_inferred"] == "ba" else 1 - found.share
+        if not is_weighted and share != 0.5:
+            share = float(share > 0.5)
+        apart = row["len_system"] - row["len_baseline"]
+        games.append(Game(row["system"], row["baseline"], share, None, row["item_id"], apart))
+    ranking = package.rank(games, n_resamples=50)
+    assert ranking.length is not None
+    assert ranking.length.difficulty_sd is not None
+    away = {}
+    for standing in ranking.systems:
+        if standing.system in published:
+            rate = standing.length_controlled
+            assert rate is not None
+            assert rate.low is not None
+            assert rate.high is not None
+            assert rate.low < published[standing.system] / 100 < rate.high
+            away[standing.system] = abs(100 * (rate.value or 0) - published[standing.system])
+    assert sum(away.values()) / 3 < most
+
+
 # -- a simulated judge with a known bias for the first place
 
 

@@ -30,3 +30,18 @@ def test_notes_say_what_a_table_cannot() -> None:
     assert "lower is better" in " ".join(low.notes)
     panel = adjudge.rank([choice("p", "a", model="m"), choice("p", None, model="n")])
     assert "1 of 1 pairs lack" in " ".join(panel.notes)
+
+
+def test_systems_without_a_common_prompt_are_compared_by_their_means_in_both_sentences() -> None:
+    rows = [
+        score(f"{system}{k}", value + 0.1 * (k % 3), system)
+        for k in range(12)
+        for system, value in (("x", 4), ("y", 2), ("z", 1))
+    ]
+    by_means = adjudge.rank(rows, scales={"clarity": Scale(1, 5, 5)})
+    assert leader(by_means) == "x ranks first on clarity, significantly ahead of all 2 other systems."
+    assert "compared by their means" in by_means.notes[0]
+    assert "no comparisons" not in " ".join(by_means.notes)
+    failed = adjudge.rank([score("i", None, "x"), score("j", None, "y")], scales={"clarity": Scale(1, 5, 5)})
+    assert leader(failed) == "There are no comparisons to rank by."
+    assert failed.notes[0] == "There are no comparisons to rank by. 2 judgments failed."

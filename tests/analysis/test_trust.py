@@ -23,7 +23,7 @@ from adjudge.sections import text_of
 from adjudge.stats import wilson
 from judged import FIVE, choice, score
 from thorough import tries
-from views import judge_card
+from views import facts, judge_card, summarise
 
 
 def scored(
@@ -69,6 +69,58 @@ def test_the_label_of_an_item_is_the_mean_of_its_raters() -> None:
     assert card.bias.value == pytest.approx(((1 - 1.5) + (2 - 3) + (4 - 5)) / 3)
     assert card.item["spearman"].value == pytest.approx(1)
     assert card.raters == ("ann", "ben")
+
+
+def test_the_detectable_difference_is_that_of_the_report() -> None:
+    rng = random.Random(3)
+    results = [
+        scored(f"{system}{k}", rng.randint(1, 5), system, f"g{k // size}")
+        for system, n, size in (("A", 30, 3), ("B", 12, 2), ("C", 20, 5))
+        for k in range(n)
+    ]
+    card = only(results, [label("A0", 3), label("B1", 4)])
+    found = summarise(results, facts=facts(scales={("p", "tact"): FIVE})).criteria["tact"]
+    assert card.quality.minimum_detectable is not None
+    assert card.quality.minimum_detectable == pytest.approx(found.minimum_detectable)
+
+
+def test_systems_fail_unequally_only_where_a_test_over_all_of_them_says_so() -> None:
+    rng = random.Random(8)
+
+    def results(rates: Sequence[float]) -> list[Result]:
+        return [
+            scored(f"{number}-{k}", None if rng.random() < rate else 4.0, f"s{number}", f"g{k}")
+            for number, rate in enumerate(rates)
+            for k in range(60)
+        ]
+
+    labels = [label("0-0", 3)]
+    equal = [only(results([0.1] * 30), labels).quality.failures_p or 0 for _ in range(8)]
+    assert sum(p < 0.05 for p in equal) <= 2
+    assert (only(results([0.1] * 29 + [0.6]), labels).quality.failures_p or 1) < 0.001
+    assert only(results([0.0] * 3), labels).quality.failures_p is None
+
+
+def test_the_differences_of_all_pairs_hold_together() -> None:
+    rng = random.Random(4)
+    names = [f"s{number}" for number in range(7)]
+    results, labels = [], []
+    for k in range(40):
+        for name in names:
+            truth = rng.randint(2, 4)
+            results.append(scored(f"{name}-{k}", truth, name, f"g{k}"))
+            if k < 20:
+                labels.append(label(f"{name}-{k}", truth + rng.choice([-1, 0, 1])))
+    card = only(results, labels)
+    assert len(card.differences) == 21, "not only those from the best"
+    alone = only(
+        [one for one in results if one.system in names[:2]],
+        [one for one in labels if one.item.split("-")[0] in names[:2]],
+    )
+    of_all, of_two = card.differences["s0 - s1"], alone.differences["s0 - s1"]
+    assert of_all.value == pytest.approx(of_two.value)
+    wide, narrow = ((one.high or 0) - (one.low or 0) for one in (of_all, of_two))
+    assert 1.4 < wide / narrow < 1.8, "t at 0.05 / 21 over t at 0.05"
 
 
 def test_a_judge_as_noisy_as_a_rater_agrees_about_as_well_as_one() -> None:

@@ -110,3 +110,25 @@ def test_a_difference_counts_inputs() -> None:
     assert difference.unit == "labelled input"
     assert difference.n == 12
     assert sum(mean.n for mean in card.criteria["tact"].corrected.values()) == 16
+
+
+def test_a_judge_with_kappa_below_0_disagrees() -> None:
+    """Worse than chance is no lack of evidence."""
+    results = [choice(f"i{k}", "a" if k % 2 else "b", criterion="tact") for k in range(60)]
+    labels = [Label(f"i{k}", "tact", "ann", "b" if k % 2 or k % 5 == 0 else "a") for k in range(60)]
+    card = judge_card(results, labels).criteria["tact"]
+    assert (card.item["kappa"].high or 0) < 0
+    assert "significantly disagrees with people" in card.sentences[0].text
+
+
+def test_a_card_gives_one_answer_on_replacing_a_rater() -> None:
+    """The headline and the verdict come from one rule."""
+    values = [float(1 + k % 5) for k in range(40)]
+    labels = [
+        *labels_of(values, ("ann", "ben")),
+        *(Label(f"i{k}", "tact", "cho", value) for k, value in enumerate(values)),
+    ]
+    text = printed(card_of(results_of([value if k % 2 else 3.0 for k, value in enumerate(values)]), labels))
+    assert "below a human rater" in text
+    assert "No: the judge agrees with the raters significantly less" in text
+    assert "Yes." not in text

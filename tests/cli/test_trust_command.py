@@ -330,3 +330,101 @@ def test_ids_like_formulas_are_harmless_in_a_drawn_file_and_come_back(tmp_path: 
         writer.writeheader()
         writer.writerows({**row, "value": "4"} for row in rows)
     assert {label.item for label in read_labels(drawn).labels} == set(ids)
+
+
+def test_a_draw_is_continued_without_drawing_an_item_twice(folder: Path, tmp_path: Path) -> None:
+    def items(*arguments: str | Path) -> list[str]:
+        done = adjudge("sample", "one", *arguments, "--store", folder / "s.db")
+        assert done.code == 0, done.err
+        return [row["item"] for row in table(done.out)]
+
+    first, more, both = items("-n", "10"), items("-n", "10", "--more", "5"), items("-n", "15")
+    assert both == first + more
+    file = tmp_path / "first.csv"
+    assert adjudge("sample", "one", "-n", "10", "-o", file, "--store", folder / "s.db").code == 0
+    text = file.read_text(encoding="utf-8").replace(f"{first[3]},tact,rater,,", f"{first[3]},tact,rater,4,")
+    file.write_text(text, encoding="utf-8")
+    done = adjudge("sample", "one", "--more", "5", "--labels", file, "--store", folder / "s.db")
+    rows = table(done.out)
+    assert [row["item"] for row in rows] == both
+    assert {row["item"]: row["value"] for row in rows if row["value"]} == {first[3]: "4"}
+    assert {row["probability"] for row in rows} == {"0.375"}
+
+
+def test_uncertain_items_are_drawn_more_often_with_their_probability(tmp_path: Path) -> None:
+    items = [{"id": f"i{k}", "instruction": "Say a number.", "response": f"answer {k}"} for k in range(60)]
+    replies = [
+        {"item": f"i{k}", "sample": sample, "text": f"[RESULT] {(1, 5, 3)[sample] if k % 3 == 0 else 3}"}
+        for k in range(60)
+        for sample in range(3)
+    ]
+    file = write_rows(tmp_path / "replies.jsonl", replies)
+    command = (
+        "run",
+        write_rows(tmp_path / "items.jsonl", items),
+        *DIRECT,
+        "-m",
+        f"replay:{file}",
+        "--samples",
+        "3",
+    )
+    assert adjudge(*command, "--run", "noisy", "--store", tmp_path / "s.db").code == 0
+    done = adjudge("sample", "noisy", "-n", "20", "--where", "uncertain", "--store", tmp_path / "s.db")
+    assert done.code == 0, done.err
+    rows = table(done.out)
+    by_doubt: dict[bool, set[str]] = {True: set(), False: set()}
+    for row in rows:
+        by_doubt[int(row["item"][1:]) % 3 == 0].add(row["probability"])
+    assert len(by_doubt[True]) == len(by_doubt[False]) == 1
+    # A third of the items has all the uncertainty: its weight is 0.5 + 0.5 * 3, that of the others 0.5.
+    assert float(by_doubt[True].pop()) == pytest.approx(4 * float(by_doubt[False].pop()), rel=1e-4)
+    labels = [{"item": row["item"], "criterion": "tact", "rater": "ann", "value": 3, "probability": float(row["probability"])} for row in rows]  # fmt: skip
+    labels[0]["value"] = 4
+    said = write_rows(tmp_path / "labels.jsonl", labels)
+    card = adjudge("trust", "noisy", "--labels", said, "--store", tmp_path / "s.db", "--json").json
+    assert any("different probabilities" in note for note in card["criteria"]["tact"]["notes"])
+    weights = [1 / row["probability"] for row in labels]
+    mean = sum(w * row["value"] for w, row in zip(weights, labels, strict=True)) / sum(weights)
+    assert card["criteria"]["tact"]["corrected"]["all"]["labels_only"]["value"] == pytest.approx(mean)
+
+
+def test_a_judge_that_shows_no_uncertainty_cannot_be_drawn_by_it(tmp_path: Path) -> None:
+    items = write_rows(
+        tmp_path / "items.jsonl", [{"id": f"i{k}", "instruction": "q", "response": "r"} for k in range(5)]
+    )
+    done = adjudge(
+        "run", items, *DIRECT, "-m", "fake:text=[RESULT] 3", "--run", "sure", "--store", tmp_path / "s.db"
+    )
+    assert done.code == 0
+    done = adjudge("sample", "sure", "--where", "uncertain", "--store", tmp_path / "s.db")
+    assert done.code == 2
+    assert "--samples N" in done.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (("--where", "odd"), "--where odd"),
+        (("--replies", "--more", "3"), "--replies"),
+        (("--labels", "x.csv"), "--more N"),
+        (("-n", "40", "--more", "3"), "none to add"),
+    ],
+)
+def test_a_draw_that_makes_no_sense_is_refused(folder: Path, arguments: tuple[str, ...], named: str) -> None:
+    done = adjudge("sample", "one", *arguments, "--store", folder / "s.db")
+    assert done.code == 2
+    assert named in done.err
+
+
+def test_trust_says_whether_the_labels_suffice(folder: Path) -> None:
+    asked = ("one", "--labels", folder / "labels.csv")
+    found = trust(folder, *asked, "--stop", "mean>=1.5", "--json").json["stop"]
+    assert (found["rule"], found["decision"], found["answer"]) == ("mean>=1.5", "stop", "yes")
+    assert set(found["criteria"]["tact"]) == {"odd", "even"}
+    assert found["criteria"]["tact"]["odd"]["mean"]["low"] > 1.5
+    assert "Stop rule mean>=1.5" in trust(folder, *asked, "--stop", "mean>=1.5").out
+    assert trust(folder, *asked, "--json").json["stop"] is None
+    for rule in ("mean=4", "mean>=9", "width<=0"):
+        done = trust(folder, *asked, "--stop", rule)
+        assert done.code == 2
+        assert rule in done.err

@@ -92,6 +92,10 @@ class Watched:
         assert wide <= 0, f"{where or self.page.url} is {wide} pixels wider than the window"
 
 
+COOKIES: dict[str, list[Any]] = {}
+"""By host and port. A token opens a server in one profile; the others borrow its cookie."""
+
+
 @pytest.fixture
 def watch(chromium: Any) -> Iterator[Callable[..., Watched]]:
     """Opens an address in a profile of its own; whatever it did wrong fails the test at its end."""
@@ -108,7 +112,9 @@ def watch(chromium: Any) -> Iterator[Callable[..., Watched]]:
         parts = urlsplit(url)
         watched = Watched(page, f"{parts.scheme}://{parts.netloc}")
         opened.append((profile, watched))
+        profile.add_cookies(COOKIES.get(parts.netloc, []))
         page.goto(url)
+        COOKIES[parts.netloc] = profile.cookies()
         return watched
 
     yield open_page

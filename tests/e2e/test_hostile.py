@@ -12,7 +12,7 @@ import pytest
 
 from adjudge.web.annotate import start_path
 from adjudge.web.annotate_session import open_session
-from running import ROOT, adjudge, write_rows
+from running import ROOT, adjudge, as_id, write_rows
 
 pytestmark = pytest.mark.browser
 
@@ -74,7 +74,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("hostile")
     texts = payloads()
     items = [
-        {"id": f"{k} {text}"[:2000], "system": text[:300], "group": text, "instruction": text, "response": f"{text}\n{text}"}
+        {"id": as_id(f"{k} {text}"), "system": text[:300], "group": text, "instruction": text, "response": f"{text}\n{text}"}
         for k, text in enumerate(texts)
     ]  # fmt: skip
     replies = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 from adjudge.records import Label
 from adjudge.store import open_store
+from clock import until
 from fakeserver import FakeServer, Request, chat
 from running import DIRECT, EXAMPLES, adjudge, answers, ended, model_at, started, write_rows
 
@@ -305,3 +307,26 @@ def test_the_report_opens_offline_and_fits(
         watched = watch(path.as_uri(), width=width, theme=theme)
         assert run in watched.page.inner_text("h1")
         watched.check(f"the report of {run} at {width}")
+
+
+def test_the_file_that_hands_over_the_token_opens_the_pages(
+    store: Path, tmp_path: Path, chromium: Any
+) -> None:
+    script = tmp_path / "browser"
+    script.write_text(
+        f'#!/bin/sh\nprintf %s "$*" > {tmp_path}/called.part && mv {tmp_path}/called.part {tmp_path}/called\n'
+    )
+    script.chmod(0o700)
+    process = started("view", "--store", store, BROWSER=str(script))
+    try:
+        until(lambda: (tmp_path / "called").exists())
+        profile = chromium.new_context()
+        page = profile.new_page()
+        page.goto((tmp_path / "called").read_text())
+        page.wait_for_selector("text=tact")
+        assert page.url.startswith("http://127.0.0.1:")
+        assert "token" not in page.url
+        profile.close()
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=20)

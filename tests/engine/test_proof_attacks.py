@@ -19,7 +19,7 @@ from adjudge.data.tables import FORMULA_STARTS, guarded, unguarded
 from adjudge.engine import EXPORT_COLUMNS
 from adjudge.store import open_store
 from fakeserver import Answer, FakeServer, Request, chat
-from running import DIRECT, ROOT, adjudge, model_at, prompt_of, write_rows
+from running import DIRECT, ROOT, adjudge, as_id, model_at, prompt_of, write_rows
 
 CELLS = (
     "=1+1", "+1+1", "-2+3", "@SUM(1,1)", "\t=1+1", "\r=1+1", "\n=1+1", "'=1+1", "''", "'", "' quoted'", "it's",
@@ -51,7 +51,7 @@ def export_of(texts: list[str], folder: Path) -> tuple[Path, list[dict[str, Any]
     items = write_rows(
         folder / "items.jsonl",
         (
-            {"id": f"{text}{k}", "system": text, "group": text, "instruction": "Say.", "response": f"answer <{k}>"}
+            {"id": as_id(f"{text}{k}"), "system": text, "group": text, "instruction": "Say.", "response": f"answer <{k}>"}
             for k, text in enumerate(texts)
         ),
     )  # fmt: skip

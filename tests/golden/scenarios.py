@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from stage import Stage, ask, command, open_web, query
@@ -125,15 +128,16 @@ def styles(stage: Stage) -> None:
 
 
 def demo(stage: Stage) -> None:
-    """The recorded demo. The model's name holds the path of the package: no table of it that is as wide as that."""
-    given = ("--recorded", "--limit", "12", "--store", "adjudge.db")
-    stage.say("demo.txt", "demo", *given, "--report", "demo.html")
-    stage.file("demo.html", "demo.html")
-    stage.say("demo.json", "demo", *given, "--report", "again.html", "--json", width=None)
-    command("demo", "--recorded", "--store", "thirty.db", "--report", "thirty.html", "--quiet")
-    stage.say(
-        "demo-thirty.txt", "demo", "--recorded", "--store", "thirty.db", "--report", "thirty.html", "-q"
-    )
+    """The recorded demo, where `adjudge` is a command of the shell."""
+    given = ("--recorded", "--store", "adjudge-demo.db", "--report", "demo.html", "--quiet")
+    path = os.environ.get("PATH", "")
+    os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{path}"
+    try:
+        stage.say("demo.txt", "demo", *given)
+        stage.file("demo.html", "demo.html")
+        stage.say("demo.json", "demo", *given, "--json", width=None)
+    finally:
+        os.environ["PATH"] = path
 
 
 def likelihood(stage: Stage) -> None:

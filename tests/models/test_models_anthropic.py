@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import Any
 
 import pytest
@@ -143,3 +144,57 @@ def test_half_a_character_in_a_message_becomes_a_replacement_character(
 ) -> None:
     body = fs.message({"type": "text", "text": "CUT"}).body.replace(b"CUT", b"\\ud83d 4")
     assert asked(monkeypatch, [Answer(200, body)])[0].text == "\ufffd 4"
+
+
+def stream(*events: dict[str, Any], is_stopped: bool = True) -> Answer:
+    """A message as Anthropic streams it, with a start, these events and an end."""
+    start = {
+        "type": "message_start",
+        "message": {"content": [], "model": "claude-judge-1", "usage": {"input_tokens": 20}},
+    }
+    end: list[dict[str, Any]] = [
+        {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 5}},
+        {"type": "message_stop"},
+    ]
+    whole = [start, {"type": "ping"}, *events, *(end if is_stopped else [])]
+    lines = (f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in whole)
+    return Answer(200, "".join(lines).encode(), {"content-type": "text/event-stream"})
+
+
+def block(kind: str, **delta: str) -> list[dict[str, Any]]:
+    return [
+        {"type": "content_block_start", "index": 0, "content_block": {"type": kind, "text": ""}},
+        *({"type": "content_block_delta", "index": 0, "delta": {name: piece}}
+          for name, text in delta.items() for piece in (text[:3], text[3:])),
+        {"type": "content_block_stop", "index": 0},
+    ]  # fmt: skip
+
+
+def test_a_message_that_comes_as_a_stream_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    thinking, text = block("thinking", thinking="Hmm, 4."), block("text", text="[RESULT] 4")
+    reply, _, sent = asked(monkeypatch, [stream(*thinking, *text)])
+    assert (reply.text, reply.reasoning, reply.finish) == ("[RESULT] 4", "Hmm, 4.", "stop")
+    assert (reply.tokens_in, reply.tokens_out, reply.model_name, len(sent)) == (20, 5, "claude-judge-1", 1)
+    reply, _, _ = asked(monkeypatch, [stream(*block("tool_use", partial_json='{"score": 4}'))])
+    assert reply.text == '{"score": 4}'
+    reply, _, sent = asked(monkeypatch, [stream(*text, is_stopped=False), fs.message(TEXT)])
+    assert (reply.text, len(sent)) == ("4", 2), "a stream that breaks off is no reply"
+    reply, _, sent = asked(monkeypatch, [fs.error(400, "streaming is required"), stream(*text)])
+    assert [request.json.get("stream", False) for request in sent] == [False, True]
+
+
+def test_an_input_that_was_cut_off_is_not_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    used = {"type": "tool_use", "id": "t", "name": "answer", "input": {"reason": "fine", "score": 1}}
+    reply, _, _ = asked(monkeypatch, [fs.message(used, stop="max_tokens")])
+    assert (reply.text, reply.finish) == ('{"reason":"fine","score":1', "length")
+    reply, _, _ = asked(monkeypatch, [fs.message(used, stop="tool_use")])
+    assert (reply.text, reply.finish) == ('{"reason":"fine","score":1}', "stop")
+
+
+def test_counts_of_a_message_that_cannot_be_true_are_estimated(monkeypatch: pytest.MonkeyPatch) -> None:
+    body = json.loads(fs.message(TEXT).body)
+    body["usage"] = {"input_tokens": 10, "cache_read_input_tokens": -(10**9), "output_tokens": 5}
+    reply, _, _ = asked(monkeypatch, [fs.as_json(body)])
+    assert (reply.flags, reply.tokens_out) == (("usage_implausible",), 1)
+    assert reply.cost_usd is not None
+    assert reply.cost_usd > 0

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 import fakeserver as fs
 from adjudge.errors import AuthError, BudgetReached, ModelError, RateLimited
@@ -266,6 +267,45 @@ def test_a_host_that_fails_all_calls_is_tried_by_one_at_a_time_and_then_given_up
     assert "not replied for 1 seconds" in str(stopped[0])
     # Sixteen in flight when it broke, and a handful of single tries since; not 200 times 6.
     assert server.n_requests < 60
+
+
+@pytest.mark.parametrize("answer", [fs.error(503), fs.error(529)], ids=["503", "529"])
+def test_no_call_is_lost_while_a_host_is_down_for_less_than_our_patience(answer: Answer) -> None:
+    async def run(server: FakeServer, n: int) -> list[Reply]:
+        net = Network(backoff_seconds=0.001, concurrency=8)
+        model = parse_model(f"{server.url}/v1#judge", network=net)
+        replies = await asyncio.gather(*(model.ask(CALL, Parameters()) for _ in range(n)))
+        await net.close()
+        return replies
+
+    for n in (1, 50):
+        with FakeServer([answer] * 12) as server:  # twice as often as a call may fail by itself
+            assert {reply.text for reply in asyncio.run(run(server, n))} == {"4"}
+
+
+def test_one_call_that_always_fails_is_an_error_of_its_own_where_others_are_answered() -> None:
+    async def run(server: FakeServer) -> list[Reply]:
+        net = Network(backoff_seconds=0.001, concurrency=4)
+        model = parse_model(f"{server.url}/v1#judge", network=net)
+        bad = structs.replace(CALL, messages=(Message("user", "poison"),))
+
+        async def others() -> None:
+            while not asking.done():
+                await model.ask(CALL, Parameters())
+
+        asking = asyncio.ensure_future(model.ask(bad, Parameters()))
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            await others()
+        await net.close()
+        return [await asking]
+
+    def judge(request: fs.Request) -> Answer:
+        return fs.error(503) if b"poison" in request.body else fs.chat()
+
+    with FakeServer(judge, latency=0.002, keep=0) as server:
+        (reply,) = asyncio.run(run(server))
+    assert reply.error is not None
+    assert reply.error.kind == "server"
 
 
 def test_a_host_that_comes_back_is_used_again() -> None:

@@ -70,11 +70,116 @@ def test_a_reply_has_the_models_own_name_its_tokens_and_its_cost() -> None:
     assert reply.seconds > 0
 
 
-def test_without_a_price_or_without_counts_the_cost_is_unknown() -> None:
+def test_without_a_price_the_cost_is_unknown_and_without_counts_it_is_estimated() -> None:
     assert reply_to(fs.chat()).cost_usd is None
     uncounted = fs.as_json({"choices": [{"message": {"content": "4"}}], "usage": None})
-    (reply,), _, _ = asked([uncounted], price=(1.0, 1.0))
-    assert (reply.text, reply.cost_usd, reply.tokens_in) == ("4", None, 0)
+    (reply,), model, _ = asked([uncounted], price=(1.0, 1.0))
+    assert (reply.text, reply.tokens_out, reply.flags) == ("4", 1, ())
+    assert reply.cost_usd == pytest.approx((reply.tokens_in + 1) / 1e6)
+    assert 5 < reply.tokens_in < 30
+    assert any("token counts are estimated" in note for note in model.adjustments)
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        {"prompt_tokens": 2**63 - 1, "completion_tokens": 5},
+        {"prompt_tokens": 2**80, "completion_tokens": 5},
+        {"prompt_tokens": -4_000_000_000, "completion_tokens": 5},
+        {"prompt_tokens": 20, "completion_tokens": -5},
+        {"prompt_tokens": 20, "completion_tokens": 10**9},
+        {"prompt_tokens": 1e300, "completion_tokens": 5},
+        {"prompt_tokens": 20.5, "completion_tokens": 5},
+        {"prompt_tokens": "many", "completion_tokens": 5},
+        {"prompt_tokens": True, "completion_tokens": 5},
+        {"prompt_tokens": [20], "completion_tokens": {}},
+    ],
+)
+def test_counts_that_cannot_be_true_are_estimated_and_flagged(usage: dict[str, Any]) -> None:
+    body = json.loads(fs.chat("Good.\n[RESULT] 4").body) | {"usage": usage}
+    (reply,), model, _ = asked([fs.as_json(body)], price=(1.0, 1.0))
+    assert reply.flags == ("usage_implausible",)
+    assert 5 < reply.tokens_in < 30
+    assert 1 <= reply.tokens_out < 10
+    assert reply.cost_usd == pytest.approx((reply.tokens_in + reply.tokens_out) / 1e6)
+    assert any("impossible" in note for note in model.adjustments)
+
+
+def test_a_reply_that_comes_as_a_stream_is_read_at_the_first_answer() -> None:
+    usage = {"prompt_tokens": 20, "completion_tokens": 5}
+    plan = [fs.events("Good.\n", "[RES", "ULT] 4", usage=usage), fs.events("한", "국 4", finish="length")]
+    replies, _, sent = asked(plan, Parameters(), Parameters())
+    assert [(reply.text, reply.finish, reply.error) for reply in replies] == [
+        ("Good.\n[RESULT] 4", "stop", None),
+        ("한국 4", "length", None),
+    ]
+    assert (replies[0].tokens_in, replies[0].tokens_out, replies[0].model_name) == (20, 5, "judge-1")
+    assert len(sent) == 2
+
+
+def test_a_stream_keeps_thinking_log_probabilities_and_a_refusal() -> None:
+    chunks = [
+        {"choices": [{"delta": {"reasoning_content": "hm"}}]},
+        {"choices": [{"delta": {"content": "4"}, "logprobs": {"content": [fs.token("4", -0.1)]}}]},
+        {"choices": [{"delta": {"content": "!"}, "logprobs": {"content": [fs.token("!", -0.2)]}}]},
+        {"choices": [{"delta": {}, "finish_reason": "stop"}]},
+    ]
+    body = ": comment\r\n\r\n" + "".join(f"data: {json.dumps(chunk)}\r\n\r\n" for chunk in chunks)
+    reply = reply_to(Answer(200, body.encode()), Parameters(top_logprobs=0))
+    assert (reply.text, reply.reasoning, reply.finish) == ("4!", "hm", "stop")
+    assert reply.logprobs == (TokenLogprob("4", -0.1), TokenLogprob("!", -0.2))
+    refusing = [
+        {"choices": [{"delta": {"refusal": "No."}}]},
+        {"choices": [{"delta": {}, "finish_reason": "stop"}]},
+    ]
+    body = "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in refusing)
+    reply = reply_to(Answer(200, body.encode()))
+    assert (reply.text, reply.finish) == ("No.", "content_filter")
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        fs.events("Good. [RESULT] 1", finish=None, is_done=False),
+        Answer(200, fs.events("Good.").body[:-60]),
+        Answer(200, b'data: {"error": {"message": "overloaded", "code": 503}}\n\n'),
+        Answer(200, b"data: \n\n"),
+    ],
+    ids=["without its end", "in the middle of an event", "an error", "nothing"],
+)
+def test_a_stream_that_breaks_off_is_no_reply_and_is_tried_again(broken: Answer) -> None:
+    (reply,), _, sent = asked([broken, fs.chat("whole")])
+    assert (reply.text, len(sent)) == ("whole", 2)
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["stream must be set to true", "This model only supports streaming requests.", "Streaming is required"],
+)
+def test_a_host_that_only_streams_is_asked_for_a_stream_from_then_on(words: str) -> None:
+    replies, model, sent = asked([fs.error(400, words), *[fs.events("4")] * 2], Parameters(), Parameters())
+    assert [reply.text for reply in replies] == ["4", "4"]
+    assert [body.get("stream", False) for body in sent] == [False, True, True]
+    assert any("stream" in note for note in model.adjustments)
+
+
+def test_a_reply_cut_off_before_its_answer_is_requested_once_more_with_more_room() -> None:
+    def is_cut_off(reply: Reply) -> bool:
+        return reply.text.endswith("1")
+
+    params = Parameters(max_tokens=50, is_cut_off=is_cut_off)
+    cut = fs.chat("[RESULT] 1", finish="length")
+    (reply,), _, sent = asked([cut, fs.chat("[RESULT] 10")], params, price=(1.0, 1.0))
+    assert (reply.text, reply.finish, reply.tokens_in, reply.tokens_out) == ("[RESULT] 10", "stop", 40, 10)
+    assert [body["max_tokens"] for body in sent] == [50, 4096]
+    (reply,), _, sent = asked([cut] * 3, params)
+    assert (reply.text, reply.finish, len(sent)) == ("[RESULT] 1", "length", 2)
+    (reply,), _, sent = asked([fs.chat("[RESULT] 4\nand", finish="length")], params)
+    assert (reply.text, len(sent)) == ("[RESULT] 4\nand", 1)
+    (reply,), _, sent = asked([cut, fs.error(400, "max_tokens is too large")], params, price=(1.0, 1.0))
+    assert (reply.text, reply.tokens_in, len(sent)) == ("[RESULT] 1", 20, 2), "the host allows no more"
+    (reply,), _, sent = asked([cut, fs.chat("[RESULT] 10")], Parameters(is_cut_off=is_cut_off))
+    assert [body.get("max_tokens") for body in sent] == [None, 4096]
 
 
 def test_thinking_in_its_own_field_is_kept_apart_and_think_blocks_stay_in_the_text() -> None:

@@ -100,6 +100,8 @@ def test_a_connection_is_kept_only_where_the_host_keeps_it(head: bytes, keeps: b
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\n",
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nabcd\r\n",
         b"HTTP/1.1 200 OK\r\n" + b"A: " + b"x" * 70_000,
+        b"HTTP/1.1 200 OK\r\nContent-Length: " + b"9" * 60_000 + b"\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
     ],
 )
 def test_what_does_not_hold_together_is_no_answer(raw: bytes) -> None:
@@ -107,11 +109,20 @@ def test_what_does_not_hold_together_is_no_answer(raw: bytes) -> None:
         Incoming(1000).feed(raw)
 
 
+def test_a_trailer_without_end_is_no_answer() -> None:
+    incoming = Incoming(1000)
+    incoming.feed(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\nT: ")
+    for _ in range(60):
+        assert not incoming.feed(b"x" * 1000)
+    with pytest.raises(Malformed):
+        incoming.feed(b"x" * 10_000)
+
+
 @pytest.mark.parametrize(
     "raw",
     [
         b"HTTP/1.1 200 OK\r\nContent-Length: 1001\r\n\r\n",
-        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3e9\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3e9\r\n" + b"x" * 1001,
         b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * 1001,
     ],
 )

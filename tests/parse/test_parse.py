@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from adjudge import Item, Protocol, load_protocol, read_json
 from adjudge.parse import parse
 from adjudge.protocols import builtin_ids
-from adjudge.records import Judgment, Rubric, Scale
+from adjudge.records import Answer, Judgment, Rubric, Scale
 from clock import LINEAR, growth
 from thorough import tries
 
@@ -112,6 +113,89 @@ def test_why_a_model_stopped_decides_the_status_of_an_unread_reply(
 ) -> None:
     judgment = parse(protocols["prometheus/direct"], "Feedback: the response begins well and", finish=finish)
     assert only(judgment)[1] == status
+
+
+CUT_OFF = {
+    "Good. [RESULT] 4": None,
+    "It could be [RESULT] 4 or": None,
+    "[RESULT] 4.": None,
+    "[RESULT] 4/5": None,
+    "I would give it a score of 4. But then": None,
+    "[RESULT] 4\n": 4,
+    "[RESULT] 4\nThe response is": 4,
+    "[RESULT] 4. The response": 4,
+    "[RESULT] (4)": 4,
+    "**[RESULT]** **4**": 4,
+    "[RESULT] 4 because it is": 4,
+}
+
+
+@pytest.mark.parametrize("text", CUT_OFF)
+def test_a_cut_reply_is_read_only_where_its_answer_is_complete(
+    text: str, protocols: dict[str, Protocol]
+) -> None:
+    expected = CUT_OFF[text]
+    value, status, how = only(parse(protocols["prometheus/direct"], text, finish="length"))
+    assert (value, status) == (expected, "truncated" if expected is None else "ok")
+    assert (how is None) == (expected is None)
+    assert only(parse(protocols["prometheus/direct"], text, finish="stop"))[:2] == (4, "ok")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('{"score": "1', None),
+        ('{"score": 1', None),
+        ('{"score": 10', None),
+        ('{"score": 4, "reason": "it is', 4),
+        ('{"score": "4", "rea', 4),
+        ('{"reason": "fine", "score": 4}', 4),
+        ('```json\n{"score": 4}\n', 4),
+        ('{"reason": "the score is 4', None),
+    ],
+)
+def test_cut_json_is_read_only_where_the_value_is_complete(text: str, expected: float | None) -> None:
+    scale = Scale(1, 10, 10, 1)
+    direct = load_protocol("prometheus/direct", rubric=Rubric("tact", "Is it?", scale))
+    protocol = structs.replace(direct, answer=Answer("json", score="score"))
+    assert only(parse(protocol, text, finish="length"))[:2] == (
+        expected,
+        "truncated" if expected is None else "ok",
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "choice"),
+    [
+        ("Fine. [RESULT] A", None),
+        ("Fine. [RESULT] A\nIt is", "a"),
+        ("[RESULT] [[B]] as", "b"),
+        ("[RESULT] A or", None),
+    ],
+)
+def test_a_cut_choice_counts_only_where_it_is_complete(text: str, choice: str | None) -> None:
+    protocol = load_protocol("prometheus/pairwise", rubric=Rubric("tact", "Is it?", Scale(1, 5, 5, 1)))
+    judgment = parse(protocol, text, finish="length")
+    assert (judgment.choice, judgment.choice_status) == (choice, "truncated" if choice is None else "ok")
+
+
+def test_a_filtered_reply_is_refused_whatever_it_says(protocols: dict[str, Protocol]) -> None:
+    assert only(parse(protocols["prometheus/direct"], "[RESULT] 4", finish="content_filter"))[:2] == (
+        None,
+        "refused",
+    )
+    judgment = parse(protocols["geval/compare"], comparison(), finish="content_filter")
+    assert {score.status for score in judgment.scores} == {"refused"}
+    assert (judgment.choice, judgment.choice_status) == (None, "refused")
+
+
+@given(st.text(alphabet='[RESULT] 0123456789./-\n*()or{}":,abx', max_size=60))
+def test_what_is_read_of_a_cut_reply_is_read_of_the_whole_one(text: str) -> None:
+    protocol = load_protocol("prometheus/direct", rubric=Rubric("tact", "Is it?", Scale(1, 10, 10, 1)))
+    cut = only(parse(protocol, f"Fine. [RESULT] {text}", finish="length"))
+    whole = only(parse(protocol, f"Fine. [RESULT] {text}"))
+    assert cut[1] != "unparsed"
+    assert cut[0] is None or cut == whole
 
 
 # -- comparisons

@@ -22,6 +22,7 @@ from adjudge.stats import (
     ppi_mean,
     ppi_stratified,
     rogan_gladen,
+    wilson,
 )
 from adjudge.stats.ppi import unskewed
 
@@ -412,3 +413,52 @@ def test_the_ranking_of_confidence_is_scikit_learns() -> None:
     p, y = np.round(rng.random(100), 1), rng.random(100) < 0.6
     quality = confidence_quality(p.tolist(), [bool(value) for value in y])
     assert quality.ranking == pytest.approx(metrics.roc_auc_score(y, p))
+
+
+@pytest.mark.parametrize("n_items", [50, 500])
+def test_a_corrected_share_is_never_much_wider_than_the_labels_alone(n_items: int) -> None:
+    people: list[float | None] = [*([1.0] * 47), *([0.0] * 3), *([None] * (n_items - 50))]
+    alone = wilson(47, 50)
+    for judge in ([1.0] * n_items, [float(k % 2) for k in range(n_items)]):
+        for found in (
+            ppi_mean(people, judge, limits=(0.0, 1.0)).corrected,
+            ppi_mean(people, judge, limits=(0.0, 1.0)).labels_only,
+        ):
+            assert [found.low, found.high] == pytest.approx([alone.low, alone.high])
+    same = ppi_mean(people, [1.0] * 47 + [0.0] * 3 + [1.0] * (n_items - 50), limits=(0.0, 1.0)).corrected
+    assert (same.high or 0) - (same.low or 0) <= 1.05 * ((alone.high or 0) - (alone.low or 0))
+
+
+def test_a_pass_share_falls_back_on_the_labels_where_the_judge_says_less() -> None:
+    # The judge is right on most passes; of three fails nothing can be learned about its errors.
+    labels = [1.0] * 47 + [0.0] * 3 + [None] * 100
+    judge = [1.0] * 30 + [0.0] * 17 + [0.0] * 3 + [1.0] * 60 + [0.0] * 40
+    found, alone = corrected_share(labels, judge), wilson(47, 50)
+    assert [found.value, found.low, found.high] == pytest.approx([alone.value, alone.low, alone.high])
+
+
+def test_the_bias_is_weighted_by_the_chances_of_the_draw() -> None:
+    # 900 items without a bias and 100 with one of 1; as many labels of each.
+    rng = np.random.default_rng(0)
+    people = rng.integers(1, 5, 1000).astype(float)
+    judge = people + np.array([0.0] * 900 + [1.0] * 100)
+    labels, chances = np.full((2, 1000), np.nan)
+    for first, size in ((0, 900), (900, 100)):
+        drawn = first + rng.choice(size, 25, replace=False)
+        labels[drawn], chances[drawn] = people[drawn], 25 / size
+    weighted = ppi_mean(labels.tolist(), judge.tolist(), probabilities=chances.tolist(), limits=(1.0, 5.0))
+    assert weighted.bias.value == pytest.approx(0.1)
+    assert ppi_mean(labels.tolist(), judge.tolist(), limits=(1.0, 5.0)).bias.value == pytest.approx(0.5)
+    strata = ["big"] * 900 + ["small"] * 100
+    assert ppi_stratified(labels.tolist(), judge.tolist(), strata).bias.value == pytest.approx(0.1)
+
+
+def test_few_effective_labels_are_remarked() -> None:
+    labels, scores = judged(400, 100)
+    assert not ppi_mean(labels, scores).is_thin
+    few_groups = [k % 6 for k in range(400)]
+    assert ppi_mean(labels, scores, clusters=few_groups).is_thin
+    chances = [None if label is None else 0.9 if place > 20 else 0.1 for place, label in enumerate(labels)]
+    thin = ppi_mean(labels, scores, probabilities=chances)
+    assert thin.is_thin
+    assert thin.corrected.caution

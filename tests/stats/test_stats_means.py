@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as oracle
 
-from adjudge.stats import bounds, mean_interval, minimum_detectable, standard_error
+from adjudge.stats import bounds, mean_interval, mean_test, minimum_detectable, standard_error, wilson
 
 FLOATS = st.floats(allow_nan=True, allow_infinity=True)
 
@@ -200,3 +200,50 @@ def test_the_detectable_difference_is_in_the_unit_of_the_scores_and_falls_with_t
 @pytest.mark.parametrize(("n", "sd"), [(0, 1.0), (1, 1.0), (50, 0.0), (50, float("nan"))])
 def test_nothing_is_detectable_without_items_or_spread(n: int, sd: float) -> None:
     assert minimum_detectable(n, sd) is None
+
+
+@pytest.mark.parametrize(("passed", "n"), [(47, 50), (30, 50), (1, 3), (50, 50), (0, 7), (199, 200), (1, 1)])
+@pytest.mark.parametrize("threshold", [0.1, 0.5, 0.9, 0.985])
+def test_the_bound_of_two_levels_is_the_exact_binomial_one(passed: int, n: int, threshold: float) -> None:
+    found = mean_test([1.0] * passed + [0.0] * (n - passed), None, (0.0, 1.0), threshold)
+    assert found is not None
+    assert found.p_above == pytest.approx(oracle.binom.sf(passed - 1, n, threshold), rel=1e-6, abs=1e-12)
+    assert found.p_below == pytest.approx(oracle.binom.cdf(passed, n, threshold), rel=1e-6, abs=1e-12)
+    exact = oracle.binomtest(passed, n).proportion_ci(0.95, "exact")
+    assert [found.low, found.high] == pytest.approx([exact.low, exact.high], abs=1e-6)
+    both = mean_test([1.0] * passed + [0.0] * (n - passed), None, (0.0, 1.0), threshold, is_two_level=True)
+    assert both is not None
+    share = wilson(passed, n)
+    assert both.low == pytest.approx(min(exact.low, share.low or 0.0), abs=1e-6)
+    assert both.high == pytest.approx(max(exact.high, share.high or 0.0), abs=1e-6)
+
+
+def test_the_bound_is_a_quantile_of_randomly_weighted_means() -> None:
+    rng = np.random.default_rng(1)
+    scores = rng.choice([1, 2, 3, 4, 5], 30).astype(float)
+    weights = rng.dirichlet(np.ones(31), 200_000)
+    weighted = weights @ np.append(scores, 1.0)
+    found = mean_test(scores.tolist(), None, (1.0, 5.0), 2.8)
+    assert found is not None
+    assert found.low == pytest.approx(np.quantile(weighted, 0.025), abs=0.01)
+    assert found.p_above == pytest.approx(np.mean(weighted <= 2.8), abs=0.004)
+
+
+def test_groups_of_one_change_no_bound_and_many_values_are_rounded_with_care() -> None:
+    scores = np.random.default_rng(2).uniform(1, 5, 5000).tolist()
+    alone, grouped = (mean_test(scores, groups, (1.0, 5.0), 3.0) for groups in (None, list(range(5000))))
+    assert alone is not None
+    assert grouped is not None
+    assert alone.low is not None
+    assert grouped.low is not None
+    assert grouped.low - 0.002 < alone.low <= grouped.low
+    assert mean_test([], None, (1.0, 5.0), 3.0) is None
+
+
+def test_a_mean_of_the_two_ends_alone_is_a_share() -> None:
+    found, share = mean_interval([1.0] * 3 + [5.0] * 47, limits=(1.0, 5.0)), wilson(47, 50)
+    assert [found.low, found.high] == pytest.approx([1 + 4 * (share.low or 0), 1 + 4 * (share.high or 0)])
+    # Five items of each group are alike, so that ten groups count.
+    groups = [k // 5 for k in range(50)]
+    clustered = mean_interval([1.0] * 10 + [5.0] * 40, groups, limits=(1.0, 5.0))
+    assert (clustered.low or 0) < 1 + 4 * (wilson(8, 10).low or 0) + 0.1

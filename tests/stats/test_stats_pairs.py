@@ -12,12 +12,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 from adjudge.stats import (
     Games,
     any_time_mean,
     clustered_share,
     elo,
+    equal_rates,
     games_of,
     length_controlled,
     next_games,
@@ -28,6 +30,7 @@ from adjudge.stats import (
     wilson,
     win_matrix,
 )
+from adjudge.stats.arrays import tail_of_few
 from adjudge.stats.bradley_terry import (
     are_connected,
     cells_of,
@@ -372,6 +375,76 @@ def test_a_win_rate_of_independent_games_is_wilsons() -> None:
     assert clustered_share([1.0] * 5, [0] * 5).low == wilson(1, 1).low, "one prompt is one observation"
 
 
+def test_ties_narrow_a_win_rate_as_far_as_they_vary_less() -> None:
+    without = clustered_share([1.0] * 50 + [0.0] * 50)
+    with_ties = clustered_share([1.0] * 25 + [0.5] * 50 + [0.0] * 25)
+    width, narrow = ((one.high or 1) - (one.low or 0) for one in (without, with_ties))
+    # The variance is half as large, and two games without ties are added to it.
+    assert narrow / width == pytest.approx(math.sqrt((12.5 + 0.5) / 102 / 0.25), rel=0.02)
+    for n in (1, 5, 20):
+        all_tied = clustered_share([0.5] * n)
+        assert (all_tied.low or 0) < 0.5 < (all_tied.high or 1), "ties alone prove nothing"
+    assert (clustered_share([1.0] * 30 + [0.5]).high or 0) <= 1
+
+
+def test_few_prompts_that_agree_leave_a_wide_win_rate_and_a_caution() -> None:
+    shares, prompts = [1.0] * 90 + [0.0] * 10, [number // 10 for number in range(100)]
+    by_prompt, apart = clustered_share(shares, prompts), clustered_share(shares)
+    assert by_prompt.value == apart.value == 0.9
+    assert (by_prompt.low or 1) < (apart.low or 0) - 0.1
+    assert "10 groups" in by_prompt.caution
+    assert not apart.caution
+    many = clustered_share(shares * 3, [number // 10 for number in range(300)])
+    assert not many.caution
+
+
+def test_a_bootstrap_of_few_prompts_reaches_as_far_as_t() -> None:
+    assert tail_of_few(1_000_000) == pytest.approx(0.025, abs=1e-5)
+    # scipy.stats.norm.cdf(-scipy.stats.t.ppf(0.975, 9) * sqrt(10 / 9))
+    assert tail_of_few(10) == pytest.approx(0.00855, abs=1e-5)
+
+
+def baseline_games(n_prompts: int, seed: int, gamma: float) -> tuple[Games, list[float], list[float]]:
+    """Three systems against a fourth, on prompts whose difficulty goes with the difference of lengths."""
+    rng = np.random.default_rng(seed)
+    strength = np.array([0.0, -1.0, -2.0])
+    hard = rng.normal(0, 1, (n_prompts, 1))
+    lengths = 0.6 * hard - 0.6 + rng.normal(0, 0.6, (n_prompts, 3))
+    logits = strength + hard + gamma * np.tanh(lengths / np.sqrt(np.mean(lengths**2)))
+    won = (rng.random(logits.shape) < 1 / (1 + np.exp(-logits))).astype(float)
+    prompts = np.repeat(np.arange(n_prompts), 3).tolist()
+    games = games_of([0, 1, 2] * n_prompts, [3] * (3 * n_prompts), won.ravel().tolist(), 4, prompts)
+    truth = [float(np.mean(1 / (1 + np.exp(-(own + rng.normal(0, 1, 200_000)))))) for own in strength]
+    return games, (100 * lengths).ravel().tolist(), truth
+
+
+def test_hard_prompts_are_not_taken_for_an_effect_of_length() -> None:
+    games, lengths, truth = baseline_games(1500, 5, gamma=0.0)
+    found = length_controlled(games, lengths)
+    assert found.difficulty_sd == pytest.approx(1.0, abs=0.2)
+    assert (found.coefficient.low or 1) < 0 < (found.coefficient.high or -1)
+    apart = length_controlled(games._replace(cluster=np.arange(games.n)), lengths)
+    assert apart.difficulty_sd is None, "one game of each prompt does not tell its difficulty"
+    assert (apart.coefficient.low or 0) > 0.3, "difficulty looks like length"
+    for rate, true in zip(found.win_rates, truth, strict=False):
+        assert rate.value == pytest.approx(true, abs=0.05)
+    assert found.win_rates[3].value == pytest.approx(
+        1 - np.mean([rate.value for rate in found.win_rates[:3]])
+    )
+
+
+def test_length_is_found_beside_the_difficulty_whichever_system_is_named_first() -> None:
+    games, lengths, truth = baseline_games(1500, 6, gamma=1.5)
+    found = length_controlled(games, lengths)
+    assert found.coefficient.value == pytest.approx(1.5, abs=0.4)
+    for rate, true in zip(found.win_rates, truth, strict=False):
+        assert rate.value == pytest.approx(true, abs=0.06)
+    turned = games._replace(first=games.second, second=games.first, share=1 - games.share)
+    other = length_controlled(turned, [-length for length in lengths])
+    assert other.coefficient.value == pytest.approx(found.coefficient.value or 0, abs=1e-6)
+    assert [rate.value for rate in other.win_rates] == pytest.approx([rate.value for rate in found.win_rates])
+
+
 def test_length_that_explains_the_lead_takes_it_away() -> None:
     rng = np.random.default_rng(3)
     n = 2000
@@ -426,6 +499,66 @@ def test_scores_are_compared_input_by_input() -> None:
     assert by_pair[0, 2].p is None
     few = score_differences([[3.0, 4.0, 5.0, 4.0], [2.0, 3.0, 4.0, 3.0]])[0]
     assert few.p == pytest.approx(2 / 2**4), "all sign flips are tried"
+
+
+def test_intervals_of_all_pairs_hold_together() -> None:
+    rng = np.random.default_rng(0)
+    scores = rng.normal(3, 1, (4, 30))
+    found = score_differences(scores.tolist())
+    assert len(found) == 6
+    for one in found:
+        apart = scores[one.first] - scores[one.second]
+        # Bonferroni's t interval, by scipy.
+        half = stats.t.ppf(1 - 0.025 / 6, 29) * stats.sem(apart)
+        assert (one.difference.low, one.difference.high) == pytest.approx(
+            (apart.mean() - half, apart.mean() + half)
+        )
+        assert one.p == pytest.approx(stats.ttest_rel(scores[one.first], scores[one.second]).pvalue)
+    alone = score_differences(scores[:2].tolist())[0]
+    interval = stats.ttest_rel(scores[0], scores[1]).confidence_interval()
+    assert (alone.difference.low, alone.difference.high) == pytest.approx((interval.low, interval.high))
+
+
+def test_systems_without_a_common_input_are_compared_by_welchs_test() -> None:
+    rng = np.random.default_rng(1)
+    one, other = rng.normal(3, 1, 25).tolist(), rng.normal(3.5, 2, 40).tolist()
+    found = score_differences([one, other], is_paired=False)[0]
+    expected = stats.ttest_ind(one, other, equal_var=False)
+    assert found.p == pytest.approx(expected.pvalue)
+    interval = expected.confidence_interval()
+    assert (found.difference.low, found.difference.high) == pytest.approx((interval.low, interval.high))
+
+
+def test_equal_failure_rates_are_tested_by_what_can_be_exchanged() -> None:
+    failed = np.zeros((3, 100))
+    failed[0, :10], failed[1, :20], failed[2, :36] = 1, 1, 1
+    apart = [np.arange(100) + 100 * number for number in range(3)]
+    found = equal_rates(failed.tolist(), [codes.tolist() for codes in apart])
+    # Cochran, Mantel and Haenszel's statistic of one stratum is Pearson's times (n - 1) / n.
+    table = [[10, 20, 36], [90, 80, 64]]
+    assert found.statistic == pytest.approx(
+        stats.chi2_contingency(table, correction=False).statistic * 299 / 300
+    )
+    assert found.p == pytest.approx(stats.chi2.sf(found.statistic, 2))
+    rng = np.random.default_rng(2)
+    crossed = (rng.random((3, 80)) < [[0.3], [0.35], [0.5]]).astype(float)
+    same = equal_rates(crossed.tolist(), [list(range(80))] * 3)
+    by_column, by_row = crossed.sum(axis=1), crossed.sum(axis=0)
+    # Cochran's Q (1950).
+    q = 3 * 2 * ((by_column - by_column.mean()) ** 2).sum() / (3 * by_row.sum() - (by_row**2).sum())
+    assert same.statistic == pytest.approx(q)
+
+
+def test_few_failures_are_tested_by_permutations() -> None:
+    few = [[1.0] * 4 + [0.0] * 16, [0.0] * 20]
+    codes = [list(range(20)), list(range(20, 40))]
+    found = equal_rates(few, codes)
+    # Fisher's exact test of 4 of 20 against 0 of 20.
+    assert found.p == pytest.approx(stats.fisher_exact([[4, 16], [0, 20]]).pvalue, abs=0.04)
+    assert equal_rates(few, codes) == found
+    in_one_group = equal_rates([[1.0] * 20, [0.0] * 20], [[0] * 20, [1] * 20])
+    assert in_one_group.p == 1.0, "one group of each system proves nothing"
+    assert equal_rates([[0.0] * 5, [0.0] * 5], [list(range(5)), list(range(5, 10))]).p is None
 
 
 def test_inputs_become_games_of_the_systems_that_share_them() -> None:

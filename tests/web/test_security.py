@@ -15,7 +15,7 @@ from webclient import PORT, Answer, ask
 
 HOST = {"host": f"127.0.0.1:{PORT}"}
 # Not random here: two processes of the suite must name their tests alike.
-SECRETS = Secrets(token="t" * 43, session="s" * 43, csrf="c" * 43)
+SECRETS = Secrets(token="t" * 43, browser_token="b" * 43, session="s" * 43, csrf="c" * 43)
 COOKIE = {"cookie": f"adjudge_{PORT}={SECRETS.session}"}
 POST = (
     HOST
@@ -104,8 +104,36 @@ def test_two_tokens_open_nothing() -> None:
     assert get(f"/?token={SECRETS.token}&token=x", HOST).status == 401
 
 
+def exchanged(url: str, headers: dict[str, str] = HOST) -> Answer:
+    """The answer of a server that was just started: a token can be used once."""
+    return ask(Guard(behind, port=PORT, secrets=SECRETS), "GET", url, headers)
+
+
+@pytest.mark.parametrize("token", [SECRETS.token, SECRETS.browser_token])
+def test_a_token_opens_the_pages_in_one_browser_once(token: str) -> None:
+    fresh = Guard(behind, port=PORT, secrets=SECRETS)
+    url = f"/runs?token={token}"
+    assert ask(fresh, "HEAD", url, HOST).status == 401  # a look ahead does not use it up
+    assert ask(fresh, "GET", url, HOST).status == 303
+    again = ask(fresh, "GET", url, HOST)
+    assert again.status == 401
+    assert "set-cookie" not in again.headers
+    assert b"secret" not in again.body
+    with_cookie = ask(fresh, "GET", url, HOST | COOKIE)
+    assert (with_cookie.status, with_cookie.headers["location"]) == (303, "/runs")
+
+
+def test_a_token_that_another_page_brings_sets_the_cookie_without_a_redirect() -> None:
+    opened = exchanged(f'/run?run="><b>&token={SECRETS.token}', HOST | {"sec-fetch-site": "cross-site"})
+    assert opened.status == 200
+    assert "SameSite=Strict" in opened.headers["set-cookie"]
+    assert SECRETS.token not in opened.text
+    assert "<b>" not in opened.text
+    assert "url=/run?run=%22%3E%3Cb%3E" in opened.text
+
+
 def test_the_token_is_exchanged_for_a_cookie_and_leaves_the_address() -> None:
-    opened = get(f"/run?run=a%26b&token={SECRETS.token}&q=x%20y", HOST)
+    opened = exchanged(f"/run?run=a%26b&token={SECRETS.token}&q=x%20y")
     assert opened.status == 303
     assert opened.headers["location"] == "/run?run=a%26b&q=x+y"
     cookie = opened.headers["set-cookie"]
@@ -117,7 +145,7 @@ def test_the_token_is_exchanged_for_a_cookie_and_leaves_the_address() -> None:
 
 def test_the_exchange_never_leads_to_another_host() -> None:
     for path in ("//evil.example/", "///evil.example", "/%2f%2fevil.example"):
-        location = get(f"{path}?token={SECRETS.token}", HOST).headers["location"]
+        location = exchanged(f"{path}?token={SECRETS.token}").headers["location"]
         assert location.startswith("/")
         assert not location.startswith(("//", "/\\"))
 
@@ -190,7 +218,7 @@ def test_other_methods_are_not_known(method: str) -> None:
 
 def test_every_answer_forbids_scripts_frames_and_caches_and_allows_no_other_origin() -> None:
     answers = [
-        get("/", HOST | COOKIE), get("/", HOST), get("/", COOKIE), get(f"/?token={SECRETS.token}", HOST), post({}), post({"origin": None}),
+        get("/", HOST | COOKIE), get("/", HOST), get("/", COOKIE), exchanged(f"/?token={SECRETS.token}"), post({}), post({"origin": None}),
     ]  # fmt: skip
     assert {answer.status for answer in answers} == {200, 401, 403, 303}
     for answer in answers:

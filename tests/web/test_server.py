@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
+import re
 import signal
 import socket
 import subprocess
@@ -168,3 +170,82 @@ def test_help_imports_no_server() -> None:
     code = "import sys; sys.argv = ['adjudge', 'view', '--help']\nfrom adjudge.cli import main\ntry: main()\nexcept SystemExit: pass\nprint([m for m in sys.modules if m in ('starlette', 'uvicorn', 'jinja2')])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.rstrip().endswith("[]")
+
+
+def a_browser(folder: Path) -> Path:
+    """A program that writes down how it was called, in place of a browser."""
+    script = folder / "browser"
+    script.write_text(
+        f'#!/bin/sh\nprintf %s "$*" > {folder}/called.part && mv {folder}/called.part {folder}/called\n'
+    )
+    script.chmod(0o700)
+    return script
+
+
+def test_the_browser_is_handed_the_token_by_a_file_of_the_users_alone(store: Path, tmp_path: Path) -> None:
+    private = tmp_path / "private"
+    private.mkdir()
+    environment = {"BROWSER": str(a_browser(tmp_path)), "TMPDIR": str(private)}
+    process = started("view", "--store", store, PYTHONUNBUFFERED="1", **environment)
+    try:
+        assert process.stdout is not None
+        printed = process.stdout.readline().strip()
+        until(lambda: (tmp_path / "called").exists())
+        command = (tmp_path / "called").read_text()
+        assert command.startswith("file://")
+        assert "token" not in command
+        (folder,) = private.iterdir()
+        (file,) = folder.iterdir()
+        assert folder.stat().st_mode & 0o777 == 0o700
+        assert file.stat().st_mode & 0o777 == 0o600
+        handed = re.search(r'href="([^"]+)"', file.read_text())
+        assert handed is not None
+        assert handed[1] != printed
+        for url in (handed[1], printed):  # either opens the pages once
+            opened(url)
+            assert fetched(url).status == 401
+        process.send_signal(signal.SIGINT)
+        assert ended(process, 20).code == 0
+        assert list(private.iterdir()) == []
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.communicate()
+
+
+def test_idle_connections_of_others_do_not_keep_the_user_out(store: Path) -> None:
+    with viewing("--store", store) as (_, url), contextlib.ExitStack() as held:
+        port = urlsplit(url).port or 0
+        cookie, _ = opened(url)
+        own = held.enter_context(closing(http.client.HTTPConnection("127.0.0.1", port, timeout=20)))
+
+        def ask_again() -> int:
+            own.request("GET", "/", headers={"cookie": cookie})
+            answer = own.getresponse()
+            answer.read()
+            return answer.status
+
+        assert ask_again() == 200
+        kept = own.sock
+        strangers = [
+            held.enter_context(closing(socket.create_connection(("127.0.0.1", port)))) for _ in range(200)
+        ]
+        for number, stranger in enumerate(strangers):
+            if number % 2:
+                with contextlib.suppress(OSError):  # dropped already
+                    stranger.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n")  # half a request
+        assert ask_again() == 200
+        assert own.sock is kept  # the connection with a session was not dropped for theirs
+        assert fetched(f"http://127.0.0.1:{port}/", cookie=cookie).status == 200
+        dropped = sum(is_closed(stranger) for stranger in strangers)
+        assert dropped >= 200 - 64
+
+
+def is_closed(connection: socket.socket) -> bool:
+    connection.settimeout(0.01)
+    try:
+        return connection.recv(1) == b""
+    except TimeoutError:
+        return False
+    except OSError:
+        return True

@@ -172,6 +172,7 @@ def cautions(summary: Summary, spreads: Spreads, facts: RunFacts) -> tuple[Cauti
         *self_preference(summary),
         *_unknown_directions(summary),
         *_not_comparable(summary),
+        *_identical_samples(summary, facts),
         *_no_information(summary, spreads),
         *_few_groups(summary),
         *_injections(summary),
@@ -206,6 +207,15 @@ def _incomplete(summary: Summary, n_reasks_failed: int) -> Iterator[Caution]:
         yield Caution(
             "failed_calls",
             f"{count(n_failed, 'call')} got no reply ({kinds}). {again.strip()}",
+        )
+
+
+def _identical_samples(summary: Summary, facts: RunFacts) -> Iterator[Caution]:
+    if facts.has_identical_samples:
+        yield Caution(
+            "identical_samples",
+            f"All {summary.parameters.get('samples')} samples of every item are the same reply, so they say no more than one. "
+            "Sample at a temperature above 0, and check that the server varies its seed.",
         )
 
 
@@ -262,10 +272,12 @@ def _uneven_failures(summary: Summary) -> Iterator[Caution]:
     overall = {
         name: _Failed(share.n_samples, share.n_samples_failed, share.n_items) for name, share in shares
     }
-    uneven = _failing_more(overall)
+    uneven = _failing_more(overall) if _are_unequal(summary.failures_p) else {}
     if uneven:
         yield _uneven("", noun, overall, uneven)
-    for criterion in summary.criteria if len(summary.criteria) > 1 else ():
+    for criterion, about in summary.criteria.items() if len(summary.criteria) > 1 else ():
+        if not _are_unequal(about.failures_p, len(summary.criteria)):
+            continue
         cells = {name: by[criterion] for name, by in summary.systems.items() if criterion in by}
         counts = {
             name: _Failed(cell.n_samples, cell.n_samples_failed, cell.n + cell.n_failed)
@@ -274,6 +286,11 @@ def _uneven_failures(summary: Summary) -> Iterator[Caution]:
         more = _failing_more(counts, len(summary.criteria))
         if any(name not in uneven for name in more):
             yield _uneven(f"On {criterion}, ", noun, counts, more)
+
+
+def _are_unequal(p: float | None, n_tests: int = 1) -> bool:
+    """Whether failure rates differ at all: only then is a system singled out, or the largest of many would be by chance."""
+    return p is not None and p * n_tests < _CLEAR_P
 
 
 def _failing_more(systems: Mapping[str, _Failed], n_criteria: int = 1) -> dict[str, str]:

@@ -24,7 +24,7 @@ from ..stats import (
     score_differences,
     spearman,
 )
-from ..stats.arrays import make_estimate, no_interval, undefined, with_caution
+from ..stats.arrays import N_RESAMPLES, make_estimate, no_interval, undefined, with_caution
 from ..store import open_store
 from ..words import count, listed
 from .compare_words import Runs, criterion_sentences, summary
@@ -45,6 +45,9 @@ from .run_view import Contents, RunView, as_number, by_criterion, fake_note, tab
 
 MOST_SYSTEMS = 30
 """Up to this many systems, every two are compared; with more, only pairs with a winner of either run."""
+_MOST_WORK = 50_000_000
+"""items times resamples of the correlation of the systems' orders"""
+_FEWEST_RESAMPLES = 400
 SAME = "both runs have the same calls and the same replies, so it is 0 by construction"
 
 
@@ -83,21 +86,19 @@ def by_system(rows: Sequence[ScorePair]) -> dict[str, list[ScorePair]]:
     return dict(pairs_of)
 
 
-def compare_system(
-    table: ComparisonTable, scaling: Scaling, pairs: Sequence[ScorePair], seed: int
-) -> SystemComparison:
+def compare_system(table: ComparisonTable, scaling: Scaling, pairs: Sequence[ScorePair]) -> SystemComparison:
     """One system in both runs. The p-value is adjusted later, over all criteria."""
     first, second = [pair.first for pair in pairs], [pair.second for pair in pairs]
     both = [pair for pair in pairs if pair.first is not None and pair.second is not None]
     n_both_failed = sum(pair.first is None and pair.second is None for pair in pairs)
     limits = (0.0, 1.0) if table.kind == "choices" else scaling.limits
-    paired = paired_difference(
-        first, second, table.groups([pair.row for pair in pairs]), limits=limits, seed=seed
-    )
+    all_groups = table.groups([pair.row for pair in pairs])
+    paired = paired_difference(first, second, all_groups, limits=limits)
     test: Test = paired.test
     has_ties = any(value == 0.5 for pair in both for value in (pair.first, pair.second))
-    # McNemar's test ignores ties; with ties, the test must be of the difference that is shown.
-    if table.kind == "choices" and not has_ties:
+    is_independent = all_groups is None or len(set(all_groups)) == len(all_groups)
+    # McNemar's test ignores ties and groups; the test must be of the difference that is shown.
+    if table.kind == "choices" and not has_ties and is_independent:
         test = mcnemar_of([_is_won(value) for value in first], [_is_won(value) for value in second])
     difference = paired.difference
     if scaling.unit == "rank":
@@ -195,6 +196,7 @@ def system_order(
         "system",
         groups=table.groups([pair.row for pair in both]),
         systems=[pair.row.system for pair in both],
+        n_resamples=max(_FEWEST_RESAMPLES, min(N_RESAMPLES, _MOST_WORK // len(both))),
         seed=seed,
     )
     if kendall.value is not None and kendall.n < FEW_SYSTEMS:
@@ -218,28 +220,37 @@ class _RunSystems:
         self, table: ComparisonTable, systems: dict[str, list[ScorePair]], which: int, sign: int
     ) -> None:
         pick = (_first, _second)[which]
-        inputs: dict[str, dict[str, list[float]]] = {}
-        self.means = {}
-        for name, pairs in systems.items():
-            values = [sign * (pick(pair) or 0.0) for pair in pairs]
-            self.means[name] = sum(values) / len(values)
-            # Without groups, systems share no input and their means are independent.
-            groups = table.groups([pair.row for pair in pairs]) or [
-                f"i {pair.row.item} {name}" for pair in pairs
-            ]
-            for group, value in zip(groups, values, strict=True):
-                inputs.setdefault(group, {}).setdefault(name, []).append(value)
+        values_of = {name: [sign * (pick(pair) or 0.0) for pair in pairs] for name, pairs in systems.items()}
+        self.means = {name: sum(values) / len(values) for name, values in values_of.items()}
+        rows: Sequence[Sequence[float | None]] = list(values_of.values())
+        if table.has_groups:
+            rows = _by_input(table, systems, values_of)
         names = list(systems)
-        rows = [[_mean(by_name.get(name)) for by_name in inputs.values()] for name in names]
         self.differences: dict[tuple[str, str], tuple[Estimate, float | None]] = {}
-        for difference in score_differences(rows):
+        for difference in score_differences(rows, is_paired=table.has_groups):
             first, second = names[difference.first], names[difference.second]
             self.differences[first, second] = difference.difference, difference.p
             self.differences[second, first] = _negated(difference.difference), difference.p
 
 
-def _mean(values: Sequence[float] | None) -> float | None:
-    return sum(values) / len(values) if values else None
+def _by_input(
+    table: ComparisonTable, systems: dict[str, list[ScorePair]], values_of: Mapping[str, Sequence[float]]
+) -> list[list[float | None]]:
+    """A row for each system with its mean on each input, in one order of the inputs."""
+    place: dict[str, int] = {}
+    sums_of: list[dict[int, tuple[float, int]]] = []
+    for name, pairs in systems.items():
+        sums: dict[int, tuple[float, int]] = {}
+        groups = table.groups([pair.row for pair in pairs]) or []
+        for group, value in zip(groups, values_of[name], strict=True):
+            index = place.setdefault(group, len(place))
+            total, n = sums.get(index, (0.0, 0))
+            sums[index] = total + value, n + 1
+        sums_of.append(sums)
+    return [
+        [sums[index][0] / sums[index][1] if index in sums else None for index in range(len(place))]
+        for sums in sums_of
+    ]
 
 
 def _negated(difference: Estimate) -> Estimate:
@@ -360,8 +371,7 @@ def _criterion(table: ComparisonTable, runs: Runs, seed: int) -> CriterionCompar
     )
     pairs = score_pairs(table, scaling)
     systems = {
-        name: compare_system(table, scaling, system_pairs, seed)
-        for name, system_pairs in by_system(pairs).items()
+        name: compare_system(table, scaling, system_pairs) for name, system_pairs in by_system(pairs).items()
     }
     return CriterionComparison(
         criterion=table.criterion,

@@ -20,9 +20,10 @@ The first two bounds hold for any misread replies, the third on average.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
-from collections.abc import Sequence
-from itertools import combinations
+from collections.abc import Mapping, Sequence
+from itertools import combinations, pairwise
 from pathlib import Path
 
 from msgspec import Struct, structs
@@ -34,6 +35,7 @@ from ..stats import (
     Bounds,
     Confidence,
     Corrected,
+    PartAgreement,
     Plan,
     Retest,
     TieCalibration,
@@ -43,19 +45,22 @@ from ..stats import (
     difference_of,
     halved,
     labels_needed,
-    mean_interval,
     ppi_difference,
     ppi_mean,
     ppi_stratified,
+    simultaneous,
     wilson,
     worth,
 )
-from ..stats.arrays import AnyEstimate, make_estimate, no_interval, with_remark
+from ..stats.arrays import AnyEstimate, make_estimate, no_interval, with_remark, within
 from ..words import percent, share
 from .human_agreement import levels_of, two_judges_sentence, undefined_items, with_failures
+from .judge_details import replacement_verdict
 from .label_join import Answer, LabelledItem, LabelledTable, number_or_none
 from .result_types import (
+    BestJudge,
     Card,
+    ChosenJudge,
     CorrectedMean,
     CriterionCard,
     JudgePair,
@@ -63,11 +68,11 @@ from .result_types import (
     Quality,
     SystemFailures,
 )
-from .run_view import as_number
+from .run_view import as_number, cluster_of
 from .trust_words import opening, sentences
 
-MOST_SYSTEMS = 5
-"""Up to this many systems, all differences are given; with more, only those from the best."""
+MOST_SYSTEMS = 30
+"""Up to this many systems, all differences are given; with more, those from the best and those of neighbours."""
 MOST_VALUES = 25
 """An ordinal calibration is given up to this many different labels; means of three raters on five levels have 13."""
 
@@ -100,25 +105,27 @@ def _share_won(answer: Answer | None, side: str) -> float | None:
 
 
 def bias(table: LabelledTable) -> Estimate:
-    """Judge - people over all labelled items. Above 0 the judge's scores are higher."""
+    """Judge - people over all items, weighted by the design of the draw. Above 0 the judge's scores are higher."""
     rows = table.labelled()
     if not table.is_same_scale:
         return undefined_items("the labels are on a different scale", len(rows))
     if table.kind == "choices":
         return undefined_items("choices have no bias in points", len(rows))
-    judged = [row for row in rows if row.answer is not None]
-    differences = [
-        answer - label
-        for row in judged
-        if (answer := number_or_none(row.answer)) is not None
-        and (label := number_or_none(row.label)) is not None
-    ]
-    return mean_interval(differences, table.groups(judged), len(rows) - len(judged))
+    if not rows:
+        return undefined_items("there is no label", 0)
+    n_failed = sum(row.answer is None for row in rows)
+    return structs.replace(within(_over_all_systems(table).bias, _gap_limits(table)), n_failed=n_failed)
+
+
+def _gap_limits(table: LabelledTable) -> tuple[float, float] | None:
+    """How far judge and people can be apart: by the width of the scale."""
+    limits = limits_of(table)
+    return None if limits is None else (limits[0] - limits[1], limits[1] - limits[0])
 
 
 def corrected(table: LabelledTable) -> dict[str, CorrectedMean]:
     """The corrected mean of each system that has a label."""
-    limits = _limits(table)
+    limits = limits_of(table)
     return {
         system: _corrected_mean(_ppi(table, entries, limits), table)
         for system, entries in entries_by_system(table).items()
@@ -133,23 +140,28 @@ def pooled(table: LabelledTable) -> CorrectedMean | None:
     a system has fewer than two labels, or its items had different probabilities, each label is weighted instead.
     """
     by_system = entries_by_system(table)
-    entries = [entry for system_entries in by_system.values() for entry in system_entries]
-    if table.kind == "choices" or len(by_system) < 2 or not any(entry.label is not None for entry in entries):
+    if table.kind == "choices" or len(by_system) < 2 or not table.labelled():
         return None
+    return _corrected_mean(_over_all_systems(table), table)
+
+
+def _over_all_systems(table: LabelledTable) -> Corrected:
+    by_system = entries_by_system(table)
+    entries = [entry for system_entries in by_system.values() for entry in system_entries]
     n_labels = [
         sum(entry.label is not None for entry in system_entries) for system_entries in by_system.values()
     ]
-    is_even = all(_probabilities(system_entries) is None for system_entries in by_system.values())
-    if not (is_even and min(n_labels) >= 2 and sum(n_labels) >= len(n_labels) + 2):
-        return _corrected_mean(_ppi(table, entries, _limits(table)), table)
-    corrected = ppi_stratified(
+    is_even = all(probabilities_of(system_entries) is None for system_entries in by_system.values())
+    can_divide = is_even and min(n_labels) >= 2 and sum(n_labels) >= len(n_labels) + 2
+    if len(by_system) < 2 or not can_divide:
+        return _ppi(table, entries, limits_of(table))
+    return ppi_stratified(
         [entry.label for entry in entries],
         [entry.judge for entry in entries],
         [entry.row.system for entry in entries],
         clusters=table.groups([entry.row for entry in entries]),
-        limits=_limits(table),
+        limits=limits_of(table),
     )
-    return _corrected_mean(corrected, table)
 
 
 def _ppi(table: LabelledTable, entries: Sequence[Entry], limits: tuple[float, float] | None) -> Corrected:
@@ -157,12 +169,12 @@ def _ppi(table: LabelledTable, entries: Sequence[Entry], limits: tuple[float, fl
         [entry.label for entry in entries],
         [entry.judge for entry in entries],
         clusters=table.groups([entry.row for entry in entries]),
-        probabilities=_probabilities(entries),
+        probabilities=probabilities_of(entries),
         limits=limits,
     )
 
 
-def _probabilities(entries: Sequence[Entry]) -> list[float | None] | None:
+def probabilities_of(entries: Sequence[Entry]) -> list[float | None] | None:
     """The probability of each labelled item to be drawn; none where it is the same for all items."""
     drawn = [entry.row.probability for entry in entries if entry.label is not None]
     if None in drawn or len(set(drawn)) < 2:
@@ -170,7 +182,8 @@ def _probabilities(entries: Sequence[Entry]) -> list[float | None] | None:
     return [entry.row.probability if entry.label is not None else None for entry in entries]
 
 
-def _limits(table: LabelledTable) -> tuple[float, float] | None:
+def limits_of(table: LabelledTable) -> tuple[float, float] | None:
+    """The ends of the scale that judge and people share; none where there is none."""
     if table.kind == "choices":
         return 0.0, 1.0
     return table.scale.limits if table.scale is not None and table.is_same_scale else None
@@ -180,15 +193,16 @@ def _corrected_mean(ppi: Corrected, table: LabelledTable) -> CorrectedMean:
     other_unit = undefined_items("the labels are on a different scale", ppi.bias.n)
     return CorrectedMean(
         **structs.asdict(ppi.corrected), judge_only=ppi.judge_only, labels_only=ppi.labels_only,
-        bias=ppi.bias if table.is_same_scale else other_unit,
-        power=ppi.power, effective_labels=ppi.effective_labels,
+        bias=within(ppi.bias, _gap_limits(table)) if table.is_same_scale else other_unit,
+        power=ppi.power, effective_labels=ppi.effective_labels, is_thin=ppi.is_thin,
     )  # fmt: skip
 
 
 def differences(table: LabelledTable, means: dict[str, CorrectedMean]) -> dict[str, CorrectedMean]:
     """First - second: paired on the inputs that both answered once; of independent items where they share none.
 
-    Win rates of pairs are not independent, so they are left to `rank`.
+    The intervals hold together for all pairs of systems, shown or not, so that it does no harm to pick out the best
+    system or the largest difference. Win rates of pairs are not independent, so they are left to `rank`.
     """
     if table.kind == "choices":
         return {}
@@ -197,21 +211,49 @@ def differences(table: LabelledTable, means: dict[str, CorrectedMean]) -> dict[s
         system: {entry.row.group: entry for entry in entries if entry.row.group is not None}
         for system, entries in by_system.items()
     }
+    n_pairs = math.comb(len(by_system), 2)
+    n_labelled = {system: _n_labelled(entries) for system, entries in by_system.items()}
     corrected_differences = {}
     for first, second in _system_pairs(list(by_system), means):
         shared = [group for group in by_group[first] if group in by_group[second]]
         is_single = all(len(by_group[system]) == len(by_system[system]) for system in (first, second))
         if not shared:
-            corrected_differences[f"{first} - {second}"] = _independent(means[first], means[second])
+            found = _independent(means[first], means[second])
+            df = min(n_labelled[first], n_labelled[second]) - 2
         elif is_single and len(shared) >= 3:
             a, b = ([by_group[system][group] for group in shared] for system in (first, second))
             difference = ppi_difference(
                 [entry.label for entry in a], [entry.judge for entry in a],
                 [entry.label for entry in b], [entry.judge for entry in b],
-                limits=_limits(table),
+                limits=limits_of(table),
             )  # fmt: skip
-            corrected_differences[f"{first} - {second}"] = _corrected_mean(difference, table)
+            found = _corrected_mean(difference, table)
+            df = found.n - 2
+        else:
+            continue
+        corrected_differences[f"{first} - {second}"] = _simultaneous(
+            found, n_pairs, max(1, df), limits_of(table)
+        )
     return corrected_differences
+
+
+def _n_labelled(entries: Sequence[Entry]) -> int:
+    """The independent observations with a label: groups, and items without a group."""
+    return len({cluster_of(entry.row.group, entry.row.item) for entry in entries if entry.label is not None})
+
+
+def _simultaneous(
+    difference: CorrectedMean, n_pairs: int, df: int, limits: tuple[float, float] | None
+) -> CorrectedMean:
+    """The difference with intervals that hold for all pairs together."""
+    width = None if limits is None else limits[1] - limits[0]
+    ends = None if width is None else (-width, width)
+    return structs.replace(
+        simultaneous(difference, n_pairs, df, ends),
+        judge_only=simultaneous(difference.judge_only, n_pairs, max(1, difference.judge_only.n - 1), ends),
+        labels_only=simultaneous(difference.labels_only, n_pairs, df, ends),
+        bias=simultaneous(difference.bias, n_pairs, df),
+    )
 
 
 def _independent(first: CorrectedMean, second: CorrectedMean) -> CorrectedMean:
@@ -231,13 +273,18 @@ def _independent(first: CorrectedMean, second: CorrectedMean) -> CorrectedMean:
 
 
 def _system_pairs(systems: Sequence[str], means: dict[str, CorrectedMean]) -> list[tuple[str, str]]:
+    """All pairs; of very many systems those with the best one, and neighbours in the order of the means."""
     if len(systems) <= MOST_SYSTEMS:
         return list(combinations(systems, 2))
-    known = [system for system in systems if means[system].value is not None]
-    if not known:
-        return []
-    best = max(known, key=lambda system: means[system].value or 0.0)
-    return [(best, system) for system in systems if system != best]
+    order = sorted(
+        (system for system in systems if means[system].value is not None),
+        key=lambda system: -(means[system].value or 0.0),
+    )
+    return (
+        list(dict.fromkeys([*((order[0], system) for system in order[1:]), *pairwise(order)]))
+        if order
+        else []
+    )
 
 
 def pass_shares(table: LabelledTable) -> dict[str, Estimate]:
@@ -257,7 +304,10 @@ def pass_shares(table: LabelledTable) -> dict[str, Estimate]:
 
     return {
         system: corrected_share(
-            passed([entry.label for entry in entries]), passed([entry.judge for entry in entries])
+            passed([entry.label for entry in entries]),
+            passed([entry.judge for entry in entries]),
+            table.groups([entry.row for entry in entries]),
+            probabilities_of(entries),
         )
         for system, entries in entries_by_system(table).items()
         if any(entry.label is not None for entry in entries)
@@ -275,7 +325,9 @@ def calibration(table: LabelledTable, seed: int) -> dict[str, Estimate]:
     rows = table.labelled()
     labels, scores = [number_or_none(row.label) for row in rows], [number_or_none(row.answer) for row in rows]
     n_failed = sum(row.answer is None for row in rows)
-    isotonic = calibrate(labels, scores, seed=seed)
+    groups, gaps = table.groups(rows), _gap_limits(table)
+    limits = None if gaps is None else (0.0, gaps[1])
+    isotonic = calibrate(labels, scores, clusters=groups, limits=limits, seed=seed)
     estimates = {
         "before": with_failures(isotonic.mae_before, n_failed),
         "after": with_failures(isotonic.mae_after, n_failed),
@@ -284,7 +336,7 @@ def calibration(table: LabelledTable, seed: int) -> dict[str, Estimate]:
     }
     if len(set(labels)) > MOST_VALUES:
         return estimates
-    ordinal = calibrate(labels, scores, "ordinal", seed=seed)
+    ordinal = calibrate(labels, scores, "ordinal", clusters=groups, limits=limits, seed=seed)
     estimates["ordinal"] = with_failures(ordinal.mae_after, n_failed)
     estimates["error_ordinal"] = _calibration_error(ordinal.ece_after, ordinal.mae_after, n_failed)
     return estimates
@@ -363,6 +415,7 @@ def with_misread(card: Card, misread: Estimate) -> Card:
         summary=opening(cards, judges),
         criteria=cards,
         judges=judges,
+        best=tuple(_widen_best(best, upper) for best in card.best),
         misread=misread,
         notes=(*card.notes, note),
     )
@@ -382,7 +435,7 @@ def _widen_criterion(card: CriterionCard, upper: float) -> CriterionCard:
         pairwise=None if card.pairwise is None else allowance.pairs(card.pairwise),
         ceiling=None if card.ceiling is None else allowance.ceiling(card.ceiling),
         alt_test=None if card.alt_test is None else allowance.alt_test(card.alt_test),
-        bias=allowance.mean(card.bias),
+        bias=allowance.mean(card.bias, limits=allowance.gaps),
         corrected={name: allowance.corrected(estimate) for name, estimate in card.corrected.items()},
         pooled=None if card.pooled is None else allowance.corrected(card.pooled),
         differences={
@@ -394,7 +447,13 @@ def _widen_criterion(card: CriterionCard, upper: float) -> CriterionCard:
         calibration={name: allowance.distance(estimate) for name, estimate in card.calibration.items()},
         confidence=None if card.confidence is None else allowance.confidence(card.confidence),
         quality=allowance.quality(card.quality),
+        by={
+            name: {part: allowance.part(own, card.kind == "choices") for part, own in parts.items()}
+            for name, parts in card.by.items()
+        },
     )
+    verdict = replacement_verdict(wider.alt_test, wider.ceiling)
+    wider = structs.replace(wider, verdict=verdict)
     return structs.replace(wider, sentences=sentences(wider))
 
 
@@ -409,6 +468,11 @@ class _Allowance:
     @property
     def width(self) -> float | None:
         return None if self.limits is None else self.limits[1] - self.limits[0]
+
+    @property
+    def gaps(self) -> tuple[float, float] | None:
+        """How far judge and people can be apart."""
+        return None if self.width is None else (-self.width, self.width)
 
     def shifted(
         self, estimate: AnyEstimate, by: float, low: float | None = None, high: float | None = None
@@ -461,7 +525,7 @@ class _Allowance:
         return self.shifted(estimate, times * self.upper, 0.0, 1.0)
 
     def agreement(self, name: str, estimate: Estimate, estimates: dict[str, Estimate]) -> Estimate:
-        if name == "exact":
+        if name in ("exact", "both_orders"):
             return self.fraction(estimate)
         if name == "decided":
             # All wrong readings could be among the decided items.
@@ -482,7 +546,12 @@ class _Allowance:
             low, high = min(ratio.low * kept, ratio.low / kept), max(ratio.high * kept, ratio.high / kept)
             wider = structs.replace(ratio, low=low, high=high)
             ratio = with_remark(wider, f"stretched by {kept:.3g} for {self.text}")
-        return structs.replace(people, judge=judge, share=ratio)
+        corrected = None if people.corrected is None else self.stretched(people.corrected)
+        return structs.replace(people, judge=judge, share=ratio, corrected=corrected)
+
+    def part(self, part: PartAgreement, is_choices: bool) -> PartAgreement:
+        agreement = self.fraction(part.agreement) if is_choices else self.stretched(part.agreement)
+        return PartAgreement(agreement, None if part.bias is None else self.mean(part.bias, limits=self.gaps))
 
     def alt_test(self, test: AltTest) -> AltTest:
         if test.winning_rate.value is None:
@@ -524,6 +593,41 @@ class _Allowance:
             by = self.upper * self.width
             bounds = Bounds(max(self.limits[0], bounds.low - by), min(self.limits[1], bounds.high + by))
         return structs.replace(failures, failed=self.fraction(failures.failed), bounds=bounds)
+
+
+def _widen_best(best: BestJudge, upper: float) -> BestJudge:
+    """Many judges: every difference may move by the allowance of both."""
+    is_choices = any(estimate.method.startswith("share") for estimate in best.agreement.values())
+    allowance = _Allowance(upper, None, is_choices=is_choices)
+    highest = max((abs(estimate.value or 0.0) for estimate in best.agreement.values()), default=0.0)
+    by = 2 * upper if is_choices else 2 * highest * (1 / max(1e-9, 1 - upper) - 1)
+    limit = 1.0 if is_choices else 2.0
+
+    def agreement(estimate: Estimate) -> Estimate:
+        return allowance.fraction(estimate) if is_choices else allowance.stretched(estimate)
+
+    def lead(estimate: Estimate) -> Estimate:
+        return allowance.shifted(estimate, by, -limit, limit)
+
+    over_first = {name: lead(estimate) for name, estimate in best.over_first.items()}
+    behind_best = {name: lead(estimate) for name, estimate in best.behind_best.items()}
+    chosen = best.held_out
+    return structs.replace(
+        best,
+        agreement={name: agreement(estimate) for name, estimate in best.agreement.items()},
+        over_first=over_first,
+        behind_best=behind_best,
+        improved=significantly_above(over_first),
+        leading=tuple(name for name in best.agreement if name not in significantly_above(behind_best)),
+        held_out=None
+        if chosen is None
+        else ChosenJudge(chosen.judge, agreement(chosen.agreement), lead(chosen.lead)),
+    )
+
+
+def significantly_above(leads: Mapping[str, Estimate]) -> tuple[str, ...]:
+    """The names whose interval is above 0."""
+    return tuple(name for name, lead in leads.items() if lead.low is not None and lead.low > 0)
 
 
 def _widen_judges(judges: JudgePair, upper: float) -> JudgePair:

@@ -18,7 +18,7 @@ from ..errors import DataError, listed
 from ..records import Estimate, Result, Scale
 from ..stats import Games, clustered_share, games_of
 from .result_types import Counts, HeadToHead
-from .run_view import RunView, as_number, cluster_of, panel_vote, protocol_id, results_by_model
+from .run_view import RunView, as_number, cluster_of, criterion_names, panel_vote, results_by_model
 from .tally import system_of, systems_of_pair
 
 
@@ -76,10 +76,10 @@ Lengths = Mapping[str, float]
 def ranking_inputs(view: RunView, lengths: Lengths | None = None) -> list[RankingInput]:
     """One input for each criterion, choices first; with the names that the ranking shows."""
     cells = view.cells()
-    has_protocols = len({cell.protocol for cell in cells}) > 1
+    names = criterion_names((cell.protocol, cell.criterion) for cell in cells)
     inputs = []
     for cell, rows in sorted(cells.items(), key=lambda entry: entry[0].kind != "choices"):
-        name = f"{protocol_id(cell.protocol)}/{cell.criterion}" if has_protocols else cell.criterion
+        name = names[cell.protocol, cell.criterion]
         if cell.kind == "scores" and cell._replace(kind="choices") in cells:
             name += " (scores)"
         if cell.kind == "choices":

@@ -1,8 +1,10 @@
 """The release gate: compares a stored run with thresholds and with a baseline, and decides by the intervals.
 
 What is decided on: the judge's mean, clustered by group; with labels, the corrected mean (PPI++). A change is the paired
-difference from the baseline on the items of both runs. The interval decides, never the value alone. It is the printed
-95 % interval: for a system exactly at its threshold, each wrong outcome has a probability of at most 2.5 %.
+difference from the baseline on the items of both runs. A one-sided bound decides, never the value alone: for a system
+exactly at its threshold, each wrong outcome has a probability of at most 2.5 %, also at the end of the scale
+(`stats.mean_test`). The interval beside it is the one that a report prints. Over all checks of a gate together, a false
+`worse` has a probability of at most 5 % (Holm). A false `good` needs no correction, because all checks must be good.
 """
 
 from __future__ import annotations
@@ -11,18 +13,20 @@ import math
 from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from ..data import read_labels
+from ..engine import protocols_of
 from ..errors import DataError
 from ..records import Estimate, Label
 from ..stats import (
+    adjusted,
     bounds,
     clustered_share,
     detectable,
     labels_needed,
     mean_interval,
-    minimum_detectable,
+    mean_test,
     n_distinct,
     ppi_difference,
     standard_error,
@@ -30,18 +34,29 @@ from ..stats import (
     wilson,
 )
 from ..stats.arrays import undefined
+from ..stats.means import DECISION_LEVEL, p_of_arms
 from ..store import RunRow, Store
-from ..words import count, interval, number, percent, share
+from ..words import count, interval, number, p_phrase, percent, share
 from .compare import compare_views
 from .correction import Entry, corrected, entries_by_system
 from .gate_rules import Allowed, Rules
-from .label_join import LabelledTable, join, number_or_none
-from .result_types import EXIT_CODES, Check, Comparison, Outcome, Rule, SystemComparison, Verdict, most_severe
-from .run_view import fake_note, pooled_over_models, tabulate
+from .human_agreement import levels_of
+from .label_join import LabelledItem, LabelledTable, join, number_or_none
+from .result_types import (
+    EXIT_CODES,
+    SIGNIFICANCE,
+    Check,
+    Comparison,
+    Decision,
+    Outcome,
+    Rule,
+    SystemComparison,
+    Verdict,
+    most_severe,
+)
+from .run_view import RunView, criterion_names, fake_note, pooled_over_models, tabulate
 
 _ROUNDING = 1e-9
-_NORMAL = 1.959964
-"""Standard errors in half of a 95 % interval of a share."""
 _TOO_NEAR = "the estimate is so close to it that more data hardly helps"
 
 
@@ -54,15 +69,78 @@ class MoreNeeded(Struct, frozen=True):
     """why no number can be given"""
 
 
-def decided(estimate: Estimate, threshold: float, direction: int) -> Outcome:
-    """Good where the whole interval is on the good side of the threshold, worse where all of it is on the bad side."""
-    if estimate.low is None or estimate.high is None:
+def decision_by_values(
+    values: Sequence[float],
+    clusters: Sequence[Hashable] | None,
+    limits: tuple[float, float] | None,
+    threshold: float,
+    direction: int,
+    *,
+    is_two_level: bool = False,
+    with_bounds: bool = True,
+) -> Decision | None:
+    """How the values compare with the threshold; none where there is none, or where nothing bounds equal values."""
+    ends = limits if limits is None or direction > 0 else (-limits[1], -limits[0])
+    test = mean_test(
+        [direction * value for value in values],
+        clusters,
+        ends,
+        direction * threshold - _ROUNDING,
+        is_two_level=is_two_level,
+        with_bounds=with_bounds,
+    )
+    if test is None:
+        return None
+    low, high = (test.low, test.high) if direction > 0 else (_negative(test.high), _negative(test.low))
+    return Decision(low, high, test.p_above, test.p_below, test.method)
+
+
+def _negative(bound: float | None) -> float | None:
+    return None if bound is None else -bound
+
+
+def decision_by_interval(
+    estimate: Estimate, threshold: float, direction: int, n_units: int
+) -> Decision | None:
+    """The same for an estimate that comes with an interval: its arms as standard errors."""
+    if estimate.value is None or estimate.low is None or estimate.high is None:
+        return None
+    apart = direction * (estimate.value - threshold) + _ROUNDING
+    # The arm that points to the threshold decides.
+    arm = estimate.value - estimate.low if estimate.value > threshold else estimate.high - estimate.value
+    p_good = p_of_arms(apart, arm, max(1, n_units - 2))
+    return Decision(estimate.low, estimate.high, p_good, 1 - p_good, estimate.method)
+
+
+def outcome_of(decision: Decision | None) -> Outcome:
+    """Good or worse where the p-value is small enough, open otherwise."""
+    if decision is None:
         return "open"
-    low, high = (estimate.low, estimate.high) if direction > 0 else (-estimate.high, -estimate.low)
-    bound = threshold if direction > 0 else -threshold
-    if low >= bound - _ROUNDING:
+    if decision.p_good <= DECISION_LEVEL:
         return "good"
-    return "worse" if high < bound - _ROUNDING else "open"
+    return "worse" if decision.p_worse <= DECISION_LEVEL else "open"
+
+
+def corrected_for_number(checks: Sequence[Check]) -> list[Check]:
+    """The checks with `worse` only where it stays significant among all of them (Holm)."""
+    p_values = [None if check.decision is None else check.decision.p_worse for check in checks]
+    n = sum(p is not None for p in p_values)
+    return [
+        check if check.decision is None else _corrected_outcome(check, check.decision, p, n)
+        for check, p in zip(checks, adjusted(p_values), strict=True)
+    ]
+
+
+def _corrected_outcome(check: Check, decision: Decision, p: float | None, n: int) -> Check:
+    check = structs.replace(check, decision=structs.replace(decision, p_worse_adjusted=p))
+    if check.outcome != "worse" or p is None or p <= SIGNIFICANCE:
+        return check
+    return structs.replace(
+        check,
+        outcome="open",
+        text=f"{check.text} Worse by itself ({p_phrase(decision.p_worse)}), but not statistically significant among "
+        f"{n} checks (Holm-adjusted {p_phrase(p)}).",
+    )
 
 
 def more_needed(
@@ -74,7 +152,7 @@ def more_needed(
     """How many more items, or groups of items, with the variance of the present ones."""
     if not values:
         return MoreNeeded()
-    distance = abs(math.fsum(values) / len(values) - threshold)
+    mean = math.fsum(values) / len(values)
     precision = standard_error(values, clusters)
     if precision is None:
         return MoreNeeded()
@@ -82,40 +160,37 @@ def more_needed(
     if min(values) == max(values):
         total = _of_equal_values(values[0], threshold, limits)
     else:
-        total = units_needed(distance, precision.se * math.sqrt(precision.n_units))
+        sd = precision.se * math.sqrt(precision.n_units)
+        reach = _reach(mean, limits, is_above=mean >= threshold)
+        total = units_needed(abs(mean - threshold), sd, reach=reach)
     if total is None:
         return MoreNeeded(why=_TOO_NEAR)
     return MoreNeeded(max(1, total - precision.n_units), unit)
 
 
-def more_games(estimate: Estimate, clusters: Sequence[Hashable] | None, threshold: float) -> MoreNeeded:
-    """The same for a win rate, from its interval: with ties, games vary less than the interval assumes."""
-    spread = _units_and_sd(estimate, clusters)
-    if estimate.value is None or spread is None:
-        return MoreNeeded()
-    n_units, sd = spread
-    total = units_needed(abs(estimate.value - threshold), sd)
-    if total is None:
-        return MoreNeeded(why=_TOO_NEAR)
-    return MoreNeeded(max(1, total - n_units), "item" if clusters is None else "group")
-
-
-def detectable_share(estimate: Estimate, clusters: Sequence[Hashable] | None) -> float | None:
-    """The distance of a win rate from a threshold that this many games detect with 80 % power."""
-    spread = _units_and_sd(estimate, clusters)
-    return None if spread is None else minimum_detectable(*spread, is_paired=True)
-
-
-def _units_and_sd(estimate: Estimate, clusters: Sequence[Hashable] | None) -> tuple[int, float] | None:
-    """The number of independent units, and the standard deviation of one that the interval implies."""
-    n_units = estimate.n if clusters is None else len(set(clusters))
-    if estimate.low is None or estimate.high is None or n_units < 2:
+def detectable_distance(
+    values: Sequence[float],
+    clusters: Sequence[Hashable] | None,
+    threshold: float,
+    limits: tuple[float, float] | None,
+) -> float | None:
+    """The distance of a true mean from a threshold that as many items detect with 80 % power."""
+    least, precision = detectable(values, clusters), standard_error(values, clusters)
+    if least is None or precision is None:
         return None
-    return n_units, (estimate.high - estimate.low) / 2 / _NORMAL * math.sqrt(n_units)
+    reach = _reach(threshold, limits, is_above=math.fsum(values) / len(values) >= threshold)
+    return least + reach / (precision.n_units + 1)
+
+
+def _reach(value: float, limits: tuple[float, float] | None, *, is_above: bool) -> float:
+    """How far the value that a bound adds lies from a mean above, or below, its threshold."""
+    if limits is None:
+        return 0.0
+    return max(0.0, value - limits[0] if is_above else limits[1] - value)
 
 
 def _of_equal_values(value: float, threshold: float, limits: tuple[float, float] | None) -> int | None:
-    """All values are equal: the interval bounds the share of other values, and shrinks with their number."""
+    """All values are equal: the bound allows for a share of other values, which shrinks with their number."""
     if limits is None:
         return None
     end = limits[0] if threshold < value else limits[1]
@@ -124,7 +199,7 @@ def _of_equal_values(value: float, threshold: float, limits: tuple[float, float]
     ratio = (value - threshold) / (value - end)
     if ratio >= 1:
         return None
-    return math.ceil(math.log(0.05) / math.log1p(-ratio))
+    return math.ceil(math.log(DECISION_LEVEL) / math.log1p(-ratio))
 
 
 # -- The checks
@@ -134,16 +209,69 @@ _WIDTH_PER_DISTANCE = 0.7
 """Half an interval of this share of the distance decides with 80 % power: 1.96 / (1.96 + 0.84)."""
 
 
+class SystemScores(Struct, frozen=True):
+    """What one system got on one criterion."""
+
+    values: Sequence[float]
+    clusters: Sequence[Hashable] | None
+    n_failed: int
+    entries: Sequence[Entry] = ()
+    """the items themselves; empty where only numbers were kept"""
+
+    @property
+    def n(self) -> int:
+        return len(self.values) + self.n_failed
+
+
+class GatedTable(Struct, frozen=True):
+    """One criterion of a run: with its items where labels or a baseline need them, otherwise with numbers alone."""
+
+    table: LabelledTable
+    systems: dict[str, SystemScores]
+
+
+def _with_items(table: LabelledTable) -> GatedTable:
+    systems = {}
+    for system, entries in entries_by_system(table).items():
+        judged = [entry for entry in entries if entry.judge is not None]
+        values = [entry.judge for entry in judged if entry.judge is not None]
+        clusters = table.groups([entry.row for entry in judged])
+        systems[system] = SystemScores(values, clusters, len(entries) - len(judged), entries)
+    return GatedTable(table, systems)
+
+
+def _numbers_alone(view: RunView) -> dict[str, GatedTable]:
+    """The same from the tally of one judge's scores, which takes a few bytes an item."""
+    tables = {}
+    names = criterion_names(view.tally.scores, view.tally.protocols)
+    for (protocol, criterion), by_model in view.tally.scores.items():
+        name = names[protocol, criterion]
+        ((model, by_system),) = by_model.items()
+        has_groups = any(
+            column.has_groups for scores in by_system.values() for column in (scores.ok, scores.failed)
+        )
+        systems = {
+            system: SystemScores(
+                scores.ok.values, scores.ok.groups.tolist() if has_groups else None, len(scores.failed)
+            )
+            for system, scores in by_system.items()
+        }
+        scale = view.scale(protocol, criterion)
+        table = LabelledTable(criterion, protocol, model, "scores", scale, (), (), 0, True, ())
+        tables[name] = GatedTable(table, systems)
+    return tables
+
+
 class GatedCriterion:
     """One criterion of the run, with its systems and its direction: 1 where higher is better, -1 where lower is."""
 
-    def __init__(self, name: str, table: LabelledTable, wanted: Sequence[str]) -> None:
+    def __init__(self, name: str, gated: GatedTable, wanted: Sequence[str]) -> None:
         self.name = name
-        self.table = table
+        self.table = table = gated.table
         self.direction = (
             1 if table.kind == "choices" else (table.scale.direction if table.scale is not None else 0)
         )
-        self.systems = _select_systems(name, table, entries_by_system(table), wanted)
+        self.systems = _select_systems(name, table, gated.systems, wanted)
 
     @property
     def limits(self) -> tuple[float, float] | None:
@@ -152,27 +280,28 @@ class GatedCriterion:
         return self.table.scale.limits if self.table.scale is not None else None
 
     @property
+    def is_two_level(self) -> bool:
+        """Whether the scale has two levels, as pass and fail."""
+        return self.table.kind == "scores" and len(levels_of(self.table.scale) or ()) == 2
+
+    @property
     def is_share(self) -> bool:
         """Whether the estimate is a win rate, shown in per cent."""
         return self.table.kind == "choices"
 
-    def estimate(self, entries: Sequence[Entry], n_failed: int = 0) -> Estimate:
+    def estimate(self, scores: SystemScores, n_failed: int = 0) -> Estimate:
         """The judge's mean; for choices the win rate, as in a ranking."""
-        values = [entry.judge for entry in entries if entry.judge is not None]
         if self.is_share:
-            return clustered_share(values, self.clusters(entries), n_failed)
-        return mean_interval(values, self.clusters(entries), n_failed, limits=self.limits)
+            return clustered_share(scores.values, scores.clusters, n_failed)
+        return mean_interval(scores.values, scores.clusters, n_failed, limits=self.limits)
 
     def format(self, estimate: Estimate) -> str:
         return percent(estimate) if self.is_share else interval(estimate)
 
-    def clusters(self, entries: Sequence[Entry]) -> list[str] | None:
-        return self.table.groups([entry.row for entry in entries])
-
 
 def _select_systems(
-    name: str, table: LabelledTable, by_system: Mapping[str, list[Entry]], wanted: Sequence[str]
-) -> dict[str, list[Entry]]:
+    name: str, table: LabelledTable, by_system: Mapping[str, SystemScores], wanted: Sequence[str]
+) -> dict[str, SystemScores]:
     """The selected systems, or all; choices need a system whose win rate counts."""
     unknown = [system for system in wanted if system not in by_system]
     if unknown:
@@ -184,15 +313,13 @@ def _select_systems(
             f"{name} is decided by choices: say whose win rate counts with --system NAME. "
             f"The systems are {', '.join(sorted(by_system))}."
         )
-    return {system: entries for system, entries in by_system.items() if not wanted or system in wanted}
+    return {system: scores for system, scores in by_system.items() if not wanted or system in wanted}
 
 
-def find_criterion(
-    tables: Mapping[str, LabelledTable], wanted: str, systems: Sequence[str]
-) -> GatedCriterion:
+def find_criterion(tables: Mapping[str, GatedTable], wanted: str, systems: Sequence[str]) -> GatedCriterion:
     """The criterion of a name; PROTOCOL/CRITERION where several protocols have it."""
     exact = [name for name in tables if name == wanted]
-    matches = exact or [name for name, table in tables.items() if table.criterion == wanted]
+    matches = exact or [name for name, gated in tables.items() if gated.table.criterion == wanted]
     if len(matches) == 1:
         return GatedCriterion(matches[0], tables[matches[0]], systems)
     names = ", ".join(tables)
@@ -210,11 +337,11 @@ def level_checks(criterion: GatedCriterion, rule: Rule, threshold: float) -> lis
         raise DataError(f"{flag}: the scale goes from {limits[0]:g} to {limits[1]:g}. Choose a number on it.")
     corrected_means = corrected(criterion.table) if criterion.table.labelled() else {}
     checks = []
-    for system, entries in criterion.systems.items():
+    for system, scores in criterion.systems.items():
         if criterion.table.labelled():
             checks.append(_corrected_check(criterion, rule, threshold, system, corrected_means.get(system)))
         else:
-            checks.append(_level_check(criterion, rule, threshold, system, entries))
+            checks.append(_level_check(criterion, rule, threshold, system, scores))
     return checks
 
 
@@ -236,24 +363,19 @@ def _check_direction(criterion: GatedCriterion, rule: Rule) -> None:
 
 
 def _level_check(
-    criterion: GatedCriterion, rule: Rule, threshold: float, system: str, entries: Sequence[Entry]
+    criterion: GatedCriterion, rule: Rule, threshold: float, system: str, scores: SystemScores
 ) -> Check:
-    judged = [entry for entry in entries if entry.judge is not None]
-    values = [entry.judge for entry in judged if entry.judge is not None]
-    clusters = criterion.clusters(judged)
-    estimate = criterion.estimate(judged, len(entries) - len(judged))
-    outcome = decided(estimate, threshold, criterion.direction)
-    if criterion.is_share:
-        needed, min_detectable = (
-            more_games(estimate, clusters, threshold),
-            detectable_share(estimate, clusters),
-        )
-    else:
-        needed = more_needed(values, clusters, threshold, criterion.limits)
-        min_detectable = detectable(values, clusters)
-    needed = needed if outcome == "open" else MoreNeeded()
+    values, clusters = scores.values, scores.clusters
+    estimate = criterion.estimate(scores, scores.n_failed)
+    limits = criterion.limits
+    decision = decision_by_values(
+        values, clusters, limits, threshold, criterion.direction, is_two_level=criterion.is_two_level
+    )
+    outcome = outcome_of(decision)
+    needed = more_needed(values, clusters, threshold, limits) if outcome == "open" else MoreNeeded()
+    least = detectable_distance(values, clusters, threshold, limits)
     remarks = _failure_remark(values, estimate, criterion, threshold, outcome)
-    return _check(criterion, rule, threshold, system, estimate, outcome, needed, min_detectable, remarks)
+    return _check(criterion, rule, threshold, system, estimate, decision, needed, least, remarks)
 
 
 def _failure_remark(
@@ -278,25 +400,29 @@ def _corrected_check(
     criterion: GatedCriterion, rule: Rule, threshold: float, system: str, estimate: Estimate | None
 ) -> Check:
     """A check on the mean corrected with labels."""
-    entries = criterion.systems[system]
+    scores = criterion.systems[system]
+    entries = scores.entries
     if estimate is None:
         estimate = undefined("no item of this system has a label", unit="label")
     if not criterion.table.is_same_scale:
         why = "the labels are on a different scale than the threshold"
         estimate = undefined(why, n=estimate.n, n_failed=estimate.n_failed, unit="label")
-    outcome = decided(estimate, threshold, criterion.direction)
+    labelled = [entry for entry in entries if entry.label is not None]
+    clusters = criterion.table.groups([entry.row for entry in labelled])
+    n_units = len(labelled) if clusters is None else len(set(clusters))
+    decision = decision_by_interval(estimate, threshold, criterion.direction, n_units)
     needed = MoreNeeded()
-    if outcome == "open" and estimate.value is not None:
+    if outcome_of(decision) == "open" and estimate.value is not None:
         width = 2 * _WIDTH_PER_DISTANCE * abs(estimate.value - threshold)
         plan = labels_needed([entry.label for entry in entries], [entry.judge for entry in entries], width)
         needed = MoreNeeded(why=plan.why)
         if plan.with_judge is not None:
             needed = MoreNeeded(max(1, plan.with_judge - plan.n_labels), "label")
-    judge_estimate = criterion.estimate([entry for entry in entries if entry.judge is not None])
+    judge_estimate = criterion.estimate(scores)
     remarks = [
         f"corrected with {count(estimate.n, 'label')}; judge alone: {criterion.format(judge_estimate)}"
     ]
-    return _check(criterion, rule, threshold, system, estimate, outcome, needed, None, remarks)
+    return _check(criterion, rule, threshold, system, estimate, decision, needed, None, remarks)
 
 
 def _check(
@@ -305,11 +431,12 @@ def _check(
     threshold: float,
     system: str,
     estimate: Estimate,
-    outcome: Outcome,
+    decision: Decision | None,
     needed: MoreNeeded,
     min_detectable: float | None,
     remarks: Sequence[str],
 ) -> Check:
+    outcome = outcome_of(decision)
     bound = "at least" if rule == "min" else "at most"
     noun = "mean" if criterion.table.kind == "scores" else "win rate"
     asked = f"{100 * threshold:.10g} %" if criterion.is_share else f"{threshold:g}"
@@ -317,7 +444,7 @@ def _check(
     return Check(
         rule, criterion.name, system, threshold, estimate, outcome, _sentence(text, estimate, outcome, needed),
         tuple(text for text in (*remarks, estimate.caution) if text), min_detectable, needed.n, needed.of,
-        criterion.is_share,
+        criterion.is_share, decision,
     )  # fmt: skip
 
 
@@ -329,9 +456,20 @@ def _sentence(text: str, estimate: Estimate, outcome: Outcome, needed: MoreNeede
     if estimate.low is None or estimate.high is None:
         return f"{text}. Undecided: {estimate.reason}."
     if needed.n is None:
-        return f"{text}. The interval contains the threshold{', and ' if needed.why else ''}{needed.why}."
+        return (
+            f"{text}. The decision bounds contain the threshold{', and ' if needed.why else ''}{needed.why}."
+        )
     more = count(needed.n, f"more {needed.of}", f"more {needed.of}s")
-    return f"{text}. The interval contains the threshold. About {more} would decide it with 80 % power if the estimate is right."
+    return f"{text}. The decision bounds contain the threshold. About {more} would decide it with 80 % power if the estimate is right."
+
+
+class Changes(Struct, frozen=True):
+    """The differences of single items: run - baseline."""
+
+    values: Sequence[float]
+    clusters: Sequence[str] | None
+    limits: tuple[float, float] | None
+    """the ends of the scale, as changes from the baseline's mean"""
 
 
 def drop_check(
@@ -339,23 +477,26 @@ def drop_check(
     system: str,
     allowed: float,
     estimate: Estimate,
-    values: tuple[Sequence[float], Sequence[str] | None] | None,
-    min_detectable: float | None,
+    changes: Changes | None,
     remarks: Sequence[str],
 ) -> Check:
     """Compare a change for the worse with what is allowed. Differences are run - baseline.
 
-    `values` are the single differences and their clusters; none where labels have corrected the change.
+    `changes` are the single differences; none where labels have corrected the change.
     """
     _check_direction(criterion, "max_drop")
     sign = criterion.direction
     threshold = -sign * allowed
-    outcome = decided(estimate, threshold, sign)
-    limits = criterion.limits
-    width = None if limits is None else (limits[0] - limits[1], limits[1] - limits[0])
-    needed = MoreNeeded(why="more labels would narrow it")
-    if values is not None:
-        needed = more_needed(*values, threshold, width) if outcome == "open" else MoreNeeded()
+    needed, min_detectable = MoreNeeded(why="more labels would narrow it"), None
+    if changes is None:
+        decision = decision_by_interval(estimate, threshold, sign, estimate.n)
+    else:
+        values, clusters, limits = changes.values, changes.clusters, changes.limits
+        decision = decision_by_values(values, clusters, limits, threshold, sign)
+        min_detectable = detectable_distance(values, clusters, threshold, limits)
+        is_open = outcome_of(decision) == "open"
+        needed = more_needed(values, clusters, threshold, limits) if is_open else MoreNeeded()
+    outcome = outcome_of(decision)
     word = "drop" if sign > 0 else "rise"
     text = f"change of {system} on {criterion.name}: {interval(estimate, is_difference=True)}, allowed {word}: {allowed:g}"
     all_remarks = list(remarks)
@@ -367,6 +508,7 @@ def drop_check(
     return Check(
         "max_drop", criterion.name, system, allowed, estimate, outcome, _sentence(text, estimate, outcome, needed),
         tuple(text for text in (*all_remarks, estimate.caution) if text), min_detectable, needed.n, needed.of,
+        decision=decision,
     )  # fmt: skip
 
 
@@ -408,14 +550,8 @@ def failure_check(
 def failure_checks(criterion: GatedCriterion, rules: Rules) -> list[Check]:
     """The failures of each system on one criterion."""
     return [
-        failure_check(
-            criterion.name,
-            system,
-            sum(entry.judge is None for entry in entries),
-            len(entries),
-            rules.max_failed,
-        )
-        for system, entries in criterion.systems.items()
+        failure_check(criterion.name, system, scores.n_failed, scores.n, rules.max_failed)
+        for system, scores in criterion.systems.items()
     ]
 
 
@@ -427,17 +563,23 @@ FROM_STORE = "store"
 
 
 class GateInput:
-    """A run with its labels, ready for checks."""
+    """A run with its labels, ready for checks; `for_comparison` with a baseline."""
 
-    def __init__(self, store: Store, run: RunRow, labels: str | None) -> None:
+    def __init__(self, store: Store, run: RunRow, labels: str | None, *, for_comparison: bool = True) -> None:
         self.run = run
-        view = tabulate(store, run, for_comparison=True)
-        if not view.results:
+        is_plain = all(protocol.task == "score" for protocol in protocols_of(store, run).values())
+        keeps_items = for_comparison or labels is not None or len(run.manifest["models"]) > 1 or not is_plain
+        view = tabulate(store, run, keep_results=keeps_items, for_comparison=for_comparison)
+        if not view.tally.items:
             raise DataError(f"{run.name} has judged nothing yet. Run it first.")
         self.n_items = n_distinct([view.tally.items])
         self.labels: Sequence[Label] = _labels(store, run, labels)
         self.view, self.note = pooled_over_models(view)
-        self.tables: dict[str, LabelledTable] = join(self.view, self.labels)
+        self.tables: dict[str, GatedTable] = (
+            {name: _with_items(table) for name, table in join(self.view, self.labels).items()}
+            if keeps_items
+            else _numbers_alone(view)
+        )
 
     def unjudged(self) -> tuple[int, int]:
         """How many items of the run have no result yet, and how many there are."""
@@ -482,6 +624,7 @@ def verdict_of(gate_input: GateInput, rules: Rules, baseline: GateInput | None, 
     if n_missing:
         what = f"not judged yet ({gate_input.run.name} is {gate_input.run.status}; repeat its command to resume it)"
         checks.append(failure_check("all criteria", "all systems", n_missing, n, rules.max_failed, what))
+    checks = corrected_for_number(checks)
     outcome = most_severe([check.outcome for check in checks])
     views = [gate_input.view] if baseline is None else [gate_input.view, baseline.view]
     fake = dict.fromkeys(spec for view in views for spec in view.fake_models())
@@ -494,6 +637,7 @@ def verdict_of(gate_input: GateInput, rules: Rules, baseline: GateInput | None, 
     return Verdict(
         outcome, EXIT_CODES[outcome], gate_input.run.name, baseline.run.name if baseline is not None else None,
         tuple(checks), tuple(dict.fromkeys(notes)), bool(fake), bool(gate_input.labels),
+        sum(check.decision is not None for check in checks),
     )  # fmt: skip
 
 
@@ -511,7 +655,8 @@ def _label_notes(gate_input: GateInput, rules: Rules, baseline: GateInput | None
     if not gate_input.labels:
         return []
     notes = []
-    used = {table.criterion for table in gate_input.tables.values() if table.labelled()}
+    tables = {name: gated.table for name, gated in gate_input.tables.items()}
+    used = {table.criterion for table in tables.values() if table.labelled()}
     names = {
         gated.table.criterion
         for gated in (find_criterion(gate_input.tables, name, rules.systems) for name in rules.criteria())
@@ -521,7 +666,7 @@ def _label_notes(gate_input: GateInput, rules: Rules, baseline: GateInput | None
         notes.append(f"No label matches {', '.join(unlabelled)}: the judge's scores alone decide.")
     notes += [
         f"{name}: {note}"
-        for name, table in gate_input.tables.items()
+        for name, table in tables.items()
         if table.criterion in names
         for note in table.notes
     ]
@@ -572,7 +717,7 @@ def _drop_checks(
     ]
     baseline_table = next(
         table
-        for table in baseline.tables.values()
+        for table in (gated.table for gated in baseline.tables.values())
         if table.kind == "scores"
         and (table.criterion, table.protocol)
         == (criterion_comparison.criterion, criterion_comparison.protocols[0])
@@ -584,7 +729,7 @@ def _drop_checks(
     ]
     for system in missing_systems:
         no_change = undefined(f"no item of {system} is in {baseline.run.name}")
-        checks.append(drop_check(criterion, system, allowed, no_change, ((), None), None, ()))
+        checks.append(drop_check(criterion, system, allowed, no_change, Changes((), None, None), ()))
     return checks
 
 
@@ -613,14 +758,8 @@ def _drop_check(
         and (answer_before := number_or_none(before[row.item, row.subject].answer)) is not None
     ]
     if not is_labelled:
-        values = (
-            [difference for _, difference in differences],
-            criterion.table.groups([row for row, _ in differences]),
-        )
-        remarks = _range_remark(comparison)
-        return drop_check(
-            criterion, name, allowed, comparison.difference, values, comparison.minimum_detectable, remarks
-        )
+        changes = _changes(criterion, differences)
+        return drop_check(criterion, name, allowed, comparison.difference, changes, _range_remark(comparison))
     rows_before = [before[row.item, row.subject] for row in rows]
     corrected_difference = ppi_difference(
         [number_or_none(row.label) for row in rows], [number_or_none(row.answer) for row in rows],
@@ -633,9 +772,18 @@ def _drop_check(
         allowed,
         corrected_difference.corrected,
         None,
-        None,
         ["corrected with the labels of both runs"],
     )
+
+
+def _changes(criterion: GatedCriterion, differences: Sequence[tuple[LabelledItem, float]]) -> Changes:
+    """The single differences. An item can become as bad as the scale allows, from where the baseline's items are."""
+    values, limits = [difference for _, difference in differences], criterion.limits
+    if limits is not None and values:
+        after = math.fsum(number_or_none(row.answer) or 0.0 for row, _ in differences) / len(values)
+        before = after - math.fsum(values) / len(values)
+        limits = limits[0] - before, limits[1] - before
+    return Changes(values, criterion.table.groups([row for row, _ in differences]), limits)
 
 
 def _range_remark(comparison: SystemComparison) -> list[str]:

@@ -7,19 +7,14 @@ from __future__ import annotations
 
 import difflib
 import math
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
-from ..errors import DataError, listed
-
-DEFAULT_FILE = "adjudge.toml"
-_TABLES = ("min", "max", "max_drop")
-_TEXTS = ("baseline", "baseline_store", "labels", "baseline_labels")
-_KEYS = (*_TABLES, *_TEXTS, "max_failed", "system")
+from ..errors import DataError
+from ..run_file import DEFAULT_FILE, GATE_KEYS, GATE_TABLES, RunFile, read_run_file
 
 
 class Allowed(Struct, frozen=True):
@@ -73,9 +68,10 @@ def make_rules(
     labels: str | None = None,
     baseline_labels: str | None = None,
     systems: Sequence[str] = (),
+    run: str = "",
 ) -> Rules:
-    """The rules of a file, overridden by those of the flags."""
-    config_table = _read_config(config)
+    """The rules of a file for a run, overridden by those of the flags."""
+    config_table = _read_config(config, run)
     systems_in_file = config_table.get("system", ())
 
     def table(key: str, flag_value: Sequence[str]) -> dict[str, float]:
@@ -154,33 +150,55 @@ def _parse_allowed(value: Any, where: str) -> Allowed:
     raise DataError(f"{where} {text}: give a share of the items, as in 5%, or a number of them, as in 3.")
 
 
-def _read_config(path: str | Path | None) -> dict[str, Any]:
-    """The table [gate] of a file. Only the default file may be missing."""
-    file = Path(path) if path is not None else Path(DEFAULT_FILE)
-    if path is None and not file.is_file():
-        return {}
-    try:
-        document = tomllib.loads(file.read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        raise DataError(f"{file} cannot be read: {error.strerror}. Check --config.") from error
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise DataError(f"{file} is not TOML: {error}. Correct it.") from error
-    gate_table = document.get("gate", {})
-    if not isinstance(gate_table, dict):
-        raise DataError(f"{file}: 'gate' must be a table. Write [gate] and its keys below.")
+def read_checked(config: str | Path | None) -> RunFile | None:
+    """The run file with its gates checked; none where no file is named and there is no default one."""
+    return read_run_file(config, _gate_problems)
+
+
+def _gate_problems(gate: Mapping[str, Any]) -> list[str]:
+    """All problems of [gate] and of each [gate.NAME]."""
     problems: list[str] = []
-    read = {key: _read_key(key, value, problems) for key, value in gate_table.items()}
-    if problems:
-        raise DataError(listed(f"{file} [gate]", problems))
-    return read
+    for key, value in gate.items():
+        if key in GATE_KEYS or not isinstance(value, Mapping) or _is_misspelt(value):
+            _read_keys({key: value}, "gate", problems)
+        else:
+            _read_keys(value, f"gate.{key}", problems)
+    return problems
+
+
+def _is_misspelt(table: Mapping[str, Any]) -> bool:
+    """Whether a table in [gate] is no gate of a run but a key that is not spelled right."""
+    return bool(table) and not any(inner in GATE_KEYS or isinstance(table[inner], Mapping) for inner in table)
+
+
+def _read_keys(table: Mapping[str, Any], where: str, problems: list[str]) -> dict[str, Any]:
+    values = {}
+    for key, value in table.items():
+        of_key: list[str] = []
+        values[key] = _read_key(key, value, of_key)
+        problems += [f"[{where}] {problem}" for problem in of_key]
+    return values
+
+
+def store_of(config: str | Path | None, run: str) -> Path | None:
+    """The store that the run file names for a run; none where it names none."""
+    file = read_run_file(config, for_gate=True)
+    path = file.runs.get(run, {}).get("store") if file is not None else None
+    return None if path is None else Path(path)
+
+
+def _read_config(path: str | Path | None, run: str) -> dict[str, Any]:
+    """The thresholds of a file for a run. Only the default file may be missing."""
+    file = read_run_file(path, _gate_problems, for_gate=True)
+    return {} if file is None else _read_keys(file.gate_for(run), "gate", [])
 
 
 def _read_key(key: str, value: Any, problems: list[str]) -> Any:
-    if key not in _KEYS:
-        near = difflib.get_close_matches(key, _KEYS, 1)
-        hint = f"did you mean '{near[0]}'?" if near else f"the keys are {', '.join(_KEYS)}."
+    if key not in GATE_KEYS:
+        near = difflib.get_close_matches(key, GATE_KEYS, 1)
+        hint = f"did you mean '{near[0]}'?" if near else f"the keys are {', '.join(GATE_KEYS)}."
         problems.append(f"unknown key '{key}': {hint}")
-    elif key in _TABLES:
+    elif key in GATE_TABLES:
         return _read_table(key, value, problems)
     elif key == "max_failed":
         try:

@@ -11,13 +11,14 @@ from collections.abc import Iterator
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from ..sections import Section, notices
-from ..words import NO_VALUE, interval, number, percent, share
+from ..words import NO_VALUE, interval, number, percent, share, signed
 from .result_types import WORDS, Check, Verdict
 
 MEANING = (
-    "A check is good if the whole 95 % confidence interval is on the good side of the threshold, worse if all of it is on the bad "
-    "side, and otherwise there is not enough evidence. If both runs have the same calls and the same replies, nothing can have "
-    "changed, and the check is good without an interval. Detectable: the smallest distance from the threshold that this many items "
+    "Decision bounds are one-sided 97.5 % confidence bounds of the mean that also hold near the ends of the scale. A check is good if "
+    "both are on the good side of the threshold, worse if both are on the bad side, and otherwise there is not enough evidence. The "
+    "95 % CI is the one that report prints. If both runs have the same calls and the same replies, nothing can have "
+    "changed, and the check is good without bounds. Detectable: the smallest distance from the threshold that this many items "
     "detect with 80 % power. The most severe result decides: failed, then worse, then not enough evidence."
 )
 
@@ -40,13 +41,26 @@ def gate_sections(verdict: Verdict) -> Iterator[Section]:
         "system",
         "threshold",
         "estimate [95 % CI]",
+        "decision bounds",
         "n",
         "failed",
         "detectable",
         "outcome",
     )
     yield Section("Checks", (), columns, tuple(_row(check) for check in verdict.checks))
-    yield Section("How to read this", (MEANING,))
+    yield Section("How to read this", (MEANING, *_methods(verdict)))
+
+
+def _methods(verdict: Verdict) -> Iterator[str]:
+    """How the bounds were computed, and what was done about the number of checks."""
+    methods = dict.fromkeys(check.decision.method for check in verdict.checks if check.decision is not None)
+    if methods:
+        yield f"Decision bounds: {'; '.join(methods)}."
+    if verdict.n_decisions > 1:
+        yield (
+            f"Worse is corrected for {verdict.n_decisions} checks (Holm): if no system is below its threshold, any check is "
+            "worse with a probability of at most 5 %. Good needs no correction, because every check must be good."
+        )
 
 
 def _sentences(verdict: Verdict) -> Iterator[str]:
@@ -81,6 +95,7 @@ def _row(check: Check) -> tuple[str, ...]:
         check.system,
         check.asked,
         estimate,
+        _bounds(check),
         str(check.estimate.n),
         str(check.estimate.n_failed)
         if not is_failure
@@ -88,6 +103,14 @@ def _row(check: Check) -> tuple[str, ...]:
         NO_VALUE if check.minimum_detectable is None else f"± {write(check.minimum_detectable)}",
         WORDS[check.outcome],
     )
+
+
+def _bounds(check: Check) -> str:
+    decision = check.decision
+    if decision is None or decision.low is None or decision.high is None:
+        return NO_VALUE
+    write = share if check.is_share else signed if check.rule == "max_drop" else number
+    return f"{write(decision.low)} to {write(decision.high)}"
 
 
 # XML 1.0 cannot hold these at all, not even escaped.

@@ -41,8 +41,9 @@ from ..stats import (
     tie_calibration,
 )
 from ..stats import Kind as Coefficient
-from ..stats.alt_test import Closeness
-from ..stats.arrays import make_estimate, no_interval, undefined, with_caution
+from ..stats.agreement import CHOICES
+from ..stats.alt_test import EPSILON, Closeness
+from ..stats.arrays import make_estimate, no_interval, undefined, with_caution, within
 from ..stats.two_judges import Test
 from ..words import count, interval, number, p_phrase
 from .label_join import LabelledItem, LabelledTable, choices, numbers
@@ -146,8 +147,10 @@ def agreement(table: LabelledTable, seed: int) -> dict[str, Estimate]:
     estimates = {
         "exact": share_of_equal([_share_alike(pairs) for pairs in pairs_by_item], groups),
         "kappa": quadratic_kappa(judge, human, groups),
-        "alpha": krippendorff_alpha(list(zip(judge, human, strict=True)), "interval", seed=seed),
-        "gwet": _gwet(pairs_by_item, levels),
+        "alpha": krippendorff_alpha(
+            list(zip(judge, human, strict=True)), "interval", clusters=groups, seed=seed
+        ),
+        "gwet": _gwet(pairs_by_item, levels, groups),
     }
     return {name: with_failures(estimate, n_failed) for name, estimate in estimates.items()}
 
@@ -165,14 +168,18 @@ def _rater_pairs(row: LabelledItem, levels: Sequence[float] | None) -> list[tupl
     return [pair for both in rater_levels for pair in zip(judge_levels, both, strict=True)]
 
 
-def _gwet(pairs_by_item: Sequence[Sequence[tuple[float, float]]], levels: Sequence[float] | None) -> Estimate:
+def _gwet(
+    pairs_by_item: Sequence[Sequence[tuple[float, float]]],
+    levels: Sequence[float] | None,
+    groups: Sequence[str] | None,
+) -> Estimate:
     if levels is None:
         return undefined_items("the levels of the scale are unknown", len(pairs_by_item))
     if len(levels) > MOST_LEVELS:
         return undefined_items(f"the scale has more than {MOST_LEVELS} levels", len(pairs_by_item))
     pairs = [pair for pairs in pairs_by_item for pair in pairs]
     items = [item for item, pairs in enumerate(pairs_by_item) for _ in pairs]
-    return gwet(pairs, levels, items)
+    return gwet(pairs, levels, items, None if groups is None else [groups[item] for item in items])
 
 
 def pairwise(table: LabelledTable, seed: int) -> TieCalibration:
@@ -196,12 +203,21 @@ def choice_agreements(table: LabelledTable) -> dict[str, Estimate]:
         choices(row.label for row in rows),
         table.groups(rows),
     )
+    estimates = {"exact": agreements.exact, "decided": agreements.decided, "kappa": agreements.kappa}
+    if any(row.has_order_conflict for row in rows):
+        estimates["both_orders"] = _agreement_in_both_orders(table, rows)
     n_failed = _n_failed(rows)
-    return {
-        "exact": with_failures(agreements.exact, n_failed),
-        "decided": with_failures(agreements.decided, n_failed),
-        "kappa": with_failures(agreements.kappa, n_failed),
-    }
+    return {name: with_failures(estimate, n_failed) for name, estimate in estimates.items()}
+
+
+def _agreement_in_both_orders(table: LabelledTable, rows: Sequence[LabelledItem]) -> Estimate:
+    """Equal choices where a choice that changed with the order agrees with no label, not even with a tie.
+
+    This is how agreement is published where judges see both orders (Zheng et al. 2023, Li et al. 2023: Auto-J).
+    """
+    answered = [row for row in rows if row.answer is not None]
+    same = [float(row.answer == row.label and not row.has_order_conflict) for row in answered]
+    return share_of_equal(same, table.groups(answered), n_undefined=len(rows) - len(answered))
 
 
 def ceiling(table: LabelledTable, resampling: Resampling) -> PeopleCeiling:
@@ -209,8 +225,14 @@ def ceiling(table: LabelledTable, resampling: Resampling) -> PeopleCeiling:
     rows = table.labelled()
     judge = numbers(row.answer for row in rows)
     ratings = [numbers(row.ratings) for row in rows]
+    groups = table.groups(rows)
     estimates = noise_ceiling(
-        ratings, judge, "spearman", n_resamples=max(1, resampling.n // 2), seed=resampling.seed
+        ratings,
+        judge,
+        "spearman",
+        clusters=groups,
+        n_resamples=max(1, resampling.n // 2),
+        seed=resampling.seed,
     )
     n_failed = _n_failed(rows)
     return _ceiling(
@@ -219,7 +241,19 @@ def ceiling(table: LabelledTable, resampling: Resampling) -> PeopleCeiling:
         judge=with_failures(estimates.judge, n_failed),
         share=with_failures(estimates.share, n_failed),
         by_rater=dict(zip(table.raters, estimates.by_rater, strict=False)),
+        alpha=krippendorff_alpha(ratings, clusters=groups, seed=resampling.seed),
+        corrected=with_failures(_at_most_one(estimates.corrected), n_failed),
     )
+
+
+def _at_most_one(estimate: Estimate) -> Estimate:
+    """A disattenuated correlation within what is possible: few raters can put it above 1."""
+    if estimate.value is None:
+        return estimate
+    within_range = within(estimate, (-1.0, 1.0))
+    if estimate.value <= 1:
+        return within_range
+    return structs.replace(within_range, value=1.0, low=None, high=None, reason="the estimate is above 1")
 
 
 def ceiling_of_choices(table: LabelledTable) -> PeopleCeiling:
@@ -227,7 +261,12 @@ def ceiling_of_choices(table: LabelledTable) -> PeopleCeiling:
     rows = [row for row in table.labelled() if sum(rating is not None for rating in row.ratings) >= 2]
     if not rows:
         undefined_estimate = undefined_items("no pair has two ratings")
-        return _ceiling(undefined_estimate, judge=undefined_estimate, share=undefined_estimate)
+        return _ceiling(
+            undefined_estimate, judge=undefined_estimate, share=undefined_estimate, alpha=undefined_estimate
+        )
+    places = {choice: float(place) for place, choice in enumerate(CHOICES)}
+    ratings = [[None if rating is None else places.get(rating) for rating in row.ratings] for row in rows]
+    alpha = krippendorff_alpha(ratings, "nominal", clusters=table.groups(rows))
     judged = [row for row in rows if row.answer is not None]
     rater_agreement = [_share_alike(list(combinations(_ratings(row), 2))) for row in judged]
     judge_agreement = [_share_alike([(row.answer, rating) for rating in _ratings(row)]) for row in judged]
@@ -249,7 +288,7 @@ def ceiling_of_choices(table: LabelledTable) -> PeopleCeiling:
         ratio = undefined_items(
             "raters never make the same choice, or the judge failed on every pair", len(judged)
         )
-    return _ceiling(people, judge=judge, share=ratio)
+    return _ceiling(people, judge=judge, share=ratio, alpha=alpha)
 
 
 def _ratings(row: LabelledItem) -> list[float | str]:
@@ -267,21 +306,28 @@ def _ceiling(
     share: Estimate,
     upper: Estimate | None = None,
     by_rater: dict[str, float | None] | None = None,
+    alpha: Estimate | None = None,
+    corrected: Estimate | None = None,
 ) -> PeopleCeiling:
     return PeopleCeiling(
-        **structs.asdict(lower), upper=upper, judge=judge, share=share, by_rater=by_rater or {}
-    )
+        **structs.asdict(lower), upper=upper, judge=judge, share=share, by_rater=by_rater or {}, alpha=alpha,
+        corrected=corrected,
+    )  # fmt: skip
 
 
-def alternative_annotator_test(table: LabelledTable) -> AltTest:
+def alternative_annotator_test(table: LabelledTable, epsilon: float = EPSILON, seed: int = 0) -> AltTest:
     """Can the judge replace a human rater? The test needs two raters with thirty items each."""
     rows = table.labelled()
     if not table.is_same_scale:
         undefined_estimate = undefined_items("the labels are on a different scale", len(rows))
-        return AltTest(undefined_estimate, undefined_estimate, None, 0.2, ())
+        return AltTest(undefined_estimate, undefined_estimate, None, epsilon, ())
     answers, ratings = [row.answer for row in rows], [row.ratings for row in rows]
     closeness: Closeness = "near" if table.kind == "scores" else "equal"
-    return alt_test(answers, ratings, closeness, names=table.raters)
+    levels = CHOICES if table.kind == "choices" else levels_of(table.scale) or ()
+    return alt_test(
+        answers, ratings, closeness, eps=epsilon, names=table.raters, levels=levels, clusters=table.groups(rows),
+        seed=seed,
+    )  # fmt: skip
 
 
 def stated_confidence(table: LabelledTable, seed: int) -> Confidence | None:
@@ -301,7 +347,9 @@ def stated_confidence(table: LabelledTable, seed: int) -> Confidence | None:
             share_a_level(judge_levels, rater_levels)
             for judge_levels, rater_levels in zip(judge, human, strict=True)
         ]
-    return confidence_quality([row.confidence for row in rows], is_right, seed=seed)
+    return confidence_quality(
+        [row.confidence for row in rows], is_right, clusters=table.groups(rows), seed=seed
+    )
 
 
 def share_a_level(first: tuple[float, float] | None, second: tuple[float, float] | None) -> bool:

@@ -16,7 +16,7 @@ from msgspec import Struct, structs
 from ..combine import Kind, majority
 from ..errors import DataError, listed
 from ..records import Choice, Label, Result, Scale, Status, Subject
-from .run_view import CellKey, RunView, SampleKey, as_number, cluster_of, protocol_id
+from .run_view import Attributes, CellKey, RunView, SampleKey, as_number, cluster_of, criterion_names
 from .tally import systems_of_pair
 
 Answer = float | str
@@ -46,6 +46,10 @@ class LabelledItem(Struct, frozen=True):
     """the single values behind `answer`, where the item was judged several times; for choices see `as_number`"""
     n_samples: int = 0
     n_samples_failed: int = 0
+    has_order_conflict: bool = False
+    """whether the choice is a tie because it changed with the order shown"""
+    attributes: Mapping[str, float | str] = {}
+    """what agreement can be shown by: fields of the item, the `length` of the response, which response is `longer`"""
 
 
 class LabelledTable(Struct, frozen=True):
@@ -114,18 +118,20 @@ def join(view: RunView, labels: Sequence[Label]) -> dict[str, LabelledTable]:
         raise DataError(
             "There are no results to compare with labels. Check that the run has judged something."
         )
-    n_protocols = len({cell.protocol for cell, _ in results_by_judge})
+    names = criterion_names((cell.protocol, cell.criterion) for cell, _ in results_by_judge)
     n_models = len({model for _, model in results_by_judge})
     tables = {}
     for (cell, model), results in results_by_judge.items():
-        name = f"{protocol_id(cell.protocol)}/{cell.criterion}" if n_protocols > 1 else cell.criterion
+        name = names[cell.protocol, cell.criterion]
         if cell.kind == "choices" and (cell._replace(kind="scores"), model) in results_by_judge:
             name += " (choice)"
         if n_models > 1:
             name += f" · {model}"
         scale = view.scale(cell.protocol, cell.criterion) if cell.kind == "scores" else None
         criterion_labels = [label for label in labels if label.criterion == cell.criterion]
-        tables[name] = _labelled_table(results, criterion_labels, cell.kind, scale, view.samples)
+        tables[name] = _labelled_table(
+            results, criterion_labels, cell.kind, scale, view.samples, view.attributes
+        )
     return tables
 
 
@@ -135,6 +141,7 @@ def _labelled_table(
     kind: Kind,
     scale: Scale | None,
     samples: Mapping[SampleKey, tuple[float, ...]],
+    attributes: Attributes,
 ) -> LabelledTable:
     first = results[0]
     usable = [label for label in labels if isinstance(label.value, str) == (kind == "choices")]
@@ -156,6 +163,7 @@ def _labelled_table(
             labels_of_item.get((result.item, result.subject), {}),
             raters,
             repeated.get((result.item, result.subject)) or samples.get((*_result_key(result), kind), ()),
+            _attributes_of_row(attributes.get(result.item, {}), result.subject, kind),
         )
         for result in single
     )
@@ -276,7 +284,11 @@ def _pooled_samples(rows: Sequence[Result]) -> Result:
 
 
 def _labelled_item(
-    result: Result, labels: Mapping[str, Label], raters: Sequence[str], samples: tuple[float, ...]
+    result: Result,
+    labels: Mapping[str, Label],
+    raters: Sequence[str],
+    samples: tuple[float, ...],
+    attributes: Mapping[str, float | str],
 ) -> LabelledItem:
     ratings = tuple(labels[rater].value if rater in labels else None for rater in raters)
     probabilities = {label.probability for label in labels.values()}
@@ -298,7 +310,34 @@ def _labelled_item(
         samples=samples,
         n_samples=result.n_samples,
         n_samples_failed=result.n_failed,
+        has_order_conflict="order_conflict" in result.flags,
+        attributes=attributes,
     )
+
+
+def _attributes_of_row(
+    attributes: Mapping[str, float | str], subject: Subject | None, kind: Kind
+) -> dict[str, float | str]:
+    """The attributes of one row: the length of the response that it is about; of a choice, which response is longer."""
+    lengths = {side: attributes.get(f"length_{side}") for side in ("a", "b")}
+    row = {name: value for name, value in attributes.items() if name not in ("length_a", "length_b")}
+    if subject is not None and (length := lengths[subject]) is not None:
+        row["length"] = length
+    first, second = (as_float(lengths[side]) for side in ("a", "b"))
+    if kind == "choices" and first is not None and second is not None:
+        row["longer"] = "same length" if first == second else "a" if first > second else "b"
+    return row
+
+
+def as_float(value: float | str | None) -> float | None:
+    """A number, or a text that is one; none for other texts."""
+    if value is None:
+        return None
+    try:
+        number = float(value)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
 
 
 def label_of(ratings: Sequence[Answer]) -> Answer | None:

@@ -146,10 +146,12 @@ class ComparisonTable(Struct, frozen=True):
     n_only_first: int
     n_only_second: int
     notes: tuple[str, ...]
+    has_groups: bool
+    """whether an item has a group; otherwise all items are independent"""
 
     def groups(self, rows: Sequence[ComparedItem]) -> list[str] | None:
         """The cluster of each row, or none where all items are independent."""
-        if all(row.group is None for row in self.rows):
+        if not self.has_groups:
             return None
         return [cluster_of(row.group, row.item) for row in rows]
 
@@ -163,6 +165,10 @@ def match(first: RunView, second: RunView) -> tuple[dict[str, ComparisonTable], 
     common = [cell for cell in of_first if cell in of_second]
     if not common:
         raise DataError(_no_common_criterion(first.name, of_first, second.name, of_second))
+    different = _different_texts(first, second, {criterion for criterion, _ in common})
+    common = [cell for cell in common if cell[0] not in different]
+    if not common:
+        raise DataError(_only_different(first.name, second.name, different))
     notes = [
         f"{', '.join(missing)} is judged only in {name} and not compared."
         for name, first_cells, second_cells in (
@@ -170,6 +176,10 @@ def match(first: RunView, second: RunView) -> tuple[dict[str, ComparisonTable], 
             (second.name, of_second, of_first),
         )
         if (missing := _missing(first_cells, second_cells))
+    ]
+    notes += [
+        f"{criterion} is not compared: {first.name} judges “{texts[0]}”, {second.name} judges “{texts[1]}”."
+        for criterion, texts in different.items()
     ]
     tables: dict[str, ComparisonTable] = {}
     for criterion, kind in common:
@@ -193,6 +203,33 @@ def _by_criterion(view: RunView) -> Cells:
     for cell, results in view.cells().items():
         cells[cell.criterion, cell.kind][cell.protocol] = results
     return dict(cells)
+
+
+def _different_texts(first: RunView, second: RunView, criteria: Iterable[str]) -> dict[str, tuple[str, str]]:
+    """Criteria that the users left without a name, and whose texts differ: they only share the protocol's name."""
+    different = {}
+    for criterion in criteria:
+        texts = _unnamed_texts(first, criterion), _unnamed_texts(second, criterion)
+        if texts[0] and texts[1] and not set(texts[0]) & set(texts[1]):
+            different[criterion] = (texts[0][0], texts[1][0])
+    return different
+
+
+def _unnamed_texts(view: RunView, criterion: str) -> list[str]:
+    return [
+        protocol.criterion_text
+        for protocol in view.protocols.values()
+        if criterion in protocol.criteria and protocol.criterion_text and not protocol.is_named
+    ]
+
+
+def _only_different(first: str, second: str, different: dict[str, tuple[str, str]]) -> str:
+    criterion, texts = next(iter(different.items()))
+    return (
+        f"{first} and {second} have no criterion in common: both call it '{criterion}', but {first} judges "
+        f"“{texts[0]}” and {second} judges “{texts[1]}”.\n"
+        "Where both mean the same, give it the same name in both runs: --criterion NAME=TEXT."
+    )
 
 
 def _missing(cells: Cells, other_cells: Cells) -> list[str]:
@@ -298,9 +335,11 @@ def _comparison_table(
         if kind == "choices"
         else [_compared_scores(first[key], second[key]) for key in shared]
     )
-    rows = [
-        structs.replace(row, is_same=_has_same_replies(row.item, views, protocols, models)) for row in rows
-    ]
+    if views[0].digests and views[1].digests:
+        rows = [
+            structs.replace(row, is_same=_has_same_replies(row.item, views, protocols, models))
+            for row in rows
+        ]
     subjects = [{row.subject is not None for row in rows_of_run} for rows_of_run in results]
     if not shared and subjects[0] != subjects[1]:
         notes.append("one run has a score for each response of a pair, the other has one for both together")
@@ -313,7 +352,7 @@ def _comparison_table(
     names = [next(iter(by_model)) if len(by_model) == 1 else f"{len(by_model)} judges" for by_model in models]
     return ComparisonTable(
         criterion, kind, protocols, (names[0], names[1]), scales, tuple(rows), len(first) - len(shared),
-        len(second) - len(shared), tuple(notes),
+        len(second) - len(shared), tuple(notes), any(row.group is not None for row in rows),
     )  # fmt: skip
 
 

@@ -19,7 +19,7 @@ from msgspec import structs
 from ..combine import choice_criterion
 from ..engine import Run, settings_of
 from ..errors import DataError
-from ..records import Estimate, FieldValue, Item, Order, Protocol, Reply, Result, Scale
+from ..records import Estimate, Item, Order, Protocol, Reply, Result, Scale
 from ..stats import (
     Games,
     PositionBias,
@@ -32,6 +32,7 @@ from ..stats import (
     mean_interval,
     position_bias,
     score_differences,
+    simultaneous,
     strengths,
     token_preference,
 )
@@ -53,7 +54,7 @@ from .games import (
 from .next_pairs import Outputs, item_rows, outputs_of, proposals, with_files
 from .rank_words import notes_on
 from .result_types import SIGNIFICANCE, CriterionRanking, Difference, Length, Proposal, Ranking, Standing
-from .run_view import Positions, RunView, by_criterion, tabulate, view_of_results
+from .run_view import Positions, RunView, by_criterion, tabulate, text_length, view_of_results
 
 # -- Probabilities of choices, from the log-probabilities of replies
 
@@ -210,7 +211,11 @@ def _by_games(ranking_input: RankingInput, settings: FitSettings, details: Choic
         )
         for rank, i in enumerate(order, start=1)
     )
-    length = Length(controlled.coefficient, controlled.typical_difference) if has_lengths else None
+    length = (
+        Length(controlled.coefficient, controlled.typical_difference, controlled.difficulty_sd)
+        if has_lengths
+        else None
+    )
     return _ranking(ranking_input, fitted, standings, differences, length, details)
 
 
@@ -498,16 +503,10 @@ def _choice_details(store: Store, view: RunView) -> dict[str, ChoiceDetails]:
 
 def _lengths(items: Iterable[Item]) -> dict[str, float]:
     return {
-        item.id: float(_size(item.fields["response_a"]) - _size(item.fields["response_b"]))
+        item.id: float(text_length(item.fields["response_a"]) - text_length(item.fields["response_b"]))
         for item in items
         if "response_a" in item.fields and "response_b" in item.fields
     }
-
-
-def _size(value: FieldValue) -> int:
-    if isinstance(value, str):
-        return len(value)
-    return sum(len(entry if isinstance(entry, str) else entry.content) for entry in value)
 
 
 class Fitted(NamedTuple):
@@ -527,7 +526,7 @@ def strength_differences(fitted: Fitted, order: Sequence[int]) -> tuple[Differen
         Difference(
             systems[i],
             systems[j],
-            _strength_difference(fitted, i, j),
+            _strength_difference(fitted, i, j, len(pairs)),
             p,
             p_adjusted,
             "difference of strengths, t test" if (min(i, j), max(i, j)) in strengths.standard_errors else "sign test of their games",
@@ -537,15 +536,17 @@ def strength_differences(fitted: Fitted, order: Sequence[int]) -> tuple[Differen
     )  # fmt: skip
 
 
-def _strength_difference(fitted: Fitted, i: int, j: int) -> Estimate:
+def _strength_difference(fitted: Fitted, i: int, j: int, n_pairs: int) -> Estimate:
+    """Strength of i - strength of j; its interval holds together with those of all other pairs."""
     strengths = fitted.strengths
     first, second = strengths.sandwich[i], strengths.sandwich[j]
     n = fitted.games.n
     se = strengths.standard_errors.get((min(i, j), max(i, j)))
     if first.value is None or second.value is None or se is None:
         return undefined("the strengths of the two cannot be compared", n=n)
-    difference, half = first.value - second.value, t_quantile(max(1, fitted.games.n_clusters - 1)) * se
-    return Estimate(
+    df = max(1, fitted.games.n_clusters - 1)
+    difference, half = first.value - second.value, t_quantile(df) * se
+    estimate = Estimate(
         difference,
         difference - half,
         difference + half,
@@ -553,6 +554,7 @@ def _strength_difference(fitted: Fitted, i: int, j: int) -> Estimate:
         method="difference of strengths, HC0 sandwich t interval",
         unit=first.unit,
     )
+    return simultaneous(estimate, n_pairs, df)
 
 
 def with_head_to_head(differences: Sequence[Difference], games: Sequence[Game]) -> tuple[Difference, ...]:

@@ -52,13 +52,23 @@ def notes_on(ranking: CriterionRanking, more: Sequence[str], order_policy: str) 
     return structs.replace(ranking, notes=notes)
 
 
+_NO_COMPARISONS = "There are no comparisons to rank by."
+
+
+def _has_comparisons(ranking: CriterionRanking) -> bool:
+    """Whether any two systems were compared: in games, or by the means of their scores."""
+    return ranking.n_games > 0 or any(difference.p is not None for difference in ranking.differences)
+
+
 def _nothing(ranking: CriterionRanking) -> Iterator[str]:
-    if ranking.n_games == 0:
-        failed = f" {count(ranking.n_failed, 'judgment')} failed." if ranking.n_failed else ""
-        shared = (
-            "" if ranking.kind == "choices" else " No two systems have a score on the same prompt (group)."
+    failed = f" {count(ranking.n_failed, 'judgment')} failed." if ranking.n_failed else ""
+    if not _has_comparisons(ranking):
+        yield f"{_NO_COMPARISONS}{failed}"
+    elif not ranking.n_games:
+        yield (
+            "No two systems have a score on the same prompt (group): systems are compared by their means (Welch's t test), "
+            f"without win rates and strengths.{failed}"
         )
-        yield f"There are no comparisons to rank by.{failed}{shared}"
 
 
 def _disconnected(ranking: CriterionRanking) -> Iterator[str]:
@@ -167,10 +177,11 @@ def _few(ranking: CriterionRanking) -> Iterator[str]:
 
 MEANING = (
     "[low, high] is a 95 % confidence interval for other prompts of this kind. A win rate counts a tie as half a win; its n is the "
-    "number of games, and its Wilson interval accounts for games on the same prompt. Strengths are log odds with a mean of 0 (+0.7 is "
-    "about two wins per loss against a system of strength 0), with a sandwich interval and a bootstrap interval over prompts. Ranks are "
-    "those that pairwise tests leave possible (Holm over all pairs, 5 %). If you add comparisons and look at the results again, use the "
-    "anytime-valid interval of the head-to-head win rate: it stays valid however often you look."
+    "number of games, and its Wilson interval accounts for ties and for games on the same prompt. Strengths are log odds with a mean "
+    "of 0 (+0.7 is about two wins per loss against a system of strength 0), with a sandwich interval and a bootstrap interval over "
+    "prompts. Ranks are those that pairwise tests leave possible (Holm over all pairs, 5 %); intervals of differences hold for all "
+    "pairs together (Bonferroni). If you add comparisons and look at the results again, use the anytime-valid interval of the "
+    "head-to-head win rate: it stays valid however often you look."
 )
 
 
@@ -192,8 +203,8 @@ def leader(ranking: CriterionRanking) -> str:
     best, *others = ranking.systems
     rivals = [standing.system for standing in others if standing.places[0] == 1]
     on = f" on {ranking.criterion}" if ranking.criterion != "games" else ""
-    if not ranking.n_games and ranking.kind == "choices":
-        return "There are no comparisons to rank by."
+    if not _has_comparisons(ranking):
+        return _NO_COMPARISONS
     if not rivals and best.places[1] == 1:
         behind = "the other system" if len(others) == 1 else f"all {len(others)} other systems"
         return f"{best.system} ranks first{on}, significantly ahead of {behind}."
@@ -400,6 +411,8 @@ def _length_section(ranking: CriterionRanking) -> Iterator[Section]:
     )  # fmt: skip
     typical = f" ({length.typical_difference:.0f} characters)" if length.typical_difference else ""
     line = f"Log odds per typical difference in length{typical}: {interval(length.coefficient)}{_because(length.coefficient)}."
+    if length.difficulty_sd is not None:
+        line += f" The model has a difficulty for each prompt (standard deviation {number(length.difficulty_sd)} on log odds)."
     yield Section("Length bias", (line,), columns, rows, 3, is_detail=True)
 
 

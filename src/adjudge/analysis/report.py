@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import Any, Literal, TypeVar
 
-from msgspec import structs
+from msgspec import UNSET, structs
 
 from ..records import Estimate, Scale
 from ..stats import (
@@ -35,7 +35,7 @@ from .result_types import (
     Spreads,
     Summary,
 )
-from .run_view import ModelFacts, Positions, RunFacts, RunView, protocol_id
+from .run_view import ModelFacts, Positions, RunFacts, RunView, criterion_names
 from .tally import (
     STATUSES,
     Pair,
@@ -44,6 +44,7 @@ from .tally import (
     best_first,
     cell,
     criterion_summary,
+    failures_p,
     pool_judges,
     spread_of,
 )
@@ -57,6 +58,7 @@ def summarise(view: RunView) -> Summary:
     facts, tally = view.facts, view.tally
     has_both = facts.parameters.get("order", "both") == "both"
     names = _names(tally, facts)
+    texts = _criterion_texts(facts)
     order = _positions_by_name(view)
     scales = {key: view.scale(*key) for key in tally.scores}
     pooled_scores = {key: _pooled(models) for key, models in tally.scores.items()}
@@ -72,7 +74,10 @@ def summarise(view: RunView) -> Summary:
         n_samples_failed=_total(tally, lambda scores: scores.n_samples_failed),
         systems=best_first(_cells(pooled_scores, names, scales), list(scales.values())),
         criteria={
-            names[key]: criterion_summary(*key, pooled_scores[key], scales[key]) for key in pooled_scores
+            names[key]: criterion_summary(
+                *key, pooled, scales[key], _parts_by_system([tally.scores[key]]), texts.get(key, UNSET)
+            )
+            for key, pooled in pooled_scores.items()
         },
         pairs={names[key]: _pairs(_pooled(models), has_both) for key, models in tally.choices.items()},
         position={name: positions.all_models.first_share for name, positions in order.items()},
@@ -80,11 +85,14 @@ def summarise(view: RunView) -> Summary:
         panel=_panel(tally, names, scales),
         models=_models(tally, names, scales, facts, order),
         rungs={model: _rungs(counts) for model, counts in tally.rungs.items()},
-        failures_by_system=_failures_by_system(tally),
+        failures_by_system={
+            system: _failure_share(parts) for system, parts in _parts_by_system(tally.scores.values()).items()
+        },
+        failures_p=failures_p(_parts_by_system(tally.scores.values())),
         correlations=_correlations(pooled_scores, names),
         flags={flag: n_distinct([keys]) for flag, keys in sorted(tally.flagged.items())},
         warnings=(),
-        protocols={protocol.id: protocol.digest for protocol in facts.protocols},
+        protocols=_protocols(facts),
         estimator=facts.estimator,
         parameters=facts.parameters,
         adjustments=facts.adjustments,
@@ -98,28 +106,42 @@ def summarise(view: RunView) -> Summary:
         n_planned=facts.n_planned,
         n_left_out=facts.n_left_out,
         call_errors=facts.call_errors,
+        n_reasks=facts.n_reasks,
+        reasks_usd=facts.reasks_usd,
+        paid_earlier_usd=facts.paid_earlier_usd or UNSET,
+        price_dates=facts.price_dates or UNSET,
     )
     return structs.replace(summary, warnings=cautions(summary, _spreads(tally, names, scales), facts))
 
 
-def _names(tally: Tally, facts: RunFacts) -> Names:
-    """The criterion, prefixed with its protocol where there are several; with the digest for two versions of one id."""
-    ids = [protocol_id(protocol) for protocol in tally.protocols]
-    protocol_names = {
-        protocol: name if ids.count(name) == 1 else protocol
-        for protocol, name in zip(tally.protocols, ids, strict=True)
+def _criterion_texts(facts: RunFacts) -> dict[tuple[str, str], str]:
+    """(protocol, criterion) → the criterion in the user's words, where it was given so."""
+    return {
+        (f"{protocol.id}@{protocol.digest}", criterion): text
+        for protocol in facts.protocols
+        for criterion, text in protocol.criterion_texts.items()
     }
-    is_single = len(protocol_names) <= 1 and len(facts.protocols) <= 1
-    keys = [*tally.scores, *tally.choices]
-    return {key: key[1] if is_single else f"{protocol_names[key[0]]}/{key[1]}" for key in keys}
+
+
+def _protocols(facts: RunFacts) -> dict[str, str]:
+    """The digests by protocol; one that is there several times, with several criteria, by its id and digest."""
+    ids = [protocol.id for protocol in facts.protocols]
+    return {
+        protocol.id if ids.count(protocol.id) == 1 else f"{protocol.id}@{protocol.digest}": protocol.digest
+        for protocol in facts.protocols
+    }
+
+
+def _names(tally: Tally, facts: RunFacts) -> Names:
+    """The criteria by the names that the report shows."""
+    protocols = [f"{protocol.id}@{protocol.digest}" for protocol in facts.protocols]
+    return criterion_names([*tally.scores, *tally.choices], protocols)
 
 
 def _positions_by_name(view: RunView) -> dict[str, Positions]:
     """Position bias, by the name of the criterion."""
-    return {
-        f"{protocol_id(protocol)}/{criterion}" if len(view.protocols) > 1 else criterion: positions
-        for (protocol, criterion), positions in view.positions.items()
-    }
+    names = criterion_names(view.positions, view.protocols)
+    return {names[key]: positions for key, positions in view.positions.items()}
 
 
 SystemOrPair = TypeVar("SystemOrPair", str, Pair)
@@ -233,14 +255,14 @@ def _panel(
     return panels
 
 
-def _failures_by_system(tally: Tally) -> dict[str, FailureShare]:
-    """How often each system's scores failed, over all judges and criteria."""
+def _parts_by_system(trees: Iterable[Mapping[str, Mapping[str, Scores]]]) -> dict[str, list[Scores]]:
+    """system → its scores by each judge on each criterion"""
     by_system: dict[str, list[Scores]] = {}
-    for models in tally.scores.values():
+    for models in trees:
         for systems in models.values():
             for system, scores in systems.items():
                 by_system.setdefault(system, []).append(scores)
-    return {system: _failure_share(parts) for system, parts in by_system.items()}
+    return by_system
 
 
 def _failure_share(parts: list[Scores]) -> FailureShare:

@@ -162,7 +162,7 @@ def score_sections(summary: Summary, values: Values | None = None) -> Iterator[S
             notes.append(detectable_text(about.minimum_detectable, digits, about.scale))
         yield Section(
             criterion,
-            (scale_text(about.scale),),
+            (*((about.text,) if about.text else ()), scale_text(about.scale)),
             _score_columns(("system",), about.scale),
             rows,
             notes=tuple(note for note in notes if note),
@@ -541,10 +541,19 @@ def cost_text(summary: Summary) -> str:
     calls = count(summary.n_calls, "call")
     if summary.n_cached:
         calls += f" ({summary.n_cached:,} from the cache)"
+    if summary.n_reasks:
+        price = f", ${summary.reasks_usd:,.4f}" if summary.cost_usd is not None else ""
+        calls += f", {count(summary.n_reasks, 're-ask')} among them{price}"
     tokens = f"{summary.tokens_in:,} tokens in, {summary.tokens_out:,} out"
     cost = "cost unknown (no price given)" if summary.cost_usd is None else f"${summary.cost_usd:,.4f}"
+    if summary.cost_usd == 0 and not summary.n_unpriced:
+        cost = "free"
     if summary.cost_usd is not None and summary.n_unpriced:
         cost += f" (excluding {count(summary.n_unpriced, 'call')} without a price)"
     if summary.cost_usd and summary.n_calls and summary.n_cached >= summary.n_calls:
-        cost += ", paid by an earlier run"
+        cost += ", paid earlier"
+    elif summary.cost_usd and summary.paid_earlier_usd:
+        cost += f", ${summary.paid_earlier_usd:,.4f} of it paid earlier"
+    if summary.cost_usd and summary.price_dates:
+        cost += f" (estimate: published prices of {', '.join(sorted(set(summary.price_dates.values())))})"
     return " · ".join([calls, tokens, cost, duration(summary.seconds)])

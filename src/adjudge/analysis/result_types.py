@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from msgspec import Struct, field
+from msgspec import UNSET, Struct, UnsetType, field
 
 from ..combine import Kind
 from ..records import Estimate, Estimator, Scale
@@ -16,10 +16,12 @@ from ..stats import (
     AltTest,
     Bounds,
     Confidence,
+    PartAgreement,
     Plan,
     PositionBias,
     Resample,
     Retest,
+    ScoreInterval,
     Spread,
     Test,
     TieCalibration,
@@ -35,7 +37,7 @@ SIGNIFICANCE = 0.05
 
 CautionKind = Literal[
     "incomplete", "left_out", "failed_calls", "all_failed", "fake_model", "weak_judge", "model_changed", "uneven_failures",
-    "partial_panel", "panel_disagrees", "judge_apart", "self_preference", "no_information", "few_groups", "near_duplicates",
+    "partial_panel", "panel_disagrees", "judge_apart", "self_preference", "identical_samples", "no_information", "few_groups", "near_duplicates",
     "injection_suspected", "order_conflict", "position", "one_order", "contradiction", "direction_unknown", "not_comparable",
     "identical_responses",
 ]  # fmt: skip
@@ -79,6 +81,10 @@ class CriterionSummary(Struct, frozen=True):
     spread: Spread
     minimum_detectable: float | None
     """the smallest true difference of two systems that this many items detect with 80 % power"""
+    failures_p: float | None = None
+    """of the test that all systems fail equally often on this criterion; none where there is nothing to test"""
+    text: str | UnsetType = UNSET
+    """the criterion in the user's words; unset where it was not given so"""
 
 
 class FailureShare(Struct, frozen=True):
@@ -212,6 +218,16 @@ class Summary(Struct, frozen=True):
     n_unpriced: int = 0
     """replies whose cost is unknown and not in `cost_usd`"""
     call_errors: dict[str, int] = {}
+    failures_p: float | None = None
+    """of the test that all systems fail equally often, over all judges and criteria; none where nothing failed"""
+    n_reasks: int = 0
+    """replies to follow-up questions for an answer that was missing"""
+    reasks_usd: float = 0.0
+    """their part of `cost_usd`"""
+    paid_earlier_usd: float | UnsetType = UNSET
+    """the part of `cost_usd` that earlier runs paid; unset where there is none"""
+    price_dates: dict[str, str] | UnsetType = UNSET
+    """model → date of the published price behind `cost_usd`; unset where users gave all prices"""
 
 
 # -- The judge card: agreement with people, noise ceiling, corrected means, failures
@@ -243,6 +259,55 @@ class PeopleCeiling(Estimate, frozen=True, kw_only=True):
     share: Estimate
     """judge / ceiling; above 1 the judge agrees with the raters better than a rater does"""
     by_rater: dict[str, float | None] = field(default_factory=dict)
+    alpha: Estimate | None = None
+    """Krippendorff's alpha of the raters (nominal for choices); none without items that two of them rated"""
+    corrected: Estimate | None = None
+    """the judge's correlation with the mean of all raters, divided by the root of that mean's reliability"""
+
+    @property
+    def standing(self) -> Literal["above", "on par", "below", "unclear", "unknown"]:
+        """The judge compared with a human rater, as far as the intervals allow."""
+        low, high = self.share.low, self.share.high
+        if low is not None and high is not None:
+            return "below" if high < 1 else "above" if low > 1 else "on par" if low >= 0.8 else "unclear"
+        judge = self.judge
+        if judge.low is None or judge.high is None or self.low is None or self.high is None:
+            return "unknown"
+        return "below" if judge.high < self.low else "above" if judge.low > self.high else "on par"
+
+
+class RaterSeverity(Struct, frozen=True):
+    """How much higher one rater scores than the others. The intervals of all raters hold together."""
+
+    difference: Estimate
+    basis: Literal["same items", "judge"]
+    """compared on the same items, or, where raters share none, by the distance from the judge's scores"""
+    is_large: bool
+    """significant, and at least a tenth of the scale"""
+
+
+VerdictReason = Literal["below_rater", "loses", "constant", "shuffled", "undefined"]
+
+
+class ReplacementVerdict(Struct, frozen=True):
+    """Whether the judge can replace a human rater: the one answer of the card."""
+
+    answer: Literal["yes", "no", "not shown", "undefined"]
+    """`no` where the judge agrees with the raters significantly less than a rater does"""
+    reasons: tuple[VerdictReason, ...] = ()
+    """why it is not yes: below a human rater; too few raters won against; a constant answer, or shuffled scores, not beaten"""
+
+
+class ConfusionMatrix(Struct, frozen=True):
+    """How often each answer of the judge met each rating."""
+
+    judge: tuple[str, ...]
+    """the rows; `failed` where the judge gave no answer"""
+    human: tuple[str, ...]
+    """the columns"""
+    counts: tuple[tuple[int, ...], ...]
+    n_items: int
+    n_ratings: int
 
 
 class CorrectedMean(Estimate, frozen=True, kw_only=True):
@@ -256,6 +321,8 @@ class CorrectedMean(Estimate, frozen=True, kw_only=True):
     """weight of the judge's scores; 0 ignores them"""
     effective_labels: float | None = None
     """number of labels that would give an interval of this width without a judge; at most all items"""
+    is_thin: bool = False
+    """whether groups or unequal probabilities leave so few effective labels that the interval may be too narrow"""
 
 
 class SystemFailures(Struct, frozen=True):
@@ -288,6 +355,8 @@ class Quality(Struct, frozen=True):
     minimum_detectable: float | None
     """the smallest difference of two systems that this many items detect"""
     failures: dict[str, SystemFailures]
+    failures_p: float | None = None
+    """of the test that the judge fails equally often on every system; none where there is nothing to test"""
 
 
 class CriterionCard(Struct, frozen=True):
@@ -331,6 +400,15 @@ class CriterionCard(Struct, frozen=True):
     confidence: Confidence | None
     """calibration of stated confidence; none where the judge stated none"""
     quality: Quality
+    verdict: ReplacementVerdict = ReplacementVerdict("undefined", ("undefined",))
+    severity: dict[str, RaterSeverity] = {}
+    """rater → how much higher than the others; empty for choices and for one rater"""
+    confusion: ConfusionMatrix | None = None
+    """none where the answers have no levels, or too many"""
+    by: dict[str, dict[str, PartAgreement]] = {}
+    """`system`, `length` or a field → part → agreement in that part"""
+    single_score: ScoreInterval | None = None
+    """between which labels of people a single score stands; none for choices"""
 
 
 class JudgePair(Struct, frozen=True):
@@ -344,6 +422,72 @@ class JudgePair(Struct, frozen=True):
     """for scores the Spearman correlations with people, for choices the shares of equal choices"""
     mcnemar: Test | None = None
     """for choices: McNemar's test on the items that only one of the judges got right"""
+
+
+class StopDecision(Struct, frozen=True):
+    """Whether the labels of one system suffice for a stop rule."""
+
+    decision: Literal["stop", "continue"]
+    answer: Literal["yes", "no"] | None
+    """for a rule on the mean: whether it holds; for a rule on the width: yes once it is reached"""
+    reason: Literal["decided", "undecided", "all_labelled"]
+    n_labels: int
+    n_items: int
+    n_decided: int | None
+    """the number of labels at which the rule was first decided"""
+    mean: Estimate
+    """prediction-powered, with an interval that holds after every label"""
+    n_fixed: int | None
+    """labels that a number fixed in advance would take for the same decision with 80 % power, or for the width"""
+    n_saved: int | None
+    """`n_fixed` - `n_decided`; below 0 where looking after every label cost labels"""
+
+
+class Stop(Struct, frozen=True):
+    """The stop rule of a card: whether to go on labelling."""
+
+    rule: str
+    decision: Literal["stop", "continue"]
+    """stop once every system of every criterion is decided"""
+    answer: Literal["yes", "no"] | None
+    """yes where it is for all of them, no where it is for any"""
+    n_labels: int
+    criteria: dict[str, dict[str, StopDecision]]
+    """criterion → system → decision"""
+
+
+class ChosenJudge(Struct, frozen=True):
+    """The judge that one half of the labels chose, measured on the other half."""
+
+    judge: str
+    agreement: Estimate
+    lead: Estimate
+    """its lead over the first judge"""
+
+
+class BestJudge(Struct, frozen=True):
+    """Several judges of one criterion: which agrees best with people, corrected for the choice among many."""
+
+    criterion: str
+    first: str
+    """the judge that the others are compared with"""
+    best: str | None
+    """the judge with the highest agreement"""
+    n: int
+    """labelled items that all judges answered"""
+    agreement: dict[str, Estimate]
+    """Spearman of scores, share of equal choices"""
+    over_first: dict[str, Estimate]
+    """judge - first; the intervals hold together"""
+    behind_best: dict[str, Estimate]
+    """best - judge; the intervals hold together for all pairs of judges"""
+    improved: tuple[str, ...]
+    """judges that agree significantly better than the first"""
+    leading: tuple[str, ...]
+    """the best judge, and those that are not significantly worse"""
+    held_out: ChosenJudge | None
+    """none with fewer than 100 labelled items (or groups)"""
+    reason: str = ""
 
 
 class Card(Struct, frozen=True):
@@ -361,6 +505,10 @@ class Card(Struct, frozen=True):
     run: str = ""
     misread: Estimate | None = None
     """share of readings that were wrong in a check by hand; none without a check"""
+    stop: Stop | None = None
+    """whether the labels suffice; none without a stop rule"""
+    best: tuple[BestJudge, ...] = ()
+    """one for each criterion with several judges"""
 
 
 # -- The ranking of systems
@@ -433,6 +581,8 @@ class Length(Struct, frozen=True):
     """change of the log odds per typical difference in length"""
     typical_difference: float | None
     """in characters"""
+    difficulty_sd: float | None = None
+    """standard deviation of the prompts' difficulty on log odds; none where the model has no difficulty"""
 
 
 class CriterionRanking(Struct, frozen=True, kw_only=True):
@@ -633,6 +783,20 @@ WORDS: dict[Outcome, str] = {
 }
 
 
+class Decision(Struct, frozen=True):
+    """What a check is decided by: two one-sided tests against the threshold, each at 2.5 %."""
+
+    low: float | None
+    """lower bound of the mean at 97.5 % confidence: a check with `min` is good where it reaches the threshold"""
+    high: float | None
+    """upper bound at 97.5 % confidence"""
+    p_good: float
+    p_worse: float
+    method: str
+    p_worse_adjusted: float | None = None
+    """Holm's, over all checks of the gate; `worse` needs at most 5 %"""
+
+
 class Check(Struct, frozen=True):
     """One estimate compared with one threshold."""
 
@@ -654,6 +818,8 @@ class Check(Struct, frozen=True):
     """items, groups or labels"""
     is_share: bool = False
     """whether the threshold is a share, shown in per cent: a win rate, or a share of failed items"""
+    decision: Decision | None = None
+    """none where nothing is estimated: a count of failures, or two runs with the same replies"""
 
     @property
     def asked(self) -> str:
@@ -674,6 +840,8 @@ class Verdict(Struct, frozen=True):
     """whether a judge is a fake for tests: then the outcome says nothing about any system"""
     is_corrected: bool
     """whether the means are corrected with human labels"""
+    n_decisions: int = 0
+    """checks that an estimate decides; `worse` is corrected for their number (Holm)"""
 
 
 def most_severe(outcomes: list[Outcome]) -> Outcome:

@@ -21,7 +21,19 @@ from msgspec import Struct, structs
 
 from ..combine import Kind, choice_criterion
 from ..engine import judged_items, protocols_of, settings_of
-from ..records import Choice, Estimator, Judgment, Order, Protocol, ReaderName, Result, Scale, Subject
+from ..records import (
+    Choice,
+    Estimator,
+    FieldValue,
+    Item,
+    Judgment,
+    Order,
+    Protocol,
+    ReaderName,
+    Result,
+    Scale,
+    Subject,
+)
 from ..stats import Position, PositionBias, position_bias
 from ..store import Judged, RunRow, Store
 from .tally import CriterionKey, Tally
@@ -34,6 +46,9 @@ SampleKey = tuple[str, str, str, str, Subject | None, Kind]
 
 Digests = Mapping[tuple[str, str], Mapping[str, int]]
 """(item, protocol) → model → a hash of the calls and of what was read from the replies"""
+
+Attributes = Mapping[str, Mapping[str, float | str]]
+"""item → named field, `length` (characters of the response; `length_a` and `length_b` of a pair) → its value"""
 
 Contents = Mapping[str, Mapping[str, int]]
 """item → field → a checksum of its text"""
@@ -65,6 +80,8 @@ class ProtocolFacts(Struct, frozen=True):
     digest: str = ""
     reader: ReaderName | None = None
     """`likelihood` where the model writes no reply"""
+    criterion_texts: dict[str, str] = {}
+    """criterion → its text, where the user gave it in words"""
 
 
 class Positions(Struct, frozen=True):
@@ -91,6 +108,10 @@ class RunFacts(Struct, frozen=True):
     """replies whose cost is unknown and not in `cost_usd`"""
     cost_usd: float | None = None
     """none where no price is known"""
+    paid_earlier_usd: float = 0.0
+    """the part of `cost_usd` that earlier runs paid"""
+    price_dates: dict[str, str] = {}
+    """model → date of its published price, where the user gave none"""
     seconds: float = 0.0
     n_calls: int = 0
     n_cached: int = 0
@@ -103,6 +124,11 @@ class RunFacts(Struct, frozen=True):
     """kind of error → calls without a reply"""
     n_reasks_failed: int = 0
     """failed calls that asked again after an unreadable reply: their item stays unread"""
+    n_reasks: int = 0
+    """replies to follow-up questions for an answer that was missing"""
+    reasks_usd: float = 0.0
+    has_identical_samples: bool = False
+    """whether every sample of every item has the same reply"""
     adjustments: tuple[str, ...] = ()
     """parameters that were not sent because the model refuses them"""
 
@@ -132,6 +158,8 @@ class RunView(Struct, frozen=True):
     """item → its number in the run"""
     judgment_notes: Mapping[str, Mapping[str, str]] = {}
     """item → notes of its judgments; only with `keep_notes`"""
+    attributes: Attributes = {}
+    """what agreement can be shown by; only for the judge card"""
 
     def scale(self, protocol: str, criterion: str) -> Scale | None:
         return scale_of(self.scales, protocol, criterion)
@@ -160,6 +188,11 @@ class RunView(Struct, frozen=True):
         )
 
 
+def criterion_texts_of(protocol: Protocol) -> dict[str, str]:
+    """criterion → its text, where the user gave it in words."""
+    return dict.fromkeys(protocol.criteria, protocol.criterion_text) if protocol.criterion_text else {}
+
+
 def fake_note(spec: str) -> str:
     return f"{spec} is a fake judge for tests: these numbers say nothing about any judge or system."
 
@@ -185,6 +218,30 @@ def by_criterion(scales: Mapping[str, Scale] | None) -> Scales:
 def protocol_id(protocol: str) -> str:
     """The id of a protocol without its digest."""
     return protocol.partition("@")[0]
+
+
+def criterion_names(
+    keys: Iterable[tuple[str, str]], protocols: Iterable[str] = ()
+) -> dict[tuple[str, str], str]:
+    """(protocol, criterion) → the name under which analyses show it.
+
+    The criterion alone with one protocol; PROTOCOL/CRITERION with several, with the digest where two versions of a
+    protocol have the criterion. `protocols` are those of the run, of which some may have no result yet. One protocol that
+    was given several criteria of the user's counts as one.
+    """
+    unique = list(dict.fromkeys(keys))
+    ids = {protocol_id(protocol) for protocol in (*protocols, *(protocol for protocol, _ in unique))}
+    shown = Counter((protocol_id(protocol), criterion) for protocol, criterion in unique)
+    is_repeated = any(n > 1 for n in shown.values())
+    names = {}
+    for protocol, criterion in unique:
+        if len(ids) <= 1 and not is_repeated:
+            names[protocol, criterion] = criterion
+        elif shown[protocol_id(protocol), criterion] == 1:
+            names[protocol, criterion] = f"{protocol_id(protocol)}/{criterion}"
+        else:
+            names[protocol, criterion] = f"{protocol}/{criterion}"
+    return names
 
 
 def results_by_model(results: Iterable[Result]) -> dict[str, list[Result]]:
@@ -279,7 +336,55 @@ def side_by_side(views: Sequence[RunView]) -> RunView:
             for view in views
             for key, values in view.samples.items()
         },
+        attributes={item: found for view in reversed(views) for item, found in view.attributes.items()},
     )
+
+
+def attributes_of(items: Iterable[Item], names: Sequence[str] = ()) -> Attributes:
+    """The named fields of each item and the length of its response."""
+    attributes: dict[str, dict[str, float | str]] = {}
+    digests: dict[str, dict[str, tuple[int, int]]] = {}
+    groups: dict[str, str | None] = {}
+    for item in items:
+        digests[item.id] = {
+            name: (zlib.crc32(msgspec.json.encode(value)), text_length(value))
+            for name, value in item.fields.items()
+        }
+        groups[item.id] = item.group
+        attributes[item.id] = {
+            name: value for name in names if isinstance(value := item.fields.get(name), str)
+        }
+    response = _response_field(digests, groups)
+    for item_id, found in digests.items():
+        for name, key in ((response, "length"), ("response_a", "length_a"), ("response_b", "length_b")):
+            if name in found:
+                attributes[item_id][key] = float(found[name][1])
+    return attributes
+
+
+def text_length(value: FieldValue) -> int:
+    """Characters of a text, or of all messages of a conversation."""
+    if isinstance(value, str):
+        return len(value)
+    return sum(len(entry if isinstance(entry, str) else entry.content) for entry in value)
+
+
+def _response_field(
+    digests: Mapping[str, Mapping[str, tuple[int, int]]], groups: Mapping[str, str | None]
+) -> str:
+    """The field that is judged: `response`, or the only one in which items of one group differ; empty where unknown."""
+    if any("response" in found for found in digests.values()):
+        return "response"
+    seen: dict[tuple[str, str], int] = {}
+    differing = set()
+    for item_id, found in digests.items():
+        group = groups[item_id]
+        if group is None:
+            continue
+        for name, (digest, _) in found.items():
+            if seen.setdefault((group, name), digest) != digest:
+                differing.add(name)
+    return differing.pop() if len(differing) == 1 else ""
 
 
 def pooled_over_models(view: RunView) -> tuple[RunView, str]:
@@ -563,7 +668,7 @@ def _facts(store: Store, run: RunRow, protocols: Mapping[str, Protocol], n_reask
         version=str(run.manifest.get("version", "")),
         models=_model_facts(store, run),
         protocols=tuple(
-            ProtocolFacts(protocol.id, protocol.digest, protocol.answer.reader)
+            ProtocolFacts(protocol.id, protocol.digest, protocol.answer.reader, criterion_texts_of(protocol))
             for protocol in protocols.values()
         ),
         estimator=settings_of(run).estimator,
@@ -572,6 +677,8 @@ def _facts(store: Store, run: RunRow, protocols: Mapping[str, Protocol], n_reask
         tokens_out=totals.tokens_out,
         cost_usd=totals.cost_usd if is_priced else None,
         n_unpriced=totals.unpriced,
+        paid_earlier_usd=max(0.0, totals.cost_usd - totals.paid_usd),
+        price_dates=dict(run.manifest.get("price_dates", {})),
         seconds=run.seconds,
         n_calls=totals.calls,
         n_cached=max(0, totals.replies - totals.paid_replies),
@@ -579,6 +686,9 @@ def _facts(store: Store, run: RunRow, protocols: Mapping[str, Protocol], n_reask
         n_left_out=run.manifest["items"].get("left_out", 0),
         call_errors={kind: n for kind, n in totals.failed.items() if n},
         n_reasks_failed=n_reasks_failed,
+        n_reasks=totals.reasks,
+        reasks_usd=totals.reasks_usd,
+        has_identical_samples=settings_of(run).samples > 1 and store.samples_are_identical(run),
         adjustments=tuple(run.manifest.get("adjustments", ())),
     )
 

@@ -11,14 +11,23 @@ from array import array
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from hashlib import blake2b
-from statistics import median
-from typing import Literal, TypeVar, get_args
+from typing import Literal, NamedTuple, TypeVar, get_args
 
-from msgspec import structs
+from msgspec import UNSET, UnsetType, structs
 
 from ..combine import Kind
 from ..records import Result, Scale, Status
-from ..stats import Column, Spread, bounds, joined, minimum_detectable, missing_from, pooled, spread
+from ..stats import (
+    Column,
+    Spread,
+    bounds,
+    detectable_difference,
+    equal_rates,
+    joined,
+    missing_from,
+    pooled,
+    spread,
+)
 from .result_types import Cell, CriterionSummary
 
 STATUSES: tuple[Status, ...] = get_args(Status)
@@ -33,10 +42,12 @@ CriterionKey = tuple[str, str]
 class Scores:
     """The scores of one judge on one criterion for one system, or its choices for one pair of systems."""
 
-    __slots__ = ("failed", "n_partial", "n_samples", "n_samples_failed", "ok")
+    __slots__ = ("failed", "n_partial", "n_samples", "n_samples_failed", "ok", "ok_failed")
 
     def __init__(self) -> None:
         self.ok = Column()
+        self.ok_failed = array("f")
+        """of each score in `ok` the share of its samples that failed"""
         self.failed = Column()
         """the value is the index of the status in `STATUSES`"""
         self.n_partial = 0
@@ -177,6 +188,7 @@ def _add(scores: Scores, result: Result, key: int, item: int, value: float | Non
     scores.n_samples_failed += min(n_samples, n_failed)
     if value is not None and is_usable:
         scores.ok.add(key, value, group, is_grouped=is_grouped, is_marked=is_marked)
+        scores.ok_failed.append(min(n_samples, n_failed) / n_samples)
         return True
     # A result with status ok but without a usable number is a failure, too.
     status: Status = result.status
@@ -219,17 +231,48 @@ def cell(scores: Scores, scale: Scale | None) -> Cell:
 
 
 def criterion_summary(
-    protocol: str, criterion: str, by_system: Mapping[str, Scores], scale: Scale | None
+    protocol: str,
+    criterion: str,
+    by_system: Mapping[str, Scores],
+    scale: Scale | None,
+    parts_by_system: Mapping[str, Sequence[Scores]],
+    text: str | UnsetType = UNSET,
 ) -> CriterionSummary:
-    """One criterion over all systems."""
+    """One criterion over all systems: `by_system` over all judges, `parts_by_system` judge by judge."""
     columns = [scores.ok for scores in by_system.values()]
     return CriterionSummary(
         protocol=protocol,
         criterion=criterion,
         scale=scale,
         spread=spread_of(joined(columns), scale),
-        minimum_detectable=_minimum_detectable(columns),
+        minimum_detectable=detectable_difference([column.precision() for column in columns]),
+        failures_p=failures_p(parts_by_system),
+        text=text,
     )
+
+
+def failures_p(by_system: Mapping[str, Sequence[Scores]]) -> float | None:
+    """The p-value of the test that all systems fail equally often; none where nothing failed."""
+    parts = [_failed_shares(scores) for scores in by_system.values()]
+    if not any(any(part.shares) for part in parts):
+        return None
+    return equal_rates([part.shares for part in parts], [part.groups for part in parts]).p
+
+
+class _FailedShares(NamedTuple):
+    shares: array[float]
+    groups: array[int]
+
+
+def _failed_shares(parts: Sequence[Scores]) -> _FailedShares:
+    """Of each score the share of its samples that failed, and its group."""
+    shares, groups = array("f"), array("q")
+    for part in parts:
+        shares.extend(part.ok_failed)
+        groups.extend(part.ok.groups)
+        shares.extend(array("f", [1.0]) * len(part.failed))
+        groups.extend(part.failed.groups)
+    return _FailedShares(shares, groups)
 
 
 def spread_of(column: Column, scale: Scale | None) -> Spread:
@@ -275,16 +318,6 @@ def _at_nearest(counts: Mapping[float, int], levels: Sequence[float]) -> dict[fl
         level = min(levels, key=lambda level: (abs(level - value), level))
         near[level] = near.get(level, 0) + count
     return near
-
-
-def _minimum_detectable(columns: Sequence[Column]) -> float | None:
-    """For two systems of this run's typical size, compared without pairing items."""
-    precisions = [precision for column in columns if (precision := column.precision()) is not None]
-    if not precisions:
-        return None
-    n_units = round(median(precision.n_units for precision in precisions))
-    sd = math.hypot(*(precision.se for precision in precisions)) * math.sqrt(n_units / len(precisions))
-    return minimum_detectable(n_units, sd)
 
 
 def key_text(value: float) -> str:

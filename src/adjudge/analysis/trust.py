@@ -18,7 +18,19 @@ from ..data.labels import LabelFile
 from ..engine import Run
 from ..errors import DataError
 from ..records import Label, Result, Scale
-from ..stats import Resample, Retest, bounds, minimum_detectable, nearest, retest, spread, wilson
+from ..stats import (
+    Resample,
+    Retest,
+    bounds,
+    detectable_difference,
+    equal_rates,
+    nearest,
+    retest,
+    spread,
+    standard_error,
+    wilson,
+)
+from ..stats.alt_test import EPSILON
 from ..stats.arrays import N_RESAMPLES
 from ..store import Store, open_store
 from ..words import count
@@ -47,9 +59,28 @@ from .human_agreement import (
     stated_confidence,
     two_judges,
 )
+from .judge_details import (
+    agreement_by,
+    best_judges,
+    check_fields,
+    confusion_matrix,
+    replacement_verdict,
+    severities,
+    severity_note,
+    single_score,
+)
 from .label_join import LabelledItem, LabelledTable, choices, join, numbers, with_criterion
 from .result_types import Card, CriterionCard, Quality, Resampling, SystemFailures
-from .run_view import RunView, by_criterion, side_by_side, tabulate, view_of_results
+from .run_view import (
+    RunView,
+    attributes_of,
+    by_criterion,
+    cluster_of,
+    side_by_side,
+    tabulate,
+    view_of_results,
+)
+from .sampling import parse_stop_rule, stop_labelling
 from .trust_words import opening, sentences
 
 # -- Checks that need no labels
@@ -75,8 +106,9 @@ def quality(table: LabelledTable) -> Quality:
         else {},
         sample_sd=_sample_sd(table.rows),
         retest=_retest(table.rows),
-        minimum_detectable=_detectable(by_system) if table.kind == "scores" else None,
+        minimum_detectable=_detectable(table, by_system) if table.kind == "scores" else None,
         failures={system: _failures(entries, table) for system, entries in by_system.items()},
+        failures_p=_failures_p(by_system),
     )
 
 
@@ -113,19 +145,30 @@ def _retest(rows: Sequence[LabelledItem]) -> Retest | None:
     return retest([[*samples, *[None] * (width - len(samples))] for samples in repeated])
 
 
-def _detectable(by_system: dict[str, list[Entry]]) -> float | None:
-    """The minimum detectable difference, from the pooled deviation within systems and the size of the smallest."""
-    squares, n, n_systems, smallest = 0.0, 0, 0, math.inf
-    for entries in by_system.values():
-        scores = [entry.judge for entry in entries if entry.judge is not None]
-        if len(scores) < 2:
-            continue
-        mean = math.fsum(scores) / len(scores)
-        squares += math.fsum((value - mean) ** 2 for value in scores)
-        n, n_systems, smallest = n + len(scores), n_systems + 1, min(smallest, len(scores))
-    if not n_systems or n <= n_systems:
-        return None
-    return minimum_detectable(int(smallest), math.sqrt(squares / (n - n_systems)))
+def _failures_p(by_system: dict[str, list[Entry]]) -> float | None:
+    """The p-value of the test that the judge fails equally often on every system; none where there is nothing to test."""
+    number: dict[str, int] = {}
+    return equal_rates(
+        [[float(entry.judge is None) for entry in entries] for entries in by_system.values()],
+        [
+            [number.setdefault(cluster_of(entry.row.group, entry.row.item), len(number)) for entry in entries]
+            for entries in by_system.values()
+        ],
+    ).p
+
+
+def _detectable(table: LabelledTable, by_system: dict[str, list[Entry]]) -> float | None:
+    """The minimum detectable difference of two systems."""
+    judged = [[entry for entry in entries if entry.judge is not None] for entries in by_system.values()]
+    return detectable_difference(
+        [
+            standard_error(
+                [entry.judge for entry in entries if entry.judge is not None],
+                table.groups([entry.row for entry in entries]),
+            )
+            for entries in judged
+        ]
+    )
 
 
 # -- The judge card
@@ -139,17 +182,25 @@ def judge_card(
     n_resamples: int = N_RESAMPLES,
     seed: int = 0,
     plan_width: float | None = None,
+    stop: str | None = None,
+    epsilon: float = EPSILON,
+    by: Sequence[str] = (),
     n_empty: int = 0,
 ) -> Card:
     """Compare a judge with people's labels, criterion by criterion.
 
-    `plan_width` is the interval width for which the card says how many labels are needed. `resample` says what the
-    intervals generalise to: new inputs, new systems, or both.
+    `plan_width` is the interval width for which the card says how many labels are needed, `stop` a rule that says when
+    there are enough (mean>=4, width<=0.3). `resample` says what the intervals generalise to: new inputs, new systems, or
+    both. `epsilon` is how much less often than a human rater the judge may be closer to the other raters. `by` names
+    fields of the items by which agreement is shown.
     """
+    rule = None if stop is None else parse_stop_rule(stop)
     labels = with_criterion(view, labels)
     tables = join(view, labels)
+    if by:
+        check_fields(by, tables)
     resampling = Resampling(resample, n_resamples, seed)
-    cards = {name: _criterion(table, resampling, plan_width) for name, table in tables.items()}
+    cards = {name: _criterion(table, resampling, plan_width, epsilon, by) for name, table in tables.items()}
     criteria = {card.criterion for card in cards.values()}
     judge_pairs = two_judges(tables, resampling)
     return Card(
@@ -162,6 +213,8 @@ def judge_card(
         n_labels_empty=n_empty,
         notes=_notes(labels, criteria, n_empty),
         run=view.name,
+        stop=None if rule is None else stop_labelling(tables, labels, rule, plan_width),
+        best=best_judges(tables, seed),
     )
 
 
@@ -179,10 +232,19 @@ def _notes(labels: Sequence[Label], judged: set[str], n_empty: int) -> tuple[str
     return tuple(notes)
 
 
-def _criterion(table: LabelledTable, resampling: Resampling, plan_width: float | None) -> CriterionCard:
+def _criterion(
+    table: LabelledTable,
+    resampling: Resampling,
+    plan_width: float | None,
+    epsilon: float,
+    by: Sequence[str],
+) -> CriterionCard:
     labelled = table.labelled()
     is_scores = table.kind == "scores"
     means = corrected(table)
+    human_ceiling = ceiling(table, resampling) if is_scores else ceiling_of_choices(table)
+    test = alternative_annotator_test(table, epsilon, resampling.seed)
+    severity = severities(table)
     card = CriterionCard(
         criterion=table.criterion,
         protocol=table.protocol,
@@ -195,15 +257,15 @@ def _criterion(table: LabelledTable, resampling: Resampling, plan_width: float |
         n_failed=sum(row.answer is None for row in labelled),
         n_unknown=table.n_unknown,
         sentences=(),
-        notes=_criterion_notes(table),
+        notes=(*_criterion_notes(table), *severity_note(severity)),
         item={**correlations(table, "item", resampling), **agreement(table, resampling.seed)}
         if is_scores
         else choice_agreements(table),
         group=correlations(table, "group", resampling) if is_scores else {},
         system=correlations(table, "system", resampling) if is_scores else {},
         pairwise=pairwise(table, resampling.seed) if is_scores else None,
-        ceiling=ceiling(table, resampling) if is_scores else ceiling_of_choices(table),
-        alt_test=alternative_annotator_test(table),
+        ceiling=human_ceiling,
+        alt_test=test,
         bias=bias(table),
         corrected=means,
         pooled=pooled(table),
@@ -213,6 +275,11 @@ def _criterion(table: LabelledTable, resampling: Resampling, plan_width: float |
         plan=plans(table, plan_width),
         confidence=stated_confidence(table, resampling.seed),
         quality=quality(table),
+        verdict=replacement_verdict(test, human_ceiling),
+        severity=severity,
+        confusion=confusion_matrix(table) if labelled else None,
+        by=agreement_by(table, by) if labelled else {},
+        single_score=single_score(table, resampling.seed),
     )
     return structs.replace(card, sentences=sentences(card))
 
@@ -234,6 +301,11 @@ def _criterion_notes(table: LabelledTable) -> tuple[str, ...]:
             f"Labels on {len(labelled)} of {len(table.rows)} items: corrected means are valid if these are a random sample "
             "(adjudge sample draws one)."
         )
+    if is_part and len({row.probability for row in labelled}) > 1:
+        notes.append(
+            "The labelled items were drawn with different probabilities. Corrected means, bias and pass shares are weighted "
+            "by them; agreement and correlations describe the labelled items as they were drawn."
+        )
     return tuple(notes)
 
 
@@ -244,6 +316,9 @@ class CardSettings(TypedDict, total=False):
     n_resamples: int
     seed: int
     plan_width: float | None
+    stop: str | None
+    epsilon: float
+    by: Sequence[str]
 
 
 def trust(
@@ -251,13 +326,13 @@ def trust(
     labels: str | Path | Sequence[Label] | None = None,
     *,
     scales: dict[str, Scale] | None = None,
-    versus: str | None = None,
+    versus: str | Sequence[str] | None = None,
     checked: str | Path | None = None,
     **settings: Unpack[CardSettings],
 ) -> Card:
     """Compare a run, or any results, with labels: a file, a list, or for a run the labels in its store.
 
-    The scales of a run are known; for other results `scales` gives them by criterion. `versus` names a second run in
+    The scales of a run are known; for other results `scales` gives them by criterion. `versus` names other runs in
     the same store; `checked` is a file of replies that were checked by hand.
     """
     card = _card(source, labels, scales, versus, **settings)
@@ -268,7 +343,7 @@ def _card(
     source: Run | Iterable[Result],
     labels: str | Path | Sequence[Label] | None,
     scales: dict[str, Scale] | None,
-    versus: str | None,
+    versus: str | Sequence[str] | None,
     **settings: Unpack[CardSettings],
 ) -> Card:
     label_file = read_labels(labels) if isinstance(labels, str | Path) else None
@@ -276,8 +351,8 @@ def _card(
         label_file = LabelFile(tuple(labels))
     if isinstance(source, Run):
         with open_store(source.store, write=False) as store:
-            other = None if versus is None else store.run(versus)
-            views = [tabulate(store, run) for run in (store.run(source.name), other) if run is not None]
+            others = [versus] if isinstance(versus, str) else versus or ()
+            views = views_of_judges(store, [source.name, *others])
             return card_of_views(store, views, label_file, **settings)
     if versus is not None:
         raise DataError("versus names a run; give the results of both judges in one list instead.")
@@ -318,10 +393,23 @@ def view_of_scores(
     return view_of_results(results, by_criterion(scales), name=Path(path).name)
 
 
+def views_of_judges(store: Store, names: Sequence[str]) -> list[RunView]:
+    """The runs that are compared with people, each once."""
+    runs = [store.run(name) for name in names]
+    again = [
+        name for place, name in enumerate(names) if runs[place].name in {run.name for run in runs[:place]}
+    ]
+    if again:
+        raise DataError(
+            f"--versus {again[0]} is a run that is compared already. Name another one; adjudge runs lists them."
+        )
+    return [tabulate(store, run) for run in runs]
+
+
 def card_of_views(
     store: Store, views: Sequence[RunView], label_file: LabelFile | None, **settings: Unpack[CardSettings]
 ) -> Card:
-    """The card of a run, or of two runs as two judges, with the labels of a file or those in the store.
+    """The card of a run, or of several runs as several judges, with the labels of a file or those in the store.
 
     The labels of a file replace those in the store: they may be the same, and would count twice.
     """
@@ -338,6 +426,13 @@ def card_of_views(
             f"{name} has no labels in {store.path}. Give a file with --labels FILE, or make one to fill in:\n"
             f"adjudge sample {name} -n 50 -o labels.csv"
         )
+    by = settings.get("by", ())
+    views = [
+        view
+        if view.run is None
+        else structs.replace(view, attributes=attributes_of(store.items(view.run), by))
+        for view in views
+    ]
     card = judge_card(side_by_side(views), labels.labels, n_empty=labels.n_empty, **settings)
     return structs.replace(card, notes=(*notes, *card.notes))
 

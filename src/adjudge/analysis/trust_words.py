@@ -5,18 +5,22 @@ Names are as users wrote them; the printers escape them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import structs
 
 from ..records import Estimate, Scale
 from ..sections import Axis, Column, Interval, Section, Sourced, Value, notices
-from ..stats import Retest, Test, difference_of_shares
+from ..stats import AltTest, PartAgreement, Retest, ScoreInterval, Test
 from ..stats.arrays import SAME
 from ..stats.means import ALL_SAME
 from ..stats.ppi import LABELLED
-from ..words import NO_VALUE, count, interval, interval_cell, number, percent_cell, share
+from ..words import NO_VALUE, count, interval, interval_cell, names, number, percent, percent_cell, share
 from .result_types import (
+    SIGNIFICANCE,
+    BestJudge,
     Card,
     CorrectedMean,
     CriterionCard,
@@ -24,6 +28,8 @@ from .result_types import (
     PeopleCeiling,
     Quality,
     Sentence,
+    Stop,
+    StopDecision,
     SystemFailures,
 )
 
@@ -108,12 +114,13 @@ def agreement_sentence(card: CriterionCard) -> Sentence:
     if is_perfect and main.low is None:
         numbers += " (perfect agreement, so without an interval)"
     is_shown = is_perfect or (test.low is not None and test.low > 0)
+    chance = _compared_with_chance(card, test)
     if test.low is None and main.n < FEW_ITEMS:
         text = f"Agreement with people is uncertain: {numbers}; only {n}. Label more items."
         return Sentence(text, source)
     if top is None or top.value is None or top.judge.value is None:
         if not is_shown:
-            text = f"Agreement with people: {numbers}, not significantly better than chance; {n}. Do not rely on this judge yet."
+            text = f"{chance.format(numbers=numbers)}; {n}. Do not rely on this judge yet."
             return Sentence(text, source)
         why = top.reason if top is not None else "there is one rater"
         return Sentence(
@@ -122,7 +129,7 @@ def agreement_sentence(card: CriterionCard) -> Sentence:
     if not is_shown:
         raters = "With one rater left out at a time" if card.kind == "scores" else "With single raters"
         text = (
-            f"Agreement with people: {numbers}, not significantly better than chance; {n}. {raters}: "
+            f"{chance.format(numbers=numbers)}; {n}. {raters}: "
             f"{interval(top.judge)}, {_compared_with_a_rater(top)}. Do not rely on this judge yet."
         )
         return Sentence(text, f"{source}. Human rater: {top.method}")
@@ -133,6 +140,14 @@ def agreement_sentence(card: CriterionCard) -> Sentence:
     n = count(top.judge.n, "labelled item" if card.kind == "scores" else "labelled pair")
     source = f"{top.judge.method}; unit: {top.judge.unit or 'item'}. Human rater: {top.method}"
     return Sentence(f"Agreement with people: {numbers}, {_compared_with_a_rater(top)}; {n}.", source)
+
+
+def _compared_with_chance(card: CriterionCard, test: Estimate) -> str:
+    """A judge that agrees significantly less than by chance disagrees."""
+    if test.high is None or test.high >= 0:
+        return "Agreement with people: {numbers}, not significantly better than chance"
+    kappa = "" if card.kind == "scores" else f", kappa {interval(test)}"
+    return f"The judge significantly disagrees with people: {{numbers}}{kappa}, below chance"
 
 
 def _is_perfect(test: Estimate) -> bool:
@@ -153,24 +168,14 @@ def _why_none(card: CriterionCard) -> str:
 
 def _compared_with_a_rater(top: PeopleCeiling) -> str:
     """The judge compared with a human rater, as far as the intervals allow."""
-    rater = f"a human rater ({interval(top)})"
-    low, high = top.share.low, top.share.high
-    if low is None or high is None:
-        judge, people = top.judge, top
-        if None in (judge.low, judge.high, people.low, people.high):
-            return f"not significantly different from {rater}"
-        if (judge.high or 0.0) < (people.low or 0.0):
-            return f"below {rater}"
-        if (judge.low or 0.0) > (people.high or 0.0):
-            return f"above {rater}"
-        return f"on par with {rater}"
-    if high < 1:
-        return f"below {rater}"
-    if low > 1:
-        return f"above {rater}"
-    if low >= 0.8:
-        return f"on par with {rater}"
-    return f"not significantly different from {rater}, but possibly much lower"
+    phrases = {
+        "above": "above {}",
+        "on par": "on par with {}",
+        "below": "below {}",
+        "unclear": "not significantly different from {}, but possibly much lower",
+        "unknown": "not significantly different from {}",
+    }
+    return phrases[top.standing].format(f"a human rater ({interval(top)})")
 
 
 def correction_sentence(card: CriterionCard) -> Sentence:
@@ -243,7 +248,7 @@ def _direction(bias: Estimate) -> str:
 
 def failures_sentence(quality: Quality) -> Sentence:
     """How often the judge failed, and whether it failed more often on one system."""
-    source = "share of items without a score, by system; Wilson and Newcombe intervals"
+    source = "share of items without a score, by system; Wilson intervals, Cochran-Mantel-Haenszel test"
     failures, total, n_failed = quality.failures, quality.n, quality.n_failed
     if not n_failed:
         where = "the only item" if total == 1 else f"all {count(total, 'item')}"
@@ -257,9 +262,8 @@ def failures_sentence(quality: Quality) -> Sentence:
     if failures[worst].failed.value == failures[least].failed.value:
         return Sentence(f"{rate}, equally often for every system.", source)
     high, low = failures[worst], failures[least]
-    difference = difference_of_shares(_count(high), high.n, _count(low), low.n)
     rates = f"{_count(high)} of {high.n} for {worst}, {_count(low)} of {low.n} for {least}"
-    if difference.low is None or difference.low <= 0:
+    if quality.failures_p is None or quality.failures_p >= SIGNIFICANCE:
         return Sentence(
             f"{rate}; failure rates of the systems do not differ significantly ({rates}).", source
         )
@@ -329,6 +333,10 @@ _MEANINGS = {
     "gwet": "Gwet AC2: chance-corrected agreement with each rater, stable where nearly all answers are the same",
     "soft_pairwise": "soft pairwise accuracy: 1 if judge and people are equally certain which of two systems is better",
 }
+_BOTH_ORDERS = (
+    "exact agreement counts a choice that changed with the order shown as a tie, which agrees with a human tie; with order "
+    "conflicts wrong, such a choice agrees with no label: this is the rule of published figures (MT-Bench, Auto-J)"
+)
 _PAIRS = (
     "pairwise accuracy: the share of item pairs that judge and people order in the same way, ties included; with tie "
     "calibration, scores that differ by less than a threshold chosen on other items count as tied"
@@ -340,6 +348,7 @@ _NAMES = {
     "kendall": "Kendall tau-b",
     "exact": "exact agreement",
     "decided": "exact agreement, without ties",
+    "both_orders": "exact agreement, order conflicts wrong",
     "kappa": "quadratic kappa",
     "alpha": "Krippendorff alpha",
     "gwet": "Gwet AC2",
@@ -361,10 +370,13 @@ def trust_sections(card: Card) -> Iterator[Section]:
     """All sections of the card."""
     title = f"Judge card: {card.run}" if card.run else "Judge card"
     yield Section(title, _sourced(card.summary), depth=1, notices=notices(card.notes))
+    if card.stop is not None:
+        yield _stop(card.stop)
     for name, criterion_card in card.criteria.items():
         yield from _criterion(name, criterion_card, is_only=len(card.criteria) == 1)
     if card.judges:
         yield _judges(card)
+    yield from (_best_judge(best) for best in card.best if len(best.agreement) > 2)
     meanings = (*_meanings(card), f"Resampling unit: {card.resample}; seed {card.seed}")
     yield Section("How to read this", meanings, is_detail=True)
 
@@ -383,6 +395,8 @@ def _meanings(card: Card) -> Iterator[str]:
     yield from (meaning for name, meaning in _MEANINGS.items() if name in shown)
     if any(criterion_card.pairwise is not None for criterion_card in scored):
         yield _PAIRS
+    if any("both_orders" in criterion_card.item for criterion_card in labelled):
+        yield _BOTH_ORDERS
     if labelled:
         yield EFFECTIVE_LABELS
 
@@ -399,15 +413,31 @@ def _criterion(name: str, card: CriterionCard, is_only: bool) -> Iterator[Sectio
     if card.n_labelled:
         yield _agreement(card)
         yield from _inter_rater_agreement(card)
+        yield from _replacement(card)
+        yield from _details(card)
         everywhere = {} if card.pooled is None else {"(all systems)": card.pooled}
         means = "Means" if card.kind == "scores" else "Win rates"
         title = f"{means} corrected with human labels"
         yield _corrected(title, {**card.corrected, **everywhere}, card.scale)
         if card.differences:
             differences = _corrected("Differences corrected with human labels", card.differences, None, "n")
-            yield structs.replace(differences, is_detail=True)
+            lines = (*_simultaneity(card), *differences.lines)
+            yield structs.replace(differences, lines=lines, is_detail=True)
         yield from _more_rows(card)
     yield _checks_without_labels(card)
+
+
+def _simultaneity(card: CriterionCard) -> Iterator[str]:
+    """For how many pairs of systems the intervals of differences hold together."""
+    n_pairs = math.comb(len(card.corrected), 2)
+    if n_pairs > 1:
+        shown = len(card.differences)
+        part = (
+            ""
+            if shown == n_pairs
+            else f" Shown: {shown} of them, with the best system or between neighbours."
+        )
+        yield f"The intervals hold for all {n_pairs} pairs of systems together (Bonferroni).{part}"
 
 
 def _more_rows(card: CriterionCard) -> Iterator[Section]:
@@ -455,6 +485,40 @@ def _more_rows(card: CriterionCard) -> Iterator[Section]:
         yield Section("Labels needed", (), heads, planned, 3, is_detail=True)
 
 
+STOP_MEANING = (
+    "The interval is a confidence sequence: it holds after every label, however often you look. Fixed number: how many labels a number "
+    "chosen in advance needs for the width of --plan, or else to detect the present distance with 80 % power."
+)
+
+
+def _stop(stop: Stop) -> Section:
+    """Whether to go on labelling."""
+    columns = ("criterion", "system", "decision", "mean [95 % at every look]", "labels", "items", "decided at", "fixed number",
+               "labels saved")  # fmt: skip
+    rows = tuple(
+        (
+            criterion, system, _stop_text(found), interval(found.mean), str(found.n_labels), str(found.n_items),
+            _labels(found.n_decided), _labels(found.n_fixed), _labels(found.n_saved),
+        )
+        for criterion, by_system in stop.criteria.items()
+        for system, found in by_system.items()
+    )  # fmt: skip
+    n_open = sum(row[2] == "continue" for row in rows)
+    verdict = (
+        "Stop labelling"
+        if stop.decision == "stop"
+        else f"Continue labelling: {n_open} of {len(rows)} undecided"
+    )
+    answer = "" if stop.answer is None else f" ({stop.rule}: {stop.answer})"
+    return Section(f"Stop rule {stop.rule}", (f"{verdict}{answer}.", STOP_MEANING), columns, rows)
+
+
+def _stop_text(found: StopDecision) -> str:
+    if found.answer is not None:
+        return f"stop: {found.answer}"
+    return "stop: all items labelled" if found.reason == "all_labelled" else "continue"
+
+
 def _labels(n: int | None) -> str:
     return NO_VALUE if n is None else f"{n:,}"
 
@@ -472,11 +536,15 @@ def _judges(card: Card) -> Section:
         )
         for pair in card.judges
     )  # fmt: skip
-    lines = _sourced(pair.sentence for pair in card.judges)
+    n_pairs = Counter(pair.criterion for pair in card.judges)
+    # Of many judges the next table says which differences are significant, corrected for their number.
+    lines = _sourced(pair.sentence for pair in card.judges if n_pairs[pair.criterion] == 1)
     tests = (
         "Scores: Spearman with people, p from a permutation test. Choices: exact agreement with people, p from McNemar's exact "
         "test."
     )
+    if len(lines) < len(n_pairs):
+        tests += " Intervals and p-values are for each pair alone, not adjusted for the number of pairs."
     return Section("Which judge agrees better with people?", (*lines, tests), columns, rows)
 
 
@@ -516,6 +584,10 @@ def _inter_rater_agreement(card: CriterionCard) -> Iterator[Section]:
         rows = [_estimate_row(("human rater with other raters",), top)]
         rows.append(_estimate_row(("judge with the same raters",), top.judge))
         rows.append(_estimate_row(("judge / human rater",), top.share))
+        if top.alpha is not None:
+            rows.append(_estimate_row(("Krippendorff alpha of the raters",), top.alpha))
+        if top.corrected is not None:
+            rows.append(_estimate_row(("judge with mean rating, disattenuated",), top.corrected))
         how = (
             "Spearman: each rater in turn is left out, and this rater and the judge are compared with the mean of the others."
             if card.kind == "scores"
@@ -523,20 +595,70 @@ def _inter_rater_agreement(card: CriterionCard) -> Iterator[Section]:
         )
         columns = ("estimate", _agreement_column(rows), *_COUNTS)
         yield Section("Inter-rater agreement", (how,), columns, tuple(rows), 3)
+    if card.severity:
+        yield _severity(card)
+
+
+_BASES = {
+    "same items": "other raters on the same items",
+    "judge": "other raters, through the judge's scores (no common items)",
+}
+
+
+def _severity(card: CriterionCard) -> Section:
+    rows = tuple(
+        (
+            rater,
+            interval_cell(severity.difference),
+            _BASES[severity.basis],
+            str(severity.difference.n),
+            "; ".join(
+                text
+                for text in (
+                    "large" if severity.is_large else "",
+                    severity.difference.reason,
+                    severity.difference.caution,
+                )
+                if text
+            ),
+        )
+        for rater, severity in card.severity.items()
+    )
+    columns = ("rater", Column("difference [95 % CI]", Axis(reference=0.0)), "compared with", "n", "remark")
+    how = "How much higher a rater scores than the others; the intervals hold for all raters together."
+    return Section("Rater severity", (how,), columns, rows, 3, is_detail=True)
+
+
+_ANSWERS = {"yes": "Yes", "no": "No", "not shown": "Not shown", "undefined": "Unknown"}
+_REASONS = {
+    "below_rater": "the judge agrees with the raters significantly less than a human rater does",
+    "loses": "the judge wins against fewer than half of the raters",
+    "constant": "the judge is not significantly closer to the raters than the best constant answer",
+    "shuffled": "the judge is not significantly closer to the raters than its own answers shuffled over the items",
+}
+
+
+def _replacement(card: CriterionCard) -> Iterator[Section]:
+    """The verdict of the card, with the test behind it and what passes without looking at the items."""
     test = card.alt_test
     if test is None:
         return
-    verdict = {True: "Yes", False: "Not shown", None: "Unknown"}[test.passes]
-    lines = [
-        f"{verdict} (alternative annotator test, eps = {test.eps:g}). The judge passes if it wins against at least half of the raters.",
-        "Each rater in turn is left out, and judge and rater are compared with the others. Advantage: how often the judge is at "
-        f"least as close to them. The judge wins if it is significantly less than {test.eps:g} behind the rater; eps accounts for "
-        "the higher cost of human raters.",
-    ]
+    reasons = [_REASONS[reason] for reason in card.verdict.reasons if reason in _REASONS]
+    why = "; ".join(reasons) or ("" if card.verdict.answer == "yes" else test.winning_rate.reason)
+    lines = [f"{_ANSWERS[card.verdict.answer]}{': ' + why if why else ''}."]
+    if test.passes is not None:
+        lines += _test_lines(test)
     rows = [
         _estimate_row(("winning rate",), test.winning_rate),
         _estimate_row(("advantage",), test.advantage),
     ]
+    for name, rival in (("constant", test.constant), ("shuffled", test.shuffled)):
+        if rival is not None:
+            answer = rival.answer if isinstance(rival.answer, str) else f"{rival.answer or 0:g}"
+            what = f"best constant ({answer})" if name == "constant" else "shuffled answers"
+            rows.append(_plain_row(f"{what}: winning rate", rival.winning_rate))
+            rows.append(_plain_row(f"{what}: advantage", rival.advantage))
+            rows.append(_estimate_row((f"judge − {what.partition(' (')[0]}: advantage",), rival.lead))
     yield Section(
         "Can the judge replace a human rater?",
         tuple(lines),
@@ -546,6 +668,126 @@ def _inter_rater_agreement(card: CriterionCard) -> Iterator[Section]:
         notices(test.cautions),
         is_detail=True,
     )
+
+
+def _test_lines(test: AltTest) -> Iterator[str]:
+    yield (
+        f"Alternative annotator test, eps = {test.eps:g}: each rater in turn is left out, and judge and rater are compared with the "
+        "others. Advantage: how often the judge is at least as close to them. The judge wins against a rater if it is "
+        f"significantly less than {test.eps:g} behind; eps accounts for the higher cost of human raters."
+    )
+    yield (
+        "Yes requires three things: the judge wins against at least half of the raters, it is significantly closer to them than a "
+        "constant answer and than its own answers shuffled, and it is not significantly below a human rater."
+    )
+
+
+def _plain_row(name: str, value: float) -> tuple[Value, ...]:
+    return (name, number(value), *[""] * len(_COUNTS))
+
+
+def _details(card: CriterionCard) -> Iterator[Section]:
+    """The confusion matrix, agreement in parts of the items, and the interval of a single score."""
+    matrix = card.confusion
+    if matrix is not None and matrix.n_ratings:
+        what = f"Rows: judge. Columns: human rating ({count(matrix.n_ratings, 'rating')} of {count(matrix.n_items, 'item')})."
+        rows = tuple(
+            (row, *(str(n) for n in counts)) for row, counts in zip(matrix.judge, matrix.counts, strict=True)
+        )
+        yield Section("Confusion matrix", (what,), ("judge", *matrix.human), rows, 3, is_detail=True)
+    for field, parts in card.by.items():
+        # Parts that are all too small say nothing.
+        if any(part.agreement.low is not None for part in parts.values()):
+            yield _agreement_by(field, parts, card)
+    single = card.single_score
+    if single is not None:
+        yield Section(
+            "Interval of a single score", tuple(_single_score_lines(single)), depth=3, is_detail=True
+        )
+
+
+def _agreement_by(field: str, parts: Mapping[str, PartAgreement], card: CriterionCard) -> Section:
+    statistic = _statistic(card)
+    rows = tuple(
+        (
+            part,
+            interval_cell(own.agreement),
+            "" if own.bias is None else interval(own.bias),
+            str(own.agreement.n),
+            own.agreement.unit or NO_VALUE,
+            "; ".join(text for text in (own.agreement.reason, own.agreement.caution) if text),
+        )
+        for part, own in parts.items()
+    )
+    name = "length of the response (characters)" if field == "length" and card.kind == "scores" else field
+    name = "longer response" if field == "length" and card.kind == "choices" else name
+    columns = (
+        name, Column(f"{statistic} [95 % CI]", _agreement_column(rows).axis), "judge − people", "n",
+        Column("unit", is_minor=True), "remark",
+    )  # fmt: skip
+    how = "The intervals hold for all rows together (Bonferroni)."
+    return Section(f"Agreement by {name.partition(' (')[0]}", (how,), columns, rows, 3, is_detail=True)
+
+
+def _single_score_lines(single: ScoreInterval) -> Iterator[str]:
+    if single.below is None or single.above is None:
+        yield f"No interval: {single.reason}."
+        return
+    ends = " to ".join(
+        f"score {'+' if end >= 0 else '−'} {number(abs(end))}" for end in (single.below, single.above)
+    )
+    yield (
+        f"95 % of items have a human label from {ends}, within the scale (split conformal, {count(single.n, 'labelled item')})."
+    )
+    if single.coverage.value is not None:
+        yield f"Measured on held-out labelled items: {percent(single.coverage)} inside."
+
+
+def _best_judge(best: BestJudge) -> Section:
+    """Several judges of one criterion, corrected for the choice among them."""
+
+    def name(judge: str) -> str:
+        return judge.removeprefix(f"{best.criterion} · ")
+
+    columns = (
+        "judge", "agreement [95 % CI]", "judge − first [95 % CI]", "best − judge [95 % CI]", "n", "remark",
+    )  # fmt: skip
+    rows = tuple(
+        (
+            name(judge),
+            interval(estimate),
+            interval(best.over_first.get(judge)) if judge in best.over_first else "",
+            interval(best.behind_best.get(judge)) if judge in best.behind_best else "",
+            str(estimate.n),
+            "; ".join(text for text in (estimate.reason, estimate.caution) if text),
+        )
+        for judge, estimate in best.agreement.items()
+    )
+    return Section(f"Best judge for {best.criterion}", tuple(_best_judge_lines(best, name)), columns, rows)
+
+
+def _best_judge_lines(best: BestJudge, name: Callable[[str], str]) -> Iterator[str]:
+    if best.best is None:
+        yield f"The judges cannot be ranked: {best.reason}."
+        return
+    others = [name(judge) for judge in best.leading if judge != best.best]
+    tied = (
+        f"; not significantly better than {names(others)}"
+        if others
+        else "; significantly better than all others"
+    )
+    yield f"Highest agreement: {name(best.best)}{tied}."
+    if best.improved:
+        yield f"Significantly better than {name(best.first)}: {names([name(judge) for judge in best.improved])}."
+    else:
+        yield f"No judge is significantly better than {name(best.first)}."
+    chosen = best.held_out
+    if chosen is not None:
+        yield (
+            f"Chosen on one half of the labels: {name(chosen.judge)}; on the other half its agreement is "
+            f"{interval(chosen.agreement)}, its lead over {name(best.first)} {interval(chosen.lead)}."
+        )
+    yield "The intervals of the differences hold for all judges together, so they allow for the choice among many."
 
 
 def _estimate_row(names: tuple[str, ...], estimate: Estimate) -> tuple[Value, ...]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import math
 import os
-import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,15 +14,15 @@ import typer
 
 from ..errors import DataError
 from .markdown import markdown_of
-from .options import AS_JSON, RUN, STORE, parse_renames
-from .terminal import ignore_broken_pipe, print_json, print_sections, print_text, writing
+from .options import AS_JSON, RUN, STORE, parse_renames, was_given
+from .terminal import as_text, ignore_broken_pipe, print_json, print_sections, print_text, writing
 
 if TYPE_CHECKING:
     from typing import Unpack
 
     from ..analysis.gate_rules import Rules
     from ..analysis.result_types import Card, Verdict
-    from ..analysis.sampling import DrawnRows
+    from ..analysis.sampling import Draw, DrawnRows
     from ..analysis.trust import CardSettings
     from ..data.pairs import PairSet
     from ..stats import Resample
@@ -41,8 +40,18 @@ def trust_command(
     scores: Path = typer.Option(
         None, "--scores", metavar="FILE", help="Scores from another tool, instead of a run."
     ),
-    versus: str = typer.Option(
-        None, "--versus", metavar="RUN", help="A second run on the same items, to compare the two judges."
+    versus: list[str] = typer.Option(
+        [], "--versus", metavar="RUN", help="Another run on the same items, to compare judges. Repeatable."
+    ),
+    epsilon: float = typer.Option(
+        0.2,
+        "--epsilon",
+        metavar="X",
+        help="Alternative annotator test: how far the judge may be behind a human rater, as a share of items "
+        "(0.2 for experts, 0.15 for skilled raters, 0.1 for a crowd).",
+    ),
+    by: list[str] = typer.Option(
+        [], "--by", metavar="FIELD", help="Show agreement by this field of the items as well. Repeatable."
     ),
     resample: str = typer.Option(
         "inputs", "--resample", metavar="inputs|systems|both", help="What intervals generalise to."
@@ -66,6 +75,12 @@ def trust_command(
     plan: float = typer.Option(
         None, "--plan", metavar="WIDTH", help="Show how many labels give intervals of this width."
     ),
+    stop: str = typer.Option(
+        None,
+        "--stop",
+        metavar="RULE",
+        help='Say whether the labels suffice: "mean>=4" or "width<=0.3". Valid after every label.',
+    ),
     markdown: bool = typer.Option(False, "--markdown", help="Markdown, for a paper or a pull request."),
     store: Path = STORE,
     as_json: bool = AS_JSON,
@@ -73,6 +88,34 @@ def trust_command(
     """Show the judge card: agreement with people, and means corrected with human labels."""
     from ..analysis.trust import with_checked
     from ..analysis.trust_words import trust_sections
+
+    _check_trust_flags(run, scores, resample, plan, stop, versus, epsilon)
+    files = _TrustFiles(labels, scores, parse_renames(renames), scale, label_scale)
+    card = _card(
+        run, files, store, versus, resample=cast("Resample", resample), seed=seed, plan_width=plan,
+        stop=stop, epsilon=epsilon, by=tuple(dict.fromkeys(by)),
+    )  # fmt: skip
+    if checked is not None:
+        card = with_checked(card, checked)
+    if as_json:
+        print_json(card)
+    elif markdown:
+        print_text(markdown_of(trust_sections(card)))
+    else:
+        print_sections(trust_sections(card))
+
+
+def _check_trust_flags(
+    run: str | None,
+    scores: Path | None,
+    resample: str,
+    plan: float | None,
+    stop: str | None,
+    versus: Sequence[str],
+    epsilon: float,
+) -> None:
+    """An error where the flags do not go together, before a file is opened."""
+    from ..analysis.sampling import parse_stop_rule
     from ..stats import Resample
 
     if run is not None and scores is not None:
@@ -84,20 +127,14 @@ def trust_command(
         raise DataError(f"--resample {resample}: choose inputs, systems or both.")
     if plan is not None and not (math.isfinite(plan) and plan > 0):
         raise DataError(f"--plan {plan:g}: give a width above 0, in scale points: --plan 0.5.")
-    if versus is not None and scores is not None:
+    if not 0 <= epsilon < 1:
+        raise DataError(f"--epsilon {epsilon:g}: give a share from 0 to below 1: --epsilon 0.2.")
+    if versus and scores is not None:
         raise DataError(
-            "--versus compares two runs. Give a run instead of --scores; one file of scores may contain several models."
+            "--versus compares runs. Give a run instead of --scores; one file of scores may contain several models."
         )
-    files = _TrustFiles(labels, scores, parse_renames(renames), scale, label_scale)
-    card = _card(run, files, store, versus, resample=cast("Resample", resample), seed=seed, plan_width=plan)
-    if checked is not None:
-        card = with_checked(card, checked)
-    if as_json:
-        print_json(card)
-    elif markdown:
-        print_text(markdown_of(trust_sections(card)))
-    else:
-        print_sections(trust_sections(card))
+    if stop is not None:
+        parse_stop_rule(stop)
 
 
 class _TrustFiles(NamedTuple):
@@ -124,12 +161,18 @@ def _ends(text: str | None, flag: str) -> tuple[float, float] | None:
 
 
 def _card(
-    run: str | None, files: _TrustFiles, store: Path, versus: str | None, **settings: Unpack[CardSettings]
+    run: str | None,
+    files: _TrustFiles,
+    store: Path,
+    versus: Sequence[str],
+    **settings: Unpack[CardSettings],
 ) -> Card:
     """The card of a run, or of scores from another tool."""
-    from ..analysis.run_view import tabulate
-    from ..analysis.trust import card_of_views, judge_card, view_of_scores
-    from ..data import read_labels
+    import msgspec
+
+    from ..analysis.run_view import attributes_of
+    from ..analysis.trust import card_of_views, judge_card, view_of_scores, views_of_judges
+    from ..data import items_of_scores, read_labels
     from ..store import open_store
 
     scale, label_scale = _ends(files.scale, "--scale"), _ends(files.label_scale, "--label-scale")
@@ -142,18 +185,16 @@ def _card(
     label_file = read_labels(files.labels, files.renames) if files.labels is not None else None
     if files.scores is None:
         with open_store(store, write=False) as opened:
-            first_run = opened.run(run or "last")
-            second_run = None if versus is None else opened.run(versus)
-            if second_run is not None and second_run.name == first_run.name:
-                raise DataError(
-                    f"--versus {versus} is the same run as {run}. Name another one; adjudge runs lists them."
-                )
-            views = [tabulate(opened, row) for row in (first_run, second_run) if row is not None]
+            views = views_of_judges(opened, [run or "last", *versus])
             return card_of_views(opened, views, label_file, **settings)
     if label_file is None:
         raise DataError("--scores needs labels to compare with. Give them with --labels FILE.")
     view = view_of_scores(
         files.scores, label_file.labels, renames=files.renames, scale=scale, label_scale=label_scale
+    )
+    fields = settings.get("by", ())
+    view = msgspec.structs.replace(
+        view, attributes=attributes_of(items_of_scores(files.scores, files.renames), fields)
     )
     return judge_card(view, label_file.labels, n_empty=label_file.n_empty, **settings)
 
@@ -161,6 +202,15 @@ def _card(
 def sample_command(
     run: str = RUN,
     n: int = typer.Option(50, "-n", metavar="N", min=1, help="Number of items, or replies."),
+    more: int = typer.Option(
+        None, "--more", metavar="N", min=1, help="Continue a draw: N items after its first -n items."
+    ),
+    labels: Path = typer.Option(
+        None, "--labels", metavar="FILE", help="With --more: file of the earlier draw, whose rows are kept."
+    ),
+    where: str = typer.Option(
+        None, "--where", metavar="uncertain", help="Draw items more often where the judge is uncertain."
+    ),
     by: str = typer.Option(None, "--by", metavar="system", help="Draw the same number from each system."),
     replies: bool = typer.Option(
         False, "--replies", help="Draw replies and the scores read from them, to check the reading by hand."
@@ -182,12 +232,13 @@ def sample_command(
         raise DataError(
             "--by system is for items to label; replies are drawn from all systems. Leave it out."
         )
+    how = _draw_of(n, more, labels, where, by_system=by is not None, seed=seed, is_replies=replies)
     with open_store(store, write=False) as opened:
         run_row = opened.run(run)
         if replies:
             drawn = replies_to_check(opened, run_row, n, seed=seed)
         else:
-            drawn = items_to_label(opened, run_row, n, by_system=by is not None, seed=seed, rater=rater)
+            drawn = items_to_label(opened, run_row, how, rater)
         name = run_row.name
     _write(drawn, output)
     noun = "replies" if replies else "items"
@@ -196,22 +247,37 @@ def sample_command(
         typer.echo(f"Fill in the column value, then: adjudge trust {name} --labels {output}", err=True)
 
 
+def _draw_of(
+    n: int,
+    more: int | None,
+    labels: Path | None,
+    where: str | None,
+    *,
+    by_system: bool,
+    seed: int,
+    is_replies: bool,
+) -> Draw:
+    """How items are to be drawn; an error where the flags do not go together."""
+    from ..analysis.sampling import Draw, read_draw
+
+    if where not in (None, "uncertain"):
+        raise DataError(
+            f"--where {where}: only 'uncertain' is supported. Leave it out to draw all items alike."
+        )
+    if is_replies and (more is not None or where is not None or labels is not None):
+        raise DataError("--more, --where and --labels are for items to label. Leave them out with --replies.")
+    if labels is not None and more is None:
+        raise DataError("--labels names the draw to continue. Give the number of items to add: --more N.")
+    earlier = read_draw(labels) if labels is not None else ()
+    return Draw(n, by_system, seed, more or 0, where is not None, earlier)
+
+
 def _write(drawn: DrawnRows, output: Path | None) -> None:
     """To the terminal, or to a new file: an existing file may contain labels."""
-    if output is None:
-        _write_csv(drawn, sys.stdout)
-        return
-    try:
-        with output.open("x", encoding="utf-8", newline="") as file:
-            _write_csv(drawn, file)
-    except FileExistsError:
-        raise DataError(
-            f"{output} already exists and may contain labels. Choose another name with -o."
-        ) from None
-    except OSError as error:
-        raise DataError(
-            f"{output} cannot be written: {error.strerror}. Choose another place with -o."
-        ) from error
+    if output is not None and os.path.lexists(output):
+        raise DataError(f"{output} already exists and may contain labels. Choose another name with -o.")
+    with writing(output, is_replacing=False) as file, as_text(file) as text:
+        _write_csv(drawn, text)
 
 
 def _write_csv(drawn: DrawnRows, file: IO[str]) -> None:
@@ -411,6 +477,7 @@ _UNCLEAR = 3
 
 
 def gate_command(
+    ctx: typer.Context,
     run: str = RUN,
     least: list[str] = typer.Option(
         [], "--min", metavar="CRITERION=X", help=f"Minimum mean, where higher is better. {_REPEATABLE}"
@@ -441,7 +508,10 @@ def gate_command(
         None, "--baseline-labels", metavar="FILE|store", help="Labels of the baseline's items."
     ),
     config: Path = typer.Option(
-        None, "--config", metavar="FILE", help="File with thresholds; default: adjudge.toml, if it exists."
+        None,
+        "--config",
+        metavar="FILE",
+        help="Run file with [gate] and [gate.RUN]; default: adjudge.toml, if it exists.",
     ),
     accept_unclear: bool = typer.Option(
         False, "--accept-unclear", help="Exit 0 instead of 3 where there is not enough evidence to decide."
@@ -456,7 +526,7 @@ def gate_command(
     as_json: bool = AS_JSON,
 ) -> None:
     """Compare a run with thresholds or a baseline. Exit 0 good, 1 worse, 3 not enough evidence, 4 the judge failed too often."""
-    from ..analysis.gate_rules import make_rules
+    from ..analysis.gate_rules import make_rules, store_of
     from ..analysis.gate_words import gate_sections
 
     rules = make_rules(
@@ -470,7 +540,10 @@ def gate_command(
         labels=labels,
         baseline_labels=baseline_labels,
         systems=system,
+        run=_run_name(run, store),
     )
+    if not was_given(ctx, "store"):
+        store = store_of(config, run) or store
     verdict = _verdict(run, rules, store, seed)
     if junit is not None:
         _write_junit(verdict, junit)
@@ -489,12 +562,24 @@ def gate_command(
     raise typer.Exit(verdict.exit_code)
 
 
+def _run_name(run: str, store: Path) -> str:
+    """The name of a run: [gate.NAME] does not know it as `last`."""
+    if run != "last" or not store.exists():
+        return run
+    from ..store import open_store
+
+    with open_store(store, write=False) as opened:
+        return opened.run(run).name
+
+
 def _verdict(run: str, rules: Rules, store: Path, seed: int) -> Verdict:
     from ..analysis.gate import GateInput, verdict_of
     from ..store import open_store
 
     with open_store(store, write=False) as opened:
-        gate_input = GateInput(opened, opened.run(run), rules.labels)
+        gate_input = GateInput(
+            opened, opened.run(run), rules.labels, for_comparison=rules.baseline is not None
+        )
         if rules.baseline is None:
             return verdict_of(gate_input, rules, None, seed)
         if rules.baseline_store is None:

@@ -14,6 +14,7 @@ from .analysis_commands import (
     trust_command,
 )
 from .demo import demo_command
+from .init_command import init_command, schema_command
 from .model_commands import models_app
 from .options import use_plain_words
 from .protocol_commands import protocols_app
@@ -31,6 +32,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("demo")(demo_command)
+app.command("init")(init_command)
 app.command("run")(run_command)
 app.command("report")(report_command)
 app.command("compare")(compare_command)
@@ -47,6 +49,7 @@ app.command("export")(export_command)
 app.command("doctor")(doctor_command)
 app.add_typer(protocols_app, name="protocols")
 app.add_typer(models_app, name="models")
+app.command("schema")(schema_command)
 use_plain_words(app)
 
 

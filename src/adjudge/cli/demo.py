@@ -1,39 +1,117 @@
-"""`adjudge demo`: the embedded judge on responses whose faults are known, from downloading the model to a report.
+"""`adjudge demo`: from judging to a decision in five screens, on data that ships with the package.
 
-Needs no key and no files: the items, their labels and a recording of the model's likelihoods ship with the package.
-Where the model is not available, the recording is replayed, and the output says so.
+The embedded model judges responses with known faults; a recorded rubric judge, whose replies and ratings are made up for this
+demo, shows the rest. Every number comes from the functions that the other commands use, and every screen shows its command.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import shlex
 import shutil
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import msgspec
 import typer
+from msgspec import Struct, structs
 
-from ..errors import ModelError
+from ..errors import DataError, ModelError
+from ..sections import Section, Value
 from .options import AS_JSON
-from .terminal import print_json, print_table, print_text
+from .terminal import print_json, print_sections, print_text, terminal_width
 
 if TYPE_CHECKING:
-    from ..records import Estimate
-    from .demo_figures import Figures
+    from ..analysis.result_types import Card, Cell, Comparison, Summary, Verdict
+    from ..engine import Request
+    from ..store import Store
 
-CRITERIA = (
-    "factuality", "consistency", "relevance", "fluency", "coherence", "accuracy", "multidimensional-quality",
-    "semantic-appropriateness", "understandability",
-)  # fmt: skip
-SHOWN = ("factuality", "coherence", "fluency")
-"""The criteria of the table of systems; the others are in the report."""
+PROTOCOLS = ("gptscore/factuality", "gptscore/relevance-backward")
+"""The response given its text, and the text given the response: on a small model, aspects of one direction hardly differ."""
 
-ITEMS = 30
-"""Six responses to each of five texts: what two slow cores judge by nine criteria within three minutes."""
+SYSTEMS = ("faithful", "altered-fact", "omission")
+"""The systems whose responses are judged: one without a fault, one whose fault hardly moves the means of so small a model, and
+one whose fault only the second criterion shows."""
+
+ITEMS = 12
+"""Three responses to each of four texts: 24 calls, some 4,000 tokens to evaluate, about 20 s of CPU time."""
+
+RESPONSES = "responses.jsonl"
+RUBRIC_PROTOCOL = "prometheus/direct"
+RUBRIC = "helpful.toml"
+VERSIONS = CURRENT, CANDIDATE = "current", "candidate"
+"""The runs of the recorded judge, and the names of their files."""
+
+RATINGS = "ratings.csv"
+LEAST = {"helpful": 4.0}
+"""The threshold of the gate."""
+
+FILES = (
+    "likelihoods.jsonl.gz",
+    RUBRIC,
+    RATINGS,
+    *(f"{version}{suffix}" for version in VERSIONS for suffix in (".jsonl", ".replies.jsonl")),
+)
+SHOWN_LIKELIHOOD = "bridge-altered-fact"
+SHOWN_REPLIES = ((CURRENT, "card"), (CURRENT, "medical"), (CANDIDATE, "parking"), (CANDIDATE, "medical"))
+"""The readings of the second screen: a plain score, a refusal, a score inside a quotation, and two scores that differ."""
+
+_ABOUT_RESPONSES = (
+    "Three invented systems summarise short texts: one faithfully, one with a changed fact, one with two of three sentences left out. "
+    "A score is the mean log-probability of a token; closer to 0 is more likely. factuality: the response, given its text; "
+    "relevance: the text, given the response."
+)
+_ABOUT_LIVE = "The judge is a small language model that runs on this machine, without a key."
+_ABOUT_RECORDED = "Replaying likelihoods recorded with the embedded model; the model does not run."
+_ABOUT_VERSIONS = (
+    "A likelihood is read from tokens; a rubric judge replies in words. Here are recorded replies about two versions of a help desk "
+    "(answers, replies and ratings are made up for this demo):"
+)
+_ABOUT_RATINGS = "Two invented raters scored the answers of the candidate by the same rubric."
+_LIMITS = (
+    "The embedded model follows no rubric: asked for a score from 1 to 5, it gives nearly every response the same digit "
+    "(docs/local.md). For your own criteria, use a larger model: -m openai:NAME or any OpenAI-compatible server."
+)
+
+
+class Reading(Struct, frozen=True):
+    """What was read from one reply, and where."""
+
+    run: str
+    item: str
+    criterion: str
+    status: str
+    value: float | None
+    how: str | None
+    span: tuple[int, int] | None
+    reply: str
+    tokens: tuple[tuple[str, float], ...] = ()
+    """of a likelihood: each token with its probability"""
+
+
+class DemoResult(Struct, frozen=True):
+    """Everything in the demo, as `--json` prints it."""
+
+    run: str
+    is_recorded: bool
+    n_items: int
+    n_scores: int
+    n_failed: int
+    n_calls: int
+    tokens_in: int
+    seconds: float
+    systems: dict[str, dict[str, Cell]]
+    readings: tuple[Reading, ...]
+    trust: Card
+    compare: Comparison
+    gates: tuple[Verdict, Verdict]
+    """the judge alone, and corrected with the ratings"""
+    report: str
 
 
 def demo_command(
@@ -45,73 +123,41 @@ def demo_command(
         "--limit",
         metavar="N",
         min=1,
-        help="Judge only the first N of the 60 items (6 per source text).",
+        help="Judge only the first N of the 30 responses (3 per source text).",
     ),
     report: Path = typer.Option(
         "adjudge-demo.html", "--report", metavar="FILE", help="Write the HTML report to this file."
     ),
     quiet: bool = typer.Option(False, "--quiet", "-q", help="Print no progress."),
     store: Path = typer.Option(
-        "adjudge-demo.db", "--store", metavar="FILE", help="The store for the demo run."
+        "adjudge-demo.db",
+        "--store",
+        metavar="FILE",
+        help="The store of the demo; its data goes into a folder beside it.",
     ),
     as_json: bool = AS_JSON,
 ) -> None:
-    """Try everything once: download the embedded model, judge the bundled examples by nine criteria, write a report."""
-    from ..store import open_store
-    from .demo_figures import figures_of
-
-    _say(quiet, _INTRODUCTION.format(n=min(limit, 60)))
+    """Five screens without a key: judge, see where scores come from, compare with people, decide, write a report."""
     why_not = "" if recorded else _why_not_embedded(quiet)
     if why_not:
         sys.stderr.write(f"{why_not}\n{_FALLBACK}\n")
-    elif recorded:
-        _say(quiet, "Replaying likelihoods recorded with the embedded model; the model does not run.")
-    name = _judged(store, limit, is_recorded=recorded or bool(why_not), quiet=quiet)
-    with open_store(store, write=False) as opened:
-        run = opened.run(name)
-        figures = figures_of(opened, run, data_folder() / "labels.csv")
-    path = _written_report(store, name, report)
+    demo = Demo(
+        store, report, is_recorded=recorded or bool(why_not), limit=limit, quiet=quiet, is_silent=as_json
+    )
+    result = demo.carry_out()
     if as_json:
-        import msgspec
-
-        print_json(msgspec.structs.replace(figures, report=str(path)))
-    else:
-        _print(figures)
-        print_text(f"\nReport: {path}\nRun: {name}, in {store}. To explore it:")
-        print_text(f"  {_executable()} view --store {store}")
-        print_text(f"  {_executable()} runs show {name} --store {store}")
-    raise typer.Exit(0 if figures.n_scores > figures.n_failed else 4)
+        print_json(result)
+    raise typer.Exit(0 if result.n_scores > result.n_failed else 4)
 
 
-_INTRODUCTION = (
-    "{n} responses to short texts by six invented systems: one is faithful, five have one known fault each.\n"
-    "The judge is a small language model that needs no key. It generates no text: the score is the likelihood of the\n"
-    "response given the source text (GPTScore), as the mean log-probability per token."
-)
 _FALLBACK = (
-    "Continuing with likelihoods recorded with this model earlier: the numbers below come from the recording.\n"
+    "Continuing with likelihoods recorded with this model earlier.\n"
     "To run the model itself, fix the problem above and run the command again."
 )
 
 
-def _executable() -> str:
-    """How to call this program again: by its path where its name is not on the PATH."""
-    if shutil.which("adjudge") is not None:
-        return "adjudge"
-    candidates = Path(sys.argv[0]).absolute(), Path(sys.executable).with_name("adjudge")
-    files = [path for path in candidates if path.stem == "adjudge" and path.is_file()]
-    return shlex.quote(str(files[0])) if files else "adjudge"
-
-
-def data_folder() -> Path:
-    """Where the demo's items, labels and recording are."""
-    from importlib import resources
-
-    return Path(str(resources.files("adjudge"))) / "demo"
-
-
 def _why_not_embedded(quiet: bool) -> str:
-    """Why the embedded model cannot be used; empty where it can. Downloads it if needed."""
+    """Why the embedded model cannot be used; empty where it can. Downloads it where it is missing."""
     from ..models.local import SMOLLM2, pull
     from ..models.local.llama_cpp import check_installed
 
@@ -119,7 +165,7 @@ def _why_not_embedded(quiet: bool) -> str:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         check_installed()
-        pull(SMOLLM2, lambda text: _say(quiet, text))
+        pull(SMOLLM2, lambda text: None if quiet else print(text, file=sys.stderr, flush=True))
     except KeyboardInterrupt:
         sys.stderr.write(
             "adjudge: interrupted; the incomplete download was deleted. Run the same command to start it again.\n"
@@ -130,140 +176,348 @@ def _why_not_embedded(quiet: bool) -> str:
     return ""
 
 
-def _judged(store: Path, limit: int, *, is_recorded: bool, quiet: bool) -> str:
-    """The name of the finished run; exits with its code where the run was stopped."""
-    from ..engine import Request
-    from .run_command import carry_out
+def data_folder() -> Path:
+    """Where the package keeps the demo's data."""
+    from importlib import resources
 
-    folder = data_folder()
-    # The demo uses both of two cores: it is the main work of the machine for these minutes.
-    if (os.cpu_count() or 1) == 2:
-        os.environ.setdefault("ADJUDGE_THREADS", "2")
-    request = Request(
-        items=str(folder / "items.jsonl"),
-        protocol=tuple(f"gptscore/{name}" for name in CRITERIA),
-        model=f"replay:{folder / 'likelihoods.jsonl.gz'}" if is_recorded else "local",
-        store=str(store),
-        limit=limit,
-        command=("adjudge", *sys.argv[1:]),
+    return Path(str(resources.files("adjudge"))) / "demo"
+
+
+class Demo:
+    """One demo: its files, its three runs, and what the commands say about them."""
+
+    def __init__(
+        self, store: Path, report: Path, *, is_recorded: bool, limit: int, quiet: bool, is_silent: bool
+    ) -> None:
+        self.store = store
+        self.report = report
+        self.is_recorded = is_recorded
+        self.limit = limit
+        self.quiet = quiet
+        self.is_silent = is_silent
+        """whether only the result is wanted, not the screens"""
+        self.folder = store.with_suffix("") if store.suffix else store.with_name(f"{store.name}-data")
+        self.ratings = self.folder / RATINGS
+
+    def carry_out(self) -> DemoResult:
+        """The five screens."""
+        _unpack(self.folder)
+        summary = self._judge_responses()
+        readings = self._show_origins(summary.run)
+        card = self._show_agreement()
+        comparison, gates = self._show_decision()
+        self._show_next()
+        return DemoResult(
+            run=summary.run,
+            is_recorded=self.is_recorded,
+            n_items=summary.n_items,
+            n_scores=summary.n_scores,
+            n_failed=summary.n_failed,
+            n_calls=summary.n_calls,
+            tokens_in=summary.tokens_in,
+            seconds=summary.seconds,
+            systems=summary.systems,
+            readings=readings,
+            trust=card,
+            compare=comparison,
+            gates=gates,
+            report=str(self.report.resolve()),
+        )
+
+    def _judge_responses(self) -> Summary:
+        from ..analysis.report import summarise
+        from ..analysis.run_view import tabulate
+
+        name = "recorded" if self.is_recorded else "live"
+        name = name if self.limit == ITEMS else f"{name}-{self.limit}"
+        replies = "likelihoods.jsonl.gz" if self.is_recorded else None
+        request = self._request(RESPONSES, replies, name, protocol=PROTOCOLS, limit=self.limit)
+        about = _ABOUT_RECORDED if self.is_recorded else _ABOUT_LIVE
+        self._heading(1, "How well does each response fit its text?", _ABOUT_RESPONSES, about)
+        protocols = (word for protocol in PROTOCOLS for word in ("-p", protocol))
+        self._command(
+            "run", f"{request.items}", *protocols, "-m", f"{request.model}", "--limit", f"{self.limit}"
+        )
+        # With two cores, one thread would leave half of the machine idle.
+        if (os.cpu_count() or 1) == 2:
+            os.environ.setdefault("ADJUDGE_THREADS", "2")
+        self._judge(request, self.quiet)
+        with self._opened() as opened:
+            summary = summarise(tabulate(opened, opened.run(name), keep_results=False))
+        self._print(_means(summary))
+        return summary
+
+    def _show_origins(self, likelihoods: str) -> tuple[Reading, ...]:
+        """Judge both versions by the rubric, and show what was read from a few replies."""
+        for version in VERSIONS:
+            request = self._request(
+                f"{version}.jsonl",
+                f"{version}.replies.jsonl",
+                version,
+                protocol=(RUBRIC_PROTOCOL,),
+                rubric=str(self.folder / RUBRIC),
+            )
+            self._judge(request, True)
+        shown = ((likelihoods, SHOWN_LIKELIHOOD), *SHOWN_REPLIES)
+        with self._opened() as opened:
+            readings = tuple(reading for run, item in shown for reading in _readings(opened, run, item))
+        self._heading(2, "Where does each score come from?")
+        # With a low limit, the response was not judged.
+        scored = [reading for reading in readings if reading.run == likelihoods]
+        self._print(map(_least_likely, scored[:1]))
+        self._print([Section(_ABOUT_VERSIONS, depth=1)])
+        self._print([_replies(readings[len(scored) :])])
+        self._command("runs", "show", CANDIDATE, "--failed")
+        return readings
+
+    def _show_agreement(self) -> Card:
+        from ..analysis.run_view import tabulate
+        from ..analysis.trust import card_of_views
+        from ..analysis.trust_words import trust_sections
+        from ..data import read_labels
+
+        with self._opened() as opened:
+            view = tabulate(opened, opened.run(CANDIDATE))
+            card = card_of_views(opened, [view], read_labels(self.ratings))
+        self._heading(3, "Does the judge agree with people?", _ABOUT_RATINGS)
+        self._command("trust", CANDIDATE, "--labels", str(self.ratings))
+        self._print(map(_sentences, islice(trust_sections(card), 1)))
+        return card
+
+    def _show_decision(self) -> tuple[Comparison, tuple[Verdict, Verdict]]:
+        from ..analysis.compare import compare_views
+        from ..analysis.compare_words import compare_sections
+        from ..analysis.run_view import tabulate
+
+        with self._opened() as opened:
+            first, second = (tabulate(opened, opened.run(name), for_comparison=True) for name in VERSIONS)
+        comparison = compare_views(first, second)
+        self._heading(4, "Which version is better, and may it ship?")
+        self._command("compare", *VERSIONS)
+        self._print(map(_sentences, islice(compare_sections(comparison), 1)))
+        return comparison, (self._show_gate(None), self._show_gate(self.ratings))
+
+    def _show_gate(self, labels: Path | None) -> Verdict:
+        from ..analysis.gate import GateInput, verdict_of
+        from ..analysis.gate_rules import Rules
+        from ..analysis.gate_words import gate_sections
+
+        rules = Rules(min=LEAST, labels=None if labels is None else str(labels))
+        with self._opened() as opened:
+            verdict = verdict_of(GateInput(opened, opened.run(CANDIDATE), rules.labels), rules, None, 0)
+        thresholds = [word for name, least in LEAST.items() for word in ("--min", f"{name}={least:g}")]
+        self._command("gate", CANDIDATE, *thresholds, *(() if labels is None else ("--labels", str(labels))))
+        self._print(islice(gate_sections(verdict), 1))
+        return verdict
+
+    def _show_next(self) -> None:
+        from ..web.report_file import write_report
+
+        with self._opened() as opened:
+            write_report(opened, opened.run(CANDIDATE), self.report, self.ratings)
+        self._heading(
+            5,
+            "Where to look next?",
+            f"The report of {CANDIDATE}, to open in a browser:",
+            str(self.report.resolve()),
+        )
+        if self.is_silent:
+            return
+        if line := path_line():
+            print_text(line)
+        self._command("view")
+        self._command("sample", CANDIDATE, "-n", "20", "-o", "to-label.csv")
+        print_text(
+            command_text(
+                ("adjudge", "run", "YOUR.jsonl", "--criterion", "Is it polite?", "-m", "openai:NAME")
+            )
+        )
+        self._print([Section(_LIMITS, depth=1)])
+
+    # Judging
+
+    def _request(self, items: str, replies: str | None, run: str, **options: Any) -> Request:
+        """A run over files of the demo; by the embedded model where there are no recorded replies."""
+        from ..engine import Request
+
+        return Request(
+            items=str(self.folder / items),
+            model="local" if replies is None else f"replay:{self.folder / replies}",
+            run=run,
+            store=str(self.store),
+            command=("adjudge", *sys.argv[1:]),
+            **options,
+        )
+
+    def _judge(self, request: Request, quiet: bool) -> None:
+        """Carry out a run; exit with the right code where it was stopped."""
+        from .run_command import carry_out
+
+        sys.stdout.flush()
+        finished, code = carry_out(request, quiet)
+        if finished is None:
+            raise typer.Exit(code)
+
+    def _opened(self) -> Store:
+        from ..store import open_store
+
+        return open_store(self.store, write=False)
+
+    # Printing
+
+    def _print(self, sections: Iterable[Section]) -> None:
+        if not self.is_silent:
+            print_sections(sections)
+
+    def _heading(self, number: int, question: str, *lines: str) -> None:
+        if not self.is_silent:
+            title = f"── {number} of 5: {question} "
+            print_text("")
+            print_sections([Section(title.ljust(_RULE, "─"), lines, depth=1)])
+
+    def _command(self, *words: str) -> None:
+        if not self.is_silent:
+            print_text(command_text(("adjudge", *words, "--store", str(self.store))))
+
+
+def _unpack(folder: Path) -> None:
+    """Write the demo's files into a folder; files that are there already stay, so that they can be edited."""
+    source = data_folder()
+    try:
+        folder.mkdir(exist_ok=True)
+        for name in FILES:
+            if not (folder / name).exists():
+                shutil.copyfile(source / name, folder / name)
+        if not (folder / RESPONSES).exists():
+            lines = (source / "items.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+            kept = [line for line in lines if msgspec.json.decode(line)["system"] in SYSTEMS]
+            (folder / RESPONSES).write_text("".join(kept), encoding="utf-8")
+    except OSError as error:
+        raise DataError(
+            f"{folder} cannot be written: {error.strerror}. Choose another place with --store FILE."
+        ) from error
+
+
+# What the screens show
+
+
+def _means(summary: Summary) -> Iterator[Section]:
+    """The means of all systems in one table, and the warnings of the report."""
+    from ..analysis.report_words import caution_sections, cost_text
+    from ..words import decimals, interval_cell
+
+    names = [name.rpartition("/")[2] for name in summary.criteria]
+    rows: list[tuple[Value, ...]] = []
+    for system, cells in summary.systems.items():
+        means = [interval_cell(cell, decimals(summary.criteria[name].scale)) for name, cell in cells.items()]
+        n_scores, n_failed = (
+            sum(numbers)
+            for numbers in zip(*((cell.n, cell.n_failed) for cell in cells.values()), strict=True)
+        )
+        rows.append((system, *means, f"{n_scores}", f"{n_failed}"))
+    columns = ("system", *(f"{name} [95 % CI]" for name in names), "scores", "failed")
+    # A recording has no tokens, and its time says nothing.
+    lines = (cost_text(summary),) if summary.tokens_in else ()
+    yield Section("Mean of each system", lines, columns, tuple(rows), depth=1)
+    yield from caution_sections(summary)
+
+
+def _readings(store: Store, run: str, item: str) -> Iterator[Reading]:
+    """What was read from each reply about an item."""
+    from ..analysis.item_view import item_view
+    from ..store.browsing import CallOutcome
+
+    for judged in store.judgments(store.run(run)):
+        if judged.item is None or judged.item.id != item:
+            continue
+        reply = store.reply_for([judged.call]).get(judged.call)
+        outcome = CallOutcome(judged.call_index, judged.about, None, reply, judged.error, judged.judgment)
+        (call,) = item_view(judged.item, [outcome], {}).calls
+        tokens = tuple((token.text, token.probability) for token in call.target_tokens)
+        for answer in call.answers:
+            value = answer.value if isinstance(answer.value, float) else None
+            text = call.reply.text if call.reply is not None else ""
+            yield Reading(run, item, answer.name, answer.status, value, answer.how, answer.span, text, tokens)
+
+
+def _sentences(section: Section) -> Section:
+    """A section with its sentences alone, without methods and notes."""
+    lines = tuple(line if isinstance(line, str) else line.text for line in section.lines)
+    return structs.replace(section, lines=lines, notes=())
+
+
+def _least_likely(reading: Reading) -> Section:
+    """The tokens that lower a likelihood most."""
+    from ..words import number
+
+    tokens = sorted(reading.tokens, key=lambda token: token[1])[:_SHOWN_TOKENS]
+    logprobs = ", ".join(f"{text.strip()} {number(math.log(max(p, 1e-300)), 1)}" for text, p in tokens)
+    value = reading.status if reading.value is None else number(reading.value, 3)
+    return Section(
+        f"{reading.item}: {reading.criterion} {value}, the mean of {len(reading.tokens)} tokens. Least likely: {logprobs}.",
+        depth=1,
     )
-    finished, code = carry_out(request, quiet)
-    if finished is None:
-        raise typer.Exit(code)
-    return finished
 
 
-def _written_report(store: Path, name: str, path: Path) -> Path:
-    """Write the report of the run to one file, and return its path.
-
-    Without the labels: a report would present them as human labels, and these items have none.
-    """
-    from ..store import open_store
-    from ..web.report_file import write_report
-
-    with open_store(store, write=False) as opened:
-        write_report(opened, opened.run(name), path)
-    return path.resolve()
-
-
-# -- printing
-
-
-def _say(quiet: bool, text: str) -> None:
-    if not quiet:
-        sys.stderr.write(f"{text}\n")
-        sys.stderr.flush()
-
-
-def _print(figures: Figures) -> None:
-    judge = "a recording of the embedded model" if figures.is_recorded else "the embedded model"
-    print_text(
-        f"{figures.n_items} responses, {figures.n_scores} scores by {judge}, {figures.n_failed} failed. "
-        "Higher (closer to 0) means more likely."
-    )
-    _print_systems(figures)
-    _print_faults(figures)
-    _print_labels(figures)
-    _print_between(figures)
-
-
-def _print_systems(figures: Figures) -> None:
-    print_text("\nMean log-probability per token, by system [95 % interval, clustered by text]")
+def _replies(readings: Sequence[Reading]) -> Section:
+    """What was read from replies in words, and where."""
     rows = []
-    for system, cells in figures.systems.items():
-        shown = [cells[f"gptscore/{name}/{name}"] for name in SHOWN]
-        rows.append((system, *map(_interval, shown), str(shown[0].n), str(shown[0].n_failed)))
-    _table(("system", *SHOWN, "n", "failed"), rows)
-
-
-def _print_faults(figures: Figures) -> None:
-    from .demo_figures import FAULTS
-
-    print_text("\nFault detection: texts on which the faithful response scores above the faulty one [95 %]")
-    rows = [
-        (
-            system,
-            FAULTS[system],
-            _of(estimates["likelihood"]),
-            _of(estimates["copied_bigrams"]),
-            _of(estimates["length"]),
-        )
-        for system, estimates in figures.faults.items()
-    ]
-    _table(("fault", "by", "likelihood", "copied bigrams alone", "length alone"), rows)
-
-
-def _print_labels(figures: Figures) -> None:
-
-    print_text("\nSpearman correlation with labels known by construction (no ratings) [95 %, by text]")
-    rows = [
-        (
-            criterion,
-            _interval(estimates["likelihood"]),
-            _interval(estimates["copied_bigrams"]),
-            _interval(estimates["length"]),
-            str(estimates["likelihood"].n),
-            str(estimates["likelihood"].n_failed),
-        )
-        for criterion, estimates in figures.labels.items()
-    ]
-    _table(("criterion", "likelihood", "copied bigrams", "length", "n", "failed"), rows)
-    for why in dict.fromkeys(
-        estimate.reason for estimates in figures.labels.values() for estimate in estimates.values()
-    ):
-        if why:
-            print_text(f"[–] or –: {why}.")
-    print_text(
-        "Copied bigrams and length are baselines that need no model: where they do as well, the model adds nothing."
+    for reading in readings:
+        score = reading.status if reading.value is None else f"{reading.value:g}"
+        rows.append((reading.run, reading.item, score, reading.how or "", _excerpt(reading)))
+    return Section(
+        "What was read, and where",
+        (),
+        ("run", "item", "score", "how it was read", "reply"),
+        tuple(rows),
+        depth=1,
+        notes=(
+            "»…« marks the score. anchored: a common variant of the requested format.",
+            "Replies word for word, here those without a score:",
+        ),
     )
 
 
-def _print_between(figures: Figures) -> None:
-    between = figures.between
-    if between.median is None:
-        return
-    print_text(
-        f"\nThe nine criteria rank the {between.n_items} responses almost identically: Spearman between two criteria "
-        f"{between.lowest:.3f} to {between.highest:.3f}, median {between.median:.3f} ({between.n_pairs} pairs).\n"
-        "With a model this small they all measure one thing: how predictable the words are. A low score shows that a response\n"
-        "is unusual, not what is wrong with it: broken grammar and an off-topic text lower the score so much that they hide\n"
-        "the other faults. If your criteria must differ, use a larger model."
-    )
+def _excerpt(reading: Reading) -> str:
+    """The end of a reply with its score marked; without a score, the end of the reply."""
+    is_read = reading.value is not None and reading.span is not None
+    start, end = reading.span if is_read and reading.span is not None else (len(reading.reply),) * 2
+    first = max(0, start - _SHOWN_BEFORE)
+    mark = f"»{reading.reply[start:end]}«{reading.reply[end:]}" if is_read else ""
+    return " ".join(f"{'…' * (first > 0)}{reading.reply[first:start]}{mark}".split())
 
 
-def _interval(estimate: Estimate) -> str:
-    from ..words import interval
-
-    return interval(estimate, 2)
-
-
-def _of(share: Estimate) -> str:
-    """5 of 6 [44 %, 97 %]."""
-    if share.value is None or share.low is None or share.high is None:
-        return "–"
-    return f"{share.value * share.n:g} of {share.n} [{share.low * 100:.0f} %, {share.high * 100:.0f} %]"
+_RULE = 78
+_SHOWN_TOKENS = 5
+_SHOWN_BEFORE = 110
+"""Characters of a reply before its score."""
 
 
-def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    sys.stdout.flush()
-    print_table(columns, rows)
+def command_text(words: Sequence[str]) -> str:
+    """A command to copy; on a terminal in several lines where it is too long for one."""
+    parts: list[str] = []
+    for word, last in zip(words, ("", *words), strict=False):
+        # A flag stays with its value.
+        is_value = last.startswith("-") and not word.startswith("-")
+        parts[-1:] = [f"{parts[-1]} {shlex.quote(word)}"] if is_value else [*parts[-1:], shlex.quote(word)]
+    width = terminal_width() if sys.stdout.isatty() else sys.maxsize
+    lines = ["$"]
+    for part in parts:
+        if len(lines[-1]) + len(part) + 3 > width:
+            lines[-1] += " \\"
+            lines.append("   ")
+        lines[-1] += f" {part}"
+    return "\n".join(lines)
+
+
+def path_line() -> str:
+    """How to make `adjudge` a command of this shell; empty where it is one."""
+    if shutil.which("adjudge") is not None:
+        return ""
+    candidates = Path(sys.argv[0]).absolute(), Path(sys.executable).with_name("adjudge")
+    for path in candidates:
+        if path.stem == "adjudge" and path.is_file():
+            folder = path.parent
+            shown = f"$PWD/{folder.relative_to(Path.cwd())}" if folder.is_relative_to(Path.cwd()) else folder
+            return f'$ export PATH="{shown}:$PATH"'
+    return ""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import signal
+from pathlib import Path
 
 import typer
 
 from .options import AS_JSON, run_option
+from .run_command import parse_key_env
 from .terminal import print_json, print_table
 
 models_app = typer.Typer(
@@ -19,12 +21,12 @@ models_app = typer.Typer(
 @models_app.command("list")
 def list_models(as_json: bool = AS_JSON) -> None:
     """List the kinds of model that -m accepts, and what each needs."""
-    from ..models import FORMS
+    from ..models import forms
 
     if as_json:
-        print_json([{"model": form, "needs": needs} for form, needs in FORMS])
+        print_json([{"model": form, "needs": needs} for form, needs in forms()])
         return
-    print_table(("model", "needs"), FORMS)
+    print_table(("model", "needs"), forms())
 
 
 @models_app.command("pull")
@@ -51,18 +53,34 @@ def pull_model(
 
 @models_app.command("test")
 def try_model(
-    model: str = typer.Argument(..., metavar="MODEL", help="A model, written as for -m."),
-    key_env: str = run_option("key_env"),
+    model: str = typer.Argument(
+        ..., metavar="MODEL", help="A model, written as for -m, or a model of the run file."
+    ),
+    key_env: list[str] = run_option("key_env"),
+    config: Path = typer.Option(
+        None, "--config", metavar="FILE", help="Run file; default: adjudge.toml, if it exists."
+    ),
     as_json: bool = AS_JSON,
 ) -> None:
     """Send a real request to a model: does it answer, return log-probabilities, accept a JSON schema?"""
     import asyncio
 
-    from ..models import Network, Probe, parse_model
+    from ..analysis.gate_rules import read_checked
+    from ..engine.api import Request, model_choices
+    from ..models import Model, Network, Probe, parse_model
+
+    file = read_checked(config) if config is not None or not any(sign in model for sign in ":=/") else None
+    request = Request(
+        items=(),
+        model=model if file is None else file.model(model),
+        key_env=parse_key_env(key_env) if key_env else None,
+    )
+    (choice,) = model_choices(request)
+    assert not isinstance(choice, Model)
 
     async def probe() -> Probe:
         network = Network(outage_seconds=5.0)
-        judge = parse_model(model, key_env=key_env, network=network)
+        judge = parse_model(choice, network=network)
         try:
             return await judge.probe()
         finally:

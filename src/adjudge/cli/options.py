@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from inspect import Parameter, signature
 from pathlib import Path
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 import typer
 from typer.core import TyperCommand
@@ -130,8 +130,10 @@ def run_option(name: str) -> Any:
     """An option of a run as the default of a command's parameter."""
     default, option = declared_options()[name].default, declared_options()[name].option
     flag = f"{flag_of(name)}/--no-{flag_of(name)[2:]}" if default is True else flag_of(name)
-    if not isinstance(default, str | int | float):
-        default = [] if isinstance(default, Mapping) else None
+    if option.is_repeatable:
+        default = []
+    elif not isinstance(default, str | int | float):
+        default = None
     metavar = option.metavar or None
     if name == "store":
         # Read when the command is run: the environment may name another store.
@@ -141,6 +143,12 @@ def run_option(name: str) -> Any:
 
 
 STORE = run_option("store")
+
+
+def was_given(ctx: typer.Context, name: str) -> bool:
+    """Whether the user gave a parameter, so that the run file does not decide it."""
+    source = ctx.get_parameter_source(name)
+    return source is not None and source.name not in ("DEFAULT", "DEFAULT_MAP")
 
 
 def takes_run_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -165,8 +173,8 @@ def takes_run_options(command: Callable[..., None]) -> Callable[..., None]:
 
 def _flag_type(declared: Declared) -> Any:
     """The type that the parser turns a flag's text into; what it does not know stays text."""
+    if declared.option.is_repeatable:
+        return list[str]
     if declared.type in (int, float, bool):
         return declared.type
-    if get_origin(declared.type) is Mapping:
-        return list[str]
     return Path if Path in get_args(declared.type) else str

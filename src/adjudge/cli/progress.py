@@ -10,6 +10,7 @@ from typing import Any
 from ..engine import Prepared, Progress, Watcher
 from ..records import Protocol
 from ..store import RunRow
+from ..untrusted import raw_stream
 from .terminal import print_note
 
 _LINE_SECONDS = 5.0
@@ -70,7 +71,7 @@ class ProgressWatcher(Watcher):
             MofNCompleteColumn(),
             TextColumn("{task.fields[words]}"),
             TimeRemainingColumn(),
-            console=Console(stderr=True),
+            console=Console(file=raw_stream(sys.stderr)),
             transient=False,
         )
         self._task = self._bar.add_task("", total=None, words="")

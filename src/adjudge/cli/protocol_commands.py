@@ -13,6 +13,7 @@ from ..errors import DataError
 from ..protocols import builtin_ids, load_protocol, write_starter
 from ..records import VOCABULARY, Item, Order, Protocol, Scale
 from ..render import number_text, problems_of, render
+from ..run_options import named_criterion
 from .options import AS_JSON, parse_renames
 from .terminal import print_json, print_table, print_text
 
@@ -122,7 +123,7 @@ def show_protocol(
     criterion: str = typer.Option(
         "",
         "--criterion",
-        metavar="TEXT",
+        metavar="[NAME=]TEXT",
         help="A criterion in your own words, for protocols that accept one.",
     ),
     renames: list[str] = typer.Option(
@@ -134,7 +135,8 @@ def show_protocol(
     as_json: bool = AS_JSON,
 ) -> None:
     """Show the texts of a protocol; with --item, exactly the messages that would be sent."""
-    protocol = load_protocol(ref, rubric=rubric, examples=examples or (), criterion=criterion)
+    name, text = named_criterion(criterion)
+    protocol = load_protocol(ref, rubric=rubric, examples=examples or (), criterion=text, name=name)
     if item is None:
         _show_template(protocol, as_json)
         return

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
@@ -12,16 +11,18 @@ from typing import IO, TYPE_CHECKING, Any
 import typer
 
 from ..errors import DataError
-from ..records import Item
+from ..records import Item, Result
 from .markdown import markdown_of
 from .options import AS_JSON, NAMED_RUN, RUN, STORE
-from .terminal import print_json, print_sections, print_table, print_text, writing
+from .terminal import as_text, print_json, print_sections, print_table, print_text, writing
 
 if TYPE_CHECKING:
     from ..analysis.item_view import AnswerView, CallView
+    from ..analysis.judge_details import ScoreIntervals
     from ..store import RunRow, Store
     from ..store.browsing import CallOutcome
     from ..store.reading import Judged
+    from ..store.repair import Damage
 
 # Replies: what was sent, what came back, and what was read from it, verbatim
 
@@ -79,12 +80,16 @@ def _selected(places: Iterable[Judged], item: str | None, failed: bool) -> Itera
 def _place(store: Store, run: RunRow, judged: Judged, *, with_prompt: bool) -> CallOutcome:
     """A call of a run with its reply; with its messages only where they are shown."""
     from ..store.browsing import CallOutcome
+    from ..store.sqlite_errors import damage_error
 
+    call = store.call(run, judged.call) if with_prompt else None
+    if with_prompt and call is None:
+        raise damage_error(store.path, f"call {judged.call} is not found by its key")
     return CallOutcome(
         call_index=judged.call_index,
         about=judged.about,
-        call=store.call(run, judged.call) if with_prompt else None,
-        reply=store.reply_for([judged.call]).get(judged.call),
+        call=call,
+        reply=store.shown_replies([judged.call]).get(judged.call) if judged.error is None else None,
         error=judged.error,
         judgment=judged.judgment,
     )
@@ -320,9 +325,18 @@ def export_command(
     output: Path = typer.Option(
         None, "-o", "--output", metavar="FILE", help="The file to write. Default: standard output."
     ),
+    labels: Path = typer.Option(
+        None,
+        "--labels",
+        metavar="FILE",
+        help="Human labels for low and high; default: the labels in the store.",
+    ),
     store: Path = STORE,
 ) -> None:
-    """Export one row per item, protocol, criterion, subject and model, in item order."""
+    """Export one row per item, protocol, criterion, subject and model, in item order.
+
+    With enough labels, low and high are the interval of each score: 95 % of items have a human label inside.
+    """
     from ..engine import EXPORT_COLUMNS, export_row, results
     from ..store import open_store
 
@@ -334,16 +348,38 @@ def export_command(
             "--format parquet writes binary data, which a terminal cannot show. Name a file with -o FILE."
         )
     with open_store(store, write=False) as opened:
-        rows = (export_row(result) for result in results(opened, opened.run(run)))
+        exported = opened.run(run)
+        intervals = _score_intervals(opened, exported, labels)
+        columns = {**EXPORT_COLUMNS, "low": float, "high": float} if intervals else EXPORT_COLUMNS
+        rows = (
+            {**export_row(result), **_ends(result, intervals)} if intervals else export_row(result)
+            for result in results(opened, exported)
+        )
         with writing(output) as file:
             if form == "jsonl":
                 _write_jsonl(rows, file)
             elif form == "csv":
-                _write_csv(rows, tuple(EXPORT_COLUMNS), file)
+                _write_csv(rows, tuple(columns), file)
             else:
                 from ..data import write_parquet
 
-                write_parquet(rows, EXPORT_COLUMNS, file)
+                write_parquet(rows, columns, file)
+
+
+def _score_intervals(store: Store, run: RunRow, labels: Path | None) -> ScoreIntervals:
+    """The intervals of single scores, from the labels of a file or those in the store."""
+    from ..analysis.judge_details import score_intervals
+    from ..analysis.run_view import tabulate
+    from ..data import read_labels
+
+    known = read_labels(labels).labels if labels is not None else tuple(store.labels(run))
+    return score_intervals(tabulate(store, run), known) if known else {}
+
+
+def _ends(result: Result, intervals: ScoreIntervals) -> dict[str, float | None]:
+    interval = intervals.get((result.protocol, result.criterion, result.model))
+    ends = None if interval is None or result.value is None else interval.around(result.value)
+    return {"low": None, "high": None} if ends is None else {"low": ends[0], "high": ends[1]}
 
 
 def _format_by_suffix(output: Path | None) -> str:
@@ -371,26 +407,85 @@ def _write_csv(rows: Iterator[dict[str, Any]], columns: tuple[str, ...], file: I
         text = " ".join(value) if isinstance(value, list) else value
         return guarded(text) if isinstance(text, str) else text
 
-    text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
-    writer = csv.writer(text)
-    writer.writerow(columns)
-    for row in rows:
-        writer.writerow([cell(row[column]) for column in columns])
-    text.detach()
+    with as_text(file) as text:
+        writer = csv.writer(text)
+        writer.writerow(columns)
+        for row in rows:
+            writer.writerow([cell(row[column]) for column in columns])
 
 
-def doctor_command(store: Path = STORE, as_json: bool = AS_JSON) -> None:
-    """Check every page and every reply of a store. Damaged replies are quarantined and requested again."""
+def doctor_command(
+    store: Path = STORE,
+    repair: Path = typer.Option(
+        None,
+        "--repair",
+        metavar="FILE",
+        help="Save what is intact into this new store; the old one is not changed.",
+    ),
+    as_json: bool = AS_JSON,
+) -> None:
+    """Check every page and every row of a store; damaged replies are quarantined and requested again."""
     from ..store import open_store
+    from ..store.repair import examine
 
+    if repair is not None:
+        _repair(store, repair, as_json)
+        return
     with open_store(store, write=False):
         pass  # a missing store is an error; opening it for writing would create one
-    with open_store(store) as opened:
-        damaged = opened.verify()
-        runs = [run.name for run in opened.runs()]
+    damage = [part for part in examine(store) if part.what != "replies"]
+    damaged: list[str] = []
+    runs: list[str] = []
+    if not damage:
+        with open_store(store) as opened:
+            damaged = opened.verify()
+            runs = [run.name for run in opened.runs()]
     if as_json:
-        print_json({"store": str(store), "runs": runs, "damaged": damaged})
+        print_json({"store": str(store), "runs": runs, "damaged": damaged, "problems": damage})
+    elif damage:
+        print_text("\n".join([f"{store} is damaged:", *(f"  {_damage_text(part)}" for part in damage)]))
+        print_text(f"Save what is whole: adjudge doctor --store {store} --repair NEW.db")
+    else:
+        _print_whole(store, runs, damaged)
+    if damage:
+        raise typer.Exit(2)
+
+
+def _repair(store: Path, out: Path, as_json: bool) -> None:
+    """Save what is whole, and say what is not."""
+    from ..store import open_store
+    from ..store.repair import repair
+
+    if not store.exists():
+        open_store(store, write=False)  # raises
+    saved, damage = repair(store, out)
+    if as_json:
+        print_json({"store": str(store), "repaired": str(out), "runs": saved, "problems": damage})
         return
+    columns = ("run", "items", "calls", "judgments")
+    rows = [
+        (run.run, *(f"{n} of {n_all}" for n, n_all in (
+            (run.items, run.items_written), (run.calls, run.calls_written), (run.judgments, run.judgments_written)
+        )))
+        for run in saved
+    ]  # fmt: skip
+    print_table(columns, rows)
+    print_text(
+        "\n".join([f"{out} has what is whole of {store}.", *(f"  {_damage_text(part)}" for part in damage)])
+    )
+    if not all(run.is_whole for run in saved):
+        print_text(f"To fill in what is missing, give the command of each run again with --store {out}.")
+
+
+def _damage_text(part: Damage) -> str:
+    """One line: what is missing or damaged, and how much of it."""
+    where = f" of run {part.run}" if part.run is not None else ""
+    number = f"{part.n} " if part.n else ""
+    detail = f": {part.detail}" if part.detail else " missing or damaged"
+    return f"{number}{part.what}{where}{detail}"
+
+
+def _print_whole(store: Path, runs: list[str], damaged: list[str]) -> None:
     print_text(f"{store}: {len(runs)} run{'' if len(runs) == 1 else 's'}, the file is intact.")
     if damaged:
         is_single = len(damaged) == 1

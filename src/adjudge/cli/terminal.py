@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import io
 import os
@@ -19,7 +20,7 @@ import msgspec
 
 from ..errors import DataError
 from ..sections import Section, plain_lines, text_of
-from ..untrusted import safe, safe_text
+from ..untrusted import raw_stream, safe, safe_text
 from ..words import Line, n_columns, prose
 
 # Text, JSON and files
@@ -107,7 +108,7 @@ def _print_lines(lines: Sequence[Line]) -> None:
     from rich.console import Console
     from rich.text import Text
 
-    console = Console(highlight=False, markup=False, emoji=False)
+    console = Console(file=raw_stream(sys.stdout), highlight=False, markup=False, emoji=False)
     for text, style in lines:
         console.print(Text(text, style=style), soft_wrap=True)
 
@@ -123,20 +124,28 @@ def print_error(message: str) -> None:
 
 
 @contextlib.contextmanager
-def writing(output: Path | None) -> Iterator[IO[bytes]]:
-    """A file that is written completely or not at all, or standard output."""
+def writing(output: Path | None, *, is_replacing: bool = True) -> Iterator[IO[bytes]]:
+    """A file that is written completely or not at all, or standard output: byte for byte into a pipe, escaped on a terminal."""
     if output is None:
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
+        file: Any = _TerminalBytes() if sys.stdout.isatty() else sys.stdout.buffer
+        yield file
+        file.flush()
+        sys.stdout.flush()
         return
+    try:
+        with _new_file(output, is_replacing) as file:
+            yield file
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise DataError(f"{output} cannot be written: {reason}. Choose another place with -o.") from error
+
+
+@contextlib.contextmanager
+def _new_file(output: Path, is_replacing: bool) -> Iterator[IO[bytes]]:
     if output.is_dir():
         raise DataError(f"{output} is a folder. Give the name of a file with -o.")
-    try:
-        handle, name = tempfile.mkstemp(dir=output.parent, prefix=f".{output.name}.")
-    except OSError as error:
-        raise DataError(
-            f"{output} cannot be written: {error.strerror}. Choose another place with -o."
-        ) from error
+    # The name of the temporary file may not be longer than the file's own.
+    handle, name = tempfile.mkstemp(dir=output.parent, prefix=".adjudge-")
     try:
         with os.fdopen(handle, "wb") as file:
             yield file
@@ -146,11 +155,39 @@ def writing(output: Path | None) -> Iterator[IO[bytes]]:
         mask = os.umask(0)
         os.umask(mask)
         os.chmod(name, 0o666 & ~mask)
-        os.replace(name, output)
+        if is_replacing:
+            os.replace(name, output)
+        else:
+            os.link(name, output)  # fails where the file exists
+            os.unlink(name)
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(name)
         raise
+
+
+@contextlib.contextmanager
+def as_text(file: IO[bytes]) -> Iterator[IO[str]]:
+    """A binary file as text. It is let go also after an error: otherwise Python closes standard output behind it."""
+    text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
+    try:
+        yield text
+    finally:
+        text.detach()
+
+
+class _TerminalBytes(io.BufferedIOBase):
+    """A terminal as a binary file; what is written to it is made harmless."""
+
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        sys.stdout.write(safe_text(self._decoder.decode(bytes(data)).replace("\r\n", "\n")))
+        return len(data)
 
 
 # Tables and prose in the width of a terminal: cells are wrapped between words, and nothing is cut.

@@ -4,7 +4,7 @@ A file that cannot be used is a `DataError` that says what is wrong, on which li
 """
 
 from .items import RESERVED, ItemFile, field_value, fields_of, rows_of_frame
-from .labels import LabelFile, read_labels, read_scores
+from .labels import LabelFile, items_of_scores, read_labels, read_scores
 from .rubrics import read_examples, read_rubric
 from .tables import (
     EXPORT_HEADER,
@@ -20,6 +20,8 @@ from .tables import (
     guarded,
     is_address,
     local_file,
+    read_small,
+    read_small_text,
     write_parquet,
 )
 
@@ -41,11 +43,14 @@ __all__ = [
     "frame_of",
     "guarded",
     "is_address",
+    "items_of_scores",
     "local_file",
     "read_examples",
     "read_labels",
     "read_rubric",
     "read_scores",
+    "read_small",
+    "read_small_text",
     "rows_of_frame",
     "write_parquet",
 ]

@@ -17,6 +17,7 @@ from typing import Any
 
 from ..errors import DataError
 from ..records import FieldValue, Item, Message
+from ..untrusted import has_control, safe
 from .tables import BadRowError, BrokenFileError, Problems, Row, Table, json_text
 
 # Values of a table as fields of an item. A value that cannot be shown to a judge without loss is
@@ -123,6 +124,9 @@ def _plain(value: Any) -> Any:
         return {str(key): _plain(entry) for key, entry in value.items()}
     return value.isoformat() if hasattr(value, "isoformat") else value
 
+
+ID_LIMIT = 2_000
+"""Characters in an id."""
 
 RESERVED = ("id", "system", "group", "system_a", "system_b")
 """Keys that say what an item is; every other key is an input field."""
@@ -384,8 +388,13 @@ def _item(row_number: int, row: Row) -> Item:
     group = row.pop("group", None)
     if item_id is None:
         item_id = str(row_number)
-    elif type(item_id) is not str or item_id.isspace() or not item_id:
-        item_id = _reserved_text("id", item_id)
+    elif (
+        type(item_id) is not str
+        or not item_id.isprintable()
+        or not 0 < len(item_id) <= ID_LIMIT
+        or item_id.isspace()
+    ):
+        item_id = _id_text(item_id)
     if group is not None:
         group = _reserved_text("group", group)
     if "system_a" in row or "system_b" in row:
@@ -414,6 +423,20 @@ _ADVICE_IF_EMPTY = {
     "id": "Give each item a unique id, or leave 'id' out to use the line number.",
     "group": "Name the document or prompt that the item belongs to, or leave 'group' out.",
 }
+
+
+def _id_text(value: object) -> str:
+    """An id, which stands in tables, addresses and commands: bounded, and without control characters."""
+    text = _reserved_text("id", value)
+    if len(text) > ID_LIMIT:
+        raise BadRowError(
+            f"field 'id' has {len(text)} characters ('{safe(text[:40])}…'); at most {ID_LIMIT} are allowed. Give a shorter id."
+        )
+    if has_control(text):
+        raise BadRowError(
+            f"field 'id' has a control character ('{safe(text[:80])}'). Use printable characters only."
+        )
+    return text
 
 
 def _reserved_text(key: str, value: object) -> str:

@@ -16,7 +16,7 @@ from typing import Any, Literal, cast
 
 from msgspec import Struct
 
-from ..records import Label, Result, Subject
+from ..records import FieldValue, Item, Label, Result, Subject
 from .items import has_field, renamed
 from .tables import BadRowError, BrokenFileError, Problems, Row, Table
 
@@ -115,6 +115,24 @@ def read_scores(
     if problems:
         raise problems.error()
     return tuple(results)
+
+
+_SCORE_COLUMNS = ("item", "criterion", "value", "system", "group", "model")
+
+
+def items_of_scores(path: str | Path, renames: Mapping[str, str] | None = None) -> Iterator[Item]:
+    """The items of a file of scores with its other columns as their fields, for agreement by field."""
+    table = Table(path)
+    for _, original in table.rows(lambda _line, _problem: None):
+        row = renamed(original, renames) if renames else original
+        if row.get("item") is not None:
+            fields = {
+                name: str(value)
+                for name, value in row.items()
+                if name not in _SCORE_COLUMNS and value is not None
+            }
+            group = None if row.get("group") is None else str(row["group"])
+            yield Item(id=str(row["item"]), fields=cast("dict[str, FieldValue]", fields), group=group)
 
 
 _COLUMNS_SHOWN = 20

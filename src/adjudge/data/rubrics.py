@@ -7,6 +7,7 @@ kind. Knows nothing of protocols. A file is read completely or refused with all 
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import math
 import re
@@ -20,7 +21,18 @@ from typing import Any, Literal, cast
 from ..errors import DataError, listed
 from ..records import Example, Rubric, Scale
 from .items import RESERVED, fields_of
-from .tables import BadRowError, BrokenFileError, Problems, Row, Table, exact, read_text
+from .tables import (
+    SMALL_LIMIT,
+    BadRowError,
+    BrokenFileError,
+    Problems,
+    Row,
+    Table,
+    exact,
+    read_small,
+    read_small_text,
+    texts,
+)
 
 _KEYS = ("name", "criterion", "levels", "best", "names")
 _JSON_KEYS = ("name", "criteria", "best", "names")
@@ -55,7 +67,7 @@ def read_rubric(path: str | Path) -> Rubric:
 def _toml(path: Path) -> tuple[dict[str, Any], list[str]]:
     """The file's values, and its unknown keys."""
     try:
-        values = tomllib.loads(read_text(path))
+        values = tomllib.loads(read_small_text(path))
     except ValueError as error:  # also of int(), which refuses thousands of digits
         raise BrokenFileError(
             path, f'not TOML ({error}). Put texts in quotes, and level numbers with a point too: "0.5" = "…".'
@@ -68,7 +80,7 @@ def _toml(path: Path) -> tuple[dict[str, Any], list[str]]:
 def _prometheus(path: Path) -> tuple[dict[str, Any], list[str]]:
     """The file's values under the keys of the TOML form, and its unknown keys."""
     try:
-        row = exact(read_text(path).encode("utf-8"), "The file must be one JSON object")
+        row = exact(read_small_text(path).encode("utf-8"), "The file must be one JSON object")
     except BadRowError as bad:
         raise BrokenFileError(path, str(bad)) from None
     values = {"criterion" if key == "criteria" else key: row[key] for key in _JSON_KEYS if key in row}
@@ -215,8 +227,16 @@ def read_examples(path: str | Path, inputs: Sequence[str]) -> tuple[Example, ...
     table = Table(path)
     problems = Problems(table)
     examples: list[Example] = []
+    n_left = SMALL_LIMIT
     try:
+        with contextlib.suppress(FileNotFoundError):  # a missing file is reported with the first row
+            read_small(table.path)
         for row_number, row in table.rows(problems.add):
+            n_left -= sum(map(len, texts(row)))
+            if n_left < 0:  # a packed file may be small and hold far more
+                raise BrokenFileError(
+                    table.path, f"more than {SMALL_LIMIT // 1_000_000} MB of text. Give fewer examples."
+                )
             faults = _example_faults(row, inputs)
             for text in faults:
                 problems.add(row_number, text)

@@ -16,8 +16,10 @@ import gzip
 import io
 import json
 import math
+import os
 import re
 import shutil
+import stat
 import sys
 import tempfile
 import zlib
@@ -42,6 +44,9 @@ if TYPE_CHECKING:
 BLOCK = 1 << 18
 LINE_LIMIT = 64_000_000
 """Bytes in one line. A longer line is cut one byte behind this length, so that it can be reported."""
+
+SMALL_LIMIT = 1_000_000
+"""Bytes in a text of a protocol, a rubric, examples or a run file."""
 
 WHOLE_LIMIT = 500_000_000
 """Bytes in a file that is held in memory, such as a JSON list."""
@@ -74,9 +79,52 @@ def is_gzip(path: Path) -> bool:
     return path.suffix.lower() == ".gz"
 
 
-def blocks(path: Path) -> Iterator[bytes]:
-    """The file in blocks of UTF-8, decompressed, without a byte order mark."""
-    raw = raw_blocks(path)
+def read_small(path: Path, folder: Path | None = None) -> bytes:
+    """The bytes of a short file that goes to a judge or decides what does: part of a protocol, a rubric, a run file.
+
+    It must be a regular file inside `folder` (its own folder where none is given): a link in a folder that somebody sent
+    could otherwise pass on a file of the user's, and a device or a pipe would never end. `BrokenFileError` says what is
+    wrong; a missing file is a `FileNotFoundError`.
+    """
+    try:
+        home = os.path.realpath(path.parent if folder is None else folder)
+        real = os.path.realpath(path, strict=True)
+        if not real.startswith(os.path.join(home, "")):
+            raise BrokenFileError(
+                path, f"a link out of its folder, to {real}. Copy the file into the folder."
+            )
+        if not stat.S_ISREG(os.stat(real).st_mode):
+            raise BrokenFileError(path, "not a regular file. Put a text file in its place.")
+        # Without blocking: the file may have been replaced by a pipe in the meantime.
+        flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
+        with os.fdopen(os.open(real, flags), "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise BrokenFileError(path, "not a regular file. Put a text file in its place.")
+            data = file.read(SMALL_LIMIT + 1)
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+        reason = (getattr(error, "strerror", None) or str(error)).lower()
+        raise BrokenFileError(
+            path, f"cannot be read ({reason}). Check the path and its permissions."
+        ) from None
+    if len(data) > SMALL_LIMIT:
+        raise BrokenFileError(path, f"larger than {SMALL_LIMIT // 1_000_000} MB. Shorten it.")
+    return data
+
+
+def read_small_text(path: Path) -> str:
+    """A short file as text; UTF-16 and byte order marks are understood."""
+    try:
+        data = read_small(path)
+    except FileNotFoundError:
+        raise BrokenFileError(path, "there is no such file. Check the name and the folder.") from None
+    return read_text(path, iter((data,)))
+
+
+def blocks(path: Path, raw: Iterator[bytes] | None = None) -> Iterator[bytes]:
+    """The file in blocks of UTF-8, decompressed, without a byte order mark; `raw` where it was read already."""
+    raw = raw_blocks(path) if raw is None else raw
     head = next(raw, b"")
     if head.startswith(_GZIP_MAGIC):
         raise BrokenFileError(path, "holds gzip data. Give it a name that ends in .gz.")
@@ -109,10 +157,10 @@ def batches(path: Path) -> Iterator[list[bytes]]:
         yield [b"".join(tail)]
 
 
-def read_text(path: Path) -> str:
+def read_text(path: Path, raw: Iterator[bytes] | None = None) -> str:
     """A file as one text; `BrokenFileError` where it is not UTF-8 or far too large."""
     data = bytearray()
-    for block in blocks(path):
+    for block in blocks(path, raw):
         data += block
         if len(data) > WHOLE_LIMIT:
             limit = f"{WHOLE_LIMIT // 1_000_000} MB"
@@ -236,7 +284,7 @@ FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "�
 
 def _is_written_by_us(header: Sequence[str]) -> bool:
     """Whether `guarded` was applied to the cells below this header."""
-    if tuple(header) == EXPORT_HEADER:
+    if tuple(header) in (EXPORT_HEADER, (*EXPORT_HEADER, "low", "high")):
         return True
     return tuple(header[:2]) == ("item", "criterion") and any(
         columns <= set(header) for columns in _DRAWN_HEADERS

@@ -9,22 +9,26 @@ from __future__ import annotations
 import asyncio
 import difflib
 import os
+import re
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated, Any, ParamSpec, TypeVar, get_args, get_origin
+from typing import Annotated, Any, NamedTuple, ParamSpec, TypeVar, get_args, get_origin
 
+import msgspec
 from msgspec import Struct, structs
 
+from ..data import RESERVED, read_small
 from ..errors import AdjudgeError, DataError, ModelError, ProtocolError
-from ..models import Model, Network, parse_model
+from ..models import Model, Network, check_alias, named, parse_model, takes_key, takes_price
+from ..models.base import estimated_tokens
 from ..protocols import load_protocol, with_digest
-from ..records import Call, Item, Message, Protocol, Result
+from ..records import Call, Item, Message, ModelSettings, NamedModel, Protocol, Result, Rubric
 from ..render import problems_of
-from ..run_options import RunOptions, check_options
+from ..run_options import JudgeSettings, RunOptions, check_options, named_criterion
 from ..store import RunRow, RunStatus, Store, open_store
 from ..version import __version__
 from .loop import Interrupted, Loop, Progress, stored_reply
@@ -47,7 +51,7 @@ from .results import AbsentInputs, results
 _BATCH = 500
 
 
-class DryRun(Struct, frozen=True):
+class DryRun(Struct, frozen=True, omit_defaults=True):
     """An estimate: tokens are estimated from the length of the text, replies are not counted."""
 
     items: int
@@ -57,6 +61,8 @@ class DryRun(Struct, frozen=True):
     tokens_in: int
     cost_usd: float | None
     first_messages: tuple[Message, ...]
+    price_dates: dict[str, str] = {}
+    """model → date of the published price, where the user gave none"""
 
 
 def dry_run(request: Request) -> DryRun:
@@ -80,7 +86,8 @@ def _counted(prepared: Prepared, store: Store | None) -> DryRun:
         for planned in plan.calls_of(item):
             count.add(call_for(planned, item)[0], planned.model)
     count.settle()
-    return DryRun(prepared.n_items, count.calls, count.stored, count.tokens, count.cost, count.first)
+    dates = prepared.manifest.get("price_dates", {})
+    return DryRun(prepared.n_items, count.calls, count.stored, count.tokens, count.cost, count.first, dates)
 
 
 class _Count:
@@ -123,21 +130,19 @@ def _with_known_steps(plan: Plan, count: _Count) -> Plan:
     if plan.options.steps != "generate":
         return plan
     protocols = []
-    for protocol in plan.protocols:
+    for number, protocol in enumerate(plan.protocols):
+        if not plan.writes_steps(number):
+            protocols.append(protocol)
+            continue
         call, _ = steps_call(protocol, plan.models[0])
         count.add(call, plan.models[0])
         reply = count.store.reply_for([call.key]).get(call.key) if count.store is not None else None
         protocols.append(protocol if reply is None else with_digest(protocol, steps=steps_in(reply.text)))
-    return make_plan(protocols, plan.models, plan.options)
+    return make_plan(protocols, plan.models, plan.options, plan.steps_for)
 
 
 def _tokens(messages: tuple[Message, ...]) -> int:
-    """About one token for four ASCII characters, and for each character of most other scripts."""
-    total = 0
-    for message in messages:
-        n_ascii = len(message.content.encode("ascii", "ignore"))
-        total += n_ascii // 4 + (len(message.content) - n_ascii) + 4
-    return total
+    return sum(estimated_tokens(message.content) + 4 for message in messages)
 
 
 class Run(Struct, frozen=True):
@@ -169,7 +174,10 @@ class Watcher:
 
 
 Protocols = str | Path | Protocol | Sequence[str | Path | Protocol]
-Models = str | Model | Sequence[str | Model]
+OneModel = str | Model | ModelSettings
+Models = OneModel | Sequence[OneModel] | Mapping[str, str | ModelSettings | Mapping[str, Any]]
+"""one model, several, or alias → model: a spec, or a table as [models.ALIAS] in the run file"""
+Judges = Sequence[JudgeSettings | Mapping[str, Any]]
 
 
 class Request(RunOptions, frozen=True):
@@ -178,6 +186,8 @@ class Request(RunOptions, frozen=True):
     items: str | Path | Sequence[Item | Mapping[str, Any]]
     protocol: Protocols = ()
     model: Models = ()
+    judge: Judges = ()
+    """several ways of judging, each with what is given to it; in place of `protocol`, `rubric` and `criterion`"""
     watcher: Watcher | None = None
     command: tuple[str, ...] = ()
 
@@ -192,8 +202,243 @@ class Prepared(Struct, frozen=True):
     bad: tuple[str, ...] = ()
 
 
+# -- who judges: models with the key and the price that each was given, and ways of judging
+
+
 def _as_tuple(names: Any) -> tuple[Any, ...]:
-    return (names,) if isinstance(names, str | Path | Protocol | Model) else tuple(names)
+    single = str | Path | Protocol | Model | ModelSettings | Rubric
+    return (names,) if isinstance(names, single) else tuple(names)
+
+
+def model_choices(request: Request) -> list[Model | NamedModel]:
+    """The models of a request, each with its own key variable and price."""
+    if isinstance(request.model, Mapping):
+        choices: list[Model | NamedModel] = [
+            _with_alias(settings, alias) for alias, settings in request.model.items()
+        ]
+    else:
+        choices = [
+            choice if isinstance(choice, Model) else _with_alias(choice)
+            for choice in _as_tuple(request.model) or default_models()
+        ]
+    settings = [choice for choice in choices if isinstance(choice, NamedModel)]
+    keys = _by_model("--key-env", request.key_env, "VAR", settings, takes_key)
+    prices = _by_model("--price", request.price, "IN,OUT", settings, takes_price)
+    return [
+        choice
+        if isinstance(choice, Model)
+        else structs.replace(
+            choice,
+            key_env=keys.get(_name(choice), choice.key_env),
+            price=prices.get(_name(choice), choice.price),
+        )
+        for choice in choices
+    ]
+
+
+def _with_alias(choice: str | ModelSettings | Mapping[str, Any], alias: str = "") -> NamedModel:
+    if isinstance(choice, Mapping):
+        try:
+            choice = msgspec.convert(choice, ModelSettings)
+        except msgspec.ValidationError as error:
+            known = ", ".join(ModelSettings.__struct_fields__)
+            raise DataError(f"model {alias}: {error}. The keys are: {known}.") from None
+    settings: ModelSettings = named(choice) if isinstance(choice, str) else choice
+    if isinstance(settings, NamedModel):
+        return structs.replace(settings, alias=check_alias(alias)) if alias else settings
+    return NamedModel(**structs.asdict(settings), alias=check_alias(alias) if alias else "")
+
+
+def _name(choice: NamedModel) -> str:
+    return choice.alias or choice.model
+
+
+def _by_model(
+    flag: str,
+    given: Any,
+    form: str,
+    choices: Sequence[NamedModel],
+    can_take: Callable[[str], bool],
+) -> dict[str, Any]:
+    """model → what is given for it. A value without a model belongs to the only model that can take it.
+
+    A key must not reach a host that it was not given for, so that nothing is guessed among several.
+    """
+    if given is None:
+        return {}
+    names = [_name(choice) for choice in choices]
+    if isinstance(given, Mapping):
+        for name in given:
+            if name not in names:
+                near = difflib.get_close_matches(name, names, 1)
+                hint = f"Did you mean '{near[0]}'?" if near else f"The models are: {', '.join(names)}."
+                raise ModelError(f"{flag} {name}={form}: no model of this run is called '{name}'. {hint}")
+        return dict(given)
+    takers = [_name(choice) for choice in choices if can_take(choice.model)]
+    # A price is for calls that cost something: those over the network, where there are any.
+    remote = [_name(choice) for choice in choices if takes_key(choice.model)]
+    takers = remote or takers
+    if len(takers) > 1:
+        forms = "  ".join(f"{flag} {name}={form}" for name in takers[:2])
+        raise ModelError(
+            f"{flag} does not say which of {len(takers)} models it is for: {', '.join(takers)}.\n"
+            f"Name the model: {forms}\n"
+            "A short name for a model: -m house=http://HOST/v1#NAME, or [models.house] in the run file."
+        )
+    return dict.fromkeys(takers, given)
+
+
+class Judge(NamedTuple):
+    """One way of judging in a run: a protocol and what the user gives to it."""
+
+    protocol: str | Path | Protocol
+    rubric: Rubric | str | Path | None = None
+    criterion: str = ""
+    name: str = ""
+    steps: Sequence[str] | str = ()
+    examples: str | Path | None = None
+
+
+DEFAULT_PROTOCOL = "geval/score"
+"""The protocol of a criterion in words."""
+
+
+def judges_of(request: Request) -> list[Judge]:
+    """The ways of judging of a request, each criterion with a name of its own where there are several."""
+    rubrics = () if request.rubric is None else _as_tuple(request.rubric)
+    criteria = _criteria(request.criterion)
+    if request.judge:
+        if request.protocol or rubrics or criteria:
+            raise DataError(
+                "judge lists protocols, rubrics and criteria: leave out protocol, rubric and criterion, or judge."
+            )
+        judges = [_judge(entry, request) for entry in request.judge]
+        return _with_names(judges) if len(judges) > 1 else judges
+    refs = _as_tuple(request.protocol) or ((DEFAULT_PROTOCOL,) if criteria else ())
+    if len(rubrics) <= 1 and len(criteria) <= 1:
+        rubric = rubrics[0] if rubrics else None
+        name, text = criteria[0] if criteria else ("", "")
+        return [Judge(ref, rubric, text, name, request.steps, request.examples) for ref in refs]
+    judges = []
+    for ref in refs:
+        takes = _takes_of(ref)
+        if isinstance(ref, Protocol) or not {"rubric", "criterion"} & takes:
+            # It has no place for any of them: loading it says so.
+            judges.append(Judge(ref, rubrics[0] if rubrics else None, criteria[0][1] if criteria else ""))
+            continue
+        if "rubric" in takes:
+            judges += [Judge(ref, rubric, "", "", request.steps, request.examples) for rubric in rubrics]
+        if "criterion" in takes:
+            judges += [
+                Judge(ref, None, text, name, request.steps, request.examples) for name, text in criteria
+            ]
+    for kind, is_given, is_used in (
+        ("rubric", bool(rubrics), any(judge.rubric is not None for judge in judges)),
+        ("criterion", bool(criteria), any(judge.criterion for judge in judges)),
+    ):
+        if is_given and not is_used:
+            raise ProtocolError(
+                f"no protocol of this run has a place for --{kind}: it would never be shown to the judge. "
+                f"Leave it out, or add a protocol that takes it: -p {DEFAULT_PROTOCOL}."
+            )
+    return _with_names(judges)
+
+
+def _takes_of(ref: str | Path | Protocol) -> set[str]:
+    protocol = ref if isinstance(ref, Protocol) else load_protocol(ref)
+    return {*protocol.takes, *(name.partition(".")[0] for name in protocol.alias.values() if "." in name)}
+
+
+def _criteria(given: str | Sequence[str] | Mapping[str, str]) -> list[tuple[str, str]]:
+    """(name, text) of each criterion; the name is empty where none is given."""
+    if isinstance(given, Mapping):
+        return list(given.items())
+    texts = (given,) if isinstance(given, str) else given
+    return [named_criterion(text) for text in texts if text]
+
+
+def _judge(entry: JudgeSettings | Mapping[str, Any], request: Request) -> Judge:
+    if not isinstance(entry, JudgeSettings):
+        try:
+            entry = msgspec.convert(entry, JudgeSettings)
+        except msgspec.ValidationError as error:
+            known = ", ".join(JudgeSettings.__struct_fields__)
+            raise DataError(f"judge: {error}. The keys of an entry are: {known}.") from None
+    if not entry.protocol and not entry.criterion and not entry.rubric:
+        raise DataError("judge: an entry needs a protocol, a rubric or a criterion. Add one.")
+    return Judge(
+        entry.protocol or DEFAULT_PROTOCOL,
+        entry.rubric or None,
+        entry.criterion,
+        entry.name,
+        (read_steps(entry.steps) if isinstance(entry.steps, str) else entry.steps) or request.steps,
+        entry.examples or request.examples,
+    )
+
+
+def read_steps(text: str) -> str | tuple[str, ...]:
+    """The evaluation steps in a file, one a line; `generate` means that the judge writes them."""
+    if text == "generate" or not text:
+        return text
+    try:
+        lines = read_small(Path(text)).decode("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(
+            f"--steps {text}: cannot be read ({error}). Give 'generate', or a file with one step per line."
+        ) from error
+    return tuple(line.strip() for line in lines if line.strip())
+
+
+def _with_names(judges: Sequence[Judge]) -> list[Judge]:
+    """Each criterion without a name gets one from its text."""
+    taken = {judge.name for judge in judges if judge.name}
+    named_judges = []
+    for judge in judges:
+        if judge.criterion and not judge.name and judge.rubric is None and len(judges) > 1:
+            name = _unique(short_name(judge.criterion), taken)
+            taken.add(name)
+            judge = judge._replace(name=name)
+        named_judges.append(judge)
+    return named_judges
+
+
+def _unique(name: str, taken: set[str]) -> str:
+    number = 2
+    unique = name
+    while unique in taken:
+        unique, number = f"{name}-{number}", number + 1
+    return unique
+
+
+_FILLERS = frozenset(
+    "a an and answer are as at be been by can could did do does for had has have how if in is it its of on or output "
+    "reply response should so text that the their then there they this to was well were what whether which will with "
+    "would you your".split()
+)
+_NAME_WORDS = 3
+
+
+def short_name(text: str) -> str:
+    """A name for a criterion: the first words of its text that carry meaning."""
+    words = re.findall(r"[^\W_]+", text.lower())
+    telling = [word for word in words if word not in _FILLERS] or words
+    return "-".join(telling[:_NAME_WORDS])[:40] or "criterion"
+
+
+def check_renames(renames: Mapping[str, str], protocols: Sequence[Protocol]) -> None:
+    """Raise for a name in `--map` that no protocol of the run has: its field would never be shown."""
+    known = {*RESERVED}
+    for protocol in protocols:
+        known.update(protocol.inputs, protocol.optional, protocol.at_least_one, protocol.takes)
+        known.update(protocol.refuses, protocol.alias.values())
+        for name in (*protocol.inputs, *protocol.optional):
+            known.update(protocol.synonyms(name))
+    for name, field in renames.items():
+        if name not in known:
+            near = difflib.get_close_matches(name, sorted(known), 1)
+            inputs = ", ".join(sorted({name for protocol in protocols for name in protocol.inputs}))
+            hint = f"Did you mean '{near[0]}'?" if near else f"The inputs are: {inputs}."
+            raise DataError(f"map {name}={field}: no protocol of this run has an input '{name}'. {hint}")
 
 
 def default_models() -> tuple[str, ...]:
@@ -209,23 +454,28 @@ def prepare(request: Request, network: Network, opened: list[Model], *, is_dry: 
     closes them.
     """
     check_options(request)
-    protocols = _protocols(request)
+    judges = judges_of(request)
+    protocols = _protocols(request, judges)
     models: list[Model] = []
-    for spec in _as_tuple(request.model) or default_models():
-        if isinstance(spec, Model):
-            models.append(spec)
+    for choice in model_choices(request):
+        if isinstance(choice, Model):
+            models.append(choice)
             continue
-        models.append(parse_model(spec, key_env=request.key_env, price=request.price, network=network))
+        models.append(parse_model(choice, network=network))
         opened.append(models[-1])
     if not protocols or not models:
         raise ProtocolError("a run needs at least one protocol (-p) and one model (-m).")
-    plan = make_plan(protocols, models, request)
+    check_renames(request.map, protocols)
+    plan = _plan(request, judges, protocols, models)
     for planned in plan.calls:
         kind = "likelihood" if planned.protocol.answer.reader == "likelihood" else "generate"
         if not is_dry:
             planned.model.check(planned.params, (kind,))
     if request.budget is not None and any(model.price is None and model.needs_network for model in models):
-        raise ModelError("--budget needs a price. Set --price IN,OUT in USD per million tokens.")
+        raise ModelError(
+            "--budget needs a price. Set --price IN,OUT in USD per million tokens; "
+            "with several models --price MODEL=IN,OUT for each."
+        )
 
     absent = AbsentInputs(protocols)
 
@@ -241,23 +491,19 @@ def prepare(request: Request, network: Network, opened: list[Model], *, is_dry: 
     return Prepared(plan, items, n_items, manifest, items.bad() if request.skip_bad else ())
 
 
-def _protocols(request: Request) -> list[Protocol]:
-    refs = _as_tuple(request.protocol) or (("geval/score",) if request.criterion else ())
-    steps = () if request.steps == "generate" else request.steps
-    protocols = []
-    for ref in refs:
-        if isinstance(ref, Protocol):
-            protocols.append(ref if ref.digest else with_digest(ref))
-        else:
-            protocols.append(
-                load_protocol(
-                    ref,
-                    rubric=request.rubric,
-                    examples=request.examples or (),
-                    criterion=request.criterion,
-                    steps=steps,
-                )
-            )
+def _plan(
+    request: Request, judges: Sequence[Judge], protocols: Sequence[Protocol], models: Sequence[Model]
+) -> Plan:
+    steps_for = tuple(number for number, judge in enumerate(judges) if judge.steps == "generate")
+    if steps_for and request.steps != "generate":
+        request = structs.replace(request, steps="generate")
+    is_for_all = len(steps_for) == len(judges) or not steps_for
+    return make_plan(protocols, models, request, None if is_for_all else steps_for)
+
+
+def _protocols(request: Request, judges: Sequence[Judge]) -> list[Protocol]:
+    protocols = [_protocol(judge) for judge in judges]
+    _check_names(judges, protocols)
     for protocol in protocols:
         is_likelihood = protocol.answer.reader == "likelihood"
         if is_likelihood != (request.estimator == "likelihood") and request.estimator is not None:
@@ -266,6 +512,32 @@ def _protocols(request: Request) -> list[Protocol]:
                 f"--estimator {request.estimator}: protocol {protocol.id} {other}. Leave --estimator out."
             )
     return protocols
+
+
+def _protocol(judge: Judge) -> Protocol:
+    if isinstance(judge.protocol, Protocol):
+        return judge.protocol if judge.protocol.digest else with_digest(judge.protocol)
+    return load_protocol(
+        judge.protocol,
+        rubric=judge.rubric,
+        examples=judge.examples or (),
+        criterion=judge.criterion,
+        steps=() if judge.steps == "generate" else judge.steps,
+        name=judge.name,
+    )
+
+
+def _check_names(judges: Sequence[Judge], protocols: Sequence[Protocol]) -> None:
+    """Two criteria of one protocol need two names: otherwise their scores could not be told apart."""
+    seen: dict[tuple[str, str], Protocol] = {}
+    for judge, protocol in zip(judges, protocols, strict=True):
+        for criterion in protocol.criteria if judge.rubric is not None or judge.criterion else ():
+            other = seen.setdefault((protocol.id, criterion), protocol)
+            if other is not protocol:
+                raise ProtocolError(
+                    f"two criteria of protocol {protocol.id} are called '{criterion}'. Name each differently: "
+                    "--criterion NAME=TEXT, name = … in a rubric file, or name = … in the run file."
+                )
 
 
 P = ParamSpec("P")
@@ -323,7 +595,12 @@ class _State:
 
 async def execute(request: Request, watcher: Watcher, state: _State | None = None) -> Run:
     """Carry out a request; with a `state`, in an event loop that serves nothing else."""
-    network = Network(concurrency=request.concurrency, rpm=request.rpm, tpm=request.tpm)
+    network = Network(
+        concurrency=request.concurrency,
+        rpm=request.rpm,
+        tpm=request.tpm,
+        outage_seconds=60 * request.patience,
+    )
     opened: list[Model] = []
     try:
         if state is not None:
@@ -420,6 +697,9 @@ async def _with_steps(plan: Plan, store: Store, run: RunRow, watcher: Watcher) -
     model = plan.models[0]
     protocols = []
     for number, protocol in enumerate(plan.protocols):
+        if not plan.writes_steps(number):
+            protocols.append(protocol)
+            continue
         call, params = steps_call(protocol, model)
         reply = await stored_reply(store, call)
         new_reply = None
@@ -437,7 +717,9 @@ async def _with_steps(plan: Plan, store: Store, run: RunRow, watcher: Watcher) -
             )
         protocols.append(with_digest(protocol, steps=steps))
         watcher.wrote_steps(protocols[-1])
-    return structs.replace(make_plan(protocols, plan.models, plan.options), absent=plan.absent)
+    return structs.replace(
+        make_plan(protocols, plan.models, plan.options, plan.steps_for), absent=plan.absent
+    )
 
 
 async def _confirm_logprobs(prepared: Prepared, store: Store) -> None:

@@ -34,6 +34,7 @@ def judge(
     protocol: Protocol, item: Item, call: Call, reply: Reply, flags: tuple[str, ...], params: Parameters
 ) -> Judgment:
     """The judgment in a reply, with the flags of its prompt; by expected value where log-probabilities were requested."""
+    flags = (*flags, *reply.flags)
     if protocol.answer.reader == "likelihood":
         judgment = read_likelihood(protocol, item, reply)
         return structs.replace(judgment, flags=tuple(dict.fromkeys((*flags, *judgment.flags))))
@@ -339,7 +340,7 @@ class Loop:
             reply = await self._reply_of(planned, call)
         finally:
             self.progress.in_flight -= 1
-        self.progress.cost_usd += reply.cost_usd or 0.0
+        self.progress.cost_usd += max(0.0, reply.cost_usd or 0.0)  # a budget never grows
         return reply
 
     async def _reply_of(self, planned: PlannedCall, call: Call) -> Reply:
@@ -365,10 +366,10 @@ class Loop:
             # The reply was paid for: it is stored before the follow-up question is sent.
             await self._store.put(self._run, seq, planned.index, call, new_reply, None)
             new_reply = None
-            second = await self._reask(item_call, reply)
-            if second is None:
+            answered = await self._reasked(item_call, reply, judgment)
+            if answered is None:
                 return  # the next start of this run asks it
-            judgment = with_reask(judgment, second)
+            judgment = answered
         is_ours = await self._store.put(self._run, seq, planned.index, call, new_reply, judgment)
         if not is_ours:
             stored = self._store.reply_for([call.key])[call.key]
@@ -377,25 +378,39 @@ class Loop:
         self._count(judgment)
 
     def _may_reask(self, planned: PlannedCall, judgment: Judgment) -> bool:
-        is_asked = self._plan.options.reask and not planned.model.is_recorded
+        is_asked = self._plan.options.reask > 0 and not planned.model.is_recorded
         return is_asked and needs_reask(judgment)
 
-    async def _reask(self, item_call: ItemCall, reply: Reply) -> Judgment | None:
-        """The judgment in the reply to the follow-up question; none where the run was stopped before."""
+    async def _reasked(self, item_call: ItemCall, reply: Reply, judgment: Judgment) -> Judgment | None:
+        """The judgment after as many follow-up questions as it needs and the user allows.
+
+        None where the run was stopped before one of them was answered.
+        """
+        planned, call = item_call.planned, item_call.call
+        for number in range(1, self._plan.options.reask + 1):
+            call = reask_call(call, planned, reply.text)
+            next_reply = await self._reply_to_reask(item_call, call, number)
+            if next_reply is None:
+                return None
+            if next_reply.error is not None:
+                return judgment
+            reply = next_reply
+            answer = judge(planned.protocol, item_call.item, call, reply, (), planned.params)
+            judgment = with_reask(judgment, answer)
+            if not needs_reask(judgment):
+                break
+        return judgment
+
+    async def _reply_to_reask(self, item_call: ItemCall, call: Call, number: int) -> Reply | None:
         planned = item_call.planned
-        call = reask_call(item_call.call, planned, reply.text)
-        second = await stored_reply(self._store, call)
+        reply = await stored_reply(self._store, call)
         new_reply = None
-        if second is None:
-            second = new_reply = await self._ask_model(planned, call)
-        if second is None:
-            return None
-        await self._store.put(
-            self._run, item_call.seq, self._plan.reask_index(planned), call, new_reply, None
-        )
-        if second.error is not None:
-            return failed_judgment(planned.protocol, second.error)
-        return judge(planned.protocol, item_call.item, call, second, (), planned.params)
+        if reply is None:
+            reply = new_reply = await self._ask_model(planned, call)
+        if reply is not None:
+            index = self._plan.reask_index(planned, number)
+            await self._store.put(self._run, item_call.seq, index, call, new_reply, None)
+        return reply
 
     # Counting and ending
 
@@ -405,11 +420,13 @@ class Loop:
             self.progress.failed += 1
         self._notify()
 
-    def _count_cached(self, judgments: Sequence[Judgment]) -> None:
+    def _count_cached(self, judgments: Sequence[Judgment | None]) -> None:
         if judgments:
             self.progress.done += len(judgments)
             self.progress.cached += len(judgments)
-            self.progress.failed += sum(map(_has_failed, judgments))
+            self.progress.failed += sum(
+                _has_failed(judgment) for judgment in judgments if judgment is not None
+            )
             self._notify()
 
     def _notify(self) -> None:

@@ -12,6 +12,7 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
@@ -22,7 +23,8 @@ from msgspec import Struct
 from ..data import ItemFile, local_file, rows_of_frame
 from ..errors import DataError, ProtocolError
 from ..models import Form, Model, Parameters
-from ..records import Call, Item, Message, Order, Protocol, Scale, Subject
+from ..parse import parse
+from ..records import Call, Item, Message, ModelSettings, Order, Protocol, Reply, Scale, Subject
 from ..render import number_text, render
 from ..run_options import RunOptions, recorded_settings
 
@@ -45,6 +47,8 @@ class Plan(Struct, frozen=True):
     protocols: tuple[Protocol, ...]
     models: tuple[Model, ...]
     calls: tuple[PlannedCall, ...]
+    steps_for: tuple[int, ...] | None = None
+    """the protocols whose evaluation steps the judge writes, by position; none: all, where `--steps generate` is set"""
     absent: frozenset[str] = frozenset()
     """optional inputs that no item has"""
 
@@ -58,9 +62,18 @@ class Plan(Struct, frozen=True):
             if planned.protocol.task != "compare" or planned.order == _drawn(item)
         )
 
-    def reask_index(self, planned: PlannedCall) -> int:
-        """The index of the follow-up question to a call: after those of all planned calls."""
-        return len(self.calls) + planned.index
+    def writes_steps(self, number: int) -> bool:
+        """Whether the judge writes the evaluation steps of the protocol at this position."""
+        if self.options.steps != "generate":
+            return False
+        return self.steps_for is None or number in self.steps_for
+
+    def reask_index(self, planned: PlannedCall, number: int = 1) -> int:
+        """The index of a follow-up question to a call, the first, second or third: after those of all planned calls.
+
+        The calls for evaluation steps have indices between the first and the second.
+        """
+        return len(self.calls) * (number if number == 1 else number + 1) + planned.index
 
 
 def _drawn(item: Item) -> Order:
@@ -68,7 +81,12 @@ def _drawn(item: Item) -> Order:
     return "ab" if hashlib.blake2b(item.id.encode(), digest_size=1).digest()[0] % 2 == 0 else "ba"
 
 
-def make_plan(protocols: Sequence[Protocol], models: Sequence[Model], options: RunOptions) -> Plan:
+def make_plan(
+    protocols: Sequence[Protocol],
+    models: Sequence[Model],
+    options: RunOptions,
+    steps_for: tuple[int, ...] | None = None,
+) -> Plan:
     """All calls of a run, in the order in which their results are reported."""
     _check_unique(protocols, models)
     calls: list[PlannedCall] = []
@@ -77,11 +95,11 @@ def make_plan(protocols: Sequence[Protocol], models: Sequence[Model], options: R
         if protocol.task == "compare" and options.order != "given":
             orders = ("ab", "ba")
         for model in models:
-            params = parameters_for(protocol, options)
             for sample in range(options.samples):
+                params = parameters_for(protocol, options, model.settings, sample)
                 for order in orders:
                     calls.append(PlannedCall(len(calls), protocol, model, order, sample, params))
-    return Plan(options, tuple(protocols), tuple(models), tuple(calls))
+    return Plan(options, tuple(protocols), tuple(models), tuple(calls), steps_for)
 
 
 def _check_unique(protocols: Sequence[Protocol], models: Sequence[Model]) -> None:
@@ -97,19 +115,38 @@ def _check_unique(protocols: Sequence[Protocol], models: Sequence[Model]) -> Non
             )
 
 
-def parameters_for(protocol: Protocol, options: RunOptions) -> Parameters:
-    """The parameters of all calls of a protocol. At temperature 0, repeated samples would be one sample."""
-    temperature = options.temperature
+def parameters_for(
+    protocol: Protocol, options: RunOptions, settings: ModelSettings | None = None, sample: int = 0
+) -> Parameters:
+    """The parameters of the calls of a protocol to a model, for one sample.
+
+    At temperature 0, repeated samples would be one sample; with the same seed as well.
+    """
+
+    def value(name: str) -> Any:
+        of_model = getattr(settings, name) if settings is not None else None
+        return getattr(options, name) if of_model is None else of_model
+
+    temperature = value("temperature")
     if temperature is None:
         temperature = 0.0 if options.samples == 1 else 1.0
     return Parameters(
         temperature=temperature,
-        max_tokens=options.max_tokens,
+        max_tokens=value("max_tokens"),
+        reasoning_effort=value("reasoning_effort"),
+        thinking_tokens=value("thinking_tokens"),
         top_logprobs=20 if options.estimator == "probability" else None,
         schema=schema_of(protocol),
         form=form_of(protocol),
-        seed=options.seed,
+        seed=None if options.seed is None else options.seed + sample,
+        is_cut_off=None if protocol.answer.reader == "likelihood" else partial(_is_cut_off, protocol),
     )
+
+
+def _is_cut_off(protocol: Protocol, reply: Reply) -> bool:
+    """Whether a reply ends before its answer is complete."""
+    judgment = parse(protocol, reply.text, finish=reply.finish)
+    return "truncated" in (judgment.choice_status, *(score.status for score in judgment.scores))
 
 
 # -- calls
@@ -141,9 +178,15 @@ def call_for(
 
 def with_key(call: Call, model: Model, params: Parameters) -> Call:
     """The call with its key: a hash of all that the reply depends on."""
+    sent: tuple[Any, ...] = (
+        params.temperature, params.max_tokens, params.top_logprobs, params.schema, params.seed,
+    )  # fmt: skip
+    if params.reasoning_effort is not None or params.thinking_tokens is not None:
+        # Only where they are set, so that replies from before these parameters existed are found.
+        sent = (*sent, params.reasoning_effort, params.thinking_tokens)
     parts: tuple[Any, ...] = (
         model.identity,
-        (params.temperature, params.max_tokens, params.top_logprobs, params.schema, params.seed),
+        sent,
         call.messages,
         call.target,
         call.kind,
@@ -469,17 +512,35 @@ def _sha256(path: Path) -> str:
 
 def manifest_of(plan: Plan, items: dict[str, Any], command: Sequence[str], version: str) -> dict[str, Any]:
     """All that is needed to say what a run did, and to parse its replies again without the original files."""
+    settings = recorded_settings(plan.options)
+    if plan.steps_for is not None:
+        settings["steps_for"] = list(plan.steps_for)
+    dates = {model.name: model.price_date for model in plan.models if model.price_date}
     return {
         "items": items,
         "protocols": [msgspec.to_builtins(protocol, str_keys=True) for protocol in plan.protocols],
-        "models": [
-            {"spec": model.name, "identity": model.identity, "is_fake": model.is_fake}
-            for model in plan.models
-        ],
-        "settings": recorded_settings(plan.options),
+        "models": [_model_entry(model) for model in plan.models],
+        "settings": settings,
         "version": version,
         "command": list(command),
+        **({"price_dates": dates} if dates else {}),
     }
+
+
+_MODEL_PARAMETERS = ("temperature", "max_tokens", "reasoning_effort", "thinking_tokens")
+
+
+def _model_entry(model: Model) -> dict[str, Any]:
+    """A model in the manifest. `spec` is its name in results; an alias and parameters of its own are recorded only
+    where it has them, so that runs from before these existed keep their identity."""
+    entry: dict[str, Any] = {"spec": model.name, "identity": model.identity, "is_fake": model.is_fake}
+    if model.name != model.spec:
+        entry["model"] = model.spec
+    if model.settings is not None:
+        values = {name: getattr(model.settings, name) for name in _MODEL_PARAMETERS}
+        if parameters := {name: value for name, value in values.items() if value is not None}:
+            entry["parameters"] = parameters
+    return entry
 
 
 def identity_of(manifest: dict[str, Any]) -> str:

@@ -122,19 +122,26 @@ def _reread(store: Store, run: RunRow, protocols: dict[str, Protocol]) -> Iterat
             if asked.call.kind == "reask" or asked.item is None:
                 continue
             name = asked.call.protocol
-            judgment = _judgment(asked, reasks.get(asked.call.key), protocols[name], params[name], absent)
+            judgment = _judgment(asked, reasks, protocols[name], params[name], absent)
             yield seq, asked.call_index, judgment
 
 
 def _judgment(
-    asked: Asked, reask: Asked | None, protocol: Protocol, params: Parameters, absent: frozenset[str]
+    asked: Asked,
+    reasks: Mapping[str | None, Asked],
+    protocol: Protocol,
+    params: Parameters,
+    absent: frozenset[str],
 ) -> Judgment:
+    """The judgment in a reply and in those to the follow-up questions, as long as an answer is missing."""
     item = asked.item
     assert item is not None
     flags = render(protocol, item, asked.call.order, absent).flags
     judgment = judge(protocol, item, asked.call, asked.reply, flags, params)
-    if reask is not None and needs_reask(judgment):
+    reask = reasks.get(asked.call.key)
+    while reask is not None and needs_reask(judgment):
         judgment = with_reask(judgment, judge(protocol, item, reask.call, reask.reply, (), params))
+        reask = reasks.get(reask.call.key)
     return judgment
 
 

@@ -9,10 +9,9 @@ from .fake import FakeModel, Line
 from .local import LocalModel
 from .rate_limits import Network
 from .replay import ReplayModel
-from .spec import FORMS, parse_model
+from .spec import check_alias, forms, named, parse_model, takes_key, takes_price
 
 __all__ = [
-    "FORMS",
     "FakeModel",
     "Form",
     "Line",
@@ -23,5 +22,10 @@ __all__ = [
     "Price",
     "Probe",
     "ReplayModel",
+    "check_alias",
+    "forms",
+    "named",
     "parse_model",
+    "takes_key",
+    "takes_price",
 ]

@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from ..records import Call, Message, Reply
 from .base import Parameters, Secret
-from .http_errors import decode_leniently
-from .remote import RemoteModel
+from .http_errors import decode_leniently, streamed
+from .remote import IMPLAUSIBLE, RemoteModel, token_count
 
 PATH = "/v1/messages"
 VERSION = "2023-06-01"
@@ -40,6 +40,9 @@ class _Request(Struct, omit_defaults=True):
     temperature: float | None = None
     tools: list[dict[str, Any]] | None = None
     tool_choice: dict[str, str] | None = None
+    stream: bool = False
+    thinking: dict[str, Any] | None = None
+    output_config: dict[str, str] | None = None
 
 
 class _Block(Struct):
@@ -50,16 +53,34 @@ class _Block(Struct):
 
 
 class _Usage(Struct):
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    cache_read_input_tokens: int | None = None
-    cache_creation_input_tokens: int | None = None
+    input_tokens: Any = None
+    output_tokens: Any = None
+    cache_read_input_tokens: Any = None
+    cache_creation_input_tokens: Any = None
 
 
 class _Answer(Struct):
     content: list[_Block]
     model: str | None = None
     stop_reason: str | None = None
+    usage: _Usage | None = None
+
+
+class _Delta(Struct):
+    text: str = ""
+    thinking: str = ""
+    partial_json: str = ""
+    stop_reason: str | None = None
+
+
+class _Event(Struct):
+    """One event of a reply that is sent as a stream."""
+
+    type: str
+    index: int = 0
+    message: _Answer | None = None
+    content_block: _Block | None = None
+    delta: _Delta | None = None
     usage: _Usage | None = None
 
 
@@ -71,7 +92,7 @@ class AnthropicModel(RemoteModel):
     """A model behind Anthropic's messages API."""
 
     gives_logprobs = False
-    droppable: ClassVar[frozenset[str]] = frozenset(("temperature", "tools"))
+    droppable: ClassVar[frozenset[str]] = frozenset(("temperature", "tools", "thinking", "output_config"))
 
     def _headers(self, key: Secret | None) -> dict[str, str]:
         headers = {"anthropic-version": VERSION}
@@ -93,41 +114,79 @@ class AnthropicModel(RemoteModel):
                 {"name": _TOOL, "description": "Give the answer.", "input_schema": params.schema}
             ]
             request.tool_choice = {"type": "tool", "name": _TOOL}
-        if params.seed is not None and "seed" not in self._changes:
-            self._changes["seed"] = ""
-            self.adjustments.append(f"seed {params.seed} is not sent: {self.name} has no such parameter")
+        request.stream = self._streams
+        if params.reasoning_effort is not None and "output_config" not in self._changes:
+            request.output_config = {"effort": params.reasoning_effort}
+        if params.thinking_tokens is not None and "thinking" not in self._changes:
+            # A model that thinks takes no temperature and no forced tool; the budget is a part of the longest reply.
+            request.thinking = {"type": "enabled", "budget_tokens": params.thinking_tokens}
+            request.max_tokens += params.thinking_tokens
+            request.temperature = None
+            if request.tool_choice is not None:
+                request.tool_choice = {"type": "auto"}
+        if params.seed is not None:
+            self._leave_out("seed", params.seed)
         return _encode(request)
 
     def _decode(self, call: Call, body: bytes, seconds: float) -> Reply | None:
         try:
             answer: _Answer | None = _decode(body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            answer = decode_leniently(body, _Answer)
+            events = streamed(body)
+            answer = decode_leniently(body, _Answer) if events is None else _assembled(events)
         if answer is None:
             return None
         text = reasoning = ""
+        is_cut = _FINISH.get(answer.stop_reason or "") == "length"
         for block in answer.content:
             if block.type == "tool_use":
-                text += _encode(block.input).decode()
+                written = _encode(block.input).decode()
+                # The API closes an input that was cut off; the reader must see that its last value may go on.
+                text += written.rstrip('}]"') if is_cut and block is answer.content[-1] else written
             text += block.text or ""
             reasoning += block.thinking or ""
         usage = answer.usage or _Usage()
-        tokens_in = (
-            (usage.input_tokens or 0)
-            + (usage.cache_read_input_tokens or 0)
-            + (usage.cache_creation_input_tokens or 0)
-        )
-        tokens_out = usage.output_tokens or 0
-        return Reply(
-            call.key,
-            text,
-            reasoning,
-            None,
-            tokens_in,
-            tokens_out,
-            self.cost(tokens_in, tokens_out),
-            seconds,
-            answer.model or "",
-            "",
-            answer.stop_reason and _FINISH.get(answer.stop_reason, answer.stop_reason),
-        )
+        counts = [
+            token_count(count)
+            for count in (
+                usage.input_tokens,
+                usage.cache_read_input_tokens,
+                usage.cache_creation_input_tokens,
+            )
+        ]
+        tokens_in = sum(counts) if min(counts) >= 0 else IMPLAUSIBLE
+        tokens_out = token_count(usage.output_tokens)
+        finish = answer.stop_reason and _FINISH.get(answer.stop_reason, answer.stop_reason)
+        reply = self._made(call, (text, reasoning), (tokens_in, tokens_out), seconds, finish)
+        return structs.replace(reply, model_name=answer.model or "")
+
+
+def _assembled(events: list[bytes]) -> _Answer | None:
+    """The message in a stream; none where the stream broke off before its end."""
+    answer = _Answer([])
+    inputs: dict[int, str] = {}
+    is_complete = False
+    for data in events:
+        event = decode_leniently(data, _Event)
+        if event is None or event.type == "error":
+            return None
+        if event.message is not None:
+            answer.model, answer.usage = event.message.model, event.message.usage
+        if event.content_block is not None:
+            answer.content.append(event.content_block)
+        delta = event.delta or _Delta()
+        if event.type == "content_block_delta" and answer.content:
+            block = answer.content[-1]
+            block.text = (block.text or "") + delta.text
+            block.thinking = (block.thinking or "") + delta.thinking
+            inputs[len(answer.content) - 1] = inputs.get(len(answer.content) - 1, "") + delta.partial_json
+        answer.stop_reason = delta.stop_reason or answer.stop_reason
+        if event.usage is not None:
+            answer.usage = answer.usage or _Usage()
+            answer.usage.output_tokens = event.usage.output_tokens
+        is_complete = is_complete or event.type == "message_stop"
+    for at, text in inputs.items():
+        if answer.content[at].type == "tool_use" and text:
+            # A tool's input that is cut off in the middle stays as it is, for the reader to decide.
+            answer.content[at].input = msgspec.Raw(text.encode())
+    return answer if is_complete else None

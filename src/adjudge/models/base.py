@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import base64
 import os
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple, NoReturn
 from urllib.parse import quote, quote_plus
@@ -19,7 +20,7 @@ import msgspec
 from msgspec import Struct
 
 from ..errors import AuthError, BudgetReached, ModelError
-from ..records import Call, ErrorKind, Message, Reply, ReplyError
+from ..records import Call, ErrorKind, Message, ModelSettings, Reply, ReplyError
 
 Price = tuple[float, float]
 """USD for a million tokens in and a million tokens out."""
@@ -52,6 +53,12 @@ class Parameters(Struct, frozen=True):
     """for one request; rate-limit waits do not count"""
     form: Form | None = None
     """the form of a reply that is not JSON; only local models support it"""
+    is_cut_off: Callable[[Reply], bool] | None = None
+    """whether a reply that ends at the token limit lacks its answer: it is then requested once more with a larger limit"""
+    reasoning_effort: str | None = None
+    """how much a reasoning model thinks: low, medium, high, or another word that the model knows"""
+    thinking_tokens: int | None = None
+    """the most tokens that a model may think, for models that take a number"""
 
 
 class Probe(Struct, frozen=True):
@@ -70,21 +77,27 @@ class Model(ABC):
     """A judge. One object serves concurrent calls within one event loop."""
 
     name: str
-    """the spec that the user gave; it contains no secret"""
+    """what calls, results and reports call it: the alias that the user gave, or else the spec; it contains no secret"""
+    settings: ModelSettings | None = None
+    """parameters of this model alone; none where it has none"""
     endpoint: str = ""
     """the base URL that calls are sent to; empty where nothing is sent"""
     is_fake: bool = False
     is_recorded: bool = False
     """whether it replays recorded replies and cannot answer new calls"""
     needs_network: bool = False
+    is_local: bool = False
+    """whether it runs on the user's own machine, so that calls cost nothing"""
     gives_logprobs: bool | None = None
     """none: unknown until it is probed"""
     gives_likelihood: bool | None = False
     """whether it can score the log-probability of a given text; none: unknown until it is probed"""
 
     def __init__(self, name: str, price: Price | None = None) -> None:
-        self.name = name
+        self.name = self.spec = name
         self.price = price
+        self.price_date = ""
+        """the date of a published price; empty where the user gave the price"""
         self.adjustments: list[str] = []
         """parameters that are not sent because the model refuses them; for the report"""
         self.refused: set[str] = set()
@@ -95,7 +108,7 @@ class Model(ABC):
     @property
     def identity(self) -> str:
         """Everything besides the call that decides the reply; part of every call's key."""
-        return f"{self.name}|{self.endpoint}"
+        return f"{self.spec}|{self.endpoint}"
 
     @abstractmethod
     async def ask(self, call: Call, params: Parameters) -> Reply:
@@ -145,6 +158,12 @@ def no_logprobs(name: str, reason: str = "") -> ModelError:
         f"{name} returns no log-probabilities{because}. "
         "Use a model that does, or another estimator: --estimator parsed or samples."
     )
+
+
+def estimated_tokens(text: str) -> int:
+    """About one token for four ASCII characters, and for each character of most other scripts."""
+    n_ascii = len(text.encode("ascii", "ignore"))
+    return n_ascii // 4 + (len(text) - n_ascii)
 
 
 def failed(call: Call, kind: ErrorKind, message: str, seconds: float = 0.0) -> Reply:
@@ -291,11 +310,27 @@ class Secret:
                 forms.update((inner, inner.replace("+", "-").replace("/", "_")))
         return tuple(sorted((form for form in forms if len(form) >= SHORTEST_IN_TEXT), key=len, reverse=True))
 
+    @cached_property
+    def _escaped(self) -> re.Pattern[str]:
+        """The key with any of its characters escaped as in JSON, an address or a page."""
+        return re.compile("".join(f"(?:{_escapes(letter)})" for letter in self.__value))
+
     def redact(self, text: str) -> str:
         """The text with the key replaced in all of its encodings."""
         for form in self._forms:
             text = text.replace(form, HIDDEN)
+        if len(self.__value) >= SHORTEST_IN_TEXT and ("\\" in text or "%" in text or "&#" in text):
+            text = self._escaped.sub(HIDDEN, text)
         return text
+
+    def spans(self, text: str) -> list[tuple[int, int]]:
+        """Where the key stands in a text, in any of its encodings."""
+        forms = "|".join(re.escape(form) for form in self._forms)
+        return [match.span() for match in re.finditer(f"{forms}|{self._escaped.pattern}", text)]
+
+    def redact_reply(self, text: str) -> str:
+        """The same for what a model wrote; a key that may be a common word stays."""
+        return text if len(self.__value) < SHORTEST_IN_REPLY else self.redact(text)
 
     @cached_property
     def _raw(self) -> tuple[bytes, ...]:
@@ -310,6 +345,13 @@ class Secret:
             if raw in body:
                 body = body.replace(raw, HIDDEN.encode())
         return body
+
+
+def _escapes(letter: str) -> str:
+    """A pattern for one character of a key: plain, or as \\u0041, \\x41, %41 or &#65;."""
+    code = "".join(f"[{digit}{digit.upper()}]" for digit in f"{ord(letter):02x}")
+    forms = (rf"\\+u00{code}", rf"\\+x{code}", f"%(?:25)*{code}", f"&#0*{ord(letter)};", f"&#[xX]0*{code};")
+    return "|".join((rf"\\*{re.escape(letter)}" if letter in "/\"'" else re.escape(letter), *forms))
 
 
 class KeySource:

@@ -74,7 +74,7 @@ class FakeModel(Model):
     @property
     def identity(self) -> str:
         """A hash of the replies: a changed script is another judge."""
-        return f"{self.name}|{self._digest}"
+        return f"{self.spec}|{self._digest}"
 
     async def ask(self, call: Call, params: Parameters) -> Reply:
         self.check(params, (call.kind,))
@@ -95,8 +95,8 @@ class FakeModel(Model):
         tokens_out = len(line.text.split())
         return Reply(
             call.key,
-            line.text,
-            line.reasoning,
+            str(line.text),  # a number in a script is a text of its own type
+            str(line.reasoning),
             line.logprobs,
             tokens_in,
             tokens_out,

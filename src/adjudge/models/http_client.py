@@ -1,34 +1,38 @@
 """An HTTP/1.1 client for one kind of request: post a body, get a bounded response or a fault.
 
-Nothing is raised and nothing retried. Connections are kept alive and reused. Redirects are not followed, proxies
-and cookies of the environment are not used, and responses are bounded in size and time. A general HTTP client
-would take half of all CPU time of a judgment.
+Nothing is raised and nothing retried, except that a request on a kept connection that turns out to be closed is sent
+again on a new one. Connections are kept alive and reused. Redirects are not followed, cookies are not used, and responses
+are bounded in size and time. Proxies are those of the environment (`proxies`), certificates those of OpenSSL with
+SSL_CERT_FILE and SSL_CERT_DIR. A general HTTP client would take a large part of all CPU time of a judgment;
+`bench/overhead.py` measures it.
 
-The parser is strict: one request at a time, a response with a length, in chunks or up to the end of the
+Responses are parsed by httptools: one request at a time, a response with a length, in chunks or up to the end of the
 connection. An inconsistent response is `Malformed`, never a partial one.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 import ssl
 import zlib
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from itertools import chain, zip_longest
 from time import perf_counter
 from typing import Any, cast
 from urllib.parse import quote, urlsplit
 
+import httptools
 from msgspec import Struct
 
 from ..version import __version__
-from .http_errors import Fault, Response
+from .http_errors import Fault, Response, proxy_requires_credentials
+from .proxies import Proxy, proxy_for
 
 LARGEST_HEAD = 65_536
-"""Bytes of a status line with all headers, or of the trailer after the last chunk."""
-
-_NAMES: dict[bytes, str] = {}
-"""A cache of header names in lower case: hosts repeat the same few."""
+"""Bytes of a status line with all headers, or of anything else that is not body: the trailer, extensions of chunks."""
 
 
 class Malformed(Exception):
@@ -40,14 +44,16 @@ class TooLarge(Exception):
 
 
 class Incoming:
-    """One response while it is received, in pieces of any size."""
+    """One response while it is received, in pieces of any size. The methods `on_…` are called by the parser."""
 
     __slots__ = (
         "_body",
-        "_buffer",
-        "_left",
+        "_has_head",
+        "_is_complete",
+        "_overhead",
+        "_parser",
         "_size",
-        "_state",
+        "has_begun",
         "headers",
         "keeps_alive",
         "largest",
@@ -60,37 +66,37 @@ class Incoming:
         self.headers: dict[str, str] = {}
         self.keeps_alive = False
         """whether the connection may be reused"""
-        self._state = "head"
-        self._buffer = b""
-        self._left = 0
-        self._size = 0
+        self.has_begun = False
+        self._has_head = self._is_complete = False
+        self._size = self._overhead = 0
         self._body: list[bytes] = []
-
-    @property
-    def has_begun(self) -> bool:
-        return bool(self._buffer) or self._state != "head"
+        self._parser: Any = httptools.HttpResponseParser(self)
 
     def feed(self, data: bytes) -> bool:
         """Add received bytes; whether the response is complete."""
-        if self._state == "head":
-            rest = self._head(self._buffer + data if self._buffer else data)
-            if rest is None:
-                return False
-            data = rest
-        if self._state == "length":
-            return self._by_length(data)
-        if self._state == "chunks":
-            return self._in_chunks(self._buffer + data if self._buffer else data)
-        if self._state == "open":
-            self._keep(data)
-            return False
-        self.keeps_alive = self.keeps_alive and not data
-        return True
+        self.has_begun = True
+        size_before = self._size
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserCallbackError as error:
+            raise (error.__context__ or error) from None  # what a method `on_…` raised
+        except httptools.HttpParserError as error:
+            if not self._is_complete:
+                raise Malformed(f"this is not a valid HTTP response ({str(error)[:60]})") from None
+            self.keeps_alive = False  # the bytes after a complete response
+        if self._size == size_before and not self._is_complete:
+            self._overhead += len(data)
+            if self._overhead > LARGEST_HEAD:
+                raise Malformed("the headers are too long")
+        if self._is_complete:
+            self._parser = None  # it refers to this object: a cycle for each call would be costly to collect
+        return self._is_complete
 
     def end(self) -> bool:
         """The host has closed the connection; whether the response is complete."""
         self.keeps_alive = False
-        return self._state == "open"
+        framed = "content-length" in self.headers or "transfer-encoding" in self.headers
+        return self._is_complete or (self._has_head and not framed)
 
     def body(self) -> bytes:
         """The decompressed body of a complete response."""
@@ -102,147 +108,53 @@ class Incoming:
             raise Malformed(f"the response has an unexpected content encoding: {encoding[:20]}")
         return _unpacked(body, self.largest)
 
-    # The head
+    # Callbacks of the parser
 
-    def _head(self, data: bytes) -> bytes | None:
-        """What follows the head; none where the head is not complete yet."""
-        while True:
-            if not data.startswith(b"HTTP/1."[: len(data)]):
-                raise Malformed("this is not an HTTP response")
-            end = data.find(b"\r\n\r\n")
-            if end < 0 and len(data) <= LARGEST_HEAD:
-                self._buffer = data
-                return None
-            if end < 0 or end > LARGEST_HEAD:
-                raise Malformed("the headers are too long")
-            self._read_head(data[:end])
-            data = data[end + 4 :]
-            self._buffer = b""
-            if self.status >= 200:
-                self._choose_body()
-                return data
-            if self.status == 101:
-                raise Malformed("unexpected switch of protocol (101)")
-            if not data:  # an interim response (100, 103)
-                return None
-
-    def _read_head(self, head: bytes) -> None:
-        lines = head.split(b"\r\n")
-        first = lines[0]
-        if first[7:9] not in (b"1 ", b"0 ") or not first[9:12].isdigit() or first[12:13] not in (b" ", b""):
-            raise Malformed("the status line cannot be read")
-        self.status = int(first[9:12])
-        headers: dict[str, str] = {}
-        for line in lines[1:]:
-            raw, colon, value = line.partition(b":")
-            name = _NAMES.get(raw) or _header_name(raw)
-            if not colon or not name:
-                raise Malformed("a header cannot be read")
-            text = value.strip(b" \t").decode("latin-1")
-            if name in headers:
-                if name == "content-length" and headers[name] != text:
-                    raise Malformed("two different content lengths")
-                text = text if name == "content-length" else f"{headers[name]}, {text}"
-            headers[name] = text
-        self.headers = headers
-        connection = headers.get("connection", "").lower()
-        self.keeps_alive = "close" not in connection and (first[7:8] == b"1" or "keep-alive" in connection)
-
-    def _choose_body(self) -> None:
-        headers = self.headers
-        if self.status in (204, 304):
-            self._state = "none"
-        elif (coding := headers.get("transfer-encoding")) is not None:
-            if coding.lower() != "chunked":
-                raise Malformed(f"the response has an unexpected transfer encoding: {coding[:20]}")
-            # A length in addition to chunks suggests a proxy that parses the stream differently.
-            self.keeps_alive = self.keeps_alive and "content-length" not in headers
-            self._state = "chunks"
-        elif (length := headers.get("content-length")) is not None:
-            if not (length.isascii() and length.isdigit()):
-                raise Malformed("the content length is not a number")
-            self._left = int(length)
-            if self._left > self.largest:
-                raise TooLarge
-            self._state = "length" if self._left else "none"
-        else:
-            self._state, self.keeps_alive = "open", False
-
-    # The body
-
-    def _by_length(self, data: bytes) -> bool:
-        n = len(data)
-        if n > self._left:
+    def on_message_begin(self) -> None:
+        if self._is_complete:
             # Surplus bytes must not become the beginning of the next response.
             self.keeps_alive = False
-            data = data[: self._left]
-            n = self._left
-        self._left -= n
-        if data:
-            self._body.append(data)
-        return self._left == 0
 
-    def _in_chunks(self, data: bytes) -> bool:
-        """Parse the chunks received so far: size in hexadecimal, data, an empty line."""
-        at = 0
-        while True:
-            line_end = data.find(b"\r\n", at)
-            if line_end < 0:
-                return self._wait(data, at)
-            size = _chunk_size(data[at:line_end])
-            if size == 0:
-                return self._after_chunks(data, at, line_end)
-            end = line_end + 2 + size
-            if self._size + size > self.largest:
-                raise TooLarge
-            if len(data) < end + 2:
-                # The size is parsed again when the rest is there; data is not copied piece by piece.
-                return self._wait(data, at, limit=self.largest + LARGEST_HEAD)
-            if data[end : end + 2] != b"\r\n":
-                raise Malformed("a chunk does not end where it should")
-            self._keep(data[line_end + 2 : end])
-            at = end + 2
+    def on_header(self, raw: bytes, value: bytes) -> None:
+        if self._has_head:
+            return  # the trailer after the last chunk, or bytes after the response
+        name = raw.decode("latin-1").lower()
+        text = value.decode("latin-1")
+        self.headers[name] = f"{self.headers[name]}, {text}" if name in self.headers else text
 
-    def _after_chunks(self, data: bytes, at: int, line_end: int) -> bool:
-        """Skip the trailer after the last chunk, up to an empty line."""
-        if data[line_end + 2 : line_end + 4] == b"\r\n":
-            end = line_end + 4
-        else:
-            trailer_end = data.find(b"\r\n\r\n", line_end)
-            if trailer_end < 0:
-                return self._wait(data, at)
-            end = trailer_end + 4
-        self.keeps_alive = self.keeps_alive and len(data) == end
-        return True
+    def on_headers_complete(self) -> None:
+        if self._is_complete:
+            return
+        self.status = self._parser.get_status_code()
+        if self._parser.get_http_version() not in ("1.1", "1.0"):
+            raise Malformed("this is not an HTTP/1.1 response")
+        if self.status == 101:
+            raise Malformed("unexpected switch of protocol (101)")
+        if self.status < 200:
+            return
+        self._has_head = True
+        coding = self.headers.get("transfer-encoding", "chunked")
+        if coding.lower() != "chunked":
+            raise Malformed(f"the response has an unexpected transfer encoding: {coding[:20]}")
+        if int(self.headers.get("content-length", 0)) > self.largest:
+            raise TooLarge
 
-    def _wait(self, data: bytes, at: int, limit: int = LARGEST_HEAD) -> bool:
-        self._buffer = data[at:]
-        if len(self._buffer) > limit:
-            raise Malformed("the chunks cannot be read")
-        return False
-
-    def _keep(self, data: bytes) -> None:
+    def on_body(self, data: bytes) -> None:
+        if self._is_complete:
+            return
         self._size += len(data)
         if self._size > self.largest:
             raise TooLarge
         self._body.append(data)
 
-
-def _header_name(raw: bytes) -> str:
-    """A header's name in lower case; empty where it is not valid."""
-    name = raw.decode("latin-1").lower()
-    if not raw or not raw.isascii() or any(letter <= " " for letter in name):
-        return ""
-    if len(_NAMES) < 200:
-        _NAMES[raw] = name
-    return name
-
-
-def _chunk_size(line: bytes) -> int:
-    digits = line.partition(b";")[0].strip(b" \t")
-    if not digits or len(digits) > 15 or digits.strip(b"0123456789abcdefABCDEF"):
-        raise Malformed("the size of a chunk cannot be read")
-    return int(digits, 16)
+    def on_message_complete(self) -> None:
+        if self._is_complete:
+            return
+        if self._has_head:
+            self._is_complete = True
+            self.keeps_alive = self._parser.should_keep_alive()
+        else:  # an interim response (100, 103)
+            self.headers = {}
 
 
 def _unpacked(body: bytes, largest: int) -> bytes:
@@ -270,6 +182,8 @@ class Connection(asyncio.Protocol):
         self._stall_seconds = 0.0
         self.idle_since = 0.0
         self.is_open = False
+        self.is_unanswered = False
+        """whether the host closed it without a byte of an answer to the last request"""
         self.is_lost = loop.create_future()
 
     async def ask(self, request: bytes, largest: int, stall_seconds: float) -> Incoming:
@@ -279,7 +193,8 @@ class Connection(asyncio.Protocol):
         the connection is lost.
         """
         if self._transport is None or not self.is_open:
-            raise ConnectionResetError("the connection was closed")
+            self.is_unanswered = True
+            raise ConnectionResetError("it closed the connection")
         self._incoming = Incoming(largest)
         self._stall_seconds = stall_seconds
         self._answered = self._loop.create_future()
@@ -341,6 +256,7 @@ class Connection(asyncio.Protocol):
                 ConnectionResetError("it closed the connection in the middle of a response")
             )
         else:
+            self.is_unanswered = True
             self._answered.set_exception(fault)
 
     def _stalled(self) -> None:
@@ -372,8 +288,48 @@ _COMMON_HEADERS = {
 }
 
 
+class _Tunnel(asyncio.Protocol):
+    """The beginning of a connection through a proxy: the response to CONNECT. Its body does not count."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.status: asyncio.Future[int] = loop.create_future()
+        self._parser = httptools.HttpResponseParser(self)
+        self._n_bytes = 0
+
+    def data_received(self, data: bytes) -> None:
+        self._n_bytes += len(data)
+        if self.status.done():
+            return
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserError:
+            self._fail(ConnectionResetError("this is not an HTTP response"))
+        if self._n_bytes > LARGEST_HEAD:
+            self._fail(ConnectionResetError("its headers are too long"))
+
+    def on_headers_complete(self) -> None:
+        status = self._parser.get_status_code()
+        if status >= 200 and not self.status.done():
+            self.status.set_result(status)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._fail(exc or ConnectionResetError("it closed the connection"))
+
+    def _fail(self, fault: Exception) -> None:
+        if not self.status.done():
+            self.status.set_exception(fault)
+            self.status.exception()  # retrieved: the caller may have been cancelled
+
+
+class _RefusedByProxy(Exception):
+    """The proxy opens no tunnel; `status` is its answer."""
+
+    def __init__(self, status: int) -> None:
+        self.status = status
+
+
 class _Target(Struct, frozen=True):
-    """A parsed address."""
+    """A parsed address, and the proxy on the way to it."""
 
     host: str
     port: int
@@ -381,18 +337,38 @@ class _Target(Struct, frozen=True):
     shown: str
     """host and port as in the address, for the Host header and for messages"""
     path: str
+    proxy: Proxy | None = None
+
+    @property
+    def name(self) -> str:
+        """The host for messages, with the proxy that a fault may come from."""
+        return f"{self.shown} through the proxy {self.proxy.shown}" if self.proxy else self.shown
+
+
+Address = tuple[int, Any]
+"""The family of a socket, and the address that it connects to."""
+
+Lookup = Callable[[str, int], Awaitable[Sequence[Address]]]
+
+
+async def _look_up(host: str, port: int) -> Sequence[Address]:
+    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys((int(entry[0]), entry[4]) for entry in found))
 
 
 class Transport:
-    """The connections to one host."""
+    """The connections to one host. `look_up` finds its addresses."""
 
-    def __init__(self, idle_seconds: float) -> None:
+    def __init__(self, idle_seconds: float, look_up: Lookup = _look_up) -> None:
         self._idle_seconds = idle_seconds
+        self._look_up = look_up
         self._targets: dict[str, _Target] = {}
         self._heads: dict[tuple[str, tuple[tuple[str, str], ...]], bytes] = {}
         self._kept: dict[tuple[str, int, bool], list[Connection]] = {}
         self._open: set[Connection] = set()
-        self._lookups: dict[str, tuple[float, asyncio.Future[Any]]] = {}
+        self._lookups: dict[str, tuple[float, asyncio.Future[Sequence[Address]]]] = {}
+        self._working: dict[str, Address] = {}
+        """the address of each host that accepted the last connection"""
         self._tls: ssl.SSLContext | None = None
 
     async def post(
@@ -404,8 +380,16 @@ class Transport:
             request = self._request(address, target, headers, body)
         except ValueError as error:
             return Fault("transport", f"{address[:200]}: {error}", is_final=True, is_unreached=True)
-        ends_at = asyncio.get_running_loop().time() + seconds
-        connection = self._kept_connection(target) or await self._connected(target, seconds)
+        loop = asyncio.get_running_loop()
+        ends_at = loop.time() + seconds
+        kept = self._kept_connection(target)
+        if kept is not None:
+            result = await self._exchange(kept, target, request, ends_at)
+            if isinstance(result, Response) or result.kind == "timeout" or not kept.is_unanswered:
+                return result
+            # The host had closed it while it was idle. Others that are as old are closed as well.
+            self._drop_kept(target)
+        connection = await self._connected(target, ends_at - loop.time())
         if isinstance(connection, Fault):
             return connection
         return await self._exchange(connection, target, request, ends_at)
@@ -419,9 +403,13 @@ class Transport:
         keeps_alive = False
         try:
             incoming = await connection.ask(request, LARGEST_RESPONSE, self._idle_seconds)
-            response = Response(incoming.status, incoming.headers, incoming.body())
+            body = incoming.body()
             keeps_alive = incoming.keeps_alive and connection.is_open
-            return response
+            if target.proxy is not None:
+                body = target.proxy.redacted_body(body)
+                if incoming.status == 407:
+                    return proxy_requires_credentials(target.proxy.shown, target.proxy.variable)
+            return Response(incoming.status, incoming.headers, body)
         except TooLarge:
             return Fault("bad_reply", f"{target.shown} sent more than {LARGEST_RESPONSE // 1_000_000} MB")
         except TimeoutError:
@@ -430,7 +418,7 @@ class Transport:
             if loop.time() >= ends_at:
                 taken = f"{perf_counter() - started:.0f} s"
                 return Fault("timeout", f"{target.shown} did not answer within {taken}", True)
-            return Fault("transport", f"{target.shown}: connection lost: {_reason(error)}", True)
+            return Fault("transport", f"{target.name}: connection lost: {_reason(error)}", True)
         finally:
             deadline.cancel()
             if keeps_alive:
@@ -460,6 +448,10 @@ class Transport:
             self._drop(connection)
         return None
 
+    def _drop_kept(self, target: _Target) -> None:
+        for connection in self._kept.pop((target.host, target.port, target.is_secure), ()):
+            self._drop(connection)
+
     async def _connected(self, target: _Target, seconds: float) -> Connection | Fault:
         seconds = min(seconds, CONNECT_SECONDS)
         try:
@@ -467,54 +459,91 @@ class Transport:
                 connection = await self._connect(target)
         except TimeoutError:
             return Fault(
-                "timeout", f"{target.shown}: no connection within {seconds:.0f} s", True, is_unreached=True
+                "timeout", f"{target.name}: no connection within {seconds:.0f} s", True, is_unreached=True
             )
         except ssl.SSLCertVerificationError as error:
-            message = f"{target.shown}: its certificate is not valid ({error.verify_message})"
-            return Fault("transport", message, is_final=True, is_unreached=True)
+            return Fault("transport", _certificate_error(target, error), is_final=True, is_unreached=True)
+        except _RefusedByProxy as refusal:
+            return _proxy_fault(target, refusal.status)
         except (OSError, UnicodeError) as error:
-            return Fault("transport", f"{target.shown}: {_reason(error)}", True, is_unreached=True)
+            is_final = isinstance(error, _NoCertificates)
+            reason = f"{target.name}: {_reason(error)}"
+            return Fault("transport", reason, not is_final, is_final=is_final, is_unreached=True)
         self._open.add(connection)
         return connection
 
     async def _connect(self, target: _Target) -> Connection:
-        """A connection to the first of the host's addresses that accepts one."""
+        """A connection to the host, directly or through its proxy."""
         loop = asyncio.get_running_loop()
+        proxy = target.proxy
+        first_host, is_first_secure = (
+            (proxy.host, proxy.is_secure) if proxy else (target.host, target.is_secure)
+        )
+        first_tls = self._tls_context() if is_first_secure else None
         tls = self._tls_context() if target.is_secure else None
-        fault: OSError | None = None
-        for address in await self._addresses(target):
-            try:
-                _, connection = await loop.create_connection(
-                    lambda: Connection(loop),
-                    address,
-                    target.port,
-                    ssl=tls,
-                    server_hostname=target.host if tls else None,
-                )
-            except ssl.SSLError:
-                raise
-            except OSError as error:
-                fault = error
-            else:
-                return connection
-        self._lookups.pop(target.host, None)  # its addresses may have changed
-        raise fault or OSError("it has no address")
-
-    async def _addresses(self, target: _Target) -> list[str]:
-        """The IP addresses of the host. One lookup serves all calls, and continues if its first caller is cancelled."""
-        loop = asyncio.get_running_loop()
-        cached = self._lookups.get(target.host)
-        if cached is None or loop.time() - cached[0] > LOOKUP_SECONDS or _has_failed(cached[1]):
-            lookup = asyncio.ensure_future(
-                loop.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
+        sock = await self._socket(first_host, proxy.port if proxy else target.port)
+        is_tunnel = proxy is not None and tls is not None
+        try:
+            transport, protocol = await loop.create_connection(
+                lambda: _Tunnel(loop) if is_tunnel else Connection(loop),
+                sock=sock,
+                ssl=first_tls,
+                server_hostname=first_host if first_tls else None,
             )
+        except BaseException:
+            sock.close()
+            raise
+        if isinstance(protocol, Connection):
+            return protocol
+        assert proxy is not None
+        assert tls is not None
+        try:
+            await _open_tunnel(transport, protocol, target, proxy)
+            connection = Connection(loop)
+            over_tls = await loop.start_tls(transport, connection, tls, server_hostname=target.host)
+        except BaseException:
+            transport.abort()
+            raise
+        assert over_tls is not None
+        connection.connection_made(over_tls)
+        return connection
+
+    async def _socket(self, host: str, port: int) -> socket.socket:
+        """A socket connected to the first address of a host that answers (RFC 8305).
+
+        The address that accepted the last connection is tried first.
+        """
+        addresses = _interleaved(await self._addresses(host, port))
+        if (known := self._working.get(host)) in addresses:
+            addresses.remove(known)
+            addresses.insert(0, known)
+        try:
+            connected, address = await _first_connected(addresses)
+        except OSError:
+            self._lookups.pop(host, None)  # its addresses may have changed
+            self._working.pop(host, None)
+            raise
+        self._working[host] = address
+        return connected
+
+    async def _addresses(self, host: str, port: int) -> Sequence[Address]:
+        """The IP addresses of a host. One lookup serves all calls, and continues if its first caller is cancelled."""
+        loop = asyncio.get_running_loop()
+        cached = self._lookups.get(host)
+        if cached is None or loop.time() - cached[0] > LOOKUP_SECONDS or _has_failed(cached[1]):
+            lookup = asyncio.ensure_future(self._look_up(host, port))
             # Retrieves the exception of a lookup that no call waits for any more.
             lookup.add_done_callback(_has_failed)
-            cached = self._lookups[target.host] = (loop.time(), lookup)
-        return list(dict.fromkeys(str(entry[4][0]) for entry in await asyncio.shield(cached[1])))
+            cached = self._lookups[host] = (loop.time(), lookup)
+        return await asyncio.shield(cached[1])
 
     def _tls_context(self) -> ssl.SSLContext:
         if self._tls is None:
+            for variable, is_there in (("SSL_CERT_FILE", os.path.isfile), ("SSL_CERT_DIR", os.path.isdir)):
+                path = os.environ.get(variable)
+                if path and not is_there(path):
+                    # OpenSSL would ignore it, and every certificate would be refused.
+                    raise _NoCertificates(f"{variable} names {path[:200]}, which does not exist")
             self._tls = ssl.create_default_context()
             self._tls.set_alpn_protocols(["http/1.1"])
         return self._tls
@@ -536,6 +565,109 @@ class Transport:
             await asyncio.wait([connection.is_lost for connection in connections], timeout=1.0)
 
 
+class _NoCertificates(OSError):
+    """A variable names certificates that are not there."""
+
+
+async def _open_tunnel(
+    transport: asyncio.WriteTransport, tunnel: _Tunnel, target: _Target, proxy: Proxy
+) -> None:
+    """Ask a proxy for a connection to the host; raises where it refuses."""
+    host = f"[{target.host}]" if ":" in target.host else target.host
+    lines = (f"CONNECT {host}:{target.port} HTTP/1.1", f"Host: {host}:{target.port}", *proxy.headers)
+    transport.write(("\r\n".join(lines) + "\r\n\r\n").encode("latin-1"))
+    status = await tunnel.status
+    if not 200 <= status < 300:
+        raise _RefusedByProxy(status)
+
+
+def _proxy_fault(target: _Target, status: int) -> Fault:
+    """The fault of a proxy that opens no tunnel."""
+    proxy = target.proxy
+    assert proxy is not None
+    if status == 407:
+        return proxy_requires_credentials(proxy.shown, proxy.variable)
+    message = f"the proxy {proxy.shown} ({proxy.variable}) opens no connection to {target.shown}: it answered {status}"
+    if 400 <= status < 500:
+        advice = f"Ask for access, or add {target.host} to NO_PROXY to connect directly."
+        return Fault("transport", f"{message}. {advice}", is_final=True, is_unreached=True, status=0)
+    return Fault("server", message, True, is_unreached=True)
+
+
+def _certificate_error(target: _Target, error: ssl.SSLCertVerificationError) -> str:
+    """Why a certificate was refused, and how a private authority is trusted."""
+    message = f"{target.name}: its certificate is not valid ({error.verify_message.rstrip('.')})."
+    used = os.environ.get("SSL_CERT_FILE")
+    if error.verify_code in _OTHER_HOST:
+        return f"{message} Use the host name that is in the certificate"
+    if used:
+        return f"{message} The authorities that are trusted are those in SSL_CERT_FILE ({used[:200]}): add the one that signed it"
+    return f"{message} If a private authority signed it, set SSL_CERT_FILE to a PEM file with its certificate"
+
+
+_OTHER_HOST = (62, 64)
+"""OpenSSL's X509_V_ERR_HOSTNAME_MISMATCH and X509_V_ERR_IP_ADDRESS_MISMATCH"""
+
+ATTEMPT_DELAY_SECONDS = 0.25
+"""How long one address may take before the next is tried at the same time, as RFC 8305 recommends."""
+
+
+def _interleaved(addresses: Sequence[Address]) -> list[Address]:
+    """The addresses with the families in turn, that of the first address first."""
+    first = [address for address in addresses if address[0] == addresses[0][0]]
+    others = [address for address in addresses if address[0] != addresses[0][0]]
+    pairs = chain.from_iterable(zip_longest(first, others))
+    return [address for address in pairs if address is not None]
+
+
+async def _first_connected(addresses: Sequence[Address]) -> tuple[socket.socket, Address]:
+    """A socket connected to the first address that accepts; the others are given up."""
+    if not addresses:
+        raise OSError("it has no address")
+    if len(addresses) == 1:
+        return await _connected_socket(addresses[0])
+    waiting, pending = deque(addresses), set[asyncio.Task[tuple[socket.socket, Address]]]()
+    fault: BaseException | None = None
+    try:
+        while waiting or pending:
+            if waiting:
+                pending.add(asyncio.ensure_future(_connected_socket(waiting.popleft())))
+            done, pending = await asyncio.wait(
+                pending,
+                timeout=ATTEMPT_DELAY_SECONDS if waiting else None,
+                return_when=asyncio.FIRST_COMPLETED,
+            )
+            winner = next((task for task in done if task.exception() is None), None)
+            if winner is not None:
+                pending |= done - {winner}
+                return winner.result()
+            fault = next((task.exception() for task in done), fault)
+        raise fault or OSError("it has no address")
+    finally:
+        await _give_up(pending)
+
+
+async def _connected_socket(address: Address) -> tuple[socket.socket, Address]:
+    family, place = address
+    sock = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        sock.setblocking(False)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        await asyncio.get_running_loop().sock_connect(sock, place)
+    except BaseException:
+        sock.close()
+        raise
+    return sock, address
+
+
+async def _give_up(attempts: set[asyncio.Task[tuple[socket.socket, Address]]]) -> None:
+    for attempt in attempts:
+        attempt.cancel()
+    for result in await asyncio.gather(*attempts, return_exceptions=True):
+        if not isinstance(result, BaseException):
+            result[0].close()  # it was connected a moment too late
+
+
 def _has_failed(lookup: asyncio.Future[Any]) -> bool:
     return lookup.done() and (lookup.cancelled() or lookup.exception() is not None)
 
@@ -555,13 +687,18 @@ def _target(address: str) -> _Target:
     path = quote(parts.path or "/", safe="/%:@!$&'()*+,;=~")
     if parts.query:
         path = f"{path}?{quote(parts.query, safe='/%:@!$&()*+,;=~?')}"
-    return _Target(host, parts.port or (443 if is_secure else 80), is_secure, shown, path)
+    port = parts.port or (443 if is_secure else 80)
+    return _Target(host, port, is_secure, shown, path, proxy_for(host, port, is_secure))
 
 
 def _head(target: _Target, headers: Mapping[str, str]) -> bytes:
     """The head of a request up to the length of its body."""
-    lines = [f"POST {target.path} HTTP/1.1", f"Host: {target.shown}"]
+    is_forwarded = target.proxy is not None and not target.is_secure
+    path = f"http://{target.shown}{target.path}" if is_forwarded else target.path
+    lines = [f"POST {path} HTTP/1.1", f"Host: {target.shown}"]
     lines += [f"{name}: {value}" for name, value in (_COMMON_HEADERS | dict(headers)).items()]
+    if target.proxy is not None and is_forwarded:
+        lines += target.proxy.headers
     if any(letter in line for line in lines for letter in "\r\n\0"):
         # A key with a line break would inject a header.
         raise ValueError("a header contains a line break. Check the key for a stray newline.")

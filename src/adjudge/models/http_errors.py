@@ -50,9 +50,23 @@ def _cleaned(value: Any) -> Any:
     return value
 
 
+def streamed(body: bytes) -> list[bytes] | None:
+    """The data of each event in a body that is a stream of server-sent events; none where it is something else."""
+    if not body[:200].lstrip().startswith((b"data:", b"event:", b":")):
+        return None
+    events, data = [], []
+    for line in [*body.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n"), b""]:
+        if line.startswith(b"data:"):
+            data.append(line[5:].removeprefix(b" "))
+        elif not line and data:
+            events.append(b"\n".join(data))
+            data = []
+    return events
+
+
 _UNSUPPORTED = re.compile(
     r"unsupport|not\s+(?:currently\s+)?(?:be\s+)?(?:support|permit|allow|implement|available|enabled|recogni)|unrecogni"
-    r"|unknown|unexpected|extra (?:inputs|fields)|only the default|deprecated|does(?: not|n't) (?:accept|take|have)"
+    r"|unknown|unexpected|extra (?:inputs|fields)|only the default|deprecated|does(?: not|n't) (?:accept|take|have|support)"
     r"|cannot be (?:used|set|combined)|incompatible|invalid schema|no longer|use '?\w+'? instead",
     re.IGNORECASE,
 )
@@ -60,6 +74,7 @@ _UNSUPPORTED = re.compile(
 _OTHER_NAMES = {
     "response_format": ("json_schema", "json schema", "structured output", "guided", "grammar"),
     "logprobs": ("log probabilities", "log-probabilities", "logprob"),
+    "toolConfig": ("tool use", "tool choice", "toolchoice"),
     "tools": ("tool_choice", "tool use", "function calling", "input_schema"),
 }
 
@@ -244,8 +259,24 @@ def _refused(response: Response, words: ErrorBody, what: str, host: str) -> Faul
     return Fault("bad_reply", what, status=status, error_body=words)
 
 
+def proxy_requires_credentials(proxy: str, variable: str) -> Fault:
+    """The fault of a proxy that answers 407. It ends the run: every call goes through the proxy."""
+    message = (
+        f"the proxy {proxy} requires a user name and password, or rejected those it got (407). "
+        f"Set {variable} to http://USER:PASSWORD@HOST:PORT."
+    )
+    return Fault("transport", message, is_final=True, is_unreached=True)
+
+
 def no_reply_in(body: bytes, headers: Mapping[str, str], host: str) -> Fault:
     """The fault in a response with status 200 whose body is not a reply."""
+    if (events := streamed(body)) is not None:
+        failed = next((event for event in events if error_body(event) != ErrorBody()), b"")
+        if not failed:
+            return Fault(
+                "transport", f"{host} sent a stream that breaks off before the reply is complete", True
+            )
+        body = failed
     words = error_body(body)
     if words.message or words.code:
         # Gateways wrap an upstream error in a status of 200; the code may be the real status.

@@ -14,17 +14,22 @@ from msgspec import Struct
 
 from ..records import Call, Message, Reply, TokenLogprob, TopToken
 from .base import Parameters, Secret
-from .http_errors import ErrorBody, decode_leniently
+from .http_errors import ErrorBody, decode_leniently, streamed
 from .http_likelihoods import PATH as COMPLETIONS
 from .http_likelihoods import Completions, Likelihoods
-from .remote import RemoteModel
+from .remote import IMPLAUSIBLE, RemoteModel, token_count
 
 PATH = "/chat/completions"
 
 _FINISH = {
     "max_tokens": "length",
     "MAX_TOKENS": "length",
-    "SAFETY": "content_filter",
+    "model_length": "length",
+    # The host broke off in the middle: such a reply is as incomplete as one that met the token limit.
+    "insufficient_system_resource": "length",
+    "abort": "length",
+    "error": "length",
+    **dict.fromkeys(("SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII"), "content_filter"),
     "eos": "stop",
     "end_turn": "stop",
 }
@@ -40,6 +45,11 @@ class _Request(Struct, omit_defaults=True):
     top_logprobs: int | None = None
     seed: int | None = None
     response_format: dict[str, Any] | None = None
+    stream: bool = False
+    stream_options: dict[str, bool] | None = None
+    reasoning_effort: str | None = None
+    reasoning: dict[str, Any] | None = None
+    extra_body: dict[str, Any] | None = None
 
 
 class _Part(Struct):
@@ -76,12 +86,36 @@ class _Choice(Struct):
 
 
 class _Usage(Struct):
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
+    prompt_tokens: Any = None
+    completion_tokens: Any = None
+    total_tokens: Any = None
+
+    @property
+    def tokens_out(self) -> int:
+        """The tokens written, with those of reasoning: Gemini counts them in the total alone."""
+        written = token_count(self.completion_tokens)
+        total, sent = token_count(self.total_tokens), token_count(self.prompt_tokens)
+        return written if IMPLAUSIBLE in (written, total, sent) else max(written, total - sent)
 
 
 class _Completion(Struct):
     choices: list[_Choice]
+    model: str | None = None
+    usage: _Usage | None = None
+    system_fingerprint: str | None = None
+
+
+class _Piece(Struct):
+    delta: _Message | None = None
+    index: int = 0
+    finish_reason: str | None = None
+    logprobs: _Logprobs | None = None
+
+
+class _Event(Struct):
+    """One event of a reply that is sent as a stream."""
+
+    choices: list[_Piece] = []
     model: str | None = None
     usage: _Usage | None = None
     system_fingerprint: str | None = None
@@ -95,6 +129,9 @@ class OpenAIModel(RemoteModel):
     """A model behind chat completions; likelihoods come from the server's completions endpoint, if it has one."""
 
     gives_likelihood = None
+    key_header = "bearer"
+    thinking_form = ""
+    """how a budget for thinking is sent: google, openrouter, or not at all"""
     _likelihoods: Likelihoods | None = None
     droppable: ClassVar[frozenset[str]] = frozenset(
         (
@@ -105,6 +142,9 @@ class OpenAIModel(RemoteModel):
             "seed",
             "logprobs",
             "top_logprobs",
+            "reasoning_effort",
+            "reasoning",
+            "extra_body",
         )
     )
 
@@ -115,11 +155,16 @@ class OpenAIModel(RemoteModel):
             completions = Completions(
                 self.name, self._model, self.endpoint, COMPLETIONS, key=self._key, price=self.price, network=self._network
             )  # fmt: skip
+            completions.headers = self.headers
             self._likelihoods = Likelihoods(completions)
         return await self._likelihoods.ask(call, params)
 
     def _headers(self, key: Secret | None) -> dict[str, str]:
-        return {} if key is None else {"Authorization": f"Bearer {key.reveal()}"}
+        if key is None:
+            return {}
+        if self.key_header != "bearer":
+            return {self.key_header: key.reveal()}
+        return {"Authorization": f"Bearer {key.reveal()}"}
 
     def _encode(self, call: Call, params: Parameters, max_tokens: int | None) -> bytes:
         request = _Request(self._model, call.messages, params.temperature, max_tokens, seed=params.seed)
@@ -129,12 +174,27 @@ class OpenAIModel(RemoteModel):
         if params.schema is not None:
             answer = {"name": "answer", "strict": True, "schema": params.schema}
             request.response_format = {"type": "json_schema", "json_schema": answer}
+        if self._streams:
+            request.stream, request.stream_options = True, {"include_usage": True}
+        request.reasoning_effort = params.reasoning_effort
+        if params.thinking_tokens is not None:
+            self._set_thinking(request, params.thinking_tokens)
         for name, new_name in self._changes.items():
+            if name not in self.droppable:
+                continue
             value = getattr(request, name)
             setattr(request, name, None)
             if new_name:
                 setattr(request, new_name, value)
         return _encode(request)
+
+    def _set_thinking(self, request: _Request, tokens: int) -> None:
+        if self.thinking_form == "google":
+            request.extra_body = {"google": {"thinking_config": {"thinking_budget": tokens}}}
+        elif self.thinking_form == "openrouter":
+            request.reasoning = {"max_tokens": tokens}
+        else:
+            self._leave_out("thinking_tokens", tokens)
 
     def _change(self, name: str, refusal: ErrorBody) -> tuple[str, str]:
         if name == "max_tokens" and "max_completion_tokens" in refusal.message:
@@ -145,7 +205,8 @@ class OpenAIModel(RemoteModel):
         try:
             completion: _Completion | None = _decode(body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            completion = decode_leniently(body, _Completion)
+            events = streamed(body)
+            completion = decode_leniently(body, _Completion) if events is None else _assembled(events)
         if completion is None or not completion.choices:
             return None
         choice = completion.choices[0]
@@ -161,8 +222,8 @@ class OpenAIModel(RemoteModel):
         if refusal := refusal or message.refusal or "":
             content, finish = content or refusal, "content_filter"
         usage = completion.usage
-        tokens_in = (usage.prompt_tokens or 0) if usage is not None else 0
-        tokens_out = (usage.completion_tokens or 0) if usage is not None else 0
+        tokens_in = token_count(usage.prompt_tokens) if usage is not None else 0
+        tokens_out = usage.tokens_out if usage is not None else 0
         return Reply(
             call.key,
             content or "",
@@ -176,6 +237,43 @@ class OpenAIModel(RemoteModel):
             completion.system_fingerprint or "",
             finish if finish is None else _FINISH.get(finish, finish),
         )
+
+
+def _assembled(events: list[bytes]) -> _Completion | None:
+    """The reply in a stream; none where the stream broke off before its end."""
+    message, logprobs, whole = _Message(""), _Logprobs([]), _Completion([])
+    finish: str | None = None
+    for data in events:
+        if data.strip() == b"[DONE]":
+            finish = finish or ""
+            break
+        event = decode_leniently(data, _Event)
+        if event is None:
+            return None
+        whole.model = whole.model or event.model
+        whole.usage = event.usage or whole.usage
+        whole.system_fingerprint = whole.system_fingerprint or event.system_fingerprint
+        for piece in event.choices:
+            if piece.index == 0:
+                _add_piece(message, logprobs, piece)
+                finish = piece.finish_reason or finish
+    if finish is None:
+        return None
+    whole.choices = [_Choice(message, finish or None, logprobs if logprobs.content else None)]
+    return whole
+
+
+def _add_piece(message: _Message, logprobs: _Logprobs, piece: _Piece) -> None:
+    delta = piece.delta or _Message()
+    content = delta.content
+    if isinstance(content, list):
+        content, thoughts, refusal = _joined(content)
+        delta = _Message(content, refusal or delta.refusal, thoughts or delta.reasoning_content)
+    message.content = f"{message.content}{content or ''}"
+    message.refusal = (message.refusal or "") + (delta.refusal or "")
+    message.reasoning = (message.reasoning or "") + (delta.reasoning_content or delta.reasoning or "")
+    if piece.logprobs is not None and piece.logprobs.content and logprobs.content is not None:
+        logprobs.content += piece.logprobs.content
 
 
 def _joined(parts: list[_Part]) -> tuple[str, str, str]:

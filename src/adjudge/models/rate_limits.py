@@ -21,7 +21,7 @@ from random import uniform
 from time import monotonic
 from typing import TYPE_CHECKING, Literal, TypeVar
 
-from ..errors import ModelError
+from ..errors import HostDown
 
 if TYPE_CHECKING:
     from .http_client import Transport
@@ -169,6 +169,9 @@ FAILURES_IN_A_ROW = 10
 
 LONGEST_PAUSE_SECONDS = 30.0
 
+OUTAGE_SECONDS = 600.0
+"""How long a host may be down before the run stops: the default of --patience."""
+
 
 class Window:
     """A rate limit: at most `most` in any period of `seconds`, whenever the host counts a call.
@@ -227,7 +230,7 @@ class HostLimiter:
         rpm: float | None = None,
         tpm: float | None = None,
         window_seconds: float = 60.0,
-        outage_seconds: float = 120.0,
+        outage_seconds: float = OUTAGE_SECONDS,
         backoff_seconds: float = 0.5,
     ) -> None:
         self.host = host
@@ -248,6 +251,8 @@ class HostLimiter:
         self._round_ok = self._round_limited = 0
         self._failures = 0
         self._failing_since = 0.0
+        self.replied_at = 0.0
+        """when the host last answered in any way, on the monotonic clock"""
         self._breaks = 0
         self._outage_seconds = outage_seconds
         self._backoff_seconds = backoff_seconds
@@ -260,10 +265,10 @@ class HostLimiter:
     async def enter(self, tokens: float = 0) -> None:
         """Wait until a call of so many tokens may be sent. Each `enter` needs one `leave`.
 
-        `ModelError` where the host has been down for too long.
+        `HostDown` where the host has been down for too long.
         """
         if self.given_up:
-            raise ModelError(self.given_up)
+            raise HostDown(self.given_up)
         if not self._waiting and self._has_room() and self._ready_at(monotonic(), tokens) == 0.0:
             self._take(tokens)
             return
@@ -287,14 +292,14 @@ class HostLimiter:
             self._tokens.release(now, tokens, tokens if used is None else used)
         if outcome == "ok":
             self._round_ok += 1
-            self._failures = self._breaks = 0
+            self._note_reply(now)
         elif outcome == "limited":
             self.n_limited += 1
             self._round_limited += 1
-            self._failures = self._breaks = 0
+            self._note_reply(now)
         elif outcome != "none":
             self._round_limited += outcome == "overloaded"
-            self._note_failure(now, note)
+            self._note_failure(now, note, is_overloaded=outcome == "overloaded")
         if self._round_ok + self._round_limited >= self.limit:
             self._end_round()
         if self._waiting:
@@ -362,17 +367,19 @@ class HostLimiter:
             wanted = self.limit * (1 - share / 2) + (1 + self.limit / 24) * (1 - share)
         self.limit = min(float(self.ceiling), max(float(min(FLOOR, self.ceiling)), wanted))
 
-    def _note_failure(self, now: float, note: str) -> None:
+    def _note_reply(self, now: float) -> None:
+        self._failures = self._breaks = 0
+        self.replied_at = now
+
+    def _note_failure(self, now: float, note: str, *, is_overloaded: bool) -> None:
         if self._failures == 0:
             self._failing_since = now
         self._failures += 1
-        if not self.is_broken:
-            return
-        if now >= self._paused_until:
+        if self.is_broken and now >= self._paused_until:
             self._breaks += 1
             longest = min(LONGEST_PAUSE_SECONDS, self._backoff_seconds * 2.0 ** min(self._breaks, 20))
             self.pause(uniform(longest / 2, longest))
-        if now - self._failing_since > self._outage_seconds:
+        if (self.is_broken or is_overloaded) and now - self._failing_since > self._outage_seconds:
             self._give_up(note)
 
     def _give_up(self, note: str) -> None:
@@ -384,7 +391,7 @@ class HostLimiter:
         while self._waiting:
             waiter, _ = self._waiting.popleft()
             if not waiter.done():
-                waiter.set_exception(ModelError(self.given_up))
+                waiter.set_exception(HostDown(self.given_up))
 
 
 DEFAULT_CONCURRENCY = 64
@@ -406,7 +413,7 @@ class Network:
         window_seconds: float = 60.0,
         backoff_seconds: float = 0.5,
         idle_seconds: float = 30.0,
-        outage_seconds: float = 120.0,
+        outage_seconds: float = OUTAGE_SECONDS,
         reply_floor_seconds: float = SHORTEST_SECONDS,
     ) -> None:
         self.concurrency = concurrency

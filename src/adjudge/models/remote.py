@@ -4,31 +4,47 @@ When a call is retried:
 
     429                       after the wait that the host states; not counted as a failure
     5xx, broken connections   with exponential backoff and jitter; `ATTEMPTS` in all
+    the host is down          503, 529 or no connection, and no reply to any other call meanwhile: not counted as an
+                              attempt; the limiter ends the run once its patience is over
     timeouts                  the same, but `TIMEOUTS` in all, since each may have been charged; the first timeout
                               adapts to the times of the model's other replies
     a parameter refused       at once without it, as all further calls; recorded in `adjustments`
-    empty, cut off by length  once, with a larger token limit
+    cut off by length         once with a larger token limit, where the answer is missing or incomplete
     401                       once, if the key in the environment has changed
 
-The wire formats are in the subclasses. A key is sent to the host of the model only.
+The wire formats are in the subclasses. A key is sent to the host of the model only, and is redacted in every reply.
+Token counts that cannot be true are replaced by an estimate.
 """
 
 from __future__ import annotations
 
 import asyncio
+import re
 from abc import abstractmethod
 from collections.abc import Collection
 from random import uniform
-from time import perf_counter
-from typing import TYPE_CHECKING, ClassVar
+from time import monotonic, perf_counter
+from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlsplit
 
 import msgspec
 from msgspec.structs import replace
 
-from ..errors import AuthError, ModelError, RateLimited
-from ..records import Call, Reply
-from .base import KeySource, Model, Parameters, Price, Secret, failed, no_logprobs, stop_error
+from ..errors import AuthError, HostDown, ModelError, RateLimited
+from ..records import Call, Reply, TokenLogprob
+from .base import (
+    HIDDEN,
+    SHORTEST_IN_REPLY,
+    KeySource,
+    Model,
+    Parameters,
+    Price,
+    Secret,
+    estimated_tokens,
+    failed,
+    no_logprobs,
+    stop_error,
+)
 from .http_errors import ErrorBody, Fault, Response, fault_of, no_reply_in, refused_parameter, shown
 from .rate_limits import AdaptiveTimeout, Network, Outcome
 
@@ -48,8 +64,22 @@ LONGEST_LIMITED_SECONDS = 60.0
 LONGEST_WAIT_SECONDS = 3600.0
 """For rate limits, in all waits of one call."""
 
-_SCHEMAS = {"response_format": "schema", "tools": "schema"}
+_SCHEMAS = {"response_format": "schema", "tools": "schema", "toolConfig": "schema"}
 """Parameters that carry the schema, by the name that users know."""
+
+MOST_ADDED_TOKENS = 50_000
+"""The most tokens that a host may plausibly add to a prompt: templates, instructions of its own."""
+
+MOST_HIDDEN_TOKENS = 500_000
+"""The most tokens of thinking that a host may plausibly count and not send."""
+
+IMPLAUSIBLE = -1
+"""Stands for a token count that is no number of tokens."""
+
+_ONLY_STREAMS = re.compile(
+    r"\bstream(?:ing|ed)?\b.{0,80}\b(?:must|only|required|requires|true|enabled)\b|\bonly\b.{0,40}\bstream",
+    re.I | re.S,
+)
 
 TOKENS_PER_BYTE = 0.5
 """For the token rate limit, until the model's counts are known: more than any real text has."""
@@ -60,11 +90,13 @@ class _Attempts:
 
     __slots__ = (
         "adapted",
+        "failing_since",
         "is_enlarged",
         "is_reread",
         "limited",
         "max_tokens",
         "n",
+        "outages",
         "paid",
         "timeouts",
         "waited",
@@ -72,11 +104,11 @@ class _Attempts:
 
     def __init__(self, max_tokens: int | None) -> None:
         self.max_tokens = max_tokens
-        self.n = self.timeouts = self.limited = self.adapted = 0
-        self.waited = 0.0
+        self.n = self.timeouts = self.limited = self.adapted = self.outages = 0
+        self.waited = self.failing_since = 0.0
         self.is_reread = self.is_enlarged = False
         self.paid: Reply | None = None
-        """an empty reply that was charged"""
+        """a reply that was charged and cut off before its answer was complete"""
 
 
 class RemoteModel(Model):
@@ -103,6 +135,8 @@ class RemoteModel(Model):
         self._url = base + path
         self._host = urlsplit(base).netloc
         self._key = key
+        self.headers: dict[str, str | KeySource] = {}
+        """headers that the user set for this model; a `KeySource` is read from the environment"""
         self._network = network or Network()
         self._owns_network = network is None
         self._limiter = self._network.limiter(self._host, key.env if key else "")
@@ -111,11 +145,33 @@ class RemoteModel(Model):
         self._stopped: tuple[Secret | None, ModelError] | None = None
         self._tokens_per_byte = 0.0
         self._has_given_logprobs = False
+        self._streams = False
+        """whether the host sends replies only as a stream"""
         self._timeout = AdaptiveTimeout(self._network.reply_floor_seconds)
 
     @abstractmethod
     def _headers(self, key: Secret | None) -> dict[str, str]:
         """The headers of one request in addition to those of every request."""
+
+    def _all_headers(self, key: Secret | None, _body: bytes) -> dict[str, str]:
+        """The headers of one request with those that the user set; the key of the model is never replaced."""
+        if not self.headers:
+            return self._headers(key)
+        values = {
+            name: value.read().reveal() if isinstance(value, KeySource) else value
+            for name, value in self.headers.items()
+        }
+        return {**values, **self._headers(key)}
+
+    def _secrets(self, key: Secret | None) -> list[Secret]:
+        """All that must not stand in a reply or a message: the key, and headers that the user set."""
+        secrets = [] if key is None else [key]
+        for value in self.headers.values():
+            if isinstance(value, KeySource):
+                secrets.append(value.read())
+            elif len(value) >= SHORTEST_IN_REPLY:
+                secrets.append(Secret(value))
+        return secrets
 
     @abstractmethod
     def _encode(self, call: Call, params: Parameters, max_tokens: int | None) -> bytes:
@@ -129,6 +185,9 @@ class RemoteModel(Model):
         super().check(params, kinds)
         if self._key is not None:
             self._key.read()
+        for value in self.headers.values():
+            if isinstance(value, KeySource):
+                value.read()
 
     async def close(self) -> None:
         if self._owns_network:
@@ -146,12 +205,12 @@ class RemoteModel(Model):
             body = self._encode(call, params, attempts.max_tokens)
             result = await self._send(call, params, key, body, attempts)
             if isinstance(result, Reply):
-                if self._needs_more_tokens(result, attempts):
+                if self._needs_more_tokens(result, params, attempts):
                     continue
                 return result if attempts.paid is None else self._with_paid(result, attempts.paid)
             wait = self._wait_after(result, attempts, key, body)
             if wait is None:
-                # The cost of an empty reply must not be lost because of a later fault.
+                # The cost of a reply must not be lost because of a later fault.
                 return attempts.paid or failed(call, result.kind, result.message)
             if wait > 0:
                 await asyncio.sleep(wait)
@@ -169,9 +228,10 @@ class RemoteModel(Model):
         note = ""
         started = perf_counter()
         try:
-            response = await self._post(transport, self._headers(key), body, params.timeout_seconds, attempts)
+            headers = self._all_headers(key, body)
+            response = await self._post(transport, headers, body, params.timeout_seconds, attempts)
             seconds = perf_counter() - started
-            result = self._read(call, params, key, response, seconds)
+            result = self._read(call, params, key, response, seconds, len(body))
             if isinstance(result, Reply):
                 outcome = "ok"
                 self._timeout.note(seconds)
@@ -203,17 +263,31 @@ class RemoteModel(Model):
             )
 
     def _read(
-        self, call: Call, params: Parameters, key: Secret | None, response: Response | Fault, seconds: float
+        self,
+        call: Call,
+        params: Parameters,
+        key: Secret | None,
+        response: Response | Fault,
+        seconds: float,
+        n_sent: int,
     ) -> Reply | Fault:
-        """The reply or fault in a response, with the key redacted."""
+        """The reply or fault in a response to `n_sent` bytes, without the key and other secrets."""
+        secrets = self._secrets(key)
         if isinstance(response, Fault):
-            return _redacted(response, key)
-        body = response.body if key is None else key.redact_bytes(response.body)
-        if not 200 <= response.status < 300:
-            return _redacted(fault_of(response._replace(body=body), self._host), key)
-        reply = self._decode(call, body, seconds)
+            return _redacted(response, secrets)
+        body = response.body
+        for secret in secrets:
+            body = secret.redact_bytes(body)
+        reply = self._decode(call, body, seconds) if 200 <= response.status < 300 else None
         if reply is None:
-            return _redacted(no_reply_in(body, response.headers, self._host), key)
+            for secret in secrets:
+                response = _response_without_key(response, secret)
+            if not 200 <= response.status < 300:
+                return _redacted(fault_of(response, self._host), secrets)
+            return _redacted(no_reply_in(response.body, response.headers, self._host), secrets)
+        for secret in secrets:
+            reply = _without_key(reply, secret)
+        reply = self._with_usage(call, reply, n_sent, len(body))
         if params.top_logprobs is None:
             return reply
         if reply.logprobs:
@@ -223,6 +297,31 @@ class RemoteModel(Model):
             error = no_logprobs(self.name, "they were requested, but the reply has none")
             return Fault("bad_reply", str(error), is_final=not self._has_given_logprobs)
         return reply
+
+    def _with_usage(self, call: Call, reply: Reply, n_sent: int, n_received: int) -> Reply:
+        """The reply with token counts that can be true.
+
+        A host that counts nothing, or nonsense, must not make a budget unlimited.
+        """
+        tokens_in, tokens_out = reply.tokens_in, reply.tokens_out
+        is_plausible = (
+            0 <= tokens_in <= 4 * n_sent + MOST_ADDED_TOKENS
+            and 0 <= tokens_out <= n_received + MOST_HIDDEN_TOKENS
+        )
+        is_missing = self.price is not None and not (tokens_in and (tokens_out or not reply.text))
+        if is_plausible and not is_missing:
+            return reply
+        if not is_plausible or not tokens_in:
+            tokens_in = sum(estimated_tokens(message.content) + 4 for message in call.messages)
+        if not is_plausible or not tokens_out:
+            tokens_out = max(1, estimated_tokens(reply.text + reply.reasoning))
+        why = "reports none" if is_plausible else "reports impossible ones"
+        note = f"token counts are estimated from the texts: {self.name} {why} for some replies"
+        if note not in self.adjustments:
+            self.adjustments.append(note)
+        flags = reply.flags if is_plausible else (*reply.flags, "usage_implausible")
+        cost = self.cost(tokens_in, tokens_out)
+        return replace(reply, tokens_in=tokens_in, tokens_out=tokens_out, cost_usd=cost, flags=flags)
 
     def _wait_after(self, fault: Fault, attempts: _Attempts, key: Secret | None, body: bytes) -> float | None:
         """Seconds until the next attempt; none: no retry. Raises where the run must stop."""
@@ -236,6 +335,12 @@ class RemoteModel(Model):
             return 0.0
         if fault.is_final:
             raise self._stop(fault, key)
+        if attempts.is_enlarged and fault.status in (400, 422):
+            return None  # the host allows no larger token limit
+        if fault.status in (400, 406, 422) and not self._streams and _ONLY_STREAMS.search(fault.message):
+            self._streams = True
+            self.adjustments.append(f"replies are read as a stream: {self.name} sends no others")
+            return 0.0
         if (
             fault.status in (400, 422)
             and attempts.adapted < ADAPTATIONS
@@ -248,7 +353,9 @@ class RemoteModel(Model):
         if not fault.is_retryable:
             return None
         if self._limiter.given_up:
-            raise ModelError(self._limiter.given_up)
+            raise HostDown(self._limiter.given_up)
+        if self._is_down(fault, attempts):
+            return self._outage_wait(fault, attempts)
         attempts.n += 1
         attempts.timeouts += fault.kind == "timeout"
         is_unreachable = attempts.n >= ATTEMPTS_UNREACHED or self._limiter.is_broken
@@ -259,8 +366,26 @@ class RemoteModel(Model):
             return None
         if fault.wait_seconds:
             return self._pause(fault.wait_seconds, attempts)
-        longest = self._network.backoff_seconds * 2.0 ** (attempts.n - 1)
+        return self._backoff(attempts.n)
+
+    def _backoff(self, n: int) -> float:
+        longest = self._network.backoff_seconds * 2.0 ** min(n - 1, 20)
         return uniform(0, min(LONGEST_BACKOFF_SECONDS, longest))
+
+    def _is_down(self, fault: Fault, attempts: _Attempts) -> bool:
+        """Whether the host as a whole is down: it has answered no call since this one began to fail."""
+        attempts.failing_since = attempts.failing_since or monotonic()
+        is_unreached = fault.is_unreached and fault.kind != "bad_reply"
+        if not (fault.is_overload or is_unreached) or not self._limiter.was_reached:
+            return False
+        return self._limiter.replied_at < attempts.failing_since
+
+    def _outage_wait(self, fault: Fault, attempts: _Attempts) -> float | None:
+        """How long to wait while the host is down; the limiter ends the run when its patience is over."""
+        attempts.outages += 1
+        if fault.wait_seconds:
+            return self._pause(fault.wait_seconds, attempts)
+        return self._backoff(attempts.outages)
 
     def _rate_limit_wait(self, fault: Fault, attempts: _Attempts) -> float | None:
         """How long to wait after a 429, which does not count as a failure."""
@@ -318,26 +443,47 @@ class RemoteModel(Model):
             self.adjustments.append(f"{shown_name} {change}: {self.name} refuses it ({words})")
         return True
 
+    def _made(
+        self, call: Call, texts: tuple[str, str], tokens: tuple[int, int], seconds: float, finish: str | None
+    ) -> Reply:
+        """A reply of these texts (answer, reasoning) and tokens (in, out), with its cost."""
+        return Reply(
+            call.key,
+            texts[0],
+            texts[1],
+            tokens_in=tokens[0],
+            tokens_out=tokens[1],
+            cost_usd=self.cost(*tokens),
+            seconds=seconds,
+            finish=finish,
+        )
+
+    def _leave_out(self, name: str, value: object) -> None:
+        """Record once that a parameter is not sent because the API has none of this kind."""
+        if name not in self._changes:
+            self._changes[name] = ""
+            self.adjustments.append(f"{name} {value} is not sent: {self.name} has no such parameter")
+
     def _change(self, name: str, _refusal: ErrorBody) -> tuple[str, str]:
         """The parameter with this name on the wire, and its new name; empty: it is left out."""
         return name, ""
 
-    def _needs_more_tokens(self, reply: Reply, attempts: _Attempts) -> bool:
-        """Whether a reply was cut off before its first word; raises the token limit, once for a call."""
-        if (
-            reply.finish != "length"
-            or reply.text.strip()
-            or attempts.is_enlarged
-            or attempts.max_tokens is None
-        ):
+    def _needs_more_tokens(self, reply: Reply, params: Parameters, attempts: _Attempts) -> bool:
+        """Whether a reply was cut off before its answer was complete; raises the token limit, once for a call."""
+        if reply.finish != "length" or attempts.is_enlarged:
             return False
+        if reply.text.strip() and (params.is_cut_off is None or not params.is_cut_off(reply)):
+            return False
+        if attempts.max_tokens is None and not reply.text.strip():
+            return False  # the model's own limit is used up by thinking
+        limit = attempts.max_tokens or reply.tokens_out or estimated_tokens(reply.text)
         attempts.is_enlarged = True
-        attempts.max_tokens = max(attempts.max_tokens * 4, 4096)
+        attempts.max_tokens = max(limit * 4, 4096)
         attempts.paid = reply
         return True
 
     def _with_paid(self, reply: Reply, paid: Reply) -> Reply:
-        """The reply with the tokens and cost of the empty reply before it."""
+        """The reply with the tokens and cost of the one before it, which was cut off."""
         tokens_in, tokens_out = reply.tokens_in + paid.tokens_in, reply.tokens_out + paid.tokens_out
         cost = self.cost(tokens_in, tokens_out)
         return replace(reply, tokens_in=tokens_in, tokens_out=tokens_out, cost_usd=cost)
@@ -354,6 +500,51 @@ class RemoteModel(Model):
         return reply.tokens_in + reply.tokens_out
 
 
+def token_count(value: Any) -> int:
+    """A count in the usage of a reply; 0 where there is none, `IMPLAUSIBLE` where it is no number of tokens."""
+    if value is None:
+        return 0
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 16:
+        return int(value)
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else IMPLAUSIBLE
+
+
+def _without_key(reply: Reply, key: Secret) -> Reply:
+    """The reply without the key that was sent, in whatever form the host repeats it."""
+    logprobs = reply.logprobs
+    if logprobs:
+        joined = "".join(token.token for token in logprobs)
+        logprobs = logprobs if key.redact_reply(joined) == joined else _hidden_tokens(logprobs, key)
+    old = (reply.text, reply.reasoning, reply.model_name, reply.fingerprint)
+    text, reasoning, name, fingerprint = new = tuple(key.redact_reply(part) for part in old)
+    if new == old and logprobs is reply.logprobs:
+        return reply
+    return replace(
+        reply, text=text, reasoning=reasoning, model_name=name, fingerprint=fingerprint, logprobs=logprobs
+    )
+
+
+def _response_without_key(response: Response, key: Secret) -> Response:
+    """The same for a response that is no reply. It is redacted whole: messages quote only its beginning."""
+    text = response.body.decode("utf-8", "surrogateescape")
+    headers = {name: key.redact(value) for name, value in response.headers.items()}
+    return Response(response.status, headers, key.redact(text).encode("utf-8", "surrogateescape"))
+
+
+def _hidden_tokens(tokens: tuple[TokenLogprob, ...], key: Secret) -> tuple[TokenLogprob, ...]:
+    """The tokens of a reply without those that spell the key, nor their alternatives."""
+    spans = key.spans("".join(token.token for token in tokens))
+    shown, at = [], 0
+    for token in tokens:
+        start, at = at, at + len(token.token)
+        hidden = [span for span in spans if span[0] < at and span[1] > start]
+        is_first = any(span[0] >= start for span in hidden)
+        shown.append(TokenLogprob(HIDDEN if is_first else "", token.logprob) if hidden else token)
+    return tuple(shown)
+
+
 def _outcome(fault: Fault) -> Outcome:
     if fault.kind == "rate_limited":
         return "limited"
@@ -362,8 +553,8 @@ def _outcome(fault: Fault) -> Outcome:
     return "failed" if fault.is_retryable else "ok"
 
 
-def _redacted(fault: Fault, key: Secret | None) -> Fault:
-    if key is None:
-        return fault
-    words = ErrorBody(*(key.redact(part) for part in fault.error_body))
-    return replace(fault, message=key.redact(fault.message), error_body=words)
+def _redacted(fault: Fault, secrets: list[Secret]) -> Fault:
+    for secret in secrets:
+        words = ErrorBody(*(secret.redact(part) for part in fault.error_body))
+        fault = replace(fault, message=secret.redact(fault.message), error_body=words)
+    return fault

@@ -147,14 +147,21 @@ def parse(
 ) -> Judgment:
     """Read all that a protocol asks for from one reply.
 
-    `item` lets quoted evidence be checked. `finish` is the model's own word on why it stopped: a reply
-    that was cut off, or filtered, has a separate status where nothing could be read.
+    `item` lets quoted evidence be checked. `finish` is the model's own word on why it stopped. A filtered
+    reply is refused. Of a reply that was cut off, only an answer that is complete beyond doubt counts.
     """
     reply = _Reply(protocol, text, item, order)
-    scores = tuple(_with_finish(score, finish) for score in reply.scores())
+    scores = tuple(reply.scores())
     choice = reply.choice()
-    if choice is not None and choice.status == "unparsed":
-        choice = structs.replace(choice, status=_finished("unparsed", finish))
+    if finish == "content_filter":
+        scores = tuple(_without_value(score, "refused") for score in scores)
+        choice = None if choice is None else Reading(status="refused")
+    elif finish == "length":
+        others = [_Reply(protocol, text + end, None, order) for end in _continuations(protocol, text)]
+        scores = _complete_scores(reply, scores, [other.scores() for other in others])
+        choice = _complete_choice(reply, choice, [other.choice() for other in others])
+    elif finish is None and _could_go_on(reply, scores):
+        reply.flags.append("possibly_cut_off")
     judgment = Judgment(
         scores=scores,
         call=call,
@@ -181,16 +188,83 @@ def unanswered(protocol: Protocol, status: Status) -> Judgment:
     return Judgment(scores=tuple(scores), choice_status=status if has_choice else None)
 
 
-def _with_finish(score: Score, finish: str | None) -> Score:
-    if score.status != "unparsed" or finish is None:
-        return score
-    return structs.replace(score, status=_finished(score.status, finish))
+# Replies that were cut off. An answer is complete beyond doubt where a closing mark follows it, or so much text that no
+# continuation changes how it is read.
 
 
-def _finished(status: Status, finish: str | None) -> Status:
-    if finish == "length":
-        return "truncated"
-    return "refused" if finish == "content_filter" else status
+_CLOSES = lazily(r"\*|_|`|[)\]}>\"'”’」』】）]|</")
+
+
+def _continuations(protocol: Protocol, text: str) -> list[str]:
+    """Texts that a reply may have been cut off before; each would change an answer that is not complete."""
+    ends = ["0", "5", ".5", "x", '"', " or", "/"]
+    for scale in protocol.criteria.values():
+        if scale is not None and scale.limits is not None:
+            ends += [f"{sign}{limit:g}" for limit in scale.limits for sign in (" or ", " ", "-")]
+    if protocol.task == "compare":
+        ends += [f"{sign}{word}" for word in protocol.answer.choices.values() for sign in (" or ", " ")]
+    # The readers look at both ends of a long reply; where it is cut off, its beginning adds nothing new.
+    return list(dict.fromkeys(ends)) if len(text) <= _LONGEST_CUT else []
+
+
+_LONGEST_CUT = 50_000
+"""Above so many characters a reply that was cut off is not read: no judge writes so much on purpose."""
+
+
+def _complete_scores(
+    reply: _Reply, scores: tuple[Score, ...], continued: list[list[Score]]
+) -> tuple[Score, ...]:
+    found = []
+    for score in scores:
+        key = (score.criterion, score.subject)
+        others = [other for later in continued for other in later if (other.criterion, other.subject) == key]
+        is_same = len(others) >= len(continued) > 0 and all(
+            other.status == "ok" and other.value == score.value for other in others
+        )
+        is_complete = (is_same or reply.is_closed(score.span)) and reply.is_marked(score.span)
+        if score.status == "unparsed" or (score.status == "ok" and not is_complete):
+            score = _without_value(score, "truncated")
+        found.append(score)
+    return tuple(found)
+
+
+def _complete_choice(
+    reply: _Reply, choice: Reading | None, continued: list[Reading | None]
+) -> Reading | None:
+    if choice is None or choice.status not in ("ok", "unparsed"):
+        return choice
+    is_same = bool(continued) and all(
+        other is not None and other.status == "ok" and other.value == choice.value for other in continued
+    )
+    is_complete = (is_same or reply.is_closed(choice.span)) and reply.is_marked(choice.span)
+    is_complete = is_complete and choice.status == "ok"
+    return choice if is_complete else Reading(status="truncated", span=choice.span)
+
+
+def _without_value(score: Score, status: Status) -> Score:
+    return structs.replace(score, status=status, value=None, how=None)
+
+
+def _could_go_on(reply: _Reply, scores: tuple[Score, ...]) -> bool:
+    """Whether a reply ends with a number that is the beginning of another score: a 1 that may be a 10."""
+    if not reply.text[-1:].isdigit():
+        return False
+    return any(
+        score.status == "ok"
+        and (scale := reply.protocol.criteria[score.criterion]) is not None
+        and _begins_another(reply.text, score, scale)
+        for score in scores
+    )
+
+
+_LAST_NUMBER = lazily(r"(?<![\d.,])[0-9]+\Z")
+
+
+def _begins_another(text: str, score: Score, scale: Scale) -> bool:
+    number = _LAST_NUMBER.search(text)
+    if number is None or scale.high is None or float(number[0]) != score.value or number[0] == "0":
+        return False
+    return any(scale.status_of(float(number[0] + digit)) == "ok" for digit in "0123456789")
 
 
 class _Reply:
@@ -274,6 +348,26 @@ class _Reply:
         if self.json is not None:
             return self.json.explanation()
         return said_in(self.text, self._spans, self.answer)
+
+    def is_marked(self, span: tuple[int, int] | None) -> bool:
+        """Whether an answer stands where the protocol wants it, and not in prose before an answer that never came."""
+        answer = self.answer
+        if span is None:
+            return False
+        if self.json is not None:
+            return bool(self.json.documents)
+        before = self.text[: span[0]].lower()
+        if answer.reader == "marker":
+            return (answer.marker or "").strip().lower() in before
+        if answer.reader == "tag":
+            return f"<{answer.tag}".lower() in before
+        if answer.reader == "label":
+            return any(label.lower() in before for label in answer.labels)
+        return answer.reader != "first_line" or not before.strip().count("\n")
+
+    def is_closed(self, span: tuple[int, int] | None) -> bool:
+        """Whether a closing mark follows an answer at once: **4**, (4), </score>."""
+        return self.json is None and span is not None and _CLOSES.match(self.text, span[1]) is not None
 
     def _keep(self, reading: Reading) -> None:
         self.flags.extend(flag for flag in reading.flags if flag not in self.flags)

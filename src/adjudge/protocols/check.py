@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from ..data import BrokenFileError, read_small
 from ..parse import parse
 from ..records import Choice, FieldValue, How, Item, Judgment, Protocol, Score, Status
 from .findings import (
@@ -127,13 +128,16 @@ def _read(path: Path, failures: list[Failure]) -> Iterator[tuple[int, Case]]:
     """The cases of a file with their lines; what cannot be read goes to the failures."""
     text = ""
     try:
-        text = path.read_bytes().decode("utf-8")
+        text = read_small(path).decode("utf-8")
         settings = tomllib.loads(text)
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, UnicodeDecodeError, BrokenFileError) as error:
         message = f"{FILE} cannot be read as UTF-8 text ({error})."
         failures.append(Failure(path, 1, message, "Save it as UTF-8."))
         return
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (
+        ValueError,
+        RecursionError,
+    ) as error:  # ValueError: also of int(), which refuses thousands of digits
         failures.append(Failure(path, *toml_mistake(FILE, text, error, [_KEY])[:3]))
         return
     for key in settings:
@@ -377,6 +381,6 @@ def _line_in_settings(folder: Path, key: str) -> int:
 def _settings_text(folder: Path) -> str:
     """The text of the settings, to find lines in; empty where it can no longer be read."""
     try:
-        return (folder / "protocol.toml").read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
+        return read_small(folder / "protocol.toml").decode("utf-8")
+    except (OSError, UnicodeDecodeError, BrokenFileError):
         return ""

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from ..data import read_examples, read_rubric
+from ..data import BrokenFileError, read_examples, read_rubric, read_small
 from ..errors import ProtocolError, listed
 from ..records import Accepted, Answer, Example, ExampleWords, Given, Language, Protocol, Rubric, Scale, Task
 from ..render import PROTOCOL_SLOTS, USER_SLOTS, slots_of, targets_of
@@ -71,7 +71,7 @@ class _CriterionSettings(msgspec.Struct, forbid_unknown_fields=True):
 
 def read_text(path: Path) -> str:
     """A text of a protocol as it is sent: without its one final newline, nothing else stripped."""
-    text = path.read_bytes().decode("utf-8")
+    text = read_small(path).decode("utf-8")
     return text[:-1] if text.endswith("\n") else text
 
 
@@ -122,27 +122,36 @@ class _FolderReader:
                     self._problem(
                         "missing-file", f"{name} is missing.", "Write the text that the judge is sent.", name
                     )
-            except (UnicodeDecodeError, OSError) as error:
+            except UnicodeDecodeError as error:
                 self._problem(
                     "unreadable", f"{name} cannot be read as UTF-8 text ({error}).", "Save it as UTF-8.", name
                 )
+                return None
+            except BrokenFileError as broken:
+                self._problem("unreadable", f"{name}: {broken.problem}", "", name)
                 return None
         return texts["system.md"], texts["user.md"]
 
     def _load_toml(self) -> bool:
         path = self.folder / "protocol.toml"
         try:
-            self.toml_text = path.read_bytes().decode("utf-8")
+            self.toml_text = read_small(path).decode("utf-8")
             self.settings = tomllib.loads(self.toml_text)
         except FileNotFoundError:
             todo = "Write one, or start from a commented one: adjudge protocols new DIR."
             self._problem("missing-file", "protocol.toml is missing.", todo)
             return False
-        except (UnicodeDecodeError, OSError) as error:
+        except UnicodeDecodeError as error:
             message = f"protocol.toml cannot be read as UTF-8 text ({error})."
             self._problem("unreadable", message, "Save it as UTF-8.")
             return False
-        except (tomllib.TOMLDecodeError, RecursionError) as error:
+        except BrokenFileError as broken:
+            self._problem("unreadable", f"protocol.toml: {broken.problem}", "")
+            return False
+        except (
+            ValueError,
+            RecursionError,
+        ) as error:  # ValueError: also of int(), which refuses thousands of digits
             self._mistaken([toml_mistake("protocol.toml", self.toml_text, error, _LISTS)])
             return False
         return True
@@ -339,7 +348,7 @@ class _FolderReader:
             for slot in dict.fromkeys(slots_of(text)):
                 name = protocol.alias.get(slot, slot)
                 shown.add(name)
-                is_part = name.startswith(("rubric.", "example."))
+                is_part = slot in protocol.alias and _is_part(protocol, name)
                 is_system = name == "system_message" and file == "user.md" and bool(protocol.system_text)
                 if name not in known and not is_part and not is_system:
                     where = line_of(text, text.index("{{" + slot + "}}"))
@@ -407,6 +416,17 @@ class _FolderReader:
         self.findings.append(Finding(str(self.folder / file), line, name, message, todo))
 
 
+_LEVEL = re.compile(r"-?[0-9]{1,12}(\.[0-9]{1,6})?")
+
+
+def _is_part(protocol: Protocol, name: str) -> bool:
+    """Whether a slot stands for a part of the rubric, a criterion or a level, or for a part of the one example."""
+    whole, _, part = name.partition(".")
+    if whole == "rubric":
+        return part == "criterion" or _LEVEL.fullmatch(part) is not None
+    return whole == "example" and part in ("judgment", *protocol.inputs)
+
+
 def digest_of(protocol: Protocol) -> str:
     """A hash of all that can change a judgment: texts, settings, and what the user gave.
 
@@ -468,16 +488,17 @@ def load_protocol(
     examples: Sequence[Example] | str | Path = (),
     criterion: str = "",
     steps: Sequence[str] = (),
+    name: str = "",
 ) -> Protocol:
     """The protocol of a built-in id or a folder, with the user's rubric, examples, criterion and steps.
 
-    Raises `ProtocolError` with every problem at once.
+    `name` is the name of its only criterion, in place of the protocol's or the rubric's. Raises `ProtocolError` with every problem at once.
     """
     folder, protocol_id = find_folder(ref)
     protocol, findings = read_folder(folder, protocol_id)
     if protocol is None:
         raise ProtocolError(listed(str(ref), [_short(finding) for finding in findings]))
-    return _given(protocol, rubric, examples, criterion, steps)
+    return _given(protocol, rubric, examples, criterion, steps, name)
 
 
 def _short(finding: Finding) -> str:
@@ -490,6 +511,7 @@ def _given(
     examples: Sequence[Example] | str | Path,
     criterion: str,
     steps: Sequence[str],
+    name: str = "",
 ) -> Protocol:
     """The protocol with all that was given; what it has no slot for is refused, never dropped."""
     takes_parts = [name.partition(".")[0] for name in protocol.alias.values() if "." in name]
@@ -511,14 +533,40 @@ def _given(
         rubric = read_rubric(rubric)
     criteria = protocol.criteria
     if rubric is not None:
+        rubric = msgspec.structs.replace(rubric, name=name) if name else rubric
         criteria = {rubric.name: _rubric_scale(protocol, rubric)}
+    elif name:
+        protocol = _renamed(protocol, name)
+        criteria = protocol.criteria
     return with_digest(
         protocol,
         rubric=rubric,
+        is_named=bool(name and criterion),
         criteria=criteria,
         examples=tuple(examples),
         criterion_text=criterion,
         steps=tuple(steps),
+    )
+
+
+def _renamed(protocol: Protocol, name: str) -> Protocol:
+    """The protocol with another name for its only criterion."""
+    if len(protocol.criteria) != 1:
+        raise ProtocolError(
+            f"protocol {protocol.id} has {len(protocol.criteria)} criteria, and '{name}' names one. Leave the name out."
+        )
+    answer = protocol.answer
+    if any(
+        "{criterion}" in (path or "")
+        for path in (answer.score, answer.reason, answer.evidence, answer.confidence)
+    ):
+        raise ProtocolError(
+            f"protocol {protocol.id} asks for its criterion by name in the reply. Leave the name '{name}' out."
+        )
+    ((old, scale),) = protocol.criteria.items()
+    scores = {name if key == old else key: path for key, path in answer.scores.items()}
+    return msgspec.structs.replace(
+        protocol, criteria={name: scale}, answer=msgspec.structs.replace(answer, scores=scores)
     )
 
 

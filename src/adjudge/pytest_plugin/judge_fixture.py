@@ -25,7 +25,8 @@ from msgspec import Struct, structs
 from ..errors import AdjudgeError, DataError, ModelError
 from ..models import Model
 from ..records import Choice, Estimate, Item, Protocol, Result, Scale, Status, Subject
-from ..run_options import declared_options
+from ..run_file import FILE_FORMS
+from ..run_options import declared_options, named_criterion
 
 _LONGEST_EXPLANATION = 120
 
@@ -288,7 +289,6 @@ OPTIONS = tuple(name for name, declared in declared_options().items() if declare
 """Keywords that are options of the run and not fields of the item."""
 
 _RESERVED = ("id", "system", "group", "system_a", "system_b")
-_FILE_FORMS = ("replay:", "fake:script=", "local:")
 RUN_PREFIX = "pytest/"
 
 GENERAL_CRITERION = (
@@ -408,6 +408,11 @@ class Judge:
         contents: dict[str, Any] = {
             name: options.pop(name) for name in ("rubric", "criterion", "examples") if name in options
         }
+        for name in ("rubric", "criterion"):
+            if isinstance(contents.get(name), list | tuple | Mapping):
+                raise DataError(f"judge takes one {name}. Call it once for each.")
+        if "criterion" in contents:
+            contents["name"], contents["criterion"] = named_criterion(contents["criterion"])
         for name in ("rubric", "examples"):
             if isinstance(contents.get(name), str | Path):
                 contents[name] = self._resolved(contents[name])
@@ -445,10 +450,11 @@ class Judge:
         where = with_absolute_file(name, self._configured.root, Path.cwd() if spec else None)
         key = f"{where} {options.get('price')}"
         if key not in self._models:
-            model = parse_model(where, key_env=options.get("key_env"), price=options.get("price"))
+            price = options.get("price")
+            model = parse_model(where, price=None if isinstance(price, Mapping) else price)
             if model.needs_network:
                 return name  # connections belong to the event loop of one run
-            model.name = name
+            model.name = model.spec = name
             self._models[key] = model
         return self._models[key]
 
@@ -544,7 +550,7 @@ def _run_name(
 
 def with_absolute_file(spec: str, folder: Path, first: Path | None = None) -> str:
     """The name of a model with the path of its file made absolute: in `first` where it exists there, else in `folder`."""
-    for form in _FILE_FORMS:
+    for form in FILE_FORMS:
         if spec.startswith(form):
             path = os.path.expanduser(spec.removeprefix(form))
             if first is not None and (first / path).exists():

@@ -20,6 +20,7 @@ Whether they agree with people's:
 What people would have said:
 
     ppi                a mean or a difference of two corrected by a few labels, and how many labels it takes
+    sequences          the same mean looked at after every label: when to stop labelling
     calibration        scores turned into people's, with held-out errors; whether stated confidence can be believed
 
 Which system is better, from pairs or from scores of the same inputs:
@@ -50,7 +51,7 @@ from .agreement import (
     retest,
     share_of_equal,
 )
-from .alt_test import AltTest, RaterTest, alt_test
+from .alt_test import AltTest, RaterTest, Rival, alt_test
 from .arrays import Resample
 from .biases import LengthControl, Position, PositionBias, length_controlled, position_bias
 from .bradley_terry import (
@@ -69,23 +70,28 @@ from .calibration import (
     Confidence,
     Isotonic,
     Ordinal,
+    ScoreInterval,
     calibrate,
     calibration_error,
     confidence_quality,
     isotonic_fit,
     ordinal_fit,
+    score_interval,
 )
-from .ceiling import Ceiling, noise_ceiling
-from .correlation import Kind, Level, correlate, spearman
+from .ceiling import Ceiling, noise_ceiling, rater_severity
+from .correlation import Kind, Level, PartAgreement, agreement_in_parts, correlate, spearman
 from .means import (
     Bounds,
     Column,
+    MeanTest,
     Precision,
     Spread,
     bounds,
+    detectable_difference,
     joined,
     matched,
     mean_interval,
+    mean_test,
     minimum_detectable,
     missing_from,
     n_distinct,
@@ -98,9 +104,12 @@ from .paired import (
     ScoreDifference,
     adjusted,
     detectable,
+    equal_rates,
     games_from_scores,
     paired_difference,
+    paired_test,
     score_differences,
+    simultaneous,
     units_needed,
 )
 from .pairwise_accuracy import TieCalibration, soft_pairwise_accuracy, tie_calibration
@@ -124,7 +133,19 @@ from .proportions import (
     token_preference,
     wilson,
 )
-from .two_judges import Test, TwoJudges, compare_judges, mcnemar, mcnemar_of, sign_flip, williams
+from .sequences import Crossing, LabelStream
+from .two_judges import (
+    HeldOut,
+    ManyJudges,
+    Test,
+    TwoJudges,
+    compare_judges,
+    many_judges,
+    mcnemar,
+    mcnemar_of,
+    sign_flip,
+    williams,
+)
 
 __all__ = [
     "AltTest",
@@ -135,13 +156,19 @@ __all__ = [
     "Column",
     "Confidence",
     "Corrected",
+    "Crossing",
     "Games",
+    "HeldOut",
     "Isotonic",
     "Kind",
+    "LabelStream",
     "LengthControl",
     "Level",
+    "ManyJudges",
+    "MeanTest",
     "Ordinal",
     "Paired",
+    "PartAgreement",
     "Plan",
     "Position",
     "PositionBias",
@@ -150,7 +177,9 @@ __all__ = [
     "RaterTest",
     "Resample",
     "Retest",
+    "Rival",
     "ScoreDifference",
+    "ScoreInterval",
     "Spread",
     "Strengths",
     "Test",
@@ -158,6 +187,7 @@ __all__ = [
     "Ties",
     "TwoJudges",
     "adjusted",
+    "agreement_in_parts",
     "alt_test",
     "any_time_mean",
     "bounds",
@@ -171,9 +201,11 @@ __all__ = [
     "corrected_share",
     "correlate",
     "detectable",
+    "detectable_difference",
     "difference_of",
     "difference_of_shares",
     "elo",
+    "equal_rates",
     "exact_agreement",
     "games_from_scores",
     "games_of",
@@ -184,10 +216,12 @@ __all__ = [
     "krippendorff_alpha",
     "labels_needed",
     "length_controlled",
+    "many_judges",
     "matched",
     "mcnemar",
     "mcnemar_of",
     "mean_interval",
+    "mean_test",
     "minimum_detectable",
     "missing_from",
     "n_distinct",
@@ -196,17 +230,21 @@ __all__ = [
     "noise_ceiling",
     "ordinal_fit",
     "paired_difference",
+    "paired_test",
     "pooled",
     "position_bias",
     "ppi_difference",
     "ppi_mean",
     "ppi_stratified",
     "quadratic_kappa",
+    "rater_severity",
     "retest",
     "rogan_gladen",
     "score_differences",
+    "score_interval",
     "share_of_equal",
     "sign_flip",
+    "simultaneous",
     "soft_pairwise_accuracy",
     "spearman",
     "spread",

@@ -23,9 +23,12 @@ from .arrays import (
     Interval,
     Numbers,
     Ratings,
+    few_groups,
     few_units,
     floats,
+    jackknife_interval,
     label_codes,
+    left_out,
     make_estimate,
     no_interval,
     percentile_interval,
@@ -33,6 +36,7 @@ from .arrays import (
     resampled,
     same_length,
     scaled,
+    sums_left_out,
     t_quantile,
     undefined,
 )
@@ -45,6 +49,8 @@ if TYPE_CHECKING:
 
 Category = float | str
 CHOICES: tuple[Category, ...] = ("a", "b", "tie")
+FEWEST_FOR_KAPPA = 20
+"""With fewer items quadratic kappa has no interval: none that we know covers 93 % near 1."""
 
 
 class ChoiceAgreement(Struct, frozen=True):
@@ -134,10 +140,24 @@ def quadratic_kappa(
     n_undefined = len(x) - len(kept)
     if not kept:
         return undefined("no item has two answers", n_failed=n_failed, n_undefined=n_undefined, unit="item")
-    value, influence = _kappa_of_numbers(x[kept], y[kept])
-    of_kept = None if clusters is None else [clusters[i] for i in kept]
-    estimate = _kappa_estimate(value, influence, len(kept), of_kept, "quadratic kappa")
-    return structs.replace(estimate, n_failed=n_failed, n_undefined=n_undefined)
+    n = len(kept)
+    codes, n_units = (np.arange(n), n) if clusters is None else label_codes([clusters[i] for i in kept])
+    unit = "item" if clusters is None else f"group (n={n_units})"
+    numbers = scaled(np.concatenate([x[kept], y[kept]]))
+    parts = _moments(numbers[:n], numbers[n:])
+    value = float(_kappa_of_moments(parts.sum(axis=0)[None, :])[0])
+    if not math.isfinite(value):
+        reason = "both always give one and the same answer"
+        return undefined(reason, n=n, n_failed=n_failed, n_undefined=n_undefined, unit=unit)
+    if n < FEWEST_FOR_KAPPA:
+        interval = no_interval(f"fewer than {FEWEST_FOR_KAPPA} items")
+    else:
+        without = _kappa_of_moments(sums_left_out(parts, codes))
+        interval = jackknife_interval(value, without, codes, unit="items" if clusters is None else "groups")
+    return make_estimate(
+        value, interval, "quadratic kappa", n=n, n_failed=n_failed, n_undefined=n_undefined, unit=unit,
+        cautions=() if clusters is None else few_groups(n_units),
+    )  # fmt: skip
 
 
 def _kappa_estimate(
@@ -178,20 +198,21 @@ def _kappa(a: Codes, b: Codes, k: int) -> tuple[float | None, Floats]:
     return 1 - observed / expected, influence
 
 
-def _kappa_of_numbers(x: Floats, y: Floats) -> tuple[float | None, Floats]:
-    """The same with squared distances, from moments: there may be as many different values as items."""
+def _moments(x: Floats, y: Floats) -> Floats:
+    """What quadratic kappa is made of: items × sums."""
     import numpy as np
 
-    numbers = scaled(np.concatenate([x, y]))
-    x, y = numbers[: len(x)], numbers[len(x) :]
-    spread = float(x.var() + y.var())
-    squares, expected = (x - y) ** 2, spread + float((x.mean() - y.mean()) ** 2)
-    observed = float(squares.mean())
-    if not expected > 0:
-        return None, np.empty(0)
-    by_chance = (x - y.mean()) ** 2 + (y - x.mean()) ** 2 + spread - 2 * expected
-    influence = -(squares - observed) / expected + observed / expected**2 * by_chance
-    return 1 - observed / expected, influence
+    return np.stack([np.ones(len(x)), x, y, x * x, y * y, (x - y) ** 2], axis=1)
+
+
+def _kappa_of_moments(sums: Floats) -> Floats:
+    """Quadratic kappa from sums over items: weightings × sums; NaN where nothing varies."""
+    import numpy as np
+
+    with np.errstate(all="ignore"):
+        mean_x, mean_y, xx, yy, observed = (sums[:, 1:] / sums[:, :1]).T
+        expected = xx - mean_x**2 + yy - mean_y**2 + (mean_x - mean_y) ** 2
+        return np.where(expected > 1e-14, 1 - observed / expected, np.nan)
 
 
 def _influence_interval(value: float, influence: Floats, clusters: Sequence[Hashable] | None) -> Interval:
@@ -267,16 +288,19 @@ def krippendorff_alpha(
     ratings: Ratings,
     metric: Metric = "interval",
     *,
+    clusters: Sequence[Hashable] | None = None,
     n_resamples: int = N_RESAMPLES,
     seed: int = 0,
 ) -> Estimate:
-    """Krippendorff's alpha (2011, "Computing Krippendorff's alpha-reliability"), items resampled.
+    """Krippendorff's alpha (2011, "Computing Krippendorff's alpha-reliability").
 
-    1 - D_o / D_e over the pairs of ratings within items and over all pairs.
+    1 - D_o / D_e over the pairs of ratings within items and over all pairs. The interval resamples items; where they
+    share a group it leaves out one group at a time.
     """
     import numpy as np
 
     table = rated(ratings)
+    same_length(table, clusters)
     kept = (~np.isnan(table)).sum(axis=1) >= 2 if table.size else np.zeros(len(table), dtype=bool)
     n_undefined = int(len(kept) - kept.sum())
     n = int(kept.sum())
@@ -287,6 +311,13 @@ def krippendorff_alpha(
     if not math.isfinite(alpha):
         return undefined("all ratings are the same", n=n, n_undefined=n_undefined, unit="item")
     name = f"Krippendorff's alpha ({metric})"
+    if clusters is not None:
+        codes, n_groups = label_codes([clusters[i] for i in np.flatnonzero(kept).tolist()])
+        interval = jackknife_interval(alpha, left_out(statistic, codes), codes, scale="linear")
+        return make_estimate(
+            alpha, interval, name, n=n, n_undefined=n_undefined, unit=f"group (n={n_groups})",
+            cautions=few_groups(n_groups),
+        )  # fmt: skip
     draws = resampled(statistic, n, n_resamples, seed)
     return make_estimate(
         alpha, percentile_interval(draws), name, n=n, n_undefined=n_undefined, seed=seed,
@@ -360,16 +391,18 @@ def gwet(
     ratings: Ratings,
     levels: Sequence[float],
     items: Sequence[Hashable] | None = None,
+    clusters: Sequence[Hashable] | None = None,
 ) -> Estimate:
     """Gwet's AC2 with quadratic weights, by the declared levels; t interval over items (Gwet 2014, 5.3).
 
     Unlike kappa it does not collapse where nearly all ratings are one value. `items` says which rows are of one item
-    (the judge beside each of its raters, say): together they count as one.
+    (the judge beside each of its raters, say): together they count as one. `clusters` gives the group of each row; the
+    interval then leaves out one group at a time.
     """
     import numpy as np
 
     table = rated(ratings)
-    same_length(table, items)
+    same_length(table, items, clusters)
     counts, values = _counts(table, levels)
     n_off = int((~np.isnan(table)).sum() - counts.sum())
     name = "Gwet's AC2 (quadratic)"
@@ -386,7 +419,17 @@ def gwet(
             else "no item has two ratings on the scale"
         )
         return undefined(why, n=n_pairable, n_undefined=n_off, unit="item")
-    value, each = _gwet(counts, of_row, _closeness(values))
+    close = _closeness(values)
+    value, each = _gwet(counts, of_row, close)
+    if clusters is not None:
+        rows = np.flatnonzero(is_rated).tolist()
+        codes, n_groups = label_codes([clusters[row] for row in rows])
+        sums = sums_left_out(_gwet_parts(counts, of_row, close), codes)
+        interval = jackknife_interval(value, _gwet_of_sums(sums, close), codes, scale="skewed")
+        return make_estimate(
+            value, interval, name, n=n, n_undefined=n_off, unit=f"group (n={n_groups})",
+            cautions=few_groups(n_groups),
+        )  # fmt: skip
     interval = no_interval("one item alone")
     if n > 1:
         se = math.sqrt(float(((each - value) ** 2).sum()) / (n * (n - 1)))
@@ -404,25 +447,48 @@ def _closeness(values: Floats) -> Floats:
     return closeness
 
 
+def _gwet_parts(counts: Floats, of_row: Codes, close: Floats) -> Floats:
+    """What the coefficient is made of: rows × (weight, pairable weight, agreement, prevalence of each level)."""
+    import numpy as np
+
+    sizes = counts.sum(axis=1)
+    row_share = 1 / np.bincount(of_row)[of_row]
+    is_pairable = sizes >= 2
+    pairs = np.where(is_pairable, sizes * (sizes - 1), 1)
+    agree = np.where(is_pairable, (counts * (counts @ close - 1)).sum(axis=1) / pairs, 0)
+    parts = np.stack([row_share, row_share * is_pairable, row_share * agree], axis=1)
+    return np.concatenate([parts, row_share[:, None] * counts / sizes[:, None]], axis=1)
+
+
+def _gwet_of_sums(sums: Floats, close: Floats) -> Floats:
+    """The coefficient from sums over rows: weightings × sums."""
+    import numpy as np
+
+    k = len(close)
+    with np.errstate(all="ignore"):
+        prevalence = sums[:, 3:] / sums[:, :1]
+        by_chance = close.sum() / (k * (k - 1)) * (prevalence * (1 - prevalence)).sum(axis=1)
+        coefficient: Floats = (sums[:, 2] / sums[:, 1] - by_chance) / (1 - by_chance)
+    return coefficient
+
+
 def _gwet(counts: Floats, of_row: Codes, close: Floats) -> tuple[float, Floats]:
     """The coefficient and the items' linearised parts, whose variance is that of the coefficient."""
     import numpy as np
 
-    sizes, k = counts.sum(axis=1), counts.shape[1]
-    row_share = 1 / np.bincount(of_row)[of_row]
-    n = float(row_share.sum())
+    parts = _gwet_parts(counts, of_row, close)
+    value = float(_gwet_of_sums(parts.sum(axis=0)[None, :], close)[0])
+    row_share, sizes, k = parts[:, 0], counts.sum(axis=1), counts.shape[1]
     is_pairable = sizes >= 2
-    pairs = np.where(is_pairable, sizes * (sizes - 1), 1)
-    agree = np.where(is_pairable, (counts * (counts @ close - 1)).sum(axis=1) / pairs, 0)
-    n_pairable = float(row_share[is_pairable].sum())
-    prevalence = (row_share[:, None] * counts / sizes[:, None]).sum(axis=0) / n
+    agree = parts[:, 2] / row_share
+    n, n_pairable = float(row_share.sum()), float(parts[:, 1].sum())
+    prevalence = parts[:, 3:].sum(axis=0) / n
     factor = close.sum() / (k * (k - 1))
     by_chance = float(factor * (prevalence * (1 - prevalence)).sum())
-    value = (float((row_share * agree).sum()) / n_pairable - by_chance) / (1 - by_chance)
     each = n / n_pairable * (agree - by_chance * is_pairable) / (1 - by_chance)
     chance_each = factor * (counts * (1 - prevalence) / sizes[:, None]).sum(axis=1)
-    parts = each - 2 * (1 - value) * (chance_each - by_chance) / (1 - by_chance)
-    of_items: Floats = np.bincount(of_row, weights=row_share * parts).astype(np.float64)
+    linear = each - 2 * (1 - value) * (chance_each - by_chance) / (1 - by_chance)
+    of_items: Floats = np.bincount(of_row, weights=row_share * linear).astype(np.float64)
     return value, of_items
 
 
@@ -464,6 +530,9 @@ def retest(samples: Ratings) -> Retest:
     if within <= 0 and items <= 0:
         none = undefined("all samples are the same", n=n, unit="item")
         return Retest(n, within, between, none, none)
+    if items <= 1e-14 * within:
+        none = undefined("all items have the same mean", n=n, unit="item")
+        return Retest(n, within, between, none, none)
     if within <= 1e-14 * items:
         perfect = make_estimate(1.0, no_interval("every item got the same score each time"), "ICC(1,1)", n=n)
         return Retest(n, within, between, perfect, perfect)
@@ -478,8 +547,10 @@ def _one_way(ratio: float, n: int, total: int, k: float) -> tuple[Estimate, Esti
     low, high = ratio / float(fdtri(n - 1, total - n, upper)), ratio * float(fdtri(total - n, n - 1, upper))
     single = [(end - 1) / (end + k - 1) for end in (ratio, low, high)]
     of_sample = Estimate(single[0], single[1], single[2], n, 0, 0, "ICC(1,1), F interval", "item")
-    if low <= 0:
-        return of_sample, undefined("all items have the same mean", n=n, unit="item")
-    mean = [1 - 1 / end for end in (ratio, low, high)]
+    # Below 0 the formula of the mean runs to minus infinity; a reliability below -1 has no meaning.
+    mean = [max(-1.0, 1 - 1 / end) for end in (ratio, low, high)]
+    if mean[0] <= -1:
+        why = "samples of one item differ more than the items do"
+        return of_sample, undefined(why, n=n, unit="item")
     method = f"ICC(1,k), k = {k:.3g}, F interval"
     return of_sample, Estimate(mean[0], mean[1], mean[2], n, 0, 0, method, "item")

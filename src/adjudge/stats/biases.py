@@ -6,6 +6,15 @@ As in length-controlled AlpacaEval (Dubois et al. 2024), the difference of lengt
 are predicted with the difference set to 0. A tie is half a win. Lengths are divided by the root mean square of their
 differences, so gamma is per typical difference; they are not centred, because 0 must stay "equally long".
 
+Where all systems play against one and the same system, the baseline, each prompt also has a difficulty:
+
+    logit P(i beats the baseline on x) = strength of i + gamma x tanh(length difference) + difficulty of x
+    difficulty of x ~ normal(beta x (mean of tanh(length difference) on x), tau)
+
+On a hard prompt every system loses to the baseline, and the baseline is often the longer there: without the term, gamma
+takes that for an effect of length. A difficulty that may go with the lengths (Mundlak 1978) leaves to gamma what differs
+between responses to one prompt. tanh, as in AlpacaEval, keeps a few very long responses from deciding.
+
 Position bias: the same pair shown in both orders should have the same winner.
 
 Choices are the places shown (`first`, `second`, `tie`), one for each order: a judge that goes by content changes the
@@ -26,7 +35,7 @@ from .bradley_terry import Games, components, win_matrix
 from .proportions import clustered_share, wilson
 
 if TYPE_CHECKING:
-    from .arrays import Floats
+    from .arrays import Codes, Floats
 
 
 _STEPS = 60
@@ -50,6 +59,8 @@ class LengthControl(Struct, frozen=True):
     """by system: the mean over its games of the chance to win, were both responses equally long"""
     differences: tuple[float | None, ...]
     """by system: how much longer its responses are than its opponents', on the mean"""
+    difficulty_sd: float | None = None
+    """standard deviation of the prompts' difficulty on log odds; none where the model has no difficulty"""
 
 
 class _Fit(NamedTuple):
@@ -76,6 +87,11 @@ def length_controlled(games: Games, differences: Numbers) -> LengthControl:
     means = _mean_differences(known, x)
     unexplained = _unexplained_share(known, x)
     why = _unfit(known, typical, unexplained)
+    by_prompt = None if why else _with_difficulty(known, x, typical, games.n - known.n)
+    if by_prompt is not None:
+        return LengthControl(
+            by_prompt.coefficient, typical, by_prompt.win_rates, means, by_prompt.difficulty_sd
+        )
     fitted = None if why else _fit(known, x / typical)
     if fitted is None:
         missing = undefined(
@@ -96,8 +112,9 @@ def length_controlled(games: Games, differences: Numbers) -> LengthControl:
     return LengthControl(coefficient, typical, rates, means)
 
 
-def _coefficient(gamma: float, half: float, n: int, n_left_out: int, unit: str) -> Estimate:
-    name = "logistic regression"
+def _coefficient(
+    gamma: float, half: float, n: int, n_left_out: int, unit: str, name: str = "logistic regression"
+) -> Estimate:
     interval = Interval(gamma - half, gamma + half, ", HC0 sandwich t interval")
     if half < _TINY:
         interval = no_interval(_NO_VARIANCE)
@@ -199,6 +216,261 @@ def _rate(
     )
 
 
+# -- length control with the difficulty of the prompts
+
+
+_FEWEST_PROMPTS = 20
+"""With fewer prompts than this, the spread of their difficulty is not known well enough."""
+_NODES = 41
+_FARTHEST = 5.0
+"""The difficulty is integrated over so many standard deviations on both sides; with so many nodes the sum is exact."""
+_NEWTON_STEPS = 100
+_BLOCK = 1 << 22
+"""Numbers that one block of prompts may take: 32 megabytes."""
+
+
+class _ByPrompt(NamedTuple):
+    coefficient: Estimate
+    win_rates: tuple[Estimate, ...]
+    difficulty_sd: float
+
+
+class _BaselineGames(NamedTuple):
+    """Games against the baseline, by prompt."""
+
+    share: Floats
+    """what the other system took"""
+    system: Codes
+    """the other systems as 0, 1, 2, …"""
+    length: Floats
+    prompt_length: Floats
+    """mean length feature of the prompt, centred"""
+    prompt: Codes
+    """0, 1, 2, … in ascending order"""
+    n_systems: int
+
+    @property
+    def n_parameters(self) -> int:
+        """A strength for each system, then gamma, beta and tau."""
+        return self.n_systems + 3
+
+
+class _Marginal(NamedTuple):
+    log_likelihood: float
+    scores: Floats
+    """prompts × parameters"""
+    information: Floats
+
+
+def _with_difficulty(games: Games, x: Floats, typical: float, n_left_out: int) -> _ByPrompt | None:
+    """The win rates at equal length with a difficulty of each prompt; none where the games do not identify it."""
+    import numpy as np
+
+    data = _baseline_games(games, np.tanh(x / typical))
+    if data is None:
+        return None
+    of_baseline, played = data
+    point, fitted = _newton(played)
+    if fitted is None:
+        return None
+    inverse = np.linalg.pinv(fitted.information, rcond=1e-12, hermitian=True)
+    influence = fitted.scores @ inverse
+    n_prompts = len(influence)
+    factor = t_quantile(n_prompts - 1) * math.sqrt(n_prompts / (n_prompts - 1))
+    unit = f"group (n={n_prompts})"
+    half = factor * math.sqrt(float((influence[:, played.n_systems] ** 2).sum()))
+    coefficient = _coefficient(
+        float(point[played.n_systems]),
+        half,
+        games.n,
+        n_left_out,
+        unit,
+        "logistic regression with prompt difficulty",
+    )
+    chances, slopes = _chances(played, point)
+    others = [system for system in range(games.n_systems) if system != of_baseline]
+    rates: list[Estimate] = []
+    for system in range(games.n_systems):
+        is_baseline = system == of_baseline
+        kept = np.ones(games.n, dtype=bool) if is_baseline else played.system == others.index(system)
+        own = 1 - chances[kept] if is_baseline else chances[kept]
+        rate = float(own.mean())
+        by_prompt = np.bincount(played.prompt[kept], weights=own - rate, minlength=n_prompts) / len(own)
+        slope = slopes[kept].mean(axis=0) * (-1 if is_baseline else 1)
+        error = math.sqrt(float(((by_prompt + influence @ slope) ** 2).sum()))
+        rates.append(_rate_estimate(rate, factor * error, len(own), n_left_out, unit))
+    return _ByPrompt(coefficient, tuple(rates), _difficulty_sd(played, point))
+
+
+def _difficulty_sd(games: _BaselineGames, point: Floats) -> float:
+    """The spread of the prompts' difficulty: what goes with their lengths, and the rest."""
+    import numpy as np
+
+    _, at = np.unique(games.prompt, return_index=True)
+    by_length = float(np.mean((point[games.n_systems + 1] * games.prompt_length[at]) ** 2))
+    return math.sqrt(by_length + float(point[-1]) ** 2)
+
+
+def _baseline_games(games: Games, feature: Floats) -> tuple[int, _BaselineGames] | None:
+    """The baseline and the games against it; none without one, or where prompts do not have several games."""
+    import numpy as np
+
+    k = games.n_systems
+    played = np.bincount(games.first, minlength=k) + np.bincount(games.second, minlength=k)
+    if k < 3 or (played == games.n).sum() != 1 or (played == 0).any() or games.n_clusters < _FEWEST_PROMPTS:
+        return None
+    baseline = int(np.argmax(played))
+    is_turned = games.first == baseline
+    order = np.argsort(games.cluster, kind="stable")
+    share = np.where(is_turned, 1 - games.share, games.share)[order]
+    length = np.where(is_turned, -feature, feature)[order]
+    other = np.where(is_turned, games.second, games.first)[order]
+    system = other - (other > baseline)
+    prompt = games.cluster[order]
+    sizes = np.bincount(prompt)
+    of_prompt = np.bincount(prompt, weights=length) / sizes
+    within = length - of_prompt[prompt]
+    of_system = np.bincount(system, weights=within) / np.bincount(system)
+    own = float(((within - of_system[system]) ** 2).sum())
+    if own < _LEAST_WITHIN * float(((length - length.mean()) ** 2).sum()):
+        return None
+    return baseline, _BaselineGames(
+        share, system, length, (of_prompt - of_prompt.mean())[prompt], prompt, k - 1
+    )
+
+
+def _rate_estimate(rate: float, half: float, n: int, n_left_out: int, unit: str) -> Estimate:
+    """A win rate with the interval of `half` its width, carried over to log odds."""
+    interval = no_interval(_NO_VARIANCE)
+    if half >= _TINY:
+        on_odds, middle = half / (rate * (1 - rate)), math.log(rate / (1 - rate))
+        low, high = (1 / (1 + math.exp(-(middle + side * on_odds))) for side in (-1, 1))
+        interval = Interval(low, high, ", cluster-robust t interval on log odds")
+    name = "win rate at equal length, logistic regression with prompt difficulty"
+    return make_estimate(rate, interval, name, n=n, n_undefined=n_left_out, unit=unit)
+
+
+def _nodes() -> tuple[Floats, Floats]:
+    """Where the standardised difficulty is evaluated, and the log of each weight."""
+    import numpy as np
+
+    nodes = np.linspace(-_FARTHEST, _FARTHEST, _NODES)
+    weights = np.exp(-(nodes**2) / 2)
+    return nodes, np.log(weights / weights.sum())
+
+
+def _logits(games: _BaselineGames, point: Floats) -> Floats:
+    """The log odds of each game at a difficulty of 0."""
+    k = games.n_systems
+    logits: Floats = point[games.system] + point[k] * games.length + point[k + 1] * games.prompt_length
+    return logits
+
+
+def _newton(games: _BaselineGames) -> tuple[Floats, _Marginal | None]:
+    """The most likely parameters; none where the search runs away, because length or a system decides everything."""
+    import numpy as np
+
+    point = np.zeros(games.n_parameters)
+    point[-1] = 1.0
+    here = _marginal(games, point)
+    for _ in range(_NEWTON_STEPS):
+        values, vectors = np.linalg.eigh(here.information)
+        # Far from the maximum the curvature may have the wrong sign.
+        curve = np.maximum(np.abs(values), 1e-8 * float(np.abs(values).max()))
+        step = vectors @ ((vectors.T @ here.scores.sum(axis=0)) / curve)
+        longest = float(np.abs(step).max())
+        if longest < 1e-9:
+            return point, here
+        step *= min(1.0, 2.0 / longest)
+        there = _marginal(games, point + step)
+        for _ in range(30):
+            if there.log_likelihood >= here.log_likelihood - 1e-12 * abs(here.log_likelihood):
+                break
+            step /= 2
+            there = _marginal(games, point + step)
+        point, here = point + step, there
+        if not bool((np.abs(point) < _BEYOND).all()):
+            return point, None
+    return point, None
+
+
+def _marginal(games: _BaselineGames, point: Floats) -> _Marginal:
+    """The log-likelihood with the difficulty integrated out, its slope for each prompt, and its curvature (Louis 1982)."""
+    import numpy as np
+
+    p, n_prompts = games.n_parameters, int(games.prompt[-1]) + 1
+    starts = np.searchsorted(games.prompt, np.arange(n_prompts + 1))
+    scores, information, total = np.zeros((n_prompts, p)), np.zeros((p, p)), 0.0
+    per_block = max(1, _BLOCK // (_NODES * p))
+    for first in range(0, n_prompts, per_block):
+        last = min(n_prompts, first + per_block)
+        part, likelihood, curve = _block(
+            games, point, slice(int(starts[first]), int(starts[last])), first, last
+        )
+        scores[first:last] = part
+        information += curve
+        total += likelihood
+    return _Marginal(total, scores, information)
+
+
+def _block(
+    games: _BaselineGames, point: Floats, at: slice, first: int, last: int
+) -> tuple[Floats, float, Floats]:
+    """The same for the prompts from `first` to `last`."""
+    import numpy as np
+
+    k, tau = games.n_systems, point[-1]
+    nodes, log_weights = _nodes()
+    share, system, prompt = games.share[at], games.system[at], games.prompt[at] - first
+    logits = _logits(games, point)[at, None] + tau * nodes
+    chance = 1 / (1 + np.exp(-np.clip(logits, -500, 500)))
+    joint = np.zeros((last - first, _NODES))
+    np.add.at(joint, prompt, share[:, None] * logits - np.logaddexp(0, logits))
+    joint += log_weights
+    largest = joint.max(axis=1, keepdims=True)
+    posterior = np.exp(joint - largest)
+    likelihood = float((largest[:, 0] + np.log(posterior.sum(axis=1))).sum())
+    posterior /= posterior.sum(axis=1, keepdims=True)
+    missed, variance = share[:, None] - chance, chance * (1 - chance)
+    features = np.stack([games.length[at], games.prompt_length[at]], axis=1)
+    # The slopes as if the difficulty were known: prompts × nodes × parameters.
+    known = np.zeros((last - first, _NODES, k + 3))
+    np.add.at(known, (prompt[:, None], np.arange(_NODES)[None, :], system[:, None]), missed)
+    for column in range(2):
+        np.add.at(known[:, :, k + column], prompt, missed * features[:, column, None])
+    np.add.at(known[:, :, k + 2], prompt, missed * nodes)
+    scores = np.einsum("ck,ckp->cp", posterior, known)
+    flat = (known * np.sqrt(posterior)[:, :, None]).reshape(-1, k + 3)
+    weight = posterior[prompt] * variance
+    design = np.zeros((len(share), k + 2))
+    design[np.arange(len(share)), system] = 1.0
+    design[:, k:] = features
+    curve = np.zeros((k + 3, k + 3))
+    curve[:-1, :-1] = design.T @ (design * weight.sum(axis=1)[:, None])
+    curve[:-1, -1] = curve[-1, :-1] = design.T @ (weight @ nodes)
+    curve[-1, -1] = float((weight @ nodes**2).sum())
+    curve -= flat.T @ flat - scores.T @ scores
+    return scores, likelihood, curve
+
+
+def _chances(games: _BaselineGames, point: Floats) -> tuple[Floats, Floats]:
+    """The chance to win each game at equal length, over all difficulties, and its slopes by the parameters."""
+    import numpy as np
+
+    k = games.n_systems
+    nodes, log_weights = _nodes()
+    weights = np.exp(log_weights)
+    fair = games._replace(length=np.zeros(len(games.length)))
+    chance = 1 / (1 + np.exp(-np.clip(_logits(fair, point)[:, None] + point[-1] * nodes, -500, 500)))
+    variance = chance * (1 - chance)
+    slopes = np.zeros((len(chance), k + 3))
+    each = variance @ weights
+    slopes[np.arange(len(chance)), games.system] = each
+    slopes[:, k + 1] = each * games.prompt_length
+    slopes[:, k + 2] = variance @ (weights * nodes)
+    return chance @ weights, slopes
+
+
 def _mean_differences(games: Games, x: Floats) -> tuple[float | None, ...]:
     import numpy as np
 
@@ -261,10 +533,12 @@ def position_bias(
         p = _binomial(first_both, second_both)
     else:
         p = _binomial(int(sum(places)), len(places) - int(sum(places)))
+    # Both orders of one pair are rather opposite than alike, so that few pairs need no caution.
     first_share = structs.replace(
         clustered_share(places, clusters),
         method="share of decided choices for the response shown first, Wilson interval",
         unit="choice",
+        caution="",
     )
     if not places:
         first_share = undefined("no choice decided", unit="choice")

@@ -17,16 +17,17 @@ from msgspec import Struct, structs
 
 from ..records import Estimate
 from .arrays import (
-    CONFIDENCE,
     Interval,
     blocks,
     draw_cells,
+    few_groups,
     generator,
     label_codes,
     make_estimate,
     no_interval,
     percentile_interval,
     t_quantile,
+    tail_of_few,
     undefined,
 )
 from .two_judges import mcnemar
@@ -529,6 +530,8 @@ def _estimates(
     cautions = [] if is_whole else [f"0 is the mean of {len(piece.systems)} systems alone, not of all"]
     if of_piece.n_clusters < _FEW_CLUSTERS:
         cautions.append(f"{of_piece.n_clusters} independent prompts are too few to generalise")
+    elif games.n_clusters < games.n:
+        cautions += few_groups(of_piece.n_clusters)
     name = "Davidson strength" if piece.ties == "davidson" else "Bradley-Terry strength"
     n_games = np.bincount(of_piece.first, minlength=of_piece.n_systems) + np.bincount(
         of_piece.second, minlength=of_piece.n_systems
@@ -547,22 +550,23 @@ def _estimates(
         by_sandwich = make_estimate(value, interval, name, n=n, unit=unit, cautions=cautions)
         values = None if drawn is None else drawn[:, place]
         by_draws = make_estimate(
-            value, _bootstrap_interval(values), name, n=n, unit=unit, seed=seed, cautions=cautions,
+            value, _bootstrap_interval(values, of_piece.n_clusters), name, n=n, unit=unit, seed=seed, cautions=cautions,
             n_undefined=0 if values is None else int(np.isnan(values).sum()),
         )  # fmt: skip
         estimates[system] = by_sandwich, by_draws
     return estimates
 
 
-def _bootstrap_interval(values: Floats | None) -> Interval:
-    """The percentile interval of a strength; `values` is none where there is one cluster alone."""
+def _bootstrap_interval(values: Floats | None, n_clusters: int) -> Interval:
+    """The percentile interval of a strength, widened for few clusters; `values` is none where there is only one."""
     if values is None:
         return no_interval("all games belong to one prompt")
-    interval = percentile_interval(values)
+    tail = tail_of_few(n_clusters)
+    interval = percentile_interval(values, tail=tail)
     n_missing = int((values != values).sum())
     # A resample without an estimate is one in which a strength has no bound. Where there are more of them than lie
     # beyond an end of the interval, that end is not known, and the rest alone would make it too near.
-    if not interval.reason and n_missing > len(values) * (1 - CONFIDENCE) / 2:
+    if not interval.reason and n_missing > len(values) * tail:
         return no_interval(f"{n_missing} of {len(values)} resamples have no bound")
     return interval
 

@@ -7,24 +7,30 @@ correlation after it would be no improvement and is not offered.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
 from ..records import Estimate
 from .arrays import (
+    CONFIDENCE,
     N_RESAMPLES,
     Numbers,
+    few_groups,
     few_units,
     floats,
     generator,
     is_constant,
+    jackknife_interval,
+    label_codes,
+    left_out,
     make_estimate,
     percentile_interval,
     resampled,
     same_length,
     undefined,
+    within,
 )
 from .means import mean_interval
 
@@ -182,13 +188,18 @@ def calibrate(
     scores: Numbers,
     method: CalibrationMethod = "isotonic",
     *,
+    clusters: Sequence[Hashable] | None = None,
+    limits: tuple[float, float] | None = None,
     n_folds: int = 5,
     seed: int = 0,
 ) -> Calibration:
-    """Calibration fitted on all folds but one, and its error on that one. Labels are none where there are none."""
+    """Calibration fitted on all folds but one, and its error on that one. Labels are none where there are none.
+
+    `clusters` says which items share a group, `limits` how small and how large an error can be.
+    """
     import numpy as np
 
-    same_length(labels, scores)
+    same_length(labels, scores, clusters)
     y, f = floats(labels), floats(scores)
     usable = np.flatnonzero(~np.isnan(y) & ~np.isnan(f))
     n = len(usable)
@@ -200,8 +211,10 @@ def calibrate(
     predictions = _cross_fitted(y, f, usable, method, folds, seed)
     held, people = predictions[usable], y[usable]
 
+    of_usable = None if clusters is None else [clusters[i] for i in usable.tolist()]
+
     def error(values: Floats) -> Estimate:
-        return mean_interval(np.abs(values - people).tolist())
+        return within(mean_interval(np.abs(values - people).tolist(), of_usable), limits)
 
     kept = [float(value) if math.isfinite(value) else None for value in predictions]
     before, after = (calibration_error(values.tolist(), people.tolist()) for values in (f[usable], held))
@@ -284,18 +297,20 @@ def confidence_quality(
     confidences: Numbers,
     is_correct: Sequence[bool | None],
     *,
+    clusters: Sequence[Hashable] | None = None,
     n_resamples: int = N_RESAMPLES,
     seed: int = 0,
 ) -> Confidence:
     """How far stated confidence (0 to 1) can be believed; values off that range are left out and counted."""
     import numpy as np
 
-    same_length(confidences, is_correct)
+    same_length(confidences, is_correct, clusters)
     p = floats(confidences)
     y = floats([None if right is None else float(right) for right in is_correct])
     with np.errstate(invalid="ignore"):
         kept = ~np.isnan(y) & (p >= 0) & (p <= 1)
     p, y, n_undefined = p[kept], y[kept], int(len(kept) - kept.sum())
+    groups = None if clusters is None else [clusters[i] for i in np.flatnonzero(kept).tolist()]
     if len(p) == 0:
         none = undefined(
             "no judgment has a confidence from 0 to 1 and a label", n_undefined=n_undefined, unit="item"
@@ -307,17 +322,28 @@ def confidence_quality(
     gaps[places, np.arange(len(p))] = p - y
 
     def statistic(counts: Floats) -> Floats:
-        errors: Floats = np.abs(np.einsum("ki,ib->kb", gaps, counts)).sum(axis=0) / len(p)
+        errors: Floats = np.abs(np.einsum("ki,ib->kb", gaps, counts)).sum(axis=0) / counts.sum(axis=0)
         return errors
 
     assert value is not None, "there is an item"
-    interval = percentile_interval(resampled(statistic, len(p), n_resamples, seed))
-    error = make_estimate(
-        value, interval, "calibration error over ten bins", n=len(p), n_undefined=n_undefined, seed=seed,
-        cautions=few_units(len(p), None),
-    )  # fmt: skip
-    brier = mean_interval(((p - y) ** 2).tolist(), limits=(0.0, 1.0))
-    excess = mean_interval((p - y).tolist(), limits=(-1.0, 1.0))
+    name = "calibration error over ten bins"
+    if groups is None:
+        interval = percentile_interval(resampled(statistic, len(p), n_resamples, seed))
+        error = make_estimate(
+            value, interval, name, n=len(p), n_undefined=n_undefined, seed=seed,
+            cautions=few_units(len(p), None),
+        )  # fmt: skip
+    else:
+        codes, n_groups = label_codes(groups)
+        interval = jackknife_interval(
+            value, left_out(statistic, codes), codes, scale="linear", limits=(0.0, 1.0)
+        )
+        error = make_estimate(
+            value, interval, name, n=len(p), n_undefined=n_undefined, unit=f"group (n={n_groups})",
+            cautions=few_groups(n_groups),
+        )  # fmt: skip
+    brier = mean_interval(((p - y) ** 2).tolist(), groups, limits=(0.0, 1.0))
+    excess = mean_interval((p - y).tolist(), groups, limits=(-1.0, 1.0))
     return Confidence(error, brier, excess, _ranking(p, y))
 
 
@@ -331,3 +357,108 @@ def _ranking(p: Floats, y: Floats) -> float | None:
         return None
     total = float(rank_rows(p)[y == 1].sum())
     return (total - n_right * (n_right + 1) / 2) / (n_right * n_wrong)
+
+
+# -- the label that people would give to one item
+
+# Split conformal prediction with the judge as the model (Vovk et al. 2005, Lei et al. 2018): the distances label - score of
+# the labelled items bound that of a new one, whatever their distribution. Where items share a group the new item is of a
+# new group, and each group has the same weight (Dunn, Wasserman and Ramdas 2022).
+
+
+class ScoreInterval(Struct, frozen=True):
+    """Between which labels of people one score stands: from score + `below` to score + `above`, cut at the scale's ends."""
+
+    below: float | None
+    above: float | None
+    n: int
+    unit: str
+    coverage: Estimate
+    """the share of labelled items inside, each measured without its own label"""
+    limits: tuple[float, float] | None = None
+    reason: str = ""
+
+    def around(self, score: float) -> tuple[float, float] | None:
+        """The interval of a score; none where there is none."""
+        if self.below is None or self.above is None:
+            return None
+        low, high = score + self.below, score + self.above
+        if self.limits is not None:
+            low, high = (min(max(end, self.limits[0]), self.limits[1]) for end in (low, high))
+        return low, high
+
+
+_FEWEST_UNITS = math.ceil(2 / (1 - CONFIDENCE) - 1e-9) - 1
+"""Labelled items (or groups) from which both ends exist: 39 at 95 %."""
+_MOST_FOLDS = 20
+
+
+def score_interval(
+    labels: Numbers,
+    scores: Numbers,
+    *,
+    clusters: Sequence[Hashable] | None = None,
+    limits: tuple[float, float] | None = None,
+    seed: int = 0,
+) -> ScoreInterval:
+    """The conformal interval of a single score, from the items with a label and a score."""
+    import numpy as np
+
+    same_length(labels, scores, clusters)
+    y, f = floats(labels), floats(scores)
+    kept = np.flatnonzero(~np.isnan(y) & ~np.isnan(f))
+    codes, n_units = (
+        (np.arange(len(kept)), len(kept))
+        if clusters is None
+        else label_codes([clusters[i] for i in kept.tolist()])
+    )
+    unit = "item" if clusters is None else f"group (n={n_units})"
+    gaps = y[kept] - f[kept]
+    if n_units < _FEWEST_UNITS:
+        noun = "labelled items" if clusters is None else "labelled groups"
+        why = f"fewer than {_FEWEST_UNITS} {noun}"
+        return ScoreInterval(None, None, len(kept), unit, undefined(why, n=len(kept), unit=unit), limits, why)
+    below, above = _conformal(gaps, codes)
+    hits = _held_out_hits(gaps, codes, n_units, seed)
+    if hits is None:
+        coverage = undefined(f"fewer than {_FEWEST_UNITS} are left without some", n=len(kept), unit=unit)
+    else:
+        groups = None if clusters is None else codes.tolist()
+        coverage = mean_interval(hits.tolist(), groups, limits=(0.0, 1.0), name="share of labels inside")
+    return ScoreInterval(below, above, len(kept), unit, coverage, limits)
+
+
+def _conformal(gaps: Floats, codes: Codes) -> tuple[float, float]:
+    """The least and the greatest gap that a new item has with the wanted chance."""
+    import numpy as np
+
+    sizes = np.bincount(codes)
+    n_units = int((sizes > 0).sum())
+    order = np.argsort(gaps, kind="stable")
+    mass = 1 / (sizes[codes[order]] * (n_units + 1))
+    tail = (1 - CONFIDENCE) / 2 - 1 / (n_units + 1) + 1e-12
+    before, after = np.cumsum(mass) - mass, np.cumsum(mass[::-1]) - mass[::-1]
+    ordered = gaps[order]
+    return (
+        float(ordered[np.flatnonzero(before <= tail)[-1]]),
+        float(ordered[::-1][np.flatnonzero(after <= tail)[-1]]),
+    )
+
+
+def _held_out_hits(gaps: Floats, codes: Codes, n_units: int, seed: int) -> Floats | None:
+    """Whether each item is inside the interval that items of other folds give; none where too few are left."""
+    import numpy as np
+
+    n_folds = min(n_units, _MOST_FOLDS)
+    if n_units - math.ceil(n_units / n_folds) < _FEWEST_UNITS:
+        return None
+    fold_of_unit = np.empty(n_units, dtype=np.int64)
+    fold_of_unit[generator(seed).permutation(n_units)] = np.arange(n_units) % n_folds
+    folds = fold_of_unit[codes]
+    hits = np.empty(len(gaps))
+    for fold in range(n_folds):
+        below, above = _conformal(gaps[folds != fold], codes[folds != fold])
+        held = folds == fold
+        # Sums of the same numbers may differ in the last digit.
+        hits[held] = (gaps[held] >= below - 1e-9) & (gaps[held] <= above + 1e-9)
+    return hits

@@ -8,30 +8,40 @@ others, so that judge and rater are measured in the same way.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from msgspec import Struct
 
 from ..records import Estimate
 from .arrays import (
+    CONFIDENCE,
+    Interval,
+    JackknifeScale,
     Numbers,
     Ratings,
     blocks,
     draw,
+    few_groups,
     few_units,
     floats,
     generator,
+    jackknife_interval,
+    label_codes,
+    left_out,
     make_estimate,
+    no_interval,
     percentile_interval,
     rated,
     same_length,
     scaled,
+    sums_left_out,
     undefined,
 )
 from .correlation import NAMES, Kind, weighted
 
 if TYPE_CHECKING:
-    from .arrays import Floats
+    from .arrays import Codes, Floats
 
 _N_RESAMPLES = 1000
 
@@ -67,15 +77,17 @@ def noise_ceiling(
     judge: Numbers | None = None,
     kind: Kind = "spearman",
     *,
+    clusters: Sequence[Hashable] | None = None,
     n_resamples: int = _N_RESAMPLES,
     seed: int = 0,
 ) -> Ceiling:
-    """The ceiling with intervals over items. With a judge, only items that it scored are used."""
+    """The ceiling with intervals over items, or over groups of them. With a judge, only items that it scored are used."""
     import numpy as np
 
     table = rated(ratings)
+    same_length(table, clusters)
     width, n_all = table.shape[1], len(table)
-    table, scores = _usable(table, None if judge is None else floats(judge))
+    kept, table, scores = _usable(table, None if judge is None else floats(judge))
     n, n_undefined = len(table), n_all - len(table)
     if n < 2:
         why = "there is one rater" if width < 2 else "fewer than two items have two ratings"
@@ -83,16 +95,24 @@ def noise_ceiling(
         return Ceiling(none, none, none, none, none, ())
     examined = _Examination(table, scores, kind)
     once = examined(np.ones((n, 1)))
+    codes = None if clusters is None else label_codes([clusters[i] for i in kept.tolist()])[0]
     rng = generator(seed)
-    draws = [examined(draw(rng, n, size)) for size in blocks(n_resamples, n * 4)]
+    draws = (
+        [examined(draw(rng, n, size)) for size in blocks(n_resamples, n * 4)]
+        if codes is None
+        else [_left_out(examined, codes)]
+    )
+    frame = _Frame(n, n_undefined, codes, seed)
 
     def estimate(part: str, what: str, why: str) -> Estimate:
         value = float(_over_raters(getattr(once, part))[0])
         if not math.isfinite(value):
             return undefined(why, n=n, n_undefined=n_undefined, unit="item")
         values = np.concatenate([_over_raters(getattr(each, part)) for each in draws])
-        name = f"{NAMES[kind]}, {what}"
-        return _with_interval(value, values, n, n_undefined, name, seed)
+        # The judge's part is a plain correlation; what the raters' own agreement is in is skewed the other way.
+        most = math.inf if part == "corrected" else 1.0
+        scale: JackknifeScale = "z" if part == "judge" else "linear"
+        return frame.estimate(value, values, f"{NAMES[kind]}, {what}", scale, most)
 
     lower = estimate("lower", "each rater against the mean of the others", _FLAT)
     upper = estimate("upper", "each rater against the mean of all", _FLAT)
@@ -102,9 +122,57 @@ def noise_ceiling(
     corrected = estimate(
         "corrected", "the judge against the mean of all, corrected for their reliability", _GAPS
     )
-    share = _share(lower, by_judge, draws, seed)
+    share = _share(lower, by_judge, draws, frame)
     each = tuple(float(value) if math.isfinite(value) else None for value in once.lower[:, 0])
     return Ceiling(lower, upper, by_judge, share, corrected, each)
+
+
+class _Frame(Struct, frozen=True):
+    """What all parts rest on."""
+
+    n: int
+    n_undefined: int
+    codes: Codes | None
+    """the group of each item; none where items are independent"""
+    seed: int
+
+    def estimate(
+        self, value: float, values: Floats, name: str, scale: JackknifeScale, most: float = 1.0
+    ) -> Estimate:
+        """From resamples of items, or from the values without each group in turn."""
+        if self.codes is None:
+            interval = percentile_interval(values)
+        else:
+            interval = jackknife_interval(value, values, self.codes, scale=scale, limits=(-1.0, most))
+        return self.with_interval(value, interval, name)
+
+    def with_interval(self, value: float, interval: Interval, name: str) -> Estimate:
+        if self.codes is None:
+            return make_estimate(
+                value, interval, name, n=self.n, n_undefined=self.n_undefined, seed=self.seed,
+                cautions=few_units(self.n, None),
+            )  # fmt: skip
+        n_groups = int(self.codes.max()) + 1
+        return make_estimate(
+            value, interval, name, n=self.n, n_undefined=self.n_undefined, unit=f"group (n={n_groups})",
+            cautions=few_groups(n_groups),
+        )  # fmt: skip
+
+
+def _left_out(examined: _Examination, codes: Codes) -> _Parts:
+    """All coefficients without each group in turn."""
+    import numpy as np
+
+    sizes: list[int] = []
+
+    def statistic(weights: Floats) -> Floats:
+        parts = examined(weights)
+        stacked = [parts.lower, parts.upper, parts.judge, parts.corrected]
+        sizes[:] = [len(part) for part in stacked]
+        return np.concatenate(stacked)
+
+    values = left_out(statistic, codes)
+    return _Parts(*np.split(values, np.cumsum(sizes)[:-1]))
 
 
 _FLAT = "one side is constant for every rater"
@@ -112,16 +180,16 @@ _NO_JUDGE = "no judge was given"
 _GAPS = "it needs a judge, and items with all ratings, which agree to some degree"
 
 
-def _usable(table: Floats, scores: Floats | None) -> tuple[Floats, Floats | None]:
+def _usable(table: Floats, scores: Floats | None) -> tuple[Codes, Floats, Floats | None]:
     """The items with two ratings, and with a score where there is a judge."""
     import numpy as np
 
     kept = (~np.isnan(table)).sum(axis=1) >= 2
     if scores is None:
-        return table[kept], None
+        return np.flatnonzero(kept), table[kept], None
     same_length(scores, table)
     kept = kept & ~np.isnan(scores)
-    return table[kept], scores[kept]
+    return np.flatnonzero(kept), table[kept], scores[kept]
 
 
 class _Examination:
@@ -193,14 +261,7 @@ def _over_raters(values: Floats) -> Floats:
     return mean
 
 
-def _with_interval(value: float, values: Floats, n: int, n_undefined: int, name: str, seed: int) -> Estimate:
-    return make_estimate(
-        value, percentile_interval(values), name, n=n, n_undefined=n_undefined, seed=seed,
-        cautions=few_units(n, None),
-    )  # fmt: skip
-
-
-def _share(lower: Estimate, judge: Estimate, draws: list[_Parts], seed: int) -> Estimate:
+def _share(lower: Estimate, judge: Estimate, draws: list[_Parts], frame: _Frame) -> Estimate:
     import numpy as np
 
     if lower.value is None or judge.value is None:
@@ -212,8 +273,110 @@ def _share(lower: Estimate, judge: Estimate, draws: list[_Parts], seed: int) -> 
         return undefined(why, n=lower.n, n_undefined=lower.n_undefined, unit="item")
     tops = np.concatenate([_over_raters(each.judge) for each in draws])
     bottoms = np.concatenate([_over_raters(each.lower) for each in draws])
+    name, value = "the judge as a share of the ceiling", judge.value / lower.value
     with np.errstate(all="ignore"):
         values = np.where(bottoms > 0, tops / bottoms, np.nan)
-    name = "the judge as a share of the ceiling"
-    value = judge.value / lower.value
-    return _with_interval(value, values, lower.n, lower.n_undefined, name, seed)
+    if frame.codes is None:
+        return frame.estimate(value, values, name, "linear")
+    # The ratio is skewed to the left where the judge is below the raters; its square is not.
+    squared = jackknife_interval(
+        _squared(value), _squared(values), frame.codes, scale="linear", limits=(-math.inf, math.inf)
+    )
+    if squared.low is None or squared.high is None:
+        return frame.with_interval(value, squared, name)
+    low, high = (math.copysign(math.sqrt(abs(end)), end) for end in (squared.low, squared.high))
+    return frame.with_interval(value, squared._replace(low=low, high=high), name)
+
+
+Ratio = TypeVar("Ratio", float, "Floats")
+
+
+def _squared(ratio: Ratio) -> Ratio:
+    """The square with the sign of the ratio."""
+    return ratio * abs(ratio)
+
+
+# -- severity
+
+
+Basis = Literal["same items", "judge"]
+
+_FEWEST_RATED = 10
+"""Ratings below which the severity of a rater has no interval."""
+
+
+def rater_severity(
+    ratings: Ratings,
+    judge: Numbers,
+    *,
+    clusters: Sequence[Hashable] | None = None,
+    width: float | None = None,
+) -> dict[int, tuple[Estimate, Basis]]:
+    """How much higher each rater scores than the others, with intervals that hold together (Bonferroni).
+
+    On the items that others rated as well; where a rater shares no item with another, by the distances of both from the
+    judge's scores. `width` is that of the scale, which no difference exceeds.
+    """
+    import numpy as np
+
+    table, scores = rated(ratings), floats(judge)
+    same_length(table, scores, clusters)
+    confidence = 1 - (1 - CONFIDENCE) / max(1, table.shape[1])
+    severities: dict[int, tuple[Estimate, Basis]] = {}
+    for rater in range(table.shape[1]):
+        own, others = table[:, rater], np.delete(table, rater, axis=1)
+        n_others = (~np.isnan(others)).sum(axis=1)
+        is_shared = ~np.isnan(own) & (n_others > 0)
+        if is_shared.any():
+            rest = np.where(np.isnan(others), 0, others).sum(axis=1) / np.maximum(n_others, 1)
+            sides = np.stack(
+                [np.where(is_shared, own - rest, np.nan), np.where(is_shared, 0.0, np.nan)], axis=1
+            )
+            severities[rater] = _severity(sides, clusters, confidence, width), "same items"
+        else:
+            gaps = others - scores[:, None]
+            n_gaps = (~np.isnan(gaps)).sum(axis=1)
+            with np.errstate(all="ignore"):
+                of_others = np.where(np.isnan(gaps), 0, gaps).sum(axis=1) / n_gaps
+            sides = np.stack([own - scores, of_others], axis=1)
+            severities[rater] = _severity(sides, clusters, confidence, width), "judge"
+    return severities
+
+
+def _severity(
+    sides: Floats, clusters: Sequence[Hashable] | None, confidence: float, width: float | None
+) -> Estimate:
+    """The mean of one side - that of the other; NaN where an item is not on a side."""
+    import numpy as np
+
+    present = ~np.isnan(sides)
+    used = np.flatnonzero(present.any(axis=1))
+    codes, n_units = (
+        (np.arange(len(used)), len(used))
+        if clusters is None
+        else label_codes([clusters[i] for i in used.tolist()])
+    )
+    unit = "item" if clusters is None else f"group (n={n_units})"
+    n = int(present[:, 0].sum())
+    if not present.any(axis=0).all():
+        return undefined("no scored item of this rater, or of another", n=n, unit=unit)
+    parts = np.concatenate([np.where(present, sides, 0), present], axis=1)[used].astype(np.float64)
+
+    def difference(sums: Floats) -> Floats:
+        with np.errstate(all="ignore"):
+            means = sums[:, :2] / sums[:, 2:]
+        apart: Floats = means[:, 0] - means[:, 1]
+        return apart
+
+    value, limit = float(difference(parts.sum(axis=0)[None, :])[0]), math.inf if width is None else width
+    interval = no_interval(f"fewer than {_FEWEST_RATED} ratings")
+    if min(present.sum(axis=0)) >= _FEWEST_RATED:
+        interval = jackknife_interval(
+            value, difference(sums_left_out(parts, codes)), codes,
+            unit="items" if clusters is None else "groups", scale="linear", limits=(-limit, limit),
+            confidence=confidence,
+        )  # fmt: skip
+    return make_estimate(
+        value, interval, "rater - other raters", n=n, unit=unit,
+        cautions=() if clusters is None else few_groups(n_units),
+    )  # fmt: skip

@@ -12,8 +12,11 @@ import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from msgspec import Struct
+
 from ..records import Estimate
 from .arrays import (
+    CONFIDENCE,
     N_RESAMPLES,
     NORMAL_QUANTILE,
     Interval,
@@ -22,16 +25,22 @@ from .arrays import (
     blocks,
     draw,
     draw_cells,
+    effective_units,
+    few_groups,
     few_units,
     floats,
     generator,
     is_constant,
+    jackknife_error,
+    jackknife_interval,
     label_codes,
+    left_out,
     make_estimate,
     no_interval,
     percentile_interval,
     same_length,
     scaled,
+    sums_left_out,
     undefined,
 )
 from .means import t_interval
@@ -443,15 +452,18 @@ def _places(inputs: Codes) -> Codes:
 def _system_means(data: Pairs, counts: Floats) -> tuple[Floats, Floats]:
     """The systems' means where the inputs count as often as given: resamples × systems, NaN where empty."""
     import numpy as np
+    from scipy.sparse import coo_array
 
-    by_system = [np.flatnonzero(data.systems == system) for system in range(data.n_systems)]
-    n = np.stack([counts[data.inputs[kept]].sum(axis=0) for kept in by_system], axis=1)
-    sides = []
+    shape = data.n_systems, data.n_inputs
+
+    def summed(weights: Floats) -> Floats:
+        by_system = coo_array((weights, (data.systems, data.inputs)), shape=shape).tocsr()
+        return np.asarray((by_system @ counts).T)
+
     with np.errstate(all="ignore"):
-        for side in (scaled(data.x), scaled(data.y)):
-            sums = [np.einsum("ib,i->b", counts[data.inputs[kept]], side[kept]) for kept in by_system]
-            # Means of the same scores must be equal for any order of the sum.
-            sides.append(np.round(np.stack(sums, axis=1) / n, 12))
+        n = summed(np.ones(len(data.x)))
+        # Means of the same scores must be equal for any order of the sum.
+        sides = [np.round(summed(scaled(side)) / n, 12) for side in (data.x, data.y)]
     return sides[0], sides[1]
 
 
@@ -567,7 +579,10 @@ def correlate(
     seed: int = 0,
     n_failed: int = 0,
 ) -> Estimate:
-    """The correlation at one level, with a bootstrap interval, or at group level over inputs the t interval.
+    """The correlation at one level, with a bootstrap interval.
+
+    Two intervals over inputs are better than that: at item level, where items share a group, the jackknife over groups
+    (over 10 groups of 2 to 20 items percentiles cover 89 to 92 %); at group level the t interval.
 
     `n` counts items, groups or systems, by the level. At group level `n_undefined` counts groups
     without a correlation, elsewhere items that only one side scored. Where a group has several
@@ -590,12 +605,26 @@ def correlate(
         each = by_group(data, kind)
         interval = t_interval(each[each == each], limits=(-1.0, 1.0))
         name = f"{name}, mean over groups"
+    elif level == "item" and resample == "inputs" and data.has_groups:
+        without = without_groups(data, kind)
+        interval = (
+            percentile_interval(None)
+            if without is None
+            else jackknife_interval(coefficient, without, data.inputs)
+        )
+        cautions = few_groups(data.n_inputs)
     else:
         interval = percentile_interval(replicates(data, kind, level, resample, n_resamples, seed))
     return make_estimate(
         coefficient, interval, name, n=n, n_failed=n_failed, n_undefined=n_undefined, unit=unit, seed=seed,
         cautions=cautions,
     )  # fmt: skip
+
+
+def without_groups(data: Pairs, kind: Kind) -> Floats | None:
+    """The correlation over items without each group in turn; none where that would take too much memory."""
+    statistic = weighted(data.x, data.y, kind)
+    return None if statistic is None else left_out(statistic, data.inputs)
 
 
 def why_undefined(data: Pairs, level: Level) -> str:
@@ -633,3 +662,118 @@ def cautions_of(data: Pairs, resample: Resample) -> list[str]:
     """What to say where there are too few units."""
     n_inputs = data.n_inputs if resample != "systems" else None
     return few_units(n_inputs, data.n_systems if resample != "inputs" else None)
+
+
+# -- agreement in parts of the items
+
+
+FEWEST_IN_PART = 10
+"""Items below which a part has no interval."""
+
+
+class PartAgreement(Struct, frozen=True):
+    """Agreement in one part of the items. The intervals of all parts hold together with 95 % (Bonferroni)."""
+
+    agreement: Estimate
+    """Spearman of scores, share of equal choices"""
+    bias: Estimate | None
+    """judge - people; none for choices"""
+
+
+def agreement_in_parts(
+    judge: Sequence[float | str | None],
+    human: Sequence[float | str | None],
+    parts: Sequence[Hashable | None],
+    groups: Sequence[Hashable] | None = None,
+    *,
+    is_choices: bool = False,
+    width: float | None = None,
+) -> dict[Hashable, PartAgreement]:
+    """The agreement in each part, in order of appearance; items without a part, a score or a label are left out.
+
+    `width` is that of the scale, which no bias exceeds.
+    """
+    same_length(judge, human, parts, groups)
+    places: dict[Hashable, list[int]] = {}
+    for place, part in enumerate(parts):
+        if part is not None and judge[place] is not None and human[place] is not None:
+            places.setdefault(part, []).append(place)
+    confidence = 1 - (1 - CONFIDENCE) / max(1, len(places))
+    return {
+        part: _part_agreement(
+            [judge[i] for i in kept], [human[i] for i in kept], None if groups is None else [groups[i] for i in kept],
+            confidence, is_choices, width,
+        )
+        for part, kept in places.items()
+    }  # fmt: skip
+
+
+def _part_agreement(
+    judge: Sequence[float | str | None],
+    human: Sequence[float | str | None],
+    groups: Sequence[Hashable] | None,
+    confidence: float,
+    is_choices: bool,
+    width: float | None,
+) -> PartAgreement:
+    import numpy as np
+
+    n = len(judge)
+    codes, n_units = (np.arange(n), n) if groups is None else label_codes(groups)
+    unit = "item" if groups is None else f"group (n={n_units})"
+    of = "items" if groups is None else "groups"
+    cautions = [] if groups is None else few_groups(n_units)
+    few = no_interval(f"fewer than {FEWEST_IN_PART} items")
+    if is_choices:
+        same = np.array([float(a == b) for a, b in zip(judge, human, strict=True)])
+        interval = few if n < FEWEST_IN_PART else _share_interval(same, codes, confidence)
+        name = "share of equal answers"
+        return PartAgreement(
+            make_estimate(float(same.mean()), interval, name, n=n, unit=unit, cautions=cautions), None
+        )
+    x, y = (np.array(side, dtype=np.float64) for side in (judge, human))
+    coefficient = single(x, y, "spearman")
+    if coefficient is None:
+        agreement = undefined("fewer than two items" if n < 2 else "one side is constant", n=n, unit=unit)
+    else:
+        statistic = _weighted_spearman(x, y)
+        interval = (
+            few
+            if n < FEWEST_IN_PART
+            else jackknife_interval(
+                coefficient, left_out(statistic, codes), codes, unit=of, confidence=confidence
+            )
+        )
+        agreement = make_estimate(coefficient, interval, NAMES["spearman"], n=n, unit=unit, cautions=cautions)
+    gaps, limit = x - y, math.inf if width is None else width
+    sums = sums_left_out(np.stack([gaps, np.ones(n)], axis=1), codes)
+    with np.errstate(all="ignore"):
+        without = sums[:, 0] / sums[:, 1]
+    interval = (
+        few
+        if n < FEWEST_IN_PART
+        else jackknife_interval(
+            float(gaps.mean()), without, codes, unit=of, scale="linear", limits=(-limit, limit),
+            confidence=confidence,
+        )
+    )  # fmt: skip
+    bias = make_estimate(float(gaps.mean()), interval, "mean", n=n, unit=unit, cautions=cautions)
+    return PartAgreement(agreement, bias)
+
+
+def _share_interval(same: Floats, codes: Codes, confidence: float) -> Interval:
+    """Wilson's interval of a share, for as many items as the groups are worth."""
+    import numpy as np
+    from scipy.special import stdtrit
+
+    n, rate = float(len(same)), float(same.mean())
+    sums = sums_left_out(np.stack([same, np.ones(len(same))], axis=1), codes)
+    if len(sums) < 2:
+        return no_interval("all items belong to one group")
+    error = jackknife_error(rate, sums[:, 0] / sums[:, 1])
+    units = effective_units(codes)
+    n = min(n, rate * (1 - rate) / error**2) if error and 0 < rate < 1 else min(n, units)
+    square = float(stdtrit(max(1.0, units - 1), (1 + confidence) / 2)) ** 2
+    middle = (rate + square / (2 * n)) / (1 + square / n)
+    half = math.sqrt(square * (rate * (1 - rate) / n + square / (4 * n**2))) / (1 + square / n)
+    return Interval(max(0.0, middle - half), min(1.0, middle + half), ", Wilson interval")

@@ -31,7 +31,7 @@ from .arrays import (
     t_quantile,
     undefined,
 )
-from .means import mean_interval
+from .means import is_much_wider, mean_interval
 
 if TYPE_CHECKING:
     from .arrays import Codes, Floats
@@ -63,6 +63,8 @@ class Fit(Struct, frozen=True):
     """of the estimator, not of the labels"""
     is_exact: bool
     """whether the labels lie on one line with the judge's scores"""
+    effective: float
+    """labels, or groups of labels, of equal weight that would have as precise a variance"""
 
     @property
     def power(self) -> float:
@@ -90,35 +92,48 @@ def fit(
         residuals = y - mean_y - slope * (judged - mean_f)
         square = float((weights * (judged - mean_f) ** 2).sum())
         leverage = 1 + n * (everywhere - mean_f) * (judged - mean_f) / square if slope > 0 else 1.0
-        n_free = n - 2 if slope > 0 else n - 1
+        n_fitted = 2 if slope > 0 else 1
+        n_free = n - n_fitted
         influence = weights * residuals * leverage / n
         floor = slope**2 * spread / n_items
-        variance, df = float((influence**2).sum()) * n / n_free + floor, float(n_free)
+        # Labels with large weights are few, whatever the number of the others: they count by their share of the variance.
+        effective = float((weights**2).sum() ** 2 / (weights**4).sum())
+        df = effective - n_fitted
+        variance = float((influence**2).sum()) * effective / df + floor if df > 0 else math.nan
+        third = float((influence**3).sum())
         if clusters is not None:
-            variance, df = _clustered(
-                influence, labelled, slope * (f - everywhere) / n_items, clusters, n - n_free
-            )
+            combined = slope * (f - everywhere) / n_items
+            combined[labelled] += influence
+            variance, df, third = _clustered(combined, labelled, weights, clusters, n_fitted)
+            effective = df + n_fitted
         value = float(mean_y + slope * (everywhere - mean_f))
-        skewness = float((influence**3).sum()) / variance**1.5 if variance > 0 else 0.0
+        skewness = third / variance**1.5 if variance > 0 else 0.0
         of_labels = float((weights * (y - mean_y) ** 2).sum()) / (n - 1)
         of_residuals = float((weights * residuals**2).sum()) / n_free
         is_exact = _on_a_line(float((covariance * n) ** 2), square * of_labels * (n - 1))
-    fitted = Fit(value, variance, df, slope, n, n_items, of_labels, of_residuals, floor, skewness, is_exact)
+    fitted = Fit(
+        value, variance, df, slope, n, n_items, of_labels, of_residuals, floor, skewness, is_exact, effective
+    )  # fmt: skip
     return fitted if _is_sound(fitted) else None
 
 
 def _clustered(
-    influence: Floats, labelled: Codes, by_judge: Floats, clusters: Codes, n_fitted: int
-) -> tuple[float, float]:
-    """The variance from sums of influence per group, and its degrees of freedom."""
+    combined: Floats, labelled: Codes, weights: Floats, clusters: Codes, n_fitted: int
+) -> tuple[float, float, float]:
+    """The variance from sums of influence per group, its degrees of freedom, and the sum of the third powers.
+
+    Groups with many labels, or with large weights, count for more: the degrees of freedom are those of as many equal
+    groups as would have the same variance.
+    """
     import numpy as np
 
-    combined = by_judge.copy()
-    combined[labelled] += influence
     sums = np.bincount(clusters, weights=combined)
-    n_groups = len(np.unique(clusters[labelled]))
-    df = n_groups - n_fitted
-    return (float((sums**2).sum()) * n_groups / df, float(df)) if df > 0 else (math.nan, 0.0)
+    sizes = np.bincount(clusters[labelled], weights=weights)
+    effective = float((sizes**2).sum() ** 2 / (sizes**4).sum())
+    df = effective - n_fitted
+    if df <= 0:
+        return math.nan, 0.0, 0.0
+    return float((sums**2).sum()) * effective / df, df, float((sums**3).sum())
 
 
 def fit_strata(
@@ -151,33 +166,41 @@ def fit_strata(
         # Satterthwaite over the strata, each with its own degrees of freedom.
         parts = float((each**2 / (counts - 1)).sum())
         df = min(float(n_free), float(each.sum()) ** 2 / parts) if parts > 0 else float(n_free)
+        third = float((influence**3).sum())
         if clusters is not None:
             # A stratum's residuals are too small by the mean that was fitted to them.
             inflated = (
                 influence * np.sqrt(counts / (counts - 1))[of_label] * math.sqrt((n - n_strata) / n_free)
             )
             by_judge = slope * (f - everywhere[strata]) / n_items
-            together, df = _over_strata(inflated, labelled, by_judge, clusters, 2 if slope > 0 else 1, df)
+            together, df, third = _over_strata(
+                inflated, labelled, by_judge, clusters, 2 if slope > 0 else 1, df
+            )
             variance = together + leverage
         value = float((share * (mean_y + slope * (everywhere - mean_f))).sum())
-        skewness = float((influence**3).sum()) / variance**1.5 if variance > 0 else 0.0
+        skewness = third / variance**1.5 if variance > 0 else 0.0
         of_labels = float((dy**2).sum()) / (n - n_strata)
         is_exact = _on_a_line(float((dy * df_).sum() ** 2), float((df_**2).sum() * (dy**2).sum()))
-    fitted = Fit(value, variance, df, slope, n, n_items, of_labels, of_residuals, floor, skewness, is_exact)
+    effective = df + 1
+    fitted = Fit(
+        value, variance, df, slope, n, n_items, of_labels, of_residuals, floor, skewness, is_exact, effective
+    )  # fmt: skip
     return fitted if _is_sound(fitted) else None
 
 
 def _over_strata(
     influence: Floats, labelled: Codes, by_judge: Floats, clusters: Codes, n_fitted: int, df: float
-) -> tuple[float, float]:
-    """The variance from sums of influence per group, where a group has items of several strata."""
+) -> tuple[float, float, float]:
+    """The same as `_clustered`, where a group has items of several strata."""
     import numpy as np
 
     combined = by_judge.copy()
     combined[labelled] += influence
     sums = np.bincount(clusters, weights=combined)
     of_groups = len(np.unique(clusters[labelled])) - n_fitted
-    return (float((sums**2).sum()), min(df, float(of_groups))) if of_groups > 0 else (math.nan, 0.0)
+    if of_groups <= 0:
+        return math.nan, 0.0, 0.0
+    return float((sums**2).sum()), min(df, float(of_groups)), float((sums**3).sum())
 
 
 def _means(values: Floats, places: Codes, sizes: Codes) -> Floats:
@@ -198,17 +221,32 @@ def _is_sound(fitted: Fit) -> bool:
 
 
 def as_estimate(
-    fitted: Fit, name: str, unit: str, n_failed: int, limits: tuple[float, float] | None
+    fitted: Fit,
+    name: str,
+    unit: str,
+    n_failed: int,
+    limits: tuple[float, float] | None,
+    *,
+    is_unskewed: bool = True,
 ) -> Estimate:
-    """The fit in words, its interval corrected for skewness and cut to the scale."""
+    """The fit in words, its interval cut to the scale and, unless told otherwise, corrected for skewness.
+
+    Differences of judge and people are few and of either sign: the skewness of a sample of them is chance, and to correct
+    for it costs coverage.
+    """
     cautions = []
     if fitted.is_exact and fitted.slope > 0:
         cautions.append(
             f"the judge predicts all {fitted.n} labels exactly, which the interval takes for granted"
         )
+    if is_thin(fitted):
+        cautions.append(
+            f"{fitted.n} labels count as about {fitted.effective:.0f}, because of their groups or their unequal "
+            "probabilities: the interval may be too narrow"
+        )
     return make_estimate(
         fitted.value,
-        _interval(fitted, limits),
+        _interval(fitted if is_unskewed else structs.replace(fitted, skewness=0.0), limits),
         name,
         n=fitted.n,
         n_failed=n_failed,
@@ -217,12 +255,22 @@ def as_estimate(
     )
 
 
+FEW_EFFECTIVE = 20
+"""Below this number of effective labels, the interval of a skewed or uneven sample covers less than it says."""
+
+
+def is_thin(fitted: Fit) -> bool:
+    """Whether groups or unequal probabilities leave too few effective labels for the interval."""
+    return fitted.effective < FEW_EFFECTIVE and fitted.effective < fitted.n - 1
+
+
 def _interval(fitted: Fit | _Fit, limits: tuple[float, float] | None) -> Interval:
     """The t interval, corrected for skewness and cut to the scale."""
     se, t = math.sqrt(fitted.variance), t_quantile(fitted.df)
     low = fitted.value - se * unskewed(t, fitted.skewness)
     high = fitted.value - se * unskewed(-t, fitted.skewness)
-    how = f", t interval corrected for skewness ({fitted.df:.3g} degrees of freedom)"
+    corrected = " corrected for skewness" if fitted.skewness else ""
+    how = f", t interval{corrected} ({fitted.df:.3g} degrees of freedom)"
     if limits is not None and (low < limits[0] or high > limits[1]):
         low, high = max(low, min(limits[0], fitted.value)), min(high, max(limits[1], fitted.value))
         how += ", cut to the scale"
@@ -279,6 +327,8 @@ class Corrected(Struct, frozen=True):
     """lambda: how far the judge is believed; 0 is not at all"""
     effective_labels: float | None
     """how many labels without a judge would give as narrow an interval; at most all items"""
+    is_thin: bool = False
+    """whether groups or unequal probabilities leave so few effective labels that the interval may be too narrow"""
 
 
 def ppi_mean(
@@ -303,7 +353,10 @@ def ppi_mean(
     n_failed = _n_missing(f)
     judge_only = mean_of(f, clusters, limits)
     labels_only = structs.replace(mean_of(y, clusters, limits), n_failed=0)
-    bias = structs.replace(mean_of(f - y, clusters, None), n_failed=0)
+    drawn = None if probabilities is None else floats(probabilities)
+    groups, n_groups = (None, 0) if clusters is None else label_codes(clusters)
+    unit = "label" if groups is None else f"group (n={n_groups})"
+    bias = _bias(f - y, clusters, groups, drawn, unit, limits)
 
     def alone(corrected: Estimate) -> Corrected:
         return Corrected(corrected, judge_only, labels_only, bias, None, None)
@@ -315,23 +368,63 @@ def ppi_mean(
     if is_constant(y[y == y]):
         constant = mean_of(y, clusters, limits, "mean of the labels, which do not vary")
         return alone(structs.replace(constant, n_failed=n_failed, unit="label"))
-    groups, n_groups = (None, 0) if clusters is None else label_codes(clusters)
-    drawn = None if probabilities is None else floats(probabilities)
     # The labels alone are a judge who says nothing: one arithmetic for both, or the two could not be compared.
     plain = fit(y, np.zeros(len(y)), groups, drawn)
     # Where every item has its label, the judge has nothing to add.
     fitted = fit(y, f, groups, drawn) if n < len(y) else plain
     if fitted is None or plain is None:
-        why = "the values are too large, or the labels lie in too few groups"
+        why = (
+            "the values are too large, or the labels lie in too few groups or have too unequal probabilities"
+        )
         return alone(undefined(why, n=n, n_failed=n_failed, unit="label"))
-    unit = "label" if groups is None else f"group (n={n_groups})"
     corrected = as_estimate(fitted, f"{name}, lambda = {fitted.power:.3g}", unit, n_failed, limits)
     labels_only = as_estimate(plain, "mean of the labels", unit, 0, limits)
+    power = fitted.power
+    if drawn is None and _is_two_ends(y, limits):
+        labels_only = structs.replace(
+            mean_of(y, clusters, limits, "mean of the labels"), n_failed=0, unit=unit
+        )
+        if is_much_wider(corrected, labels_only):
+            corrected, power = structs.replace(labels_only, n_failed=n_failed), 0.0
     effective = worth(corrected, labels_only, len(y))
-    return Corrected(corrected, judge_only, labels_only, bias, fitted.power, effective)
+    return Corrected(corrected, judge_only, labels_only, bias, power, effective, is_thin(fitted))
 
 
-def _cannot(n: int, y: Floats, probabilities: Numbers | None) -> str:
+def _bias(
+    differences: Floats,
+    clusters: Sequence[Hashable] | None,
+    groups: Codes | None,
+    drawn: Floats | None,
+    unit: str,
+    limits: tuple[float, float] | None,
+) -> Estimate:
+    """The mean difference of judge and people; each item counts by how many it stands for."""
+    import numpy as np
+
+    known = ~np.isnan(differences)
+    ends = None
+    if limits is not None and not is_constant(differences[known]):
+        ends = limits[0] - limits[1], limits[1] - limits[0]
+    plain = structs.replace(mean_of(differences, clusters, ends), n_failed=0)
+    if drawn is None or plain.value is None or _cannot(int(known.sum()), differences, drawn):
+        return plain
+    fitted = fit(differences, np.zeros(len(differences)), groups, drawn)
+    if fitted is None:
+        weights = 1 / drawn[known]
+        return structs.replace(plain, value=float((weights * differences[known]).sum() / weights.sum()))
+    return as_estimate(
+        fitted, "mean, weighted by the probabilities of the draw", unit, 0, ends, is_unskewed=False
+    )
+
+
+def _is_two_ends(y: Floats, limits: tuple[float, float] | None) -> bool:
+    """Whether every label is at one of the two ends of the scale: then the mean is a share."""
+    import numpy as np
+
+    return limits is not None and bool((np.isnan(y) | (y == limits[0]) | (y == limits[1])).all())
+
+
+def _cannot(n: int, y: Floats, probabilities: Numbers | Floats | None) -> str:
     """Why these labels cannot correct anything; empty where they can."""
     import numpy as np
 
@@ -340,7 +433,7 @@ def _cannot(n: int, y: Floats, probabilities: Numbers | None) -> str:
     if n < 3:
         return "fewer than three labels cannot say how the judge errs"
     if probabilities is not None:
-        drawn = floats(probabilities)[~np.isnan(y)]
+        drawn = np.asarray(probabilities, dtype=np.float64)[~np.isnan(y)]
         if np.isnan(drawn).any() or drawn.min() <= 0 or drawn.max() > 1:
             return "a labelled item lacks its probability of being drawn, or it is not between 0 and 1"
     return ""
@@ -369,12 +462,36 @@ def ppi_stratified(
     heard = f if np.isnan(y).any() else flat
     corrected, fitted = _by_strata(y, heard, "PPI++ mean", n_failed, limits, *settings, is_corrected=True)
     labels_only, _ = _by_strata(y, flat, "mean of the labels", 0, limits, *settings)
-    bias, _ = _by_strata(f - y, flat, "mean", 0, None, *settings)
+    ends = None if limits is None else (limits[0] - limits[1], limits[1] - limits[0])
+    bias, bias_fit = _by_strata(f - y, flat, "mean", 0, ends, *settings, is_unskewed=False)
+    if bias_fit is None:
+        bias = _constant_bias(f - y, strata) or bias
     judge_only = mean_of(f, clusters, limits)
     if fitted is None:
         return Corrected(corrected, judge_only, labels_only, bias, None, None)
     effective = worth(corrected, labels_only, len(y))
-    return Corrected(corrected, judge_only, labels_only, bias, fitted.power, effective)
+    return Corrected(corrected, judge_only, labels_only, bias, fitted.power, effective, is_thin(fitted))
+
+
+def _constant_bias(differences: Floats, strata: Sequence[Hashable]) -> Estimate | None:
+    """The bias where the judge differs by the same amount on all labels of a stratum: there is no interval."""
+    import numpy as np
+
+    of_item, n_strata = label_codes(strata)
+    known = ~np.isnan(differences)
+    counts = np.bincount(of_item[known], minlength=n_strata)
+    if n_strata == 0 or counts.min() == 0:
+        return None
+    means = _means(differences[known], of_item[known], counts)
+    value = float((np.bincount(of_item, minlength=n_strata) * means).sum() / len(of_item))
+    why = (
+        "all differences within a stratum are the same"
+        if (differences[known] == means[of_item[known]]).all()
+        else "too few labels"
+    )
+    return make_estimate(
+        value, no_interval(why), f"mean over {n_strata} strata", n=int(known.sum()), unit="label"
+    )
 
 
 def _by_strata(
@@ -387,6 +504,7 @@ def _by_strata(
     clusters: Sequence[Hashable] | None,
     *,
     is_corrected: bool = False,
+    is_unskewed: bool = True,
 ) -> tuple[Estimate, Fit | None]:
     """One mean over strata, and the fit behind it."""
     import numpy as np
@@ -410,7 +528,7 @@ def _by_strata(
     name = f"{name} over {n_strata} strata"
     if is_corrected:
         name += f", lambda = {fitted.power:.3g}"
-    return as_estimate(fitted, name, unit, n_failed, limits), fitted
+    return as_estimate(fitted, name, unit, n_failed, limits, is_unskewed=is_unskewed), fitted
 
 
 def _n_missing(values: Floats) -> int:

@@ -14,7 +14,7 @@ from ..errors import StoreError
 from ..records import Call, Item, Judgment, Reply, ReplyError
 from . import reading, rows
 from .calls import read_call_specs
-from .runs import RunRow
+from .runs import RunRow, check_count, kept
 from .store import Store
 
 ItemState = tuple[int, int, int]
@@ -111,13 +111,12 @@ def _item_states(connection: sqlite3.Connection, run: int) -> dict[int, ItemStat
             (run, _reading(connection, run)),
         ).fetchall()
     )
-    return {
-        item: (n_calls, n_failed, judged.get(item, 0))
-        for item, n_calls, n_failed in connection.execute(
-            "SELECT item, count(*), count(error_kind) FROM places WHERE run = ? AND item >= 0 GROUP BY item",
-            (run,),
-        )
-    }
+    before = kept(connection, run).places
+    calls = connection.execute(
+        "SELECT item, count(*), count(error_kind) FROM places WHERE run = ? GROUP BY item", (run,)
+    ).fetchall()
+    check_count("calls", before, sum(n_calls for _, n_calls, _ in calls), kept(connection, run).places)
+    return {item: (n_calls, n_failed, judged.get(item, 0)) for item, n_calls, n_failed in calls if item >= 0}
 
 
 def _judged_between(connection: sqlite3.Connection, run: int, first: int, last: int) -> list[reading.Judged]:
@@ -128,15 +127,16 @@ def _judged_between(connection: sqlite3.Connection, run: int, first: int, last: 
     ).fetchall()
     specs = read_call_specs(connection, run)
     items = reading.items_between(connection, run, first, last, with_fields=False)
-    return [reading.judged_call(row, items, specs) for row in call_rows]
+    has_items = bool(kept(connection, run).items)
+    return [reading.judged_call(row, items, specs, has_items=has_items) for row in call_rows]
 
 
 def _calls_of_item(connection: sqlite3.Connection, run: int, seq: int) -> list[CallOutcome]:
     item = reading.items_between(connection, run, seq, seq, with_fields=False).get(seq)
     call_rows = connection.execute(
         f"""SELECT places.slot, calls.key, places.parent, calls.messages, calls.target,
-            places.error_kind, places.error_message, judgments.body, judgments.checksum, {reading.REPLY_SELECT}
-        FROM places JOIN calls ON calls.id = places.call JOIN runs ON runs.id = places.run
+            places.error_kind, places.error_message, judgments.body, judgments.checksum, calls.checksum, {reading.REPLY_SELECT}
+        FROM places LEFT JOIN calls ON calls.id = places.call JOIN runs ON runs.id = places.run
         LEFT JOIN replies ON replies.call = places.call
         LEFT JOIN judgments ON judgments.run = places.run AND judgments.reading = runs.reading
             AND judgments.item = places.item AND judgments.slot = places.slot
@@ -148,17 +148,17 @@ def _calls_of_item(connection: sqlite3.Connection, run: int, seq: int) -> list[C
 
 
 def _call_outcome(row: rows.Columns, about: rows.CallSpec, item: str) -> CallOutcome:
-    call_index, key, parent, messages, target, kind, message, body, checksum, *reply_columns = row
+    call_index, key, parent, messages, target, kind, message, body, checksum, check, *reply_columns = row
     call: Call | None = None
     reply: Reply | None = None
     error = None if kind is None else ReplyError(kind, message)
     try:
-        call = rows.read_call(key, item, about, parent, messages, target)
+        call = rows.read_call(key, item, about, parent, messages, target, check)
         if reply_columns[0] is not None and error is None:
             reply = rows.read_reply(key, tuple(reply_columns))
     except rows.DamagedError as fault:
         error = error or ReplyError("bad_reply", f"This call is damaged in the store: {fault}.")
-    return CallOutcome(call_index, about, call, reply, error, rows.read_judgment(body, checksum))
+    return CallOutcome(call_index, about, call, reply, error, rows.read_judgment(key, body, checksum))
 
 
 def _spent(connection: sqlite3.Connection, run: int, most: int) -> list[Spent]:

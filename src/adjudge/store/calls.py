@@ -21,12 +21,12 @@ from . import owners, rows
 from .schema import now
 from .writer import Put
 
-_INSERT_CALL = ("INSERT INTO calls (id, key, model, kind, messages, target, owner)", "")
+_INSERT_CALL = ("INSERT INTO calls (id, key, model, kind, messages, target, owner, checksum)", "")
 _INSERT_REPLY = (f"INSERT OR IGNORE INTO replies (call, run, {rows.REPLY_COLUMNS})", "")
 _INSERT_PLACE = (
-    "INSERT INTO places (run, item, slot, call, parent, error_kind, error_message)",
+    f"INSERT INTO places ({rows.PLACE_SEALED}, checksum)",
     "ON CONFLICT DO UPDATE SET call = excluded.call, parent = excluded.parent,"
-    " error_kind = excluded.error_kind, error_message = excluded.error_message",
+    " error_kind = excluded.error_kind, error_message = excluded.error_message, checksum = excluded.checksum",
 )
 _INSERT_JUDGMENT = (
     "INSERT INTO judgments (run, reading, item, slot, body, checksum)",
@@ -163,7 +163,8 @@ class CallWriter:
             if call.messages is not shared:
                 shared, packed = call.messages, rows.packed_messages(call)
             target = None if call.target is None else rows.pack(call.target.encode())
-            new.append((number, call.key, call.model, call.kind, packed, target, owner))
+            check = rows.call_checksum(call.key, packed, target)
+            new.append((number, call.key, call.model, call.kind, packed, target, owner, check))
             self._ids[call.key] = number
         insert_rows(self._connection, _INSERT_CALL, new)
 
@@ -238,9 +239,9 @@ class CallWriter:
             spec = rows.spec_of(put.call)
             if put.call_index not in known:
                 known[put.call_index] = spec
+                columns = (put.run, put.call_index, *rows.spec_columns(spec))
                 self._connection.execute(
-                    "INSERT INTO slots VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                    (put.run, put.call_index, *rows.spec_columns(spec)),
+                    "INSERT INTO slots VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", (*columns, rows.checksum(columns))
                 )
             elif known[put.call_index] != spec:
                 raise ValueError(
@@ -253,7 +254,7 @@ class CallWriter:
             copied = self._connection.execute(
                 f"""INSERT INTO quarantine (key, reason, found, {rows.REPLY_COLUMNS})
                 SELECT key, ?, ?, {", ".join("replies." + name for name in rows.REPLY_COLUMNS.split(", "))}
-                FROM calls JOIN replies ON replies.call = calls.id WHERE key = ? AND checksum IS ?""",
+                FROM calls JOIN replies ON replies.call = calls.id WHERE key = ? AND replies.checksum IS ?""",
                 (reason, now(), key, checksum),
             )
             if copied.rowcount:
@@ -265,10 +266,13 @@ class CallWriter:
 
 def read_call_specs(connection: sqlite3.Connection, run: int) -> dict[int, rows.CallSpec]:
     """The specs of a run's calls, by call index."""
-    specs = connection.execute(
-        'SELECT slot, protocol, criteria, model, "order", sample, kind FROM slots WHERE run = ?', (run,)
-    )
-    return {row[0]: rows.read_spec(row[1:]) for row in specs}
+    specs = {}
+    for *row, stored in connection.execute(
+        f"SELECT {rows.SLOT_SEALED}, checksum FROM slots WHERE run = ?", (run,)
+    ):
+        rows.check(tuple(row), stored)
+        specs[row[1]] = rows.read_spec(tuple(row[2:]))
+    return specs
 
 
 def _place_rows(puts: Sequence[Put], numbers: Sequence[int]) -> list[tuple[Any, ...]]:
@@ -276,5 +280,7 @@ def _place_rows(puts: Sequence[Put], numbers: Sequence[int]) -> list[tuple[Any, 
     for put, number in zip(puts, numbers, strict=True):
         error = None if put.reply is None else put.reply.error
         kind, message = (None, None) if error is None else (error.kind, error.message)
-        placed.append((put.run, put.item, put.call_index, number, put.call.parent, kind, message))
+        place = (put.run, put.item, put.call_index, number, put.call.parent, kind, message)
+        is_plain = kind is None and put.call.parent is None
+        placed.append((*place, None if is_plain else rows.checksum(place)))
     return placed

@@ -11,20 +11,25 @@ import contextlib
 import os
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 from ..errors import StoreError
 from . import owners, schema
 from .calls import CallWriter
-from .sqlite_errors import store_error
+from .rows import DECODE_FAULTS
+from .sqlite_errors import damage_error, is_explained, primary_code, store_error
 from .writer import Put, Writer
 
 T = TypeVar("T")
 
 LINGER_SECONDS = 0.002
 """How long the writer waits for more work before a commit. Shorter than a commit takes."""
+
+
+_REFUSALS = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_IOERR)
+"""SQLite's codes for a file or folder that cannot be written."""
 
 
 class Access:
@@ -42,11 +47,12 @@ class Access:
         self._readers: list[sqlite3.Connection] = []
         self._is_open = True
         self._writer: Writer | None = None
+        self._has_old_layout = False
         try:
-            if write or self._is_older():
+            if write:
                 self._open_writer()
-            if not write:
-                self._close_writer()
+            elif self._is_older():
+                self._upgrade()
         except BaseException:
             self.close()
             raise
@@ -78,24 +84,45 @@ class Access:
         self._check_open()
         try:
             return work(self._reader())
-        except (sqlite3.Error, StoreError) as fault:
-            raise store_error(self.path, fault) from fault
+        except (sqlite3.Error, StoreError, *DECODE_FAULTS) as fault:
+            raise self._read_error(fault) from fault
 
     def stream(self, work: Callable[[sqlite3.Connection], Iterator[T]]) -> Iterator[T]:
         """Read row by row with this thread's connection."""
         self._check_open()
         try:
             yield from work(self._reader())
-        except sqlite3.Error as fault:
-            raise store_error(self.path, fault) from fault
+        except (sqlite3.Error, *DECODE_FAULTS) as fault:
+            raise self._read_error(fault) from fault
+
+    def _read_error(self, fault: Exception) -> StoreError:
+        """Nothing but damage makes a row that was written undecodable, or SQLite miss a table."""
+        if isinstance(fault, StoreError) or (isinstance(fault, sqlite3.Error) and is_explained(fault)):
+            return store_error(self.path, fault)
+        return damage_error(self.path, fault)
 
     def _is_older(self) -> bool:
         return schema.version_of(self._reader(), self.path) < len(schema.MIGRATIONS)
+
+    def _upgrade(self) -> None:
+        """Bring an older file up to date; where it cannot be written, it is read as it is."""
+        try:
+            self._open_writer()
+            self._close_writer()
+        except (sqlite3.Error, OSError) as fault:
+            is_refused = isinstance(fault, OSError) or primary_code(fault) in _REFUSALS
+            if not is_refused or schema.version_of(self._reader(), self.path) != 1:
+                raise
+            self._has_old_layout = True
+            schema.stand_in(self._reader())
 
     def _open_writer(self) -> None:
         connection = schema.connect(self.path, write=True, busy_seconds=self._busy_seconds)
         try:
             schema.migrate(connection, self.path, busy_seconds=self._busy_seconds)
+            found = os.stat(self.path)
+            # SQLite holds the file open, so no other file gets its number.
+            self._identity = (found.st_dev, found.st_ino)
             self.calls = CallWriter(connection)
             self.calls.owner = self._register(connection)
         except BaseException:
@@ -105,11 +132,27 @@ class Access:
         self._writer = Writer(
             connection,
             self.path,
-            put_all=self.calls.put_all,
+            put_all=self._put_all,
             forget=self.calls.forget,
             beat=self.calls.beat,
             linger_seconds=LINGER_SECONDS,
         )
+
+    def _put_all(self, puts: Sequence[Put]) -> list[bool]:
+        self.check_in_place()
+        return self.calls.put_all(puts)
+
+    def check_in_place(self) -> None:
+        """`StoreError` where the file was deleted, moved or replaced: what is written to it would be lost."""
+        try:
+            found = os.stat(self.path)
+        except FileNotFoundError:
+            found = None
+        if found is None or (found.st_dev, found.st_ino) != self._identity:
+            raise StoreError(
+                f"{self.path}: the store was deleted, moved or replaced while it was in use, so nothing more is sent.\n"
+                "Put the file back and give the same command again: it resumes from what the file holds."
+            )
 
     def _register(self, connection: sqlite3.Connection) -> int:
         gone = [owner for owner in owners.owners(connection) if owners.is_gone(owner)]
@@ -155,6 +198,8 @@ class Access:
         connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
         if connection is None:
             connection = schema.connect(self.path, write=False, busy_seconds=self._busy_seconds)
+            if self._has_old_layout:
+                schema.stand_in(connection)
             self._local.connection = connection
             self._readers.append(connection)
         return connection
@@ -164,7 +209,4 @@ def check_pages(connection: sqlite3.Connection, path: Path) -> None:
     """Have SQLite check every page; `StoreError` where one is damaged."""
     (problem,) = connection.execute("PRAGMA quick_check(1)").fetchone()
     if problem != "ok":
-        raise StoreError(
-            f"{path}: the store is damaged ({problem}).\nPut a backup in its place, or move the file away and start "
-            "a new one; `sqlite3 FILE .recover` saves what can still be read."
-        )
+        raise damage_error(path, problem)

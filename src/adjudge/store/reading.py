@@ -9,26 +9,30 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from msgspec import Struct
 
-from ..errors import StoreError
 from ..records import Call, ErrorKind, Item, Judgment, Reply, ReplyError
 from . import rows
 from .calls import as_json, read_call_specs
+from .runs import check_count, kept
 
 _PAGE = 500
 REPLY_SELECT = ", ".join(f"replies.{name}" for name in rows.REPLY_COLUMNS.split(", "))
 
 JUDGED_SELECT = """SELECT places.item, places.slot, calls.key, places.parent, places.error_kind, places.error_message,
-    judgments.body, judgments.checksum
-FROM places JOIN calls ON calls.id = places.call JOIN runs ON runs.id = places.run
+    judgments.body, judgments.checksum, places.run, places.call, places.checksum
+FROM places LEFT JOIN calls ON calls.id = places.call JOIN runs ON runs.id = places.run
 LEFT JOIN judgments ON judgments.run = places.run AND judgments.reading = runs.reading
     AND judgments.item = places.item AND judgments.slot = places.slot"""
 
 DamagedReply = tuple[str, int, str]
 """The call's key, the checksum in the store, and the reason."""
+
+MISSING = -1
+"""In place of the checksum of a reply that is not there: set aside before, or lost."""
 
 
 class Judged(Struct, frozen=True):
@@ -84,6 +88,9 @@ class Totals(Struct, frozen=True):
     paid_usd: float
     seconds: float
     """the sum over the replies, many of which were in flight at the same time"""
+    reasks: int = 0
+    """replies to follow-up questions for an answer that was missing"""
+    reasks_usd: float = 0.0
 
 
 def replies_by_key(
@@ -102,6 +109,23 @@ def replies_by_key(
         except rows.DamagedError as fault:
             damaged.append((key, row[-1], str(fault)))
     return sound, damaged
+
+
+def check_set_aside(connection: sqlite3.Connection, damaged: Sequence[DamagedReply]) -> None:
+    """`DamagedError` for the first damaged reply, unless it is missing because it was set aside."""
+    aside = {key for (key,) in connection.execute("SELECT key FROM quarantine")} if damaged else set()
+    for key, checksum, reason in damaged:
+        if checksum != MISSING or key not in aside:
+            raise rows.DamagedError(f"the reply to call {key}: {reason}")
+
+
+def whole_replies(connection: sqlite3.Connection, keys: Sequence[str]) -> dict[str, Reply]:
+    """The replies to calls that were answered; `DamagedError` where one is damaged, or missing and not in quarantine."""
+    sound, damaged = replies_by_key(connection, keys)
+    known = sound.keys() | {key for key, _, _ in damaged}
+    missing = [(key, MISSING, "the reply is missing") for key in keys if key not in known]
+    check_set_aside(connection, [*damaged, *missing])
+    return sound
 
 
 def answered_keys(connection: sqlite3.Connection, keys: Iterable[str]) -> set[str]:
@@ -127,9 +151,12 @@ def claimed_keys(connection: sqlite3.Connection, keys: Iterable[str]) -> dict[st
 
 def finished_calls(
     connection: sqlite3.Connection, run: int, first: int, last: int
-) -> tuple[dict[tuple[int, int], Judgment], list[DamagedReply]]:
-    """The calls (item, call index) of a range of items that have a judgment and an undamaged reply."""
-    done: dict[tuple[int, int], Judgment] = {}
+) -> tuple[dict[tuple[int, int], Judgment | None], list[DamagedReply]]:
+    """The calls (item, call index) of a range of items that have a judgment and an undamaged reply.
+
+    A judgment in an old format is none; the call is finished all the same.
+    """
+    done: dict[tuple[int, int], Judgment | None] = {}
     damaged: list[DamagedReply] = []
     for item, call_index, body, checksum, key, *row in connection.execute(
         f"""SELECT places.item, places.slot, judgments.body, judgments.checksum, calls.key, {REPLY_SELECT}
@@ -142,72 +169,100 @@ def finished_calls(
     ):
         if not rows.is_sound_reply(key, tuple(row)):
             damaged.append((key, row[-1], "the checksum differs"))
-        elif (judgment := rows.read_judgment(body, checksum)) is not None:
-            done[item, call_index] = judgment
+        elif rows.is_sound_judgment(body, checksum):
+            # A judgment of another call is damaged, too: its reply is parsed again.
+            with suppress(rows.DamagedError):
+                done[item, call_index] = rows.read_judgment(key, body, checksum)
     return done, damaged
 
 
 def judgments(connection: sqlite3.Connection, run: int) -> Iterator[Judged]:
     """All calls of a run in the order of the items and, within an item, of the call index."""
     specs: dict[int, rows.CallSpec] = {}
+    before, n_places, n_judgments = kept(connection, run), 0, 0
     for page in _pages(connection, JUDGED_SELECT, run):
         page_items = _items_of_page(connection, run, page, with_fields=False)
         if any(row[1] not in specs for row in page):
             specs = read_call_specs(connection, run)
         for row in page:
-            yield judged_call(row, page_items, specs)
+            n_judgments += row[6] is not None
+            yield judged_call(row, page_items, specs, has_items=bool(before.items))
+        n_places += len(page)
+    after = kept(connection, run)
+    check_count("calls", before.places, n_places, after.places)
+    check_count("judgments", before.judgments, n_judgments, after.judgments)
 
 
-def judged_call(row: rows.Columns, items: Mapping[int, Item], specs: Mapping[int, rows.CallSpec]) -> Judged:
-    """Decode a row of `JUDGED_SELECT`."""
-    seq, call_index, key, parent, kind, message, body, checksum = row
+def judged_call(
+    row: rows.Columns, items: Mapping[int, Item], specs: Mapping[int, rows.CallSpec], *, has_items: bool
+) -> Judged:
+    """Decode a row of `JUDGED_SELECT`; with `has_items`, a call whose item is missing is damage."""
+    seq, call_index, key, parent, kind, message, body, checksum, run, call, stored = row
     error = None if kind is None else ReplyError(kind, message)
-    judgment = rows.read_judgment(body, checksum)
-    return Judged(items.get(seq), seq, call_index, specs[call_index], key, parent, error, judgment)
+    if error is not None or parent is not None:
+        rows.check((run, seq, call_index, call, parent, kind, message), stored)
+    item = items.get(seq)
+    if key is None or (item is None and has_items and seq >= 0):
+        raise rows.DamagedError(
+            f"{'a call' if key is None else 'the item'} of item number {seq + 1} is missing"
+        )
+    judgment = rows.read_judgment(key, body, checksum)
+    return Judged(item, seq, call_index, specs[call_index], key, parent, error, judgment)
 
 
 def asked(connection: sqlite3.Connection, run: int, damaged: list[DamagedReply]) -> Iterator[Asked]:
     """All calls of a run that have a reply, in order; damaged ones are added to the list instead."""
     specs = read_call_specs(connection, run)
+    before, n_places = kept(connection, run), 0
     for page in _pages(
         connection,
-        f"""SELECT places.item, places.slot, calls.key, places.parent, calls.messages, calls.target, {REPLY_SELECT}
-        FROM places JOIN calls ON calls.id = places.call JOIN replies ON replies.call = places.call""",
+        f"""SELECT places.item, places.slot, calls.key, places.parent, calls.messages, calls.target, calls.checksum,
+            places.error_kind, {REPLY_SELECT}
+        FROM places LEFT JOIN calls ON calls.id = places.call LEFT JOIN replies ON replies.call = places.call""",
         run,
     ):
         page_items = _items_of_page(connection, run, page, with_fields=True)
         if any(row[1] not in specs for row in page):
             specs = read_call_specs(connection, run)
-        for seq, call_index, key, parent, messages, target, *row in page:
+        n_places += len(page)
+        for seq, call_index, key, parent, messages, target, check, error, *row in page:
             item = page_items.get(seq)
+            if key is None or (item is None and before.items and seq >= 0):
+                raise rows.DamagedError(f"item number {seq + 1} or a call of it is missing")
+            if row[-1] is None and row[0] is None:
+                if error is None:
+                    damaged.append((key, MISSING, "the reply is missing"))
+                continue
             try:
                 reply = rows.read_reply(key, tuple(row))
                 call = rows.read_call(
-                    key, item.id if item else "", specs[call_index], parent, messages, target
+                    key, item.id if item else "", specs[call_index], parent, messages, target, check
                 )
             except rows.DamagedError as fault:
                 damaged.append((key, row[-1], str(fault)))
                 continue
             yield Asked(item, seq, call_index, call, reply)
+    check_count("calls", before.places, n_places, kept(connection, run).places)
 
 
 def items(connection: sqlite3.Connection, run: int) -> Iterator[Item]:
     """The items of a run, in their order."""
     after = -1
-    while True:
-        page = connection.execute(
-            f"SELECT {rows.ITEM_COLUMNS} FROM items WHERE run = ? AND seq > ? ORDER BY seq LIMIT {_PAGE}",
-            (run, after),
-        ).fetchall()
+    before, n_items = kept(connection, run).items, 0
+    while page := connection.execute(
+        f"SELECT {rows.ITEM_COLUMNS} FROM items WHERE run = ? AND seq > ? ORDER BY seq LIMIT {_PAGE}",
+        (run, after),
+    ).fetchall():
         for row in page:
             yield _item(row, with_fields=True)
-        if len(page) < _PAGE:
-            return
         after = page[-1][0]
+        n_items += len(page)
+    check_count("items", before, n_items, kept(connection, run).items)
 
 
 def totals(connection: sqlite3.Connection, run: int) -> Totals:
     """Count the items, calls, replies and costs of a run."""
+    before = kept(connection, run)
     (n_items,) = connection.execute("SELECT count(*) FROM items WHERE run = ?", (run,)).fetchone()
     failed = dict(
         connection.execute(
@@ -221,44 +276,85 @@ def totals(connection: sqlite3.Connection, run: int) -> Totals:
         (run,),
     ).fetchone()
     sums = connection.execute(
-        """SELECT count(*), COALESCE(sum(tokens_in), 0), COALESCE(sum(tokens_out), 0), TOTAL(cost_usd),
+        # TOTAL never overflows, whatever counts a host has reported.
+        """SELECT count(*), CAST(TOTAL(tokens_in) AS INTEGER), CAST(TOTAL(tokens_out) AS INTEGER), TOTAL(cost_usd),
             count(*) - count(cost_usd), count(*) FILTER (WHERE run = :run),
             TOTAL(cost_usd) FILTER (WHERE run = :run), TOTAL(seconds)
         FROM replies WHERE call IN (SELECT call FROM places WHERE run = :run AND error_kind IS NULL)""",
         {"run": run},
     ).fetchone()
-    return Totals(n_items, n_calls, failed, judged, *sums)
+    reasks = connection.execute(
+        """SELECT count(*), TOTAL(cost_usd) FROM replies WHERE call IN (
+            SELECT call FROM places JOIN slots USING (run, slot)
+            WHERE run = :run AND error_kind IS NULL AND kind = 'reask')""",
+        {"run": run},
+    ).fetchone()
+    after = kept(connection, run)
+    for what, first, n, last in (
+        ("items", before.items, n_items, after.items),
+        ("calls", before.places, n_calls, after.places),
+        ("judgments", before.judgments, judged, after.judgments),
+    ):
+        check_count(what, first, n, last)
+    if not all(isinstance(number, int) for number in sums[:3]):
+        raise rows.DamagedError("a number of tokens is not a whole number")
+    return Totals(n_items, n_calls, failed, judged, *sums, *reasks)
+
+
+_SAMPLE_PAIRS = """SELECT EXISTS (
+    SELECT 1 FROM places AS one
+    JOIN slots AS first ON first.run = one.run AND first.slot = one.slot
+    JOIN slots AS other ON other.run = one.run AND other.protocol = first.protocol AND other.model = first.model
+        AND other.criteria = first.criteria AND other."order" = first."order" AND other.kind = first.kind
+    JOIN places AS two ON two.run = one.run AND two.item = one.item AND two.slot = other.slot
+    JOIN replies AS reply ON reply.call = one.call
+    JOIN replies AS other_reply ON other_reply.call = two.call
+    WHERE one.run = :run AND first.kind = 'generate' AND first.sample = 0 AND other.sample > 0
+        AND one.error_kind IS NULL AND two.error_kind IS NULL
+        AND (:is_same OR reply.text != other_reply.text))"""
+"""Whether there is a pair of samples, or one with different replies. It stops at the first."""
+
+
+def samples_are_identical(connection: sqlite3.Connection, run: int) -> bool:
+    """Whether a run has several samples of its calls, and the replies to the same call are all the same."""
+    has_pairs, differ = (
+        connection.execute(_SAMPLE_PAIRS, {"run": run, "is_same": is_same}).fetchone()[0]
+        for is_same in (True, False)
+    )
+    return bool(has_pairs and not differ)
 
 
 def models_seen(connection: sqlite3.Connection, run: int) -> list[ModelSeen]:
     """The model names that servers reported; several for one model mean that the server changed it."""
     names = connection.execute(
-        """SELECT calls.model, model_name, fingerprint, count(*)
-        FROM replies JOIN calls ON calls.id = replies.call
-        WHERE call IN (SELECT call FROM places WHERE run = ? AND error_kind IS NULL)
-        GROUP BY 1, 2, 3 ORDER BY min(call)""",
+        # The model by its name in this run: another run may know the same call by another name.
+        """SELECT slots.model, model_name, fingerprint, count(DISTINCT replies.call)
+        FROM places JOIN slots ON slots.run = places.run AND slots.slot = places.slot
+        JOIN replies ON replies.call = places.call
+        WHERE places.run = ? AND places.error_kind IS NULL
+        GROUP BY 1, 2, 3 ORDER BY min(replies.call)""",
         (run,),
     )
-    return [ModelSeen(*row) for row in names]
+    seen = [ModelSeen(*row) for row in names]
+    if not all(isinstance(one.model_name, str) and isinstance(one.fingerprint, str) for one in seen):
+        raise rows.DamagedError("the name of a model is not a text")
+    return seen
 
 
 def call_by_key(connection: sqlite3.Connection, run: int, key: str) -> Call | None:
     """A call with the first item of the run that uses it."""
     row = connection.execute(
-        """SELECT places.item, places.slot, places.parent, calls.messages, calls.target
+        """SELECT places.item, places.slot, places.parent, calls.messages, calls.target, calls.checksum
         FROM calls JOIN places ON places.call = calls.id WHERE calls.key = ? AND places.run = ?
         ORDER BY places.item, places.slot LIMIT 1""",
         (key, run),
     ).fetchone()
     if row is None:
         return None
-    seq, call_index, parent, messages, target = row
+    seq, call_index, parent, messages, target, check = row
     item = items_between(connection, run, seq, seq, with_fields=False).get(seq)
     spec = read_call_specs(connection, run)[call_index]
-    try:
-        return rows.read_call(key, item.id if item else "", spec, parent, messages, target)
-    except rows.DamagedError:
-        return None
+    return rows.read_call(key, item.id if item else "", spec, parent, messages, target, check)
 
 
 def all_damaged(connection: sqlite3.Connection) -> Iterator[DamagedReply]:
@@ -316,7 +412,4 @@ def _item(row: rows.Columns, *, with_fields: bool) -> Item:
     try:
         return rows.read_item(row, with_fields=with_fields)
     except rows.DamagedError as fault:
-        raise StoreError(
-            f"Item {row[1]!r} of the run is damaged in the store ({fault}).\n"
-            "Start the run under another name: stored replies are reused."
-        ) from fault
+        raise rows.DamagedError(f"item {row[1]!r}: {fault}") from fault

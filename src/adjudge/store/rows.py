@@ -35,11 +35,33 @@ _logprobs = msgspec.msgpack.Decoder(tuple[TokenLogprob, ...]).decode
 Columns = tuple[Any, ...]
 
 REPLY_COLUMNS = "text, reasoning, logprobs, tokens_in, tokens_out, cost_usd, seconds, model_name, fingerprint, finish, checksum"
-ITEM_COLUMNS = 'seq, id, line, system, system_a, system_b, "group", fields, content'
+ITEM_COLUMNS = 'seq, id, line, system, system_a, system_b, "group", fields, content, checksum'
+
+ITEM_SEALED = 'seq, id, line, system, system_a, system_b, "group"'
+UNCHECKED = -1
+"""In place of a checksum: an older file, which has none, is read as it is."""
+
+# What the checksum of a row covers. A place has one only where it has an error or a parent: a judgment names its call.
+RUN_SEALED = "id, name, identity, manifest, status, turn, reading, started, ended, seconds"
+SLOT_SEALED = 'run, slot, protocol, criteria, model, "order", sample, kind'
+PLACE_SEALED = "run, item, slot, call, parent, error_kind, error_message"
+LABEL_SEALED = "run, item, criterion, rater, value, subject, probability, origin"
 
 
 class DamagedError(ValueError):
-    """A row does not hold what was written to it."""
+    """A row does not hold what was written to it, or is missing."""
+
+
+DECODE_FAULTS = (
+    ValueError,
+    TypeError,
+    LookupError,
+    AttributeError,
+    ArithmeticError,
+    zlib.error,
+    RecursionError,
+)
+"""What decoding a damaged row can raise."""
 
 
 class CallSpec(Struct, frozen=True):
@@ -51,6 +73,17 @@ class CallSpec(Struct, frozen=True):
     order: Order
     sample: int
     kind: str
+
+
+def checksum(row: Columns) -> int:
+    """The checksum of a row's values."""
+    return zlib.crc32(_to_json(row))
+
+
+def check(row: Columns, stored: object) -> None:
+    """`DamagedError` where the checksum differs or is missing."""
+    if stored != UNCHECKED and zlib.crc32(_to_json(row)) != stored:
+        raise DamagedError("the checksum differs")
 
 
 def pack(raw: bytes, packed_from: int = _PACKED_FROM, strategy: int = zlib.Z_DEFAULT_STRATEGY) -> bytes:
@@ -166,14 +199,24 @@ def is_sound_judgment(body: object, checksum: object) -> bool:
     return isinstance(body, bytes) and zlib.crc32(body) == checksum
 
 
-def read_judgment(body: object, checksum: object) -> Judgment | None:
-    """The judgment; none where it is absent, damaged or in an old format, since the reply can be parsed again."""
-    if not isinstance(body, bytes) or zlib.crc32(body) != checksum:
+def read_judgment(key: str, body: object, checksum: object) -> Judgment | None:
+    """The judgment of the call `key`; none where it is absent or in an old format, since the reply can be parsed again."""
+    if body is None:
         return None
+    if not is_sound_judgment(body, checksum):
+        raise DamagedError("the checksum of a judgment differs")
     try:
-        return _judgment(unpack(body))
+        judgment = _judgment(unpack(body))  # type: ignore[arg-type]
     except (ValueError, zlib.error, msgspec.MsgspecError):
         return None
+    if judgment.call != key and judgment.call:
+        raise DamagedError("a judgment belongs to another call")
+    return judgment
+
+
+def call_checksum(key: str, messages: bytes, target: bytes | None) -> int:
+    """Covers the prompt as it is stored."""
+    return zlib.crc32(target or b"", zlib.crc32(messages, zlib.crc32(key.encode())))
 
 
 def packed_messages(call: Call) -> bytes:
@@ -183,10 +226,18 @@ def packed_messages(call: Call) -> bytes:
 
 
 def read_call(
-    key: str, item: str, spec: CallSpec, parent: str | None, messages: bytes, target: bytes | None
+    key: str,
+    item: str,
+    spec: CallSpec,
+    parent: str | None,
+    messages: bytes,
+    target: bytes | None,
+    checksum: int | None,
 ) -> Call:
     """Decode a call as it was sent."""
     try:
+        if checksum is not None and call_checksum(key, messages, target) != checksum:
+            raise DamagedError("the checksum of the prompt differs")
         return Call(
             key=key,
             item=item,
@@ -226,22 +277,14 @@ def content_hash(item: Item, fields: bytes) -> bytes:
 def item_columns(seq: int, item: Item) -> Columns:
     """The values of `ITEM_COLUMNS`, with the fields not yet compressed."""
     fields = _to_json(item.fields)
-    return (
-        seq,
-        item.id,
-        item.line,
-        item.system,
-        item.system_a,
-        item.system_b,
-        item.group,
-        fields,
-        content_hash(item, fields),
-    )
+    names = (seq, item.id, item.line, item.system, item.system_a, item.system_b, item.group)
+    return (*names, fields, content_hash(item, fields), checksum(names))
 
 
 def read_item(row: Columns, *, with_fields: bool) -> Item:
     """Decode `ITEM_COLUMNS`."""
-    _, name, line, system, system_a, system_b, group, packed, content = row
+    _, name, line, system, system_a, system_b, group, packed, content, stored = row
+    check(row[:7], stored)
     try:
         raw = unpack(packed) if with_fields else b"{}"
         item = Item(name, _fields(raw), system, system_a, system_b, group, line)

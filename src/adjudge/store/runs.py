@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from ..errors import StoreError, listed
 from ..records import Item, Judgment, Label
+from ..untrusted import has_control
 from . import owners, rows
 from .calls import as_json, insert_rows
 from .rows import json_of
@@ -26,8 +27,7 @@ from .schema import now
 # This file knows nothing of judges; a label only names the run whose items the rater was shown.
 
 
-_LABEL_COLUMNS = "item, criterion, rater, value, subject, probability, origin"
-_INSERT = (f"INSERT OR REPLACE INTO labels (run, {_LABEL_COLUMNS})", "")
+_INSERT = (f"INSERT OR REPLACE INTO labels ({rows.LABEL_SEALED}, checksum)", "")
 
 
 def put_labels(connection: sqlite3.Connection, labels: Sequence[Label], run: int | None) -> None:
@@ -40,25 +40,31 @@ def put_labels(connection: sqlite3.Connection, labels: Sequence[Label], run: int
             label.rater,
             json_of(label.value).decode(),
             label.subject,
-            label.probability,
+            None if label.probability is None else float(label.probability),
             label.origin,
         )
         for label in labels
     ]
-    insert_rows(connection, _INSERT, new)
+    insert_rows(connection, _INSERT, [(*row, rows.checksum(row)) for row in new])
 
 
 def read_labels(connection: sqlite3.Connection, run: int | None, rater: str | None = None) -> list[Label]:
     """The labels of a run, or of all runs, and of one rater where one is named; oldest first."""
+    # All of them, which tells whether one is missing. A store has thousands of labels, not millions.
+    before = kept(connection, 0)
     label_rows = connection.execute(
-        f"""SELECT {_LABEL_COLUMNS} FROM labels
-        WHERE (:run IS NULL OR run = :run) AND (:rater IS NULL OR rater = :rater) ORDER BY id""",
-        {"run": run, "rater": rater},
-    )
-    return [
-        Label(item, criterion, name, msgspec.json.decode(value), subject, probability, origin)
-        for item, criterion, name, value, subject, probability, origin in label_rows
-    ]
+        f"SELECT {rows.LABEL_SEALED}, checksum FROM labels ORDER BY id"
+    ).fetchall()
+    check_count("labels", before.labels, len(label_rows), kept(connection, 0).labels)
+    labels = []
+    for *row, stored in label_rows:
+        rows.check(tuple(row), stored)
+        whose, item, criterion, name, value, subject, probability, origin = row
+        if run in (None, whose) and rater in (None, name):
+            labels.append(
+                Label(item, criterion, name, msgspec.json.decode(value), subject, probability, origin)
+            )
+    return labels
 
 
 def delete_label(connection: sqlite3.Connection, run: int, label: Label) -> bool:
@@ -78,12 +84,40 @@ def delete_label(connection: sqlite3.Connection, run: int, label: Label) -> bool
     return deleted.rowcount == 1
 
 
+class Counts(Struct, frozen=True):
+    """How many rows of a run were written; none where the file was made before they were counted."""
+
+    items: int | None = None
+    places: int | None = None
+    judgments: int | None = None
+    labels: int | None = None
+
+
+def kept(connection: sqlite3.Connection, run: int) -> Counts:
+    """The counts of a run, or with the number 0 those of the whole store."""
+    row = connection.execute(
+        "SELECT items, places, judgments, labels FROM counts WHERE run = ?", (run,)
+    ).fetchone()
+    if row is None:
+        if run and connection.execute("SELECT 1 FROM runs WHERE id = ?", (run,)).fetchone() is None:
+            raise StoreError("The run was deleted while it was being read.\nList the runs: adjudge runs.")
+        raise rows.DamagedError(f"the counts of run number {run} are missing")
+    return Counts(*row)
+
+
+def check_count(what: str, before: int | None, n: int, after: int | None) -> None:
+    """`DamagedError` where rows are missing. A run may grow while it is read: `before` and `after` are its counts then."""
+    if before is not None and after is not None and not before <= n <= after:
+        raise rows.DamagedError(f"{n} {what} found, {after} were written")
+
+
 RunStatus = Literal["running", "done", "interrupted", "stopped"]
 
-_COLUMNS = "id, name, identity, manifest, status, owner, started, ended, seconds, reading"
+_COLUMNS = f"{rows.RUN_SEALED}, owner, checksum"
 _INSERT_ITEM = (f"INSERT INTO items (run, {rows.ITEM_COLUMNS})", "")
 _INSERT_JUDGMENT = ("INSERT OR REPLACE INTO judgments (run, reading, item, slot, body, checksum)", "")
-_NOT_IDENTITY = ("command", "version", "adjustments")
+_LONGEST_NAME = 200
+_NOT_IDENTITY = ("command", "version", "adjustments", "price_dates")
 """Parts of a manifest that may differ when a run is resumed."""
 
 NewJudgment = tuple[int, int, Judgment]
@@ -135,15 +169,25 @@ def start(
             " VALUES (?, ?, ?, 'running', ?, 0, ?, ?)",
             (name or _free_name(connection), identity, rows.packed_json(manifest), turn, owner, now()),
         ).lastrowid
+    assert number is not None
+    seal(connection, number)
     row = connection.execute(f"SELECT {_COLUMNS} FROM runs WHERE id = ?", (number,)).fetchone()
     return _read_run(row, {owner}, is_resumed=existing is not None)
+
+
+def seal(connection: sqlite3.Connection, run: int) -> None:
+    """Compute the checksum of a run's row, after each change of it."""
+    row = connection.execute(f"SELECT {rows.RUN_SEALED} FROM runs WHERE id = ?", (run,)).fetchone()
+    if row is not None:
+        connection.execute("UPDATE runs SET checksum = ? WHERE id = ?", (rows.checksum(row), run))
 
 
 def finish(connection: sqlite3.Connection, run: int, status: RunStatus, seconds: float) -> None:
     connection.execute(
         "UPDATE runs SET status = ?, ended = ?, seconds = seconds + ?, owner = NULL WHERE id = ?",
-        (status, now(), seconds, run),
+        (status, now(), float(seconds), run),
     )
+    seal(connection, run)
 
 
 def note_adjustments(connection: sqlite3.Connection, run: int, adjustments: Sequence[str]) -> None:
@@ -152,15 +196,29 @@ def note_adjustments(connection: sqlite3.Connection, run: int, adjustments: Sequ
     manifest = rows.unpacked_json(packed)
     manifest["adjustments"] = list(dict.fromkeys([*manifest.get("adjustments", ()), *adjustments]))
     connection.execute("UPDATE runs SET manifest = ? WHERE id = ?", (rows.packed_json(manifest), run))
+    seal(connection, run)
 
 
 def all_runs(connection: sqlite3.Connection) -> list[RunRow]:
     """The runs, in the order in which they were last started."""
     live = _live_owners(connection)
-    return [
-        _read_run(row, live)
-        for row in connection.execute(f"SELECT {_COLUMNS} FROM runs ORDER BY turn").fetchall()
-    ]
+    # One statement, so that both numbers are of the same moment.
+    found = connection.execute(
+        f"SELECT {_COLUMNS}, (SELECT count(*) FROM counts WHERE run <> 0) FROM runs ORDER BY turn"
+    ).fetchall()
+    if found and found[0][-1] != len(found):
+        raise rows.DamagedError(f"{len(found)} runs found, {found[0][-1]} were written")
+    if not found:
+        _check_runs(connection)
+    return [_read_run(row[:-1], live) for row in found]
+
+
+def _check_runs(connection: sqlite3.Connection) -> None:
+    """`DamagedError` where runs have vanished."""
+    n_runs, n_written = connection.execute(
+        "SELECT (SELECT count(*) FROM runs), (SELECT count(*) FROM counts WHERE run <> 0)"
+    ).fetchone()
+    check_count("runs", n_written, n_runs, n_written)
 
 
 def one_run(connection: sqlite3.Connection, name: str) -> RunRow:
@@ -176,6 +234,7 @@ def one_run(connection: sqlite3.Connection, name: str) -> RunRow:
         row = connection.execute(f"SELECT {_COLUMNS} FROM runs WHERE name = ?", (name,)).fetchone()
     if row is not None:
         return _read_run(row, _live_owners(connection))
+    _check_runs(connection)
     names = [known for (known,) in connection.execute("SELECT name FROM runs ORDER BY turn DESC LIMIT 10")]
     if not names:
         raise StoreError("The store has no runs yet.\nStart one with `adjudge run`, or give another --store.")
@@ -188,6 +247,7 @@ def rename(connection: sqlite3.Connection, old: str, new: str) -> None:
     if connection.execute("SELECT 1 FROM runs WHERE name = ? AND id <> ?", (new, run.id)).fetchone():
         raise StoreError(f"A run {new!r} already exists.\nChoose another name, or delete that run first.")
     connection.execute("UPDATE runs SET name = ? WHERE id = ?", (new, run.id))
+    seal(connection, run.id)
 
 
 def delete(connection: sqlite3.Connection, name: str) -> None:
@@ -197,7 +257,9 @@ def delete(connection: sqlite3.Connection, name: str) -> None:
         raise StoreError(f"The run {run.name!r} is still running.\nStop it first, then delete it.")
     for table in ("judgments", "places", "slots", "items"):
         connection.execute(f"DELETE FROM {table} WHERE run = ?", (run.id,))
+    freed = [label for (label,) in connection.execute("SELECT id FROM labels WHERE run = ?", (run.id,))]
     connection.execute("UPDATE OR REPLACE labels SET run = NULL WHERE run = ?", (run.id,))
+    _seal_labels(connection, freed)
     connection.execute("UPDATE replies SET run = NULL WHERE run = ?", (run.id,))
     connection.execute("DELETE FROM runs WHERE id = ?", (run.id,))
     # Calls in flight belong to no run yet; they must keep their row id.
@@ -207,6 +269,16 @@ def delete(connection: sqlite3.Connection, name: str) -> None:
         (as_json(_live_owners(connection)),),
     )
     connection.execute("DELETE FROM replies WHERE call NOT IN (SELECT id FROM calls)")
+
+
+def _seal_labels(connection: sqlite3.Connection, labels: Sequence[int]) -> None:
+    found = connection.execute(
+        f"SELECT {rows.LABEL_SEALED}, id FROM labels WHERE id IN (SELECT value FROM json_each(?))",
+        (as_json(labels),),
+    ).fetchall()
+    connection.executemany(
+        "UPDATE labels SET checksum = ? WHERE id = ?", [(rows.checksum(row[:-1]), row[-1]) for row in found]
+    )
 
 
 def put_items(connection: sqlite3.Connection, run: int, first: int, items: Sequence[Item]) -> None:
@@ -219,9 +291,9 @@ def put_items(connection: sqlite3.Connection, run: int, first: int, items: Seque
     )
     new = []
     for seq, item in enumerate(items, start=first):
-        *columns, fields, content = rows.item_columns(seq, item)
+        *columns, fields, content, check = rows.item_columns(seq, item)
         if seq not in known:
-            new.append((run, *columns, rows.pack(fields), content))
+            new.append((run, *columns, rows.pack(fields), content, check))
         elif known[seq] != content:
             raise StoreError(
                 f"Item {item.id!r} (number {seq + 1}) has changed since this run was started.\n"
@@ -235,18 +307,38 @@ def _live_owners(connection: sqlite3.Connection) -> set[int]:
 
 
 def _read_run(row: tuple[Any, ...], live: set[int], *, is_resumed: bool = False) -> RunRow:
-    number, name, identity, manifest, status, owner, started, ended, seconds, _ = row
+    number, name, identity, _, status, _, _, started, ended, seconds, owner, stored = row
+    try:
+        settings = whole_manifest((*row[:-2], stored))
+    except rows.DECODE_FAULTS as fault:
+        raise rows.DamagedError(f"run {name!r}: {fault}") from fault
     if status == "running" and owner not in live:
         status = "interrupted"  # its process was killed
-    return RunRow(
-        number, name, identity, rows.unpacked_json(manifest), status, started, ended, seconds, is_resumed
-    )
+    return RunRow(number, name, identity, settings, status, started, ended, seconds, is_resumed)
+
+
+def whole_manifest(row: tuple[Any, ...]) -> dict[str, Any]:
+    """The manifest of a run, from `rows.RUN_SEALED` and the checksum; `DamagedError` where the row is damaged."""
+    rows.check(row[:-1], row[-1])
+    settings = rows.unpacked_json(row[3])
+    if not isinstance(settings, dict):
+        raise rows.DamagedError("the manifest is not an object")
+    return settings
 
 
 def _check_name(name: str) -> None:
     if not name.strip() or name == "last":
         raise StoreError(
             f"A run cannot be named {name!r}.\nChoose another name; `last` means the latest run."
+        )
+    if len(name) > _LONGEST_NAME:
+        raise StoreError(
+            f"The name of a run has {len(name)} characters ({name[:40]!r}…); {_LONGEST_NAME} are allowed.\n"
+            "Choose a shorter name."
+        )
+    if has_control(name):
+        raise StoreError(
+            f"The name of a run has a control character ({name!r}).\nChoose a name of printable characters."
         )
 
 
@@ -331,4 +423,11 @@ def finish_reading(connection: sqlite3.Connection, run: int, reading: int, n_wri
         (reading, run, reading - 1),
     )
     connection.execute("UPDATE runs SET reading = ? WHERE id = ?", (reading, run))
+    seal(connection, run)
+    # The triggers count the valid reading only: the new one was not valid when it was written.
+    connection.execute(
+        """UPDATE counts SET judgments = (SELECT count(*) FROM judgments WHERE run = :run AND reading = :reading)
+        WHERE run = :run""",
+        {"run": run, "reading": reading},
+    )
     connection.execute("DELETE FROM judgments WHERE run = ? AND reading <> ?", (run, reading))

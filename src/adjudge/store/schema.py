@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from ..errors import StoreError
+from . import rows
 from .sqlite_errors import primary_code, store_error
 
 APPLICATION_ID = 0x41444A47
@@ -142,7 +143,82 @@ _INITIAL = (
     )""",
 )
 
-MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (m001_initial,)
+
+def m002_counts(connection: sqlite3.Connection) -> None:
+    """Checksums of the rows that had none, and how many rows each run has: damage can remove rows without a trace."""
+    for table in _CHECKED:
+        connection.execute(f"ALTER TABLE {table} ADD COLUMN checksum INTEGER")
+    for statement in _COUNTS:
+        connection.execute(statement)
+    # Calls of older stores stay without a checksum: computing it means reading every prompt.
+    for table, columns, condition in (
+        ("runs", rows.RUN_SEALED, "1"),
+        ("items", rows.ITEM_SEALED, "1"),
+        ("slots", rows.SLOT_SEALED, "1"),
+        ("labels", rows.LABEL_SEALED, "1"),
+        ("places", rows.PLACE_SEALED, "error_kind IS NOT NULL OR parent IS NOT NULL"),
+    ):
+        keys = _KEYS[table]
+        n_keys = keys.count(",") + 1
+        where = " AND ".join(f"{key} = ?" for key in keys.split(", "))
+        connection.execute(
+            f"CREATE TEMP TABLE sealed AS SELECT {columns}, {keys} FROM {table} WHERE {condition}"
+        )
+        connection.executemany(
+            f"UPDATE {table} SET checksum = ? WHERE {where}",
+            (
+                (rows.checksum(row[:-n_keys]), *row[-n_keys:])
+                for row in connection.execute("SELECT * FROM sealed")
+            ),
+        )
+        connection.execute("DROP TABLE temp.sealed")
+
+
+_CHECKED = ("runs", "items", "slots", "calls", "places", "labels")
+_KEYS = {"runs": "id", "items": "run, seq", "slots": "run, slot", "labels": "id", "places": "run, item, slot"}
+
+# Triggers, so that no statement can forget to count. `counts` has a row for each run, and one with the number 0 for what
+# belongs to the whole store. Only the judgments of the valid reading are counted.
+_COUNTS = (
+    """CREATE TABLE counts (
+        run INTEGER PRIMARY KEY,
+        items INTEGER NOT NULL DEFAULT 0,
+        places INTEGER NOT NULL DEFAULT 0,
+        judgments INTEGER NOT NULL DEFAULT 0,
+        labels INTEGER NOT NULL DEFAULT 0
+    )""",
+    "INSERT INTO counts (run, labels) SELECT 0, count(*) FROM labels",
+    """INSERT INTO counts (run, items, places, judgments) SELECT id,
+        (SELECT count(*) FROM items WHERE run = runs.id), (SELECT count(*) FROM places WHERE run = runs.id),
+        (SELECT count(*) FROM judgments WHERE run = runs.id AND reading = runs.reading) FROM runs""",
+    "CREATE TRIGGER run_in AFTER INSERT ON runs BEGIN INSERT INTO counts (run) VALUES (NEW.id); END",
+    "CREATE TRIGGER run_out AFTER DELETE ON runs BEGIN DELETE FROM counts WHERE run = OLD.id; END",
+    *(
+        f"""CREATE TRIGGER {table}_{event} AFTER {verb} ON {table} {condition.replace("ROW", row)}
+        BEGIN UPDATE counts SET {table} = {table} {sign} 1 WHERE run = {whose.replace("ROW", row)}; END"""
+        for table, whose, condition in (
+            ("items", "ROW.run", ""),
+            ("places", "ROW.run", ""),
+            ("judgments", "ROW.run", "WHEN ROW.reading = (SELECT reading FROM runs WHERE id = ROW.run)"),
+            ("labels", "0", ""),
+        )
+        for event, verb, row, sign in (("in", "INSERT", "NEW", "+"), ("out", "DELETE", "OLD", "-"))
+    ),
+)
+
+MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (m001_initial, m002_counts)
+
+
+def stand_in(connection: sqlite3.Connection) -> None:
+    """Make the first layout readable as the second, by temporary views, where the file cannot be upgraded."""
+    connection.execute("PRAGMA temp_store = MEMORY")
+    for table in _CHECKED:
+        value = "NULL" if table == "calls" else str(rows.UNCHECKED)
+        connection.execute(f"CREATE TEMP VIEW {table} AS SELECT *, {value} AS checksum FROM main.{table}")
+    connection.execute(
+        """CREATE TEMP VIEW counts AS SELECT 0 AS run, NULL AS items, NULL AS places, NULL AS judgments, NULL AS labels
+        UNION ALL SELECT id, NULL, NULL, NULL, NULL FROM main.runs"""
+    )
 
 
 def now() -> str:
@@ -174,10 +250,16 @@ def connect(path: Path, *, write: bool, busy_seconds: float) -> sqlite3.Connecti
     connection = sqlite3.connect(
         address, uri=True, timeout=busy_seconds, isolation_level=None, check_same_thread=False
     )
-    connection.execute("PRAGMA synchronous = FULL")
-    connection.execute("PRAGMA cache_size = -8000")
-    # A store may come from someone else: its schema must not run functions.
-    connection.execute("PRAGMA trusted_schema = OFF")
+    try:
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA cache_size = -8000")
+        # A store may come from someone else: its schema must not run functions.
+        connection.execute("PRAGMA trusted_schema = OFF")
+        # A row that is replaced counts as deleted too; see the triggers that count.
+        connection.execute("PRAGMA recursive_triggers = ON")
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 

@@ -9,6 +9,7 @@ import sqlite3
 from pathlib import Path
 
 from ..errors import StoreError
+from .rows import DamagedError
 
 _MEANING = {
     sqlite3.SQLITE_FULL: (
@@ -35,11 +36,6 @@ _MEANING = {
         "this is not an Adjudge store",
         "Check the name, or choose another file with --store.",
     ),
-    sqlite3.SQLITE_CORRUPT: (
-        "the store is damaged",
-        "Put a backup in its place, or move the file away and start a new one; "
-        "`sqlite3 FILE .recover` saves what can still be read.",
-    ),
     sqlite3.SQLITE_IOERR: (
         "the disk failed to read or write",
         "Nothing that was stored before is lost. Check the disk, its free space and quota, "
@@ -61,9 +57,18 @@ def primary_code(fault: sqlite3.Error) -> int:
     return -1 if code is None else code & 0xFF
 
 
+def damage_error(where: Path, what: object) -> StoreError:
+    """The error for a file that does not hold what was written to it."""
+    return StoreError(
+        f"{where}: the store is damaged ({what}).\n"
+        f"See what is lost with adjudge doctor --store {where}; adjudge doctor --store {where} --repair NEW.db "
+        "saves what is whole. Or use a backup."
+    )
+
+
 def is_explained(fault: sqlite3.Error) -> bool:
     """Whether SQLite's code is enough to say what is wrong."""
-    return primary_code(fault) in _MEANING
+    return primary_code(fault) in _MEANING or primary_code(fault) == sqlite3.SQLITE_CORRUPT
 
 
 def store_error(where: Path, fault: Exception) -> StoreError:
@@ -72,6 +77,10 @@ def store_error(where: Path, fault: Exception) -> StoreError:
         # Several callers may wait for one outcome. An exception raised twice would collect the
         # tracebacks of all of them.
         return StoreError(*fault.args)
+    if isinstance(fault, DamagedError) or (
+        isinstance(fault, sqlite3.Error) and primary_code(fault) == sqlite3.SQLITE_CORRUPT
+    ):
+        return damage_error(where, fault)
     if isinstance(fault, sqlite3.Error):
         happened, remedy = _MEANING.get(
             primary_code(fault),

@@ -33,8 +33,9 @@ from ..records import Call, Item, Judgment, Label, Reply
 from . import owners, reading, runs, schema
 from .calls import Claim
 from .connection import Access, check_pages
+from .rows import DECODE_FAULTS
 from .runs import NewJudgment, RunRow, RunStatus
-from .sqlite_errors import is_explained, store_error
+from .sqlite_errors import damage_error, is_explained, store_error
 from .writer import Put
 
 T = TypeVar("T")
@@ -65,6 +66,8 @@ def open_store(path: str | Path, *, write: bool = True, busy_seconds: float = 30
         if isinstance(fault, sqlite3.Error) and not is_explained(fault):
             _look_for_damage(where)
         raise store_error(where, fault) from fault
+    except DECODE_FAULTS as fault:
+        raise damage_error(where, fault) from fault
 
 
 def _look_for_damage(where: Path) -> None:
@@ -115,7 +118,11 @@ class Store:
 
     def finish_run(self, run: RunRow, status: RunStatus, seconds: float = 0.0) -> None:
         """Record how a run ended, and how long this start of it took by the monotonic clock."""
-        self._access.do(lambda: runs.finish(self._access.connection, run.id, status, seconds))
+        self._access.do(lambda: self._finish(run, status, seconds))
+
+    def _finish(self, run: RunRow, status: RunStatus, seconds: float) -> None:
+        self._access.check_in_place()
+        runs.finish(self._access.connection, run.id, status, seconds)
 
     def note_adjustments(self, run: RunRow, adjustments: Sequence[str]) -> None:
         """Add to a run's manifest the parameters that its models refused. Not part of its identity."""
@@ -151,11 +158,12 @@ class Store:
         return self._access.calls.claim(calls)
 
     def check_room(self) -> None:
-        """`StoreError` where the disk is nearly full; to be called before each call that costs money."""
+        """`StoreError` where the disk is nearly full or the file is gone; to be called before each call that costs money."""
         now = time.monotonic()
         if now < self._has_room_until:
             return
         self._has_room_until = now + ROOM_SECONDS
+        self._access.check_in_place()
         free = shutil.disk_usage(self.path.parent).free
         if free < RESERVE_BYTES:
             self._has_room_until = 0.0
@@ -214,11 +222,21 @@ class Store:
             self._quarantine(damaged)
         return replies
 
+    def shown_replies(self, keys: Collection[str]) -> dict[str, Reply]:
+        """The replies of calls that were answered, to be shown: `StoreError` where one is damaged or missing.
+
+        One that `doctor` has set aside is left out.
+        """
+        replies: dict[str, Reply] = {}
+        for batch in _batches(keys):
+            replies.update(self._access.read(partial(reading.whole_replies, keys=batch)))
+        return replies
+
     def answered(self, keys: Collection[str]) -> set[str]:
         """Which of the calls have a reply, without reading it."""
         return self._access.read(lambda connection: reading.answered_keys(connection, keys))
 
-    def finished(self, run: RunRow, first: int, last: int) -> dict[tuple[int, int], Judgment]:
+    def finished(self, run: RunRow, first: int, last: int) -> dict[tuple[int, int], Judgment | None]:
         """The calls (item, call index) of the items `first` to `last` with an undamaged reply, and their judgments."""
         done, damaged = self._access.read(
             lambda connection: reading.finished_calls(connection, run.id, first, last)
@@ -233,10 +251,15 @@ class Store:
         return self._access.stream(lambda connection: reading.judgments(connection, run.id))
 
     def asked(self, run: RunRow) -> Iterator[reading.Asked]:
-        """Every call of a run that has a reply, with all that is needed to parse it again."""
+        """Every call of a run that has a reply, with all that is needed to parse it again.
+
+        A store open for writing sets damaged replies aside; otherwise they are a `StoreError`.
+        """
         damaged: list[reading.DamagedReply] = []
         yield from self._access.stream(lambda connection: reading.asked(connection, run.id, damaged))
         self._quarantine(damaged)
+        if not self._access.is_writable:
+            self._access.read(lambda connection: reading.check_set_aside(connection, damaged))
 
     def items(self, run: RunRow) -> Iterator[Item]:
         """The items of a run."""
@@ -253,6 +276,10 @@ class Store:
         return n_written
 
     # Totals
+
+    def samples_are_identical(self, run: RunRow) -> bool:
+        """Whether a run has several samples of its calls, and the replies to the same call are all the same."""
+        return self._access.read(lambda connection: reading.samples_are_identical(connection, run.id))
 
     def totals(self, run: RunRow) -> reading.Totals:
         """Items, calls, failures, tokens and costs of a run, counted now."""

@@ -22,6 +22,7 @@ from msgspec import Struct
 from ..errors import StoreError
 from ..records import Call, Judgment, Reply
 from .owners import BEAT_SECONDS
+from .rows import DamagedError
 from .sqlite_errors import store_error
 
 T = TypeVar("T")
@@ -168,7 +169,9 @@ class Writer:
         return outcomes
 
     def _outcome(self, fault: Exception) -> Exception:
-        is_expected = isinstance(fault, sqlite3.Error | StoreError | UnicodeError | OverflowError)
+        is_expected = isinstance(
+            fault, sqlite3.Error | StoreError | DamagedError | UnicodeError | OverflowError
+        )
         return store_error(self._where, fault) if is_expected else fault
 
     def _deliver(self, batch: Sequence[_Job], outcomes: Sequence[Any]) -> None:

@@ -22,7 +22,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from ..analysis.sampling import items_to_label
+from ..analysis.sampling import Draw, items_to_label
 from ..data import guarded
 from ..data.tables import FORMULA_STARTS
 from ..engine import protocols_of
@@ -498,7 +498,7 @@ def open_session(
     # For reading first: opening for writing would create a missing store.
     with open_store(store_path, write=False) as reading:
         run = reading.run(run_name)
-        drawn = items_to_label(reading, run, n, by_system=True, seed=seed)
+        drawn = items_to_label(reading, run, Draw(n, by_system=True, seed=seed))
         protocols = list(protocols_of(reading, run).values())
         probabilities = {row["item"]: float(row["probability"]) for row in drawn.rows}
         parts: list[Part] = [(row["criterion"], _subject(row["subject"])) for row in drawn.rows]

@@ -36,6 +36,9 @@ HEADERS = {
 }
 """On every response, refusals and errors included. There are no CORS headers."""
 
+HAS_SESSION = "adjudge_has_session"
+"""Set in the state of a request that passed all checks."""
+
 _OPEN = "/static/"
 """Style sheets and scripts need no session: they hold no data, and the page of a refusal uses them."""
 
@@ -44,7 +47,9 @@ class Secrets(Struct, frozen=True):
     """New at every start; never stored."""
 
     token: str = field(default_factory=lambda: token_urlsafe(32))
-    """in the address that is printed and opened"""
+    """in the address that is printed; the first browser that opens it gets the cookie"""
+    browser_token: str = field(default_factory=lambda: token_urlsafe(32))
+    """the same for the browser that Adjudge opens, so that the printed address still works in another one"""
     session: str = field(default_factory=lambda: token_urlsafe(32))
     """in the cookie that the token is exchanged for"""
     csrf: str = field(default_factory=lambda: token_urlsafe(32))
@@ -59,6 +64,11 @@ class Refusal(Struct, frozen=True):
     remedy: str = ""
 
 
+_USED_TOKEN = Refusal(
+    401,
+    "This address has been used: it opens the pages in one browser, once.",
+    "Go on in the browser that opened it first, or start Adjudge again for a new address.",
+)
 _NO_TOKEN = Refusal(
     401,
     "This page needs the address that was printed when Adjudge was started.",
@@ -74,6 +84,7 @@ class Guard:
         self._app = app
         self._hosts = frozenset({f"127.0.0.1:{port}", f"localhost:{port}"})
         self._secrets = secrets
+        self._unused = {secrets.token, secrets.browser_token}
         # Browsers share cookies between ports: two servers at once need different names.
         self._cookie = f"adjudge_{port}"
 
@@ -88,12 +99,20 @@ class Guard:
         headers = _Headers(scope)
         refusal = self._refusal(scope, headers)
         if refusal is None and (location := self._after_exchange(scope)) is not None:
-            await _redirect(hardened, location, f"{self._cookie}={self._secrets.session}")
-            return
+            refusal = self._exchange(scope, headers)
+            if refusal is None:
+                cookie = f"{self._cookie}={self._secrets.session}"
+                # A browser withholds the cookie from a redirect that another page began, such as the file that
+                # hands the token over; a page of this server that leads on is not another page.
+                is_foreign = (headers.only("sec-fetch-site") or "none") not in ("none", "same-origin")
+                await (_lead_on if is_foreign else _redirect)(hardened, location, cookie)
+                return
         refusal = refusal or self._no_session(scope, headers) or self._bad_post(scope, headers)
         if refusal is not None:
             await _refuse(hardened, refusal, scope)
             return
+        # The server drops connections without a session first.
+        scope.setdefault("state", {})[HAS_SESSION] = True
         await self._app(scope, _limited(receive), hardened)
 
     def _refusal(self, scope: Scope, headers: _Headers) -> Refusal | None:
@@ -109,24 +128,35 @@ class Guard:
 
     def _after_exchange(self, scope: Scope) -> str | None:
         """Where to redirect a request with the right token, so that the token leaves the address bar."""
-        if scope["method"] == "POST":
+        if scope["method"] != "GET" or self._token(scope) is None:
             return None
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-        tokens = [value for name, value in query if name == "token"]
-        if len(tokens) != 1 or not _is_same(tokens[0], self._secrets.token):
-            return None
         rest = urlencode([(name, value) for name, value in query if name != "token"])
         # Two slashes would begin the address of another host.
         path = "/" + quote(scope["path"].lstrip("/"))
         return f"{path}?{rest}" if rest else path
 
+    def _token(self, scope: Scope) -> str | None:
+        """The token of this server that the address holds, used or not."""
+        query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        tokens = [value for name, value in query if name == "token"]
+        known = (self._secrets.token, self._secrets.browser_token)
+        return next((token for token in known if len(tokens) == 1 and _is_same(tokens[0], token)), None)
+
+    def _exchange(self, scope: Scope, headers: _Headers) -> Refusal | None:
+        """Use up a token. The browser that has the cookie already may open the address again."""
+        token = self._token(scope)
+        if token in self._unused:
+            self._unused.discard(token)
+            return None
+        return None if self._has_cookie(headers) else _USED_TOKEN
+
+    def _has_cookie(self, headers: _Headers) -> bool:
+        return any(_is_same(cookie, self._secrets.session) for cookie in headers.cookies(self._cookie))
+
     def _no_session(self, scope: Scope, headers: _Headers) -> Refusal | None:
         is_open = scope["path"].startswith(_OPEN) and scope["method"] != "POST"
-        if is_open or any(
-            _is_same(cookie, self._secrets.session) for cookie in headers.cookies(self._cookie)
-        ):
-            return None
-        return _NO_TOKEN
+        return None if is_open or self._has_cookie(headers) else _NO_TOKEN
 
     def _bad_post(self, scope: Scope, headers: _Headers) -> Refusal | None:
         """Another site can post a form or text without a preflight request; JSON with a header it cannot."""
@@ -217,6 +247,22 @@ async def _redirect(send: Send, location: str, cookie: str) -> None:
     ]
     await send({"type": "http.response.start", "status": 303, "headers": headers})
     await send({"type": "http.response.body", "body": b""})
+
+
+async def _lead_on(send: Send, location: str, cookie: str) -> None:
+    """A page that sets the cookie and opens the address by itself."""
+    page = (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Adjudge</title>'
+        f'<meta http-equiv="refresh" content="0;url={escape(location)}"></head>'
+        f'<body><p><a href="{escape(location)}">Continue</a></p></body></html>'
+    ).encode()
+    headers = [
+        (b"content-type", b"text/html; charset=utf-8"),
+        (b"set-cookie", f"{cookie}; HttpOnly; SameSite=Strict; Path=/".encode("ascii")),
+        (b"content-length", str(len(page)).encode()),
+    ]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": page})
 
 
 async def _refuse(send: Send, refusal: Refusal, scope: Scope) -> None:

@@ -9,6 +9,7 @@ once by name at the start: no request names a path.
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 import signal
 import socket
@@ -18,6 +19,7 @@ import threading
 import weakref
 import webbrowser
 from collections.abc import Callable
+from html import escape
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,7 +34,7 @@ from starlette.routing import Route
 from ..errors import AdjudgeError
 from ..store import RunRow, Store, Totals, open_store
 from .items_index import Indexes
-from .security import Guard, Secrets
+from .security import HAS_SESSION, Guard, Secrets
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -207,13 +209,15 @@ def serve(
             ws="none",
             server_header=False,
             proxy_headers=False,
-            limit_concurrency=64,
+            http=bounded_protocol(),
             timeout_graceful_shutdown=1,
         )
         announce(url)
-        if is_opened:
+        folder = tempfile.mkdtemp(prefix="adjudge-") if is_opened else None
+        if folder is not None:
+            handover = _handover_file(Path(folder), address(bound_port, path, secrets.browser_token))
             # Some browsers run in the terminal, and opening one ends only with it.
-            threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
+            threading.Thread(target=webbrowser.open, args=(handover,), daemon=True).start()
         # uvicorn raises the signal that ended it again; temporary folders must be removed all the same.
         previous = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
         try:
@@ -221,6 +225,76 @@ def serve(
                 uvicorn.Server(settings).run(sockets=[listener])
         finally:
             signal.signal(signal.SIGTERM, previous)
+            if folder is not None:
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _handover_file(folder: Path, url: str) -> str:
+    """The address of a file, readable by this user alone, that leads to `url`.
+
+    Every user of the machine can read a browser's command line, so the token must not be in it.
+    """
+    file = folder / "open.html"
+    shown = escape(url)
+    page = (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Adjudge</title>'
+        f'<meta name="referrer" content="no-referrer"><meta http-equiv="refresh" content="0;url={shown}"></head>'
+        f'<body><p><a href="{shown}">Open Adjudge</a></p></body></html>'
+    )
+    with os.fdopen(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w", encoding="utf-8") as out:
+        out.write(page)
+    return file.as_uri()
+
+
+_MOST_CONNECTIONS = 64
+_IDLE_SECONDS = 20.0
+"""How long a connection that has shown no session may stay idle."""
+
+
+def bounded_protocol(most: int = _MOST_CONNECTIONS, idle_seconds: float = _IDLE_SECONDS) -> Any:
+    """uvicorn's protocol, which accepts every connection and drops idle ones for it: first those without a session, oldest first.
+
+    Otherwise any program of any user of this machine could keep the server busy by opening connections.
+    """
+    from uvicorn.protocols.http.auto import AutoHTTPProtocol
+
+    protocol: Any = AutoHTTPProtocol
+    connections: dict[Any, None] = {}  # in the order in which they were opened
+
+    class BoundedProtocol(protocol):  # type: ignore[misc]
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            connections[self] = None
+            self.loop.call_later(idle_seconds, self._close_stranger)
+            if len(connections) > most:
+                idle = sorted((c for c in connections if c.is_idle), key=lambda c: c.has_session)
+                dropped = idle[0] if idle else self
+                connections.pop(dropped)
+                dropped.transport.close()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            connections.pop(self, None)
+            super().connection_lost(exc)
+
+        @property
+        def is_idle(self) -> bool:
+            """Whether no request is being answered; half a request counts as none."""
+            return not self.transport.is_closing() and (self.cycle is None or self.cycle.response_complete)
+
+        @property
+        def has_session(self) -> bool:
+            """Whether its latest request passed all checks."""
+            return HAS_SESSION in ((getattr(self, "scope", None) or {}).get("state") or {})
+
+        def _close_stranger(self) -> None:
+            if self not in connections:
+                return
+            if self.is_idle and not self.has_session:
+                self.transport.close()
+            else:
+                self.loop.call_later(idle_seconds, self._close_stranger)
+
+    return BoundedProtocol
 
 
 def address(port: int, path: str, token: str) -> str:

@@ -263,6 +263,7 @@ class _Waiting(NamedTuple):
 class LocalModel(Model):
     """A GGUF model in this process: weights that can be pulled, or a user's file."""
 
+    is_local = True
     gives_logprobs = True
     gives_likelihood = True
 
@@ -275,7 +276,7 @@ class LocalModel(Model):
         threads: int | None = None,
         say: Say | None = None,
     ) -> None:
-        super().__init__(name, price)
+        super().__init__(name, price or (0.0, 0.0))
         self._file = file
         self._say = say or _to_stderr
         self.threads = threads or default_threads()
