@@ -65,7 +65,8 @@ class _Shown:
     def _repr_html_(self) -> str:
         from .web.report_file import fragment
 
-        return fragment(self.sections())
+        sections = list(self.sections())
+        return fragment(sections, sections[0].title)
 
 
 class Report(_Shown, result_types.Summary, frozen=True):
