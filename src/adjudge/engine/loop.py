@@ -186,11 +186,12 @@ class Loop:
         if self._stopped is None:
             self._stopped = reason
 
-    async def run(self, items: Iterable[Item], total: int) -> None:
-        """Judge all items; raises the reason where the run was stopped before its end."""
+    async def run(self, items: Iterable[tuple[int, Item]], total: int) -> None:
+        """Judge items, each with its number in the run, at equal distances; raises the reason where the run was
+        stopped before its end."""
         self.progress.total = total
         try:
-            await self._start_all(enumerate(items))
+            await self._start_all(iter(items))
             while self._stopped is None and (self._tasks or self._waiting):
                 await self._wait_and_start()
         except BaseException as fault:  # noqa: BLE001  raised again below, once what is paid for is stored
@@ -224,7 +225,8 @@ class Loop:
     async def _prepare(self, batch: list[tuple[int, Item]]) -> Claimed:
         """Render the missing calls of a batch and claim them: durable before anything is sent."""
         first, last = batch[0][0], batch[-1][0]
-        are_stored = self._store.put_items(self._run, first, [item for _, item in batch])
+        step = batch[1][0] - first if len(batch) > 1 else 1
+        are_stored = self._store.put_items(self._run, first, [item for _, item in batch], step)
         finished = self._store.finished(self._run, first, last) if self._run.is_resumed else set()
         item_calls: list[ItemCall] = []
         for number, (seq, item) in enumerate(batch):
