@@ -132,7 +132,7 @@ class Section(Struct, frozen=True):
 
     def _with_shared_remarks(self) -> Section:
         remarks = [text_of(row[-1]).split("; ") for row in self.rows]
-        counts = Counter(part for parts in remarks for part in set(parts) if part)
+        counts = Counter(part for parts in remarks for part in dict.fromkeys(parts) if part)
         shared = [part for part, n in counts.items() if n >= max(3, len(remarks) / 2)]
         if not shared:
             return self

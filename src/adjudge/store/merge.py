@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 from msgspec import Struct
 
 from ..errors import StoreError
+from ..records import Item
 from . import reading, rows, runs, schema
 from .calls import insert_rows
 from .reading import Asked
@@ -26,8 +27,8 @@ from .repair import examine
 from .runs import NewJudgment, RunRow
 from .sqlite_errors import damage_error, store_error
 
-ParseAgain = Callable[[RunRow, Callable[[], Iterator[Asked]]], Iterator[NewJudgment]]
-"""Parses all replies of a run; the second argument reads them."""
+ParseAgain = Callable[[RunRow, Iterator[Item], Callable[[], Iterator[Asked]]], Iterator[NewJudgment]]
+"""Parses all replies of a run, which the last argument reads."""
 CallsNeeded = Callable[[RunRow], int | None]
 """How many calls a complete run has, follow-up questions not included; none where its manifest does not say."""
 
@@ -379,7 +380,9 @@ class _Merge:
         parsed = (
             new
             for new in self._parse_again(
-                runs.one_run(self._connection, name), lambda: reading.asked(self._connection, ours, [])
+                runs.one_run(self._connection, name),
+                reading.items(self._connection, ours),
+                lambda: reading.asked(self._connection, ours, []),
             )
             if new[:2] in wanted
         )
