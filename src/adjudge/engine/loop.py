@@ -167,11 +167,14 @@ class Loop:
         on_progress: Callable[[Progress], None] | None = None,
     ) -> None:
         self._plan, self._store, self._run = plan, store, run
+        self._turns = {
+            model.endpoint: asyncio.Semaphore(_turns(concurrency * model.n_hosts)) for model in plan.models
+        }
         # Twice the concurrency: while one half is in flight, the other half is ready to be sent.
-        self._room = asyncio.Semaphore(2 * concurrency)
-        self._turns = {model.endpoint: asyncio.Semaphore(_turns(concurrency)) for model in plan.models}
+        room = 2 * concurrency * max(model.n_hosts for model in plan.models)
+        self._room = asyncio.Semaphore(room)
         # Enough batches are prepared ahead that a fast host never waits for a claim to be durable.
-        self._n_ahead = 1 + 2 * concurrency // _BATCH
+        self._n_ahead = 1 + room // _BATCH
         self._budget_usd = budget_usd
         self._tasks: set[asyncio.Task[None]] = set()
         self._waiting: list[ItemCall] = []
