@@ -186,6 +186,15 @@ class RunOptions(Struct, frozen=True, kw_only=True):
     skip_bad: Annotated[
         bool, Option("content", "", "Skip invalid lines, and list them.", is_for_tests=False)
     ] = False
+    shard: Annotated[
+        str | None,
+        Option(
+            "execution",
+            "K/N",
+            "Judge part K of N, from 1; adjudge runs merge unites the stores of all parts.",
+            is_for_tests=False,
+        ),
+    ] = None
     store: Annotated[
         str | Path,
         Option(
@@ -245,6 +254,29 @@ def _without_none(annotation: Any) -> Any:
     return Union[tuple(members)]  # noqa: UP007  the members are known only here
 
 
+class Shard(NamedTuple):
+    """One of `n` parts of a run; `number` is from 1."""
+
+    number: int
+    n: int
+
+    def size(self, n_items: int) -> int:
+        """How many of the items belong to the part."""
+        return len(range(self.number - 1, n_items, self.n))
+
+
+def shard_of(options: RunOptions) -> Shard:
+    """The part that a run judges; 1 of 1 where it judges all."""
+    if options.shard is None:
+        return Shard(1, 1)
+    match = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", str(options.shard), re.ASCII)
+    if match is None or not 1 <= int(match[1]) <= int(match[2]):
+        raise DataError(
+            f"--shard {options.shard}: write it as K/N with K from 1 to N, for example --shard 2/8."
+        )
+    return Shard(int(match[1]), int(match[2]))
+
+
 def check_options(options: RunOptions) -> None:
     """Raise where an option has a value that makes no sense, or two of them contradict each other."""
     if options.samples < 1:
@@ -255,6 +287,11 @@ def check_options(options: RunOptions) -> None:
         raise DataError(f"--reask {options.reask}: must be from 0 to {MOST_REASKS}.")
     if not 0 <= options.patience < float("inf"):
         raise DataError(f"--patience {options.patience:g}: must be a number of minutes from 0 on.")
+    if shard_of(options).n > 1 and options.steps == "generate":
+        raise DataError(
+            "--shard with --steps generate: each shard would have its own evaluation steps. Write them to a file, one "
+            "per line, and give it to all shards with --steps FILE."
+        )
     for name, declared in declared_options().items():
         value = getattr(options, name)
         if declared.choices and value is not None and value not in declared.choices:

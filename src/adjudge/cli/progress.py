@@ -21,6 +21,7 @@ class ProgressWatcher(Watcher):
 
     def __init__(self, *, is_quiet: bool) -> None:
         self.run: RunRow | None = None
+        self.prepared: Prepared | None = None
         self.latest = Progress()
         self._is_quiet = is_quiet
         self._bar: Any = None
@@ -40,7 +41,7 @@ class ProgressWatcher(Watcher):
             self._print_line()
 
     def started(self, run: RunRow, prepared: Prepared) -> None:
-        self.run = run
+        self.run, self.prepared = run, prepared
         if self._is_quiet:
             return
         for text in prepared.bad[:20]:
@@ -50,11 +51,22 @@ class ProgressWatcher(Watcher):
         if any(model.is_fake for model in prepared.plan.models):
             sys.stderr.write("a fake model answers: the scores below are meaningless\n")
         verb = "Resuming" if run.is_resumed else "Starting"
-        calls = prepared.n_items * len(prepared.plan.calls)
-        sys.stderr.write(f"{verb} run {run.name}: {prepared.n_items} items, at most {calls} calls\n")
+        shard = f", shard {prepared.shard.number}/{prepared.shard.n}" if prepared.shard.n > 1 else ""
+        calls = prepared.n_judged * len(prepared.plan.calls)
+        sys.stderr.write(f"{verb} run {run.name}{shard}: {prepared.n_judged} items, at most {calls} calls\n")
         sys.stderr.flush()
         if sys.stderr.isatty():
             self._open_bar()
+
+    def shard_note(self) -> str:
+        """What to do after a shard of a run; empty where the run is not one of several."""
+        if self.prepared is None or self.prepared.shard.n == 1:
+            return ""
+        number, n = self.prepared.shard
+        return (
+            f"Shard {number}/{n} done: {self.prepared.n_judged:,} of {self.prepared.n_items:,} items; "
+            "merge the stores with adjudge runs merge"
+        )
 
     def wrote_steps(self, protocol: Protocol) -> None:
         if not self._is_quiet:

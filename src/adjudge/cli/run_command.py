@@ -81,8 +81,10 @@ def run_command(
     if finished is not None:
         from .store_commands import show_report
 
-        n_read = show_report(str(request.store), finished, as_json=as_json)
-        code = 0 if n_read else 4
+        n_read, n_scores = show_report(str(request.store), finished, as_json=as_json)
+        # A shard has no items where there are fewer items than shards.
+        is_empty = request.shard is not None and n_scores == 0
+        code = 0 if n_read or is_empty else 4
     raise typer.Exit(code)
 
 
@@ -170,6 +172,8 @@ def carry_out(request: Request, quiet: bool) -> tuple[str | None, int]:
         return None, 5
     for text in finished.adjustments:
         sys.stderr.write(f"note: {text}\n")
+    if note := watcher.shard_note():
+        sys.stderr.write(f"{note}\n")
     return finished.name, 0
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ..analysis.judge_details import ScoreIntervals
     from ..store import RunRow, Store
     from ..store.browsing import CallOutcome
+    from ..store.merge import MergedFile
     from ..store.reading import Judged
     from ..store.repair import Damage
 
@@ -193,8 +194,10 @@ def _write_html(store: Path, run: str, html: Path, labels: Path | None) -> None:
     typer.echo(f"Wrote the report of {name} to {safe(str(html))} ({max(1, n_bytes // 1000):,} kB)", err=True)
 
 
-def show_report(store: str, name: str, *, as_json: bool = False, as_markdown: bool = False) -> int:
-    """Print the report of a run, and return how many of its scores and choices were read."""
+def show_report(
+    store: str, name: str, *, as_json: bool = False, as_markdown: bool = False
+) -> tuple[int, int]:
+    """Print the report of a run, and return how many of its scores and choices were read, and how many there are."""
     from ..analysis.report import summarise
     from ..analysis.report_words import report_sections
     from ..analysis.run_view import tabulate
@@ -208,11 +211,11 @@ def show_report(store: str, name: str, *, as_json: bool = False, as_markdown: bo
         print_text(markdown_of(report_sections(summary)))
     else:
         print_sections(report_sections(summary))
-    return summary.n_scores - summary.n_failed
+    return summary.n_scores - summary.n_failed, summary.n_scores
 
 
 runs_app = typer.Typer(
-    help="List the runs of a store, show replies, rename and delete runs.", rich_markup_mode=None
+    help="List the runs of a store, show replies, rename, delete and merge runs.", rich_markup_mode=None
 )
 runs_app.command("show")(show_replies)
 
@@ -296,6 +299,60 @@ def delete_run(
             typer.confirm(f"Delete {row.name} and the replies that no other run uses?", abort=True)
         opened.delete_run(row.name)
     typer.echo(f"Deleted {row.name}")
+
+
+@runs_app.command("merge")
+def merge_command(
+    files: list[Path] = typer.Argument(..., metavar="FILE…", help="The stores to merge; they are only read."),
+    store: Path = STORE,
+    as_json: bool = AS_JSON,
+) -> None:
+    """Merge the runs, replies and labels of other stores into one: shards of a run, or work of several machines.
+
+    Where both stores have a reply to a call, the one in --store is kept. Merging a file again changes nothing.
+    """
+    from ..engine.results import merge_stores
+
+    merged = merge_stores(store, files)
+    if as_json:
+        print_json({"store": str(store), "files": merged})
+        return
+    names = ("items", "calls", "judgments", "labels")
+    table = [
+        (file.file, run.run, run.into, run.status, *(str(getattr(run, name)) for name in names))
+        for file in merged
+        for run in file.runs
+    ]
+    print_table(("file", "run", "merged into", "status", *(f"new {name}" for name in names)), table)
+    for note in (note for file in merged for note in _merge_notes(file)):
+        print_text(note)
+
+
+def _merge_notes(file: MergedFile) -> Iterator[str]:
+    """Where a merged file and the store differ."""
+    from ..words import count
+
+    for run in file.runs:
+        if run.is_new and run.into != run.run:
+            yield f"{file.file}: the store has another run named {run.run}; this one is {run.into} there."
+        if run.differing_replies:
+            yield (
+                f"{file.file}, run {run.run}: {count(run.differing_replies, 'call has', 'calls have')} another reply "
+                f"in the store, which was kept; {count(run.parsed_again, 'judgment was', 'judgments were')} parsed "
+                "again from it."
+            )
+        if run.differing_labels:
+            yield _labels_note(f"{file.file}, run {run.run}", run.differing_labels)
+    if file.labels:
+        yield f"{file.file}: {count(file.labels, 'label')} of no run added."
+    if file.differing_labels:
+        yield _labels_note(f"{file.file}, labels of no run", file.differing_labels)
+
+
+def _labels_note(where: str, n: int) -> str:
+    from ..words import count
+
+    return f"{where}: {count(n, 'label has', 'labels have')} another value in the store, which was kept."
 
 
 def reread_command(run: str = RUN, store: Path = STORE, as_json: bool = AS_JSON) -> None:

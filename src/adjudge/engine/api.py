@@ -12,9 +12,10 @@ import os
 import re
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from inspect import Parameter, Signature, signature
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, ParamSpec, TypeVar, get_args, get_origin
 
@@ -28,7 +29,7 @@ from ..models.base import estimated_tokens
 from ..protocols import load_protocol, with_digest
 from ..records import Call, Item, Message, ModelSettings, NamedModel, Protocol, Result, Rubric
 from ..render import problems_of
-from ..run_options import JudgeSettings, RunOptions, check_options, named_criterion
+from ..run_options import JudgeSettings, RunOptions, Shard, check_options, named_criterion, shard_of
 from ..store import RunRow, RunStatus, Store, open_store
 from ..version import __version__
 from .loop import Interrupted, Loop, Progress, stored_reply
@@ -82,12 +83,12 @@ def dry_run(request: Request) -> DryRun:
 def _counted(prepared: Prepared, store: Store | None) -> DryRun:
     count = _Count(store)
     plan = _with_known_steps(prepared.plan, count)
-    for item in prepared.items:
+    for _, item in prepared.numbered():
         for planned in plan.calls_of(item):
             count.add(call_for(planned, item)[0], planned.model)
     count.settle()
     dates = prepared.manifest.get("price_dates", {})
-    return DryRun(prepared.n_items, count.calls, count.stored, count.tokens, count.cost, count.first, dates)
+    return DryRun(prepared.n_judged, count.calls, count.stored, count.tokens, count.cost, count.first, dates)
 
 
 class _Count:
@@ -200,6 +201,16 @@ class Prepared(Struct, frozen=True):
     n_items: int
     manifest: dict[str, Any]
     bad: tuple[str, ...] = ()
+    shard: Shard = Shard(1, 1)
+
+    def numbered(self) -> Iterator[tuple[int, Item]]:
+        """The items to judge, with their numbers in the run."""
+        return islice(enumerate(self.items), self.shard.number - 1, None, self.shard.n)
+
+    @property
+    def n_judged(self) -> int:
+        """How many items are to be judged: all, or those of the shard."""
+        return self.shard.size(self.n_items)
 
 
 # -- who judges: models with the key and the price that each was given, and ways of judging
@@ -488,7 +499,8 @@ def prepare(request: Request, network: Network, opened: list[Model], *, is_dry: 
     described = {**items.described(), "n": n_items, "left_out": len(items.bad()) if request.skip_bad else 0}
     plan = structs.replace(plan, absent=frozenset(absent.names))
     manifest = manifest_of(plan, described, request.command, __version__)
-    return Prepared(plan, items, n_items, manifest, items.bad() if request.skip_bad else ())
+    bad = items.bad() if request.skip_bad else ()
+    return Prepared(plan, items, n_items, manifest, bad, shard_of(request))
 
 
 def _plan(
@@ -641,8 +653,10 @@ async def _execute(
             budget_usd=request.budget,
             on_progress=watcher.progressed,
         )
-        await loop.run(prepared.items, prepared.n_items * len(plan.calls_of(Item("", {}))))
-        status = "done"
+        n_calls = len(plan.calls_of(Item("", {})))
+        await loop.run(prepared.numbered(), prepared.n_judged * n_calls)
+        is_part = prepared.shard.n > 1 and not store.is_whole(run, prepared.n_items * n_calls)
+        status = "stopped" if is_part else "done"
         warnings = dict.fromkeys(text for model in plan.models for text in model.warnings)
         return Run(
             run.name, str(request.store), status, loop.progress, (*_adjustments(prepared.plan), *warnings)
@@ -655,7 +669,8 @@ async def _execute(
             if adjustments := _adjustments(prepared.plan):
                 store.note_adjustments(run, adjustments)
             store.finish_run(run, status, time.monotonic() - started)
-            _tidy_up(store, run, status, replaced)
+            if prepared.n_judged:
+                _tidy_up(store, run, status, replaced)
 
 
 def _set_aside(store: Store, request: Request, prepared: Prepared) -> RunRow | None:

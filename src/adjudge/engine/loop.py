@@ -167,11 +167,14 @@ class Loop:
         on_progress: Callable[[Progress], None] | None = None,
     ) -> None:
         self._plan, self._store, self._run = plan, store, run
+        self._turns = {
+            model.endpoint: asyncio.Semaphore(_turns(concurrency * model.n_hosts)) for model in plan.models
+        }
         # Twice the concurrency: while one half is in flight, the other half is ready to be sent.
-        self._room = asyncio.Semaphore(2 * concurrency)
-        self._turns = {model.endpoint: asyncio.Semaphore(_turns(concurrency)) for model in plan.models}
+        room = 2 * concurrency * max(model.n_hosts for model in plan.models)
+        self._room = asyncio.Semaphore(room)
         # Enough batches are prepared ahead that a fast host never waits for a claim to be durable.
-        self._n_ahead = 1 + 2 * concurrency // _BATCH
+        self._n_ahead = 1 + room // _BATCH
         self._budget_usd = budget_usd
         self._tasks: set[asyncio.Task[None]] = set()
         self._waiting: list[ItemCall] = []
@@ -186,11 +189,12 @@ class Loop:
         if self._stopped is None:
             self._stopped = reason
 
-    async def run(self, items: Iterable[Item], total: int) -> None:
-        """Judge all items; raises the reason where the run was stopped before its end."""
+    async def run(self, items: Iterable[tuple[int, Item]], total: int) -> None:
+        """Judge items, each with its number in the run, at equal distances; raises the reason where the run was
+        stopped before its end."""
         self.progress.total = total
         try:
-            await self._start_all(enumerate(items))
+            await self._start_all(iter(items))
             while self._stopped is None and (self._tasks or self._waiting):
                 await self._wait_and_start()
         except BaseException as fault:  # noqa: BLE001  raised again below, once what is paid for is stored
@@ -224,7 +228,8 @@ class Loop:
     async def _prepare(self, batch: list[tuple[int, Item]]) -> Claimed:
         """Render the missing calls of a batch and claim them: durable before anything is sent."""
         first, last = batch[0][0], batch[-1][0]
-        are_stored = self._store.put_items(self._run, first, [item for _, item in batch])
+        step = batch[1][0] - first if len(batch) > 1 else 1
+        are_stored = self._store.put_items(self._run, first, [item for _, item in batch], step)
         finished = self._store.finished(self._run, first, last) if self._run.is_resumed else {}
         item_calls: list[ItemCall] = []
         for number, (seq, item) in enumerate(batch):

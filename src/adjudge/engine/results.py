@@ -5,8 +5,9 @@ No model is called here. Judgments that are parsed again replace the old ones al
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -20,6 +21,7 @@ from ..records import Item, Judgment, Protocol, Result
 from ..render import render
 from ..run_options import RunOptions, options_from
 from ..store import Asked, Judged, RunRow, Store
+from ..store.merge import MergedFile, merge
 from .loop import failed_judgment, judge, needs_reask, with_reask
 from .plan import parameters_for, steps_in
 
@@ -31,15 +33,19 @@ def settings_of(run: RunRow) -> RunOptions:
 
 def protocols_of(store: Store, run: RunRow) -> dict[str, Protocol]:
     """The protocols of a run as they were when it was made, by id@digest, with generated steps."""
+    return _protocols_of(run, lambda: store.asked(run))
+
+
+def _protocols_of(run: RunRow, read_asked: Callable[[], Iterator[Asked]]) -> dict[str, Protocol]:
     protocols = [msgspec.convert(stored, Protocol, strict=False) for stored in run.manifest["protocols"]]
     if settings_of(run).steps == "generate":
-        protocols = _with_steps(store, run, protocols)
+        protocols = _with_steps(read_asked(), protocols)
     return {f"{protocol.id}@{protocol.digest}": protocol for protocol in protocols}
 
 
-def _with_steps(store: Store, run: RunRow, protocols: list[Protocol]) -> list[Protocol]:
+def _with_steps(all_asked: Iterator[Asked], protocols: list[Protocol]) -> list[Protocol]:
     written: dict[str, tuple[str, ...]] = {}
-    for asked in store.asked(run):
+    for asked in all_asked:
         if asked.seq >= 0:
             break
         written[asked.call.protocol] = steps_in(asked.reply.text)
@@ -106,14 +112,40 @@ def reread(store: Store, run: RunRow) -> int:
         raise StoreError(
             f"run {run.name} has no protocol in its manifest, so its replies cannot be parsed again."
         )
-    return store.replace_judgments(run, _reread(store, run, protocols))
+    return store.replace_judgments(run, _reread(store.asked(run), store.items(run), run, protocols))
 
 
-def _reread(store: Store, run: RunRow, protocols: dict[str, Protocol]) -> Iterator[tuple[int, int, Judgment]]:
+def merge_stores(into: Path, files: Sequence[Path]) -> list[MergedFile]:
+    """Merge the runs, replies, judgments and labels of other stores into one."""
+
+    def parse_again(
+        run: RunRow, items: Iterator[Item], read_asked: Callable[[], Iterator[Asked]]
+    ) -> Iterator[tuple[int, int, Judgment]]:
+        return _reread(read_asked(), items, run, _protocols_of(run, read_asked))
+
+    return merge(into, files, parse_again=parse_again, calls_needed=calls_needed)
+
+
+def calls_needed(run: RunRow) -> int | None:
+    """How many calls a complete run has, follow-up questions not included; none where its manifest does not say."""
+    n_items = run.manifest.get("items", {}).get("n")
+    if not isinstance(n_items, int):
+        return None
     settings = settings_of(run)
-    absent = absent_inputs(protocols.values(), store.items(run))
+    orders = sum(
+        2 if protocol.get("task") == "compare" and settings.order == "both" else 1
+        for protocol in run.manifest["protocols"]
+    )
+    return n_items * orders * len(run.manifest["models"]) * settings.samples
+
+
+def _reread(
+    all_asked: Iterator[Asked], items: Iterator[Item], run: RunRow, protocols: dict[str, Protocol]
+) -> Iterator[tuple[int, int, Judgment]]:
+    settings = settings_of(run)
+    absent = absent_inputs(protocols.values(), items)
     params = {name: parameters_for(protocol, settings) for name, protocol in protocols.items()}
-    for seq, group in groupby(store.asked(run), key=lambda asked: asked.seq):
+    for seq, group in groupby(all_asked, key=lambda asked: asked.seq):
         if seq < 0:
             continue
         calls = list(group)

@@ -82,6 +82,8 @@ class Model(ABC):
     """parameters of this model alone; none where it has none"""
     endpoint: str = ""
     """the base URL that calls are sent to; empty where nothing is sent"""
+    n_hosts: int = 1
+    """how many hosts answer its calls"""
     is_fake: bool = False
     is_recorded: bool = False
     """whether it replays recorded replies and cannot answer new calls"""

@@ -156,6 +156,7 @@ class OpenAIModel(RemoteModel):
                 self.name, self._model, self.endpoint, COMPLETIONS, key=self._key, price=self.price, network=self._network
             )  # fmt: skip
             completions.headers = self.headers
+            completions.is_replica = self.is_replica
             self._likelihoods = Likelihoods(completions)
         return await self._likelihoods.ask(call, params)
 

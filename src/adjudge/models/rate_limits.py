@@ -240,6 +240,8 @@ class HostLimiter:
         self.was_reached = False
         self.given_up = ""
         """why no further call is sent; empty while the host is usable"""
+        self.is_replica = False
+        """whether other hosts take its calls while it fails, so that it need not pause or give up"""
         self.n_limited = 0
         self.counts_tokens = tpm is not None
         self._requests = Window(rpm, window_seconds) if rpm is not None else None
@@ -261,6 +263,12 @@ class HostLimiter:
     def is_broken(self) -> bool:
         """Whether the host failed so often in a row that only one call at a time is sent."""
         return self._failures >= FAILURES_IN_A_ROW
+
+    def most_in_flight(self) -> int:
+        """How many calls may be in flight now; 0 during a pause."""
+        if monotonic() < self._paused_until:
+            return 0
+        return 1 if self.is_broken else int(self.limit)
 
     async def enter(self, tokens: float = 0) -> None:
         """Wait until a call of so many tokens may be sent. Each `enter` needs one `leave`.
@@ -375,6 +383,8 @@ class HostLimiter:
         if self._failures == 0:
             self._failing_since = now
         self._failures += 1
+        if self.is_replica:
+            return
         if self.is_broken and now >= self._paused_until:
             self._breaks += 1
             longest = min(LONGEST_PAUSE_SECONDS, self._backoff_seconds * 2.0 ** min(self._breaks, 20))
@@ -421,8 +431,8 @@ class Network:
         """the longest wait before the first retry; doubled with each attempt"""
         self.reply_floor_seconds = reply_floor_seconds
         """the shortest adaptive timeout"""
+        self.outage_seconds = outage_seconds
         self._idle_seconds = idle_seconds
-        self._outage_seconds = outage_seconds
         self._rpm, self._tpm, self._window_seconds = rpm, tpm, window_seconds
         self.limiters: dict[tuple[str, str], HostLimiter] = {}
         """by host and the environment variable of the key"""
@@ -438,7 +448,7 @@ class Network:
                 rpm=self._rpm,
                 tpm=self._tpm,
                 window_seconds=self._window_seconds,
-                outage_seconds=self._outage_seconds,
+                outage_seconds=self.outage_seconds,
                 backoff_seconds=self.backoff_seconds,
             )
             self.limiters[host, key_env] = limiter

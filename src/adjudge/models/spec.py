@@ -26,7 +26,7 @@ from .base import KeySource, Model, Price
 from .fake import FakeModel, read_script
 from .local import LocalModel
 from .rate_limits import Network
-from .remote import RemoteModel
+from .remote import RemoteModel, Replicas
 from .replay import ReplayModel
 
 
@@ -61,6 +61,7 @@ def providers() -> dict[str, Provider]:
 
 _OTHER_FORMS = (
     ("http://HOST/v1#NAME", "any OpenAI-compatible server; no key unless --key-env names one"),
+    ("http://A/v1,http://B/v1#NAME", "replicas of one model: several such servers as one judge"),
     ("local", "adjudge[local]; the embedded judge, for the protocols gptscore/…: 93 MB are downloaded once"),
     ("local:FILE.gguf", "adjudge[local]; your model in GGUF format"),
     ("replay:FILE", "recorded replies"),
@@ -148,16 +149,33 @@ def _judge(spec: str, key_env: str | None, price: Price | None, network: Network
     raise _unknown(spec)
 
 
+_ANOTHER_ADDRESS = re.compile(r",(?=https?://)")
+
+
 def _server(spec: str, key_env: str | None, price: Price | None, network: Network | None) -> Model:
-    """An OpenAI-compatible server: the address before the #, the name of the model after it."""
-    address, _, name = spec.partition("#")
-    base = _checked_url(address, "the address").removesuffix(openai.PATH)
+    """An OpenAI-compatible server: the address before the #, the name of the model after it. Several addresses are
+    replicas of one model."""
+    addresses, _, name = spec.partition("#")
+    bases = [
+        _checked_url(address, "the address").removesuffix(openai.PATH)
+        for address in _ANOTHER_ADDRESS.split(addresses)
+    ]
+    base = bases[0]
     if not name:
         raise ModelError(f"{base}: the name of the model is missing. Write it after a #: {base}#NAME.")
     key = KeySource(key_env) if key_env else None
-    return openai.OpenAIModel(
-        f"{base}#{name}", name, base, openai.PATH, key=key, price=price, network=network
-    )
+    if len(bases) == 1:
+        return openai.OpenAIModel(
+            f"{base}#{name}", name, base, openai.PATH, key=key, price=price, network=network
+        )
+    if len(set(bases)) < len(bases):
+        raise ModelError(f"a replica of {name} is given twice. Give each address once.")
+    shared = network or Network()
+    models = [
+        openai.OpenAIModel(f"{base}#{name}", name, base, openai.PATH, key=key, price=price, network=shared)
+        for base in bases
+    ]
+    return Replicas(f"replicas#{name}", models, shared, owns_network=network is None)
 
 
 def _of_provider(
@@ -254,7 +272,7 @@ _FROM_VARIABLE = re.compile(r"\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))")
 
 def _set_headers(model: Model, headers: dict[str, str]) -> None:
     """Headers that are sent with every call of this model, in addition to its own."""
-    if not isinstance(model, RemoteModel):
+    if not isinstance(model, RemoteModel | Replicas):
         raise ModelError(f"{model.name} sends nothing: it takes no headers. Leave them out.")
     for name, value in headers.items():
         if not _HEADER_NAME.fullmatch(name) or name.lower() in _NOT_HEADERS:
@@ -313,7 +331,7 @@ def _checked_url(address: str, where: str) -> str:
 
 def _unknown(spec: str) -> ModelError:
     hint = _suggestion(spec)
-    known = "\n".join(f"  {form:<28}{needs}" for form, needs in forms())
+    known = "\n".join(f"  {form:<30}{needs}" for form, needs in forms())
     return ModelError(f"'{spec:.200}' is not a model.{hint} These forms are accepted:\n{known}")
 
 

@@ -281,16 +281,19 @@ def _seal_labels(connection: sqlite3.Connection, labels: Sequence[int]) -> None:
     )
 
 
-def put_items(connection: sqlite3.Connection, run: int, first: int, items: Sequence[Item]) -> None:
-    """Store items from number `first` on; items that are stored already must be unchanged."""
+def put_items(
+    connection: sqlite3.Connection, run: int, first: int, items: Sequence[Item], step: int = 1
+) -> None:
+    """Store items with the numbers `first`, `first + step`, …; items that are stored already must be unchanged."""
+    numbers = range(first, first + step * len(items), step)
     known = dict(
         connection.execute(
             "SELECT seq, content FROM items WHERE run = ? AND seq BETWEEN ? AND ?",
-            (run, first, first + len(items) - 1),
+            (run, first, first + step * len(items) - 1),
         ).fetchall()
     )
     new = []
-    for seq, item in enumerate(items, start=first):
+    for seq, item in zip(numbers, items, strict=True):
         *columns, fields, content, check = rows.item_columns(seq, item)
         if seq not in known:
             new.append((run, *columns, rows.pack(fields), content, check))
@@ -300,6 +303,18 @@ def put_items(connection: sqlite3.Connection, run: int, first: int, items: Seque
                 "Start a new run for the changed items with --run NAME: replies to unchanged items are reused."
             )
     insert_rows(connection, _INSERT_ITEM, new)
+
+
+def is_whole(connection: sqlite3.Connection, run: int, n_calls: int) -> bool:
+    """Whether a run has all its calls, each judged or failed; follow-up questions do not count."""
+    (n_settled,) = connection.execute(
+        """SELECT count(*) FROM main.places AS p JOIN main.slots AS s ON s.run = p.run AND s.slot = p.slot
+        JOIN main.runs AS r ON r.id = p.run LEFT JOIN main.judgments AS j
+            ON j.run = p.run AND j.reading = r.reading AND j.item = p.item AND j.slot = p.slot
+        WHERE p.run = ? AND s.kind NOT IN ('reask', 'steps') AND (p.error_kind IS NOT NULL OR j.run IS NOT NULL)""",
+        (run,),
+    ).fetchone()
+    return bool(n_settled >= n_calls)
 
 
 def _live_owners(connection: sqlite3.Connection) -> set[int]:

@@ -240,15 +240,24 @@ def create_file(path: Path) -> None:
         raise store_error(path, fault) from fault
 
 
-def connect(path: Path, *, write: bool, busy_seconds: float) -> sqlite3.Connection:
-    """A connection without automatic transactions that may be used from any thread."""
+def address_of(path: Path, *, write: bool) -> str:
+    """The file as SQLite opens it."""
     address = path.absolute().as_uri() + ("?mode=rw" if write else "?mode=ro")
     if not write and _is_unwritable_at_rest(path):
         # SQLite cannot create the index of a write-ahead log in a read-only folder; without a log,
         # the file alone is complete.
         address += "&immutable=1"
+    return address
+
+
+def connect(path: Path, *, write: bool, busy_seconds: float) -> sqlite3.Connection:
+    """A connection without automatic transactions that may be used from any thread."""
     connection = sqlite3.connect(
-        address, uri=True, timeout=busy_seconds, isolation_level=None, check_same_thread=False
+        address_of(path, write=write),
+        uri=True,
+        timeout=busy_seconds,
+        isolation_level=None,
+        check_same_thread=False,
     )
     try:
         connection.execute("PRAGMA synchronous = FULL")

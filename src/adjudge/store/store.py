@@ -143,9 +143,16 @@ class Store:
         """Delete a run, and the calls and replies that no other run uses. The file keeps its size."""
         self._access.do(lambda: runs.delete(self._access.connection, name))
 
-    def put_items(self, run: RunRow, first: int, items: Sequence[Item]) -> Awaitable[None]:
-        """Store items; `first` is the number of the first one, from 0. Items stored already must be unchanged."""
-        return self._access.soon(lambda: runs.put_items(self._access.connection, run.id, first, items))
+    def put_items(self, run: RunRow, first: int, items: Sequence[Item], step: int = 1) -> Awaitable[None]:
+        """Store items; `first` is the number of the first one, from 0, and `step` the distance of their numbers.
+
+        Items stored already must be unchanged.
+        """
+        return self._access.soon(lambda: runs.put_items(self._access.connection, run.id, first, items, step))
+
+    def is_whole(self, run: RunRow, n_calls: int) -> bool:
+        """Whether a run has all its calls, each judged or failed."""
+        return self._access.read(lambda connection: runs.is_whole(connection, run.id, n_calls))
 
     # Calls
 
