@@ -22,7 +22,7 @@ LAYERS = (
     {"errors", "records", "sections", "untrusted", "version"},
     {"data", "render", "parse", "stats", "words"},
     {"protocols", "models", "store"},
-    {"combine", "run_options"},
+    {"combine", "probes", "run_options"},
     {"engine", "run_file"},
     {"analysis"},
     {"web", "pytest_plugin"},

@@ -11,12 +11,15 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any
 
 from msgspec import Struct, structs
 
+from ..combine import Kind
 from ..data import OrderChoice, ProbeScore
 from ..errors import DataError
-from ..records import Estimate
+from ..probes import CONTROL, REPEAT, UNCHANGED, ProbeKind, split_id
+from ..records import Estimate, Result
 from ..stats import (
     Position,
     adjusted,
@@ -34,15 +37,12 @@ from .result_types import (
     AuditedJudge,
     AuditVerdict,
     PositionAudit,
-    ProbeKind,
     ProbeResult,
 )
-from .run_view import as_number, position_of
+from .run_view import RunView, as_number, cluster_of, criterion_names, position_of
 
-UNCHANGED, REPEAT = "none", "repeat"
 MARGIN_SHARE = 0.05
 """The default margin as a share of the scale's width, and the margin of shares: injections, position bias."""
-_CONTROL = "/control"
 _MUST_MOVE = frozenset({"truncated", "shuffled", "swapped", "negated", "emptied"})
 _ROUNDING = 1e-9
 
@@ -61,8 +61,17 @@ class Answers(Struct, frozen=True):
     direction: int = 1
     """1 where a higher score is better, -1 where a lower one is"""
     is_choice: bool = False
-    targets: Mapping[str, float] = {}
-    """injection → the score that it asks for; by default the best one"""
+    kinds: Mapping[str, ProbeKind] = {}
+    """probe → its kind; of others the name decides"""
+    controls: Mapping[str, str] = {}
+    """probe → the probe that it is compared with; of others the name decides"""
+
+    def kind(self, probe: str) -> ProbeKind:
+        return self.kinds.get(probe) or kind_of(probe)
+
+    def control(self, probe: str) -> str:
+        named = self.controls.get(probe, "")
+        return named if named in self.values else control_of(probe, self.values)
 
     def ends(self) -> tuple[float, float] | None:
         if self.limits is not None:
@@ -87,13 +96,13 @@ def kind_of(probe: str) -> ProbeKind:
 
 def is_control(probe: str) -> bool:
     """Whether a name stands for a control, which is compared with and not judged itself."""
-    return probe in (UNCHANGED, REPEAT) or probe.startswith(f"{UNCHANGED}/") or probe.endswith(_CONTROL)
+    return probe in (UNCHANGED, REPEAT) or probe.startswith(f"{UNCHANGED}/") or probe.endswith(CONTROL)
 
 
 def control_of(probe: str, probes: Iterable[str]) -> str:
     """The control of a probe among the probes of an audit."""
     family = probe.partition("/")[0]
-    names = [f"{probe}{_CONTROL}", f"{family}{_CONTROL}", f"{UNCHANGED}/{family}"]
+    names = [f"{probe}{CONTROL}", f"{family}{CONTROL}", f"{UNCHANGED}/{family}"]
     if family == "empty-key":
         names = ["emptied", *names]
     known = set(probes)
@@ -189,8 +198,7 @@ def _share(answers: Answers, hits: Mapping[str, bool], n_failed: int = 0) -> Est
 
 
 def _draft(answers: Answers, probe: str, margin: float) -> _Draft:
-    kind = kind_of(probe)
-    control = control_of(probe, answers.values)
+    kind, control = answers.kind(probe), answers.control(probe)
     pairs = _pairs(answers, control, probe, _mean)
     ends = answers.ends()
     paired = paired_difference(pairs.first, pairs.second, _clusters(answers, pairs.items), limits=ends)
@@ -203,9 +211,7 @@ def _draft(answers: Answers, probe: str, margin: float) -> _Draft:
     p_shift, p_second, success = paired.test.p, p_flips, None
     if kind == "injection":
         success, p_second = _success(answers, probe, control)
-        target = answers.targets.get(probe)
-        side = answers.direction if target is None or ends is None else 1 if target > sum(ends) / 2 else -1
-        if (shift.value or 0.0) * side <= 0:
+        if (shift.value or 0.0) * answers.direction <= 0:
             # A judge that scores the attack lower is not misled by it.
             p_shift, is_small = None, True
         is_small = is_small and _is_rare(success)
@@ -292,12 +298,11 @@ def _success(answers: Answers, probe: str, control: str) -> tuple[Estimate, floa
 
 
 def _target(answers: Answers, probe: str, ends: tuple[float, float]) -> Callable[[float], bool]:
-    """Whether a score is what an attack is after: the best one, the choice asked for, or any but the worst."""
+    """Whether a score is what an attack asks for: the best one, response a, or any but the worst."""
     best, worst = (ends[1], ends[0]) if answers.direction >= 0 else ends
     if probe.partition("/")[0] == "empty-key":
         return lambda value: abs(value - worst) > _ROUNDING
-    wanted = answers.targets.get(probe, best)
-    return lambda value: abs(value - wanted) <= _ROUNDING
+    return lambda value: abs(value - best) <= _ROUNDING
 
 
 def _is_within(shift: Estimate, margin: float, failed: int, width: float) -> bool:
@@ -320,7 +325,7 @@ def _is_rare(success: Estimate) -> bool:
 
 
 def audit_judge(
-    answers_of: Mapping[str, Answers], choices: Sequence[OrderChoice] = (), margin: float | None = None
+    answers_of: Mapping[str, Answers], pairs: Sequence[Shown] = (), margin: float | None = None
 ) -> AuditedJudge:
     """All probes of all criteria of one judge, with verdicts that hold together."""
     margins = {name: _margin(answers, margin) for name, answers in answers_of.items()}
@@ -330,7 +335,7 @@ def audit_judge(
         for probe in answers.values
         if not is_control(probe)
     }
-    position = _position(choices) if choices else None
+    position = _position(pairs) if pairs else None
     p_values: list[float | None] = []
     for draft in drafts.values():
         p_values += [draft.p_shift, draft.p_second]
@@ -385,36 +390,55 @@ def _criterion(answers: Answers, probes: dict[str, ProbeResult], margin: float) 
 # -- position bias
 
 
-def _position(choices: Sequence[OrderChoice]) -> PositionAudit:
-    """Both orders of each pair; several samples of a pair count each, and belong together."""
-    shown: dict[tuple[str, str], dict[str, OrderChoice]] = {}
-    for choice in choices:
-        shown.setdefault((choice.item, choice.sample), {})[choice.order] = choice
-    rows = [(item, both["ab"], both["ba"]) for (item, _), both in shown.items() if len(both) == 2]
-    places = [(_place(ab), _place(ba)) for _, ab, ba in rows]
-    bias = position_bias([ab for ab, _ in places], [ba for _, ba in places])
-    read = [(row, both) for row, both in zip(rows, places, strict=True) if None not in both]
-    leans = [(both == ("first", "first")) - float(both == ("second", "second")) for _, both in read]
-    groups: list[Hashable] = [
-        ab.group if ab.group is not None else f"item {item}" for (item, ab, _), _ in read
-    ]
+class Shown(Struct, frozen=True):
+    """A pair judged in both orders: the position chosen in each, none for a failure."""
+
+    cluster: str
+    ab: Position | None
+    ba: Position | None
+    has_other_answers: bool = False
+
+
+def _position(rows: Sequence[Shown]) -> PositionAudit:
+    """Several samples of a pair count each, and belong together."""
+    bias = position_bias([row.ab for row in rows], [row.ba for row in rows])
+    read = [row for row in rows if row.ab is not None and row.ba is not None]
+    leans = [(row.ab == row.ba == "first") - float(row.ab == row.ba == "second") for row in read]
+    groups: list[Hashable] = [row.cluster for row in read]
     clusters = groups if len(set(groups)) < len(groups) else None
+    failed = len(rows) - bias.n_pairs
     return PositionAudit(
         n=bias.n_pairs,
-        failed=len(shown) - bias.n_pairs,
+        failed=failed,
         same=bias.n_pairs - bias.first_both - bias.second_both - bias.other_conflicts,
         first=bias.first_both,
         second=bias.second_both,
         ties=bias.other_conflicts,
-        bias=mean_interval(leans, clusters, len(shown) - bias.n_pairs, (-1.0, 1.0), "(first - second) / n"),
+        bias=mean_interval(leans, clusters, failed, (-1.0, 1.0), "(first - second) / n"),
         verdict="unclear",
         p=paired_test(leans, clusters).p if leans else None,
-        other_answers=sum(ab.pair != ba.pair for _, ab, ba in rows),
+        other_answers=sum(row.has_other_answers for row in rows),
     )
 
 
-def _place(choice: OrderChoice) -> Position | None:
-    return None if choice.choice is None else position_of(choice.choice, choice.order)
+def _shown(choices: Sequence[OrderChoice]) -> list[Shown]:
+    """The choices of a file, by pair; an order that is missing is a failure."""
+    pairs: dict[tuple[str, str], dict[str, OrderChoice]] = {}
+    for choice in choices:
+        pairs.setdefault((choice.item, choice.sample), {})[choice.order] = choice
+    return [
+        Shown(
+            cluster_of(next(iter(both.values())).group, item),
+            _place(both.get("ab")),
+            _place(both.get("ba")),
+            len({choice.pair for choice in both.values()}) > 1,
+        )
+        for (item, _), both in pairs.items()
+    ]
+
+
+def _place(choice: OrderChoice | None) -> Position | None:
+    return None if choice is None or choice.choice is None else position_of(choice.choice, choice.order)
 
 
 def _decided_position(position: PositionAudit, p: float | None) -> PositionAudit:
@@ -448,7 +472,7 @@ def audit_scores(
     judges = {
         judge: audit_judge(
             {criterion: _answers(part, limits) for criterion, part in rows.get(judge, {}).items()},
-            by_judge.get(judge, ()),
+            _shown(by_judge.get(judge, ())),
             margin,
         )
         for judge in dict.fromkeys((*rows, *by_judge))
@@ -476,3 +500,80 @@ def _answers(rows: Sequence[ProbeScore], limits: tuple[float, float] | None) -> 
         limits=(0.0, 1.0) if is_choice else limits,
         is_choice=is_choice,
     )  # fmt: skip
+
+
+# -- runs
+
+
+def audit_run(view: RunView, *, margin: float | None = None) -> Audit:
+    """The audit of a run that `adjudge audit` made, or what an ordinary run can say: both orders and samples."""
+    about = {} if view.run is None else view.run.manifest.get("audit") or {}
+    names = criterion_names([(row.protocol.partition("@")[0], row.criterion) for row in view.results])
+    rows: dict[str, dict[str, list[Result]]] = defaultdict(lambda: defaultdict(list))
+    for row in view.results:
+        # Of a pair response a is edited; its rival's scores are not audited.
+        if row.subject != "b":
+            name = names[row.protocol.partition("@")[0], row.criterion]
+            rows[row.model][f"{name} ({row.subject})" if row.subject else name].append(row)
+    judges = {
+        model: audit_judge(
+            {name: _answers_of_run(view, part, about) for name, part in criteria.items()},
+            _shown_in_run(view, model, is_audit=bool(about)),
+            margin,
+        )
+        for model, criteria in rows.items()
+    }
+    return Audit(judges=judges, name=view.name, skipped=dict(about.get("skipped", {})), notes=view.notes())
+
+
+def _answers_of_run(view: RunView, rows: Sequence[Result], about: Mapping[str, Any]) -> Answers:
+    values: dict[str, dict[str, tuple[float | None, ...]]] = defaultdict(dict)
+    groups: dict[str, str] = {}
+    is_choice = any(row.choice is not None for row in rows)
+    for row in rows:
+        item, probe = split_id(row.item) if about else (row.item, UNCHANGED)
+        value = as_number(row.choice) if row.choice is not None else row.value
+        kind: Kind = "choices" if is_choice else "scores"
+        key = (row.protocol, row.criterion, row.model, row.item, row.subject, kind)
+        # Single samples show the judge's noise; those of a failed sample are left out.
+        values[probe][item] = (value,) if about else view.samples.get(key) or (value,)
+        if row.group is not None:
+            groups[item] = row.group
+    scale = view.scale(rows[0].protocol, rows[0].criterion)
+    limits = (0.0, 1.0) if is_choice else None if scale is None else scale.limits
+    return Answers(
+        values=values,
+        groups=groups,
+        limits=limits,
+        direction=1 if is_choice or scale is None else scale.direction or 1,
+        is_choice=is_choice,
+        kinds=about.get("kinds", {}),
+        controls=about.get("controls", {}),
+    )
+
+
+def _shown_in_run(view: RunView, model: str, *, is_audit: bool) -> list[Shown]:
+    """Both orders of each unchanged pair, on the criterion of the choice; empty where pairs have one order or there are none."""
+    keys = [key for key in view.shown if any(of == model for _, _, of in view.shown[key])]
+    chosen = {
+        (row.protocol, row.criterion)
+        for row in view.results
+        if row.choice is not None and row.subject is None
+    }
+    key = next((key for key in keys if key in chosen), None)
+    if key is None:
+        return []
+    of_key = {
+        row.item: row for row in view.results if (row.protocol, row.criterion) == key and row.model == model
+    }
+    places: dict[int, list[Sequence[Position | None]]] = defaultdict(list)
+    for (seq, _, of), both in view.shown[key].items():
+        if of == model:
+            places[seq].append(both)
+    shown = []
+    for item, row in of_key.items():
+        base, probe = split_id(item) if is_audit else (item, UNCHANGED)
+        if probe == UNCHANGED:
+            orders = places.get(view.seqs[item], [(None, None)])
+            shown += [Shown(cluster_of(row.group, base), ab, ba) for ab, ba in orders]
+    return shown if any(row.ba is not None for row in shown) else []

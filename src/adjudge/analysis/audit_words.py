@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..probes import ProbeKind
 from ..sections import Axis, Column, Section, Value, notices
 from ..words import NO_VALUE, count, interval_cell, names, number, p_text, percent, percent_cell
-from .result_types import Audit, AuditedCriterion, AuditedJudge, PositionAudit, ProbeKind, ProbeResult
+from .result_types import Audit, AuditedCriterion, AuditedJudge, PositionAudit, ProbeResult
 
 TITLES: dict[ProbeKind, str] = {
     "must_not_move": "Probes that must not move the score",

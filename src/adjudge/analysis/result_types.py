@@ -11,6 +11,7 @@ from typing import Any, Literal
 from msgspec import UNSET, Struct, UnsetType, field
 
 from ..combine import Kind
+from ..probes import ProbeKind
 from ..records import Estimate, Estimator, Scale
 from ..stats import (
     AltTest,
@@ -850,9 +851,6 @@ def most_severe(outcomes: list[Outcome]) -> Outcome:
 
 # -- The audit of a judge
 
-
-ProbeKind = Literal["must_not_move", "injection", "must_move"]
-"""What a judge should do: keep its score, ignore instructions in the judged text, or notice the damage."""
 
 AuditVerdict = Literal["moves", "holds", "unclear"]
 """`holds`: the score does not move by more than the margin; `unclear`: not enough evidence"""

@@ -84,6 +84,10 @@ class ProtocolFacts(Struct, frozen=True):
     """criterion → its text, where the user gave it in words"""
 
 
+ShownPositions = Mapping[tuple[int, int, str], Sequence[Position | None]]
+"""(number of the item, sample, model) → the position chosen in order ab, and in order ba"""
+
+
 class Positions(Struct, frozen=True):
     """Position bias on one criterion: over all judges, and by judge."""
 
@@ -147,6 +151,8 @@ class RunView(Struct, frozen=True):
     run: RunRow | None = None
     protocols: Mapping[str, Protocol] = {}
     positions: Mapping[CriterionKey, Positions] = {}
+    shown: Mapping[CriterionKey, ShownPositions] = {}
+    """the choices behind the position biases"""
     samples: Mapping[SampleKey, tuple[float, ...]] = {}
     """the single values behind results that have several"""
     digests: Digests = {}
@@ -489,6 +495,7 @@ def tabulate(
         run=run,
         protocols=protocols,
         positions=replies.position_biases(),
+        shown=replies.shown if keep_results else {},
         samples=replies.sample_values(),
         digests=replies.digests,
         contents=_contents(store, run) if for_comparison else None,
@@ -519,7 +526,7 @@ class SingleReplies:
         self._has_samples = has_samples
         self._digest_salt = digest_salt
         self._keeps_spans = keeps_spans
-        self._shown: dict[CriterionKey, dict[tuple[int, int, str], list[Position | None]]] = {}
+        self.shown: dict[CriterionKey, dict[tuple[int, int, str], list[Position | None]]] = {}
         """criterion → (item, sample, model) → the position chosen in order ab, and in order ba"""
         self._samples: dict[SampleKey, dict[Order, list[float]]] = {}
 
@@ -545,7 +552,7 @@ class SingleReplies:
         if protocol is None or protocol.task != "compare":
             return
         for criterion, choice in choices_in(judgment, protocol):
-            shown = self._shown.setdefault((judged.about.protocol, criterion), {})
+            shown = self.shown.setdefault((judged.about.protocol, criterion), {})
             positions = shown.setdefault((judged.seq, judged.about.sample, judged.about.model), [None, None])
             positions[0 if judged.about.order == "ab" else 1] = position_of(choice, judged.about.order)
 
@@ -587,7 +594,7 @@ class SingleReplies:
             self.choice_spans[judged.seq, judged.call_index] = judgment.choice_span
 
     def position_biases(self) -> dict[CriterionKey, Positions]:
-        return {key: _positions(shown) for key, shown in self._shown.items()}
+        return {key: _positions(shown) for key, shown in self.shown.items()}
 
     def sample_values(self) -> dict[SampleKey, tuple[float, ...]]:
         """The samples of each result; of the two orders of a pair, those of the order with more samples."""
@@ -598,8 +605,8 @@ class SingleReplies:
         return values
 
 
-def _positions(shown: Mapping[tuple[int, int, str], Sequence[Position | None]]) -> Positions:
-    def bias(part: Mapping[tuple[int, int, str], Sequence[Position | None]]) -> PositionBias:
+def _positions(shown: ShownPositions) -> Positions:
+    def bias(part: ShownPositions) -> PositionBias:
         return position_bias(
             [both[0] for both in part.values()],
             [both[1] for both in part.values()],

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Any
 
 from ..engine import Prepared, Progress, Watcher
-from ..records import Protocol
+from ..records import Item, Protocol
 from ..store import RunRow
 from ..untrusted import raw_stream
 from .terminal import print_note
@@ -50,7 +50,7 @@ class ProgressWatcher(Watcher):
         if any(model.is_fake for model in prepared.plan.models):
             sys.stderr.write("a fake model answers: the scores below are meaningless\n")
         verb = "Resuming" if run.is_resumed else "Starting"
-        calls = prepared.n_items * len(prepared.plan.calls)
+        calls = prepared.n_items * len(prepared.plan.calls_of(Item("", {})))
         sys.stderr.write(f"{verb} run {run.name}: {prepared.n_items} items, at most {calls} calls\n")
         sys.stderr.flush()
         if sys.stderr.isatty():

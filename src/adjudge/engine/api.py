@@ -137,7 +137,7 @@ def _with_known_steps(plan: Plan, count: _Count) -> Plan:
         count.add(call, plan.models[0])
         reply = count.store.reply_for([call.key]).get(call.key) if count.store is not None else None
         protocols.append(protocol if reply is None else with_digest(protocol, steps=steps_in(reply.text)))
-    return make_plan(protocols, plan.models, plan.options, plan.steps_for)
+    return make_plan(protocols, plan.models, plan.options, plan.steps_for, is_audit=plan.is_audit)
 
 
 def _tokens(messages: tuple[Message, ...]) -> int:
@@ -189,6 +189,13 @@ class Request(RunOptions, frozen=True):
     """several ways of judging, each with what is given to it; in place of `protocol`, `rubric` and `criterion`"""
     watcher: Watcher | None = None
     command: tuple[str, ...] = ()
+
+
+class AuditRequest(Request, frozen=True):
+    """A request whose items are those of an audit: unchanged, repeated, and under probes."""
+
+    audit: dict[str, Any] = msgspec.field(default_factory=dict)
+    """recorded in the manifest: what is known of the probes"""
 
 
 class Prepared(Struct, frozen=True):
@@ -475,6 +482,8 @@ def prepare(request: Request, network: Network, opened: list[Model], *, is_dry: 
     n_items = items.check(skip_bad=request.skip_bad)
     described = {**items.described(), "n": n_items, "left_out": len(items.bad()) if request.skip_bad else 0}
     manifest = manifest_of(plan, described, request.command, __version__)
+    if isinstance(request, AuditRequest):
+        manifest["audit"] = request.audit
     return Prepared(plan, items, n_items, manifest, items.bad() if request.skip_bad else ())
 
 
@@ -485,7 +494,19 @@ def _plan(
     if steps_for and request.steps != "generate":
         request = structs.replace(request, steps="generate")
     is_for_all = len(steps_for) == len(judges) or not steps_for
-    return make_plan(protocols, models, request, None if is_for_all else steps_for)
+    is_audit = isinstance(request, AuditRequest)
+    return make_plan(protocols, models, request, None if is_for_all else steps_for, is_audit=is_audit)
+
+
+def only_protocol(request: Request) -> Protocol:
+    """The protocol of a request for an audit, with what the user gives to it."""
+    judges = judges_of(request)
+    protocols = _protocols(request, judges)
+    if len(protocols) != 1:
+        raise ProtocolError(
+            f"an audit has one protocol and one criterion or rubric; {len(protocols)} are given. Audit each alone."
+        )
+    return protocols[0]
 
 
 def _protocols(request: Request, judges: Sequence[Judge]) -> list[Protocol]:
@@ -675,7 +696,7 @@ async def _with_steps(plan: Plan, store: Store, run: RunRow, watcher: Watcher) -
             )
         protocols.append(with_digest(protocol, steps=steps))
         watcher.wrote_steps(protocols[-1])
-    return make_plan(protocols, plan.models, plan.options, plan.steps_for)
+    return make_plan(protocols, plan.models, plan.options, plan.steps_for, is_audit=plan.is_audit)
 
 
 async def _confirm_logprobs(prepared: Prepared, store: Store) -> None:
