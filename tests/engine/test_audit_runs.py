@@ -294,3 +294,27 @@ def test_an_audit_needs_one_judge_with_a_scale(tmp_path: Path) -> None:
     assert (two.code, likelihood.code) == (2, 2)
     assert adjudge("audit", items, *DIRECT, "-m", "fake:text=1", "--response", "nothing", *store).code == 2
     assert adjudge("audit", items, *DIRECT, "-m", "fake:text=1", "--probes", "nothing", *store).code == 2
+
+
+def test_an_ordinary_run_shows_its_samples_and_the_correlation_with_length(tmp_path: Path) -> None:
+    rows = [{"id": f"i{k}", "instruction": f"Task {k}.", "response": "word " * (k + 1)} for k in range(30)]
+    items = write_rows(tmp_path / "items.jsonl", rows)
+    seen: Counter[str] = Counter()
+
+    def by_length(request: Request) -> Answer:
+        prompt = prompt_of(request)
+        seen[prompt] += 1
+        n_words = prompt.count("word ")
+        return chat(f"So. [RESULT] {min(5, 1 + n_words // 8 + (n_words <= 6 and seen[prompt] > 1))}")
+
+    with judge_host(by_length) as server:
+        flags = ("--samples", "2", "--run", "plain", "--store", tmp_path / "s.db")
+        assert adjudge("run", items, *DIRECT, "-m", model_at(server), *flags).code == 0
+    done = adjudge("audit", "plain", "--store", tmp_path / "s.db", "--json")
+    assert done.code == 0
+    (judge,) = done.json["judges"].values()
+    tact = judge["criteria"]["tact"]
+    assert tact["probes"] == {}
+    assert tact["rerun"]["value"] == pytest.approx(6 / 30, abs=0.04)
+    assert tact["length"]["value"] > 0.9
+    assert "Without probes" in adjudge("audit", "plain", "--store", tmp_path / "s.db").out

@@ -29,7 +29,9 @@ from ..stats import (
     paired_difference_of_shares,
     paired_test,
     position_bias,
+    spearman,
 )
+from ..store import RunRow, Store
 from .result_types import (
     SIGNIFICANCE,
     Audit,
@@ -39,7 +41,7 @@ from .result_types import (
     PositionAudit,
     ProbeResult,
 )
-from .run_view import RunView, as_number, cluster_of, criterion_names, position_of
+from .run_view import RunView, as_number, attributes_of, cluster_of, criterion_names, position_of, tabulate
 
 MARGIN_SHARE = 0.05
 """The default margin as a share of the scale's width, and the margin of shares: injections, position bias."""
@@ -65,6 +67,8 @@ class Answers(Struct, frozen=True):
     """probe → its kind; of others the name decides"""
     controls: Mapping[str, str] = {}
     """probe → the probe that it is compared with; of others the name decides"""
+    lengths: Mapping[str, float] = {}
+    """item → characters of its response, in an ordinary run"""
 
     def kind(self, probe: str) -> ProbeKind:
         return self.kinds.get(probe) or kind_of(probe)
@@ -383,8 +387,25 @@ def _criterion(answers: Answers, probes: dict[str, ProbeResult], margin: float) 
     return AuditedCriterion(
         probes=probes, margin=margin, limits=answers.ends(), noise=noise,
         n=sum(value is not None for value in unchanged), failed=sum(value is None for value in unchanged),
-        is_choice=answers.is_choice,
+        is_choice=answers.is_choice, rerun=_rerun_share(answers), length=_length(answers),
     )  # fmt: skip
+
+
+def _rerun_share(answers: Answers) -> Estimate | None:
+    rerun = _rerun(answers, UNCHANGED)
+    return None if rerun is None else _share(answers, rerun)
+
+
+def _length(answers: Answers) -> Estimate | None:
+    """How far the score goes with the length of the response."""
+    scores = {item: _mean(samples) for item, samples in answers.values.get(UNCHANGED, {}).items()}
+    items = [item for item, score in scores.items() if score is not None and item in answers.lengths]
+    if not items:
+        return None
+    clusters = _clusters(answers, items)
+    values = [score for item in items if (score := scores[item]) is not None]
+    n_groups = None if clusters is None else len(set(clusters))
+    return spearman([answers.lengths[item] for item in items], values, n_groups)
 
 
 # -- position bias
@@ -505,9 +526,17 @@ def _answers(rows: Sequence[ProbeScore], limits: tuple[float, float] | None) -> 
 # -- runs
 
 
-def audit_run(view: RunView, *, margin: float | None = None) -> Audit:
-    """The audit of a run that `adjudge audit` made, or what an ordinary run can say: both orders and samples."""
-    about = {} if view.run is None else view.run.manifest.get("audit") or {}
+def audit_run(store: Store, run: RunRow, *, margin: float | None = None) -> Audit:
+    """The audit of a stored run."""
+    view = tabulate(store, run)
+    if not view.is_audit:
+        view = structs.replace(view, attributes=attributes_of(store.items(run)))
+    return audit_view(view, margin=margin)
+
+
+def audit_view(view: RunView, *, margin: float | None = None) -> Audit:
+    """The audit of a run that `adjudge audit` made, or what an ordinary run can say: both orders, samples and length."""
+    about = view.audit
     names = criterion_names([(row.protocol.partition("@")[0], row.criterion) for row in view.results])
     rows: dict[str, dict[str, list[Result]]] = defaultdict(lambda: defaultdict(list))
     for row in view.results:
@@ -549,7 +578,22 @@ def _answers_of_run(view: RunView, rows: Sequence[Result], about: Mapping[str, A
         is_choice=is_choice,
         kinds=about.get("kinds", {}),
         controls=about.get("controls", {}),
+        lengths={} if about else _lengths(view, rows, is_choice=is_choice),
     )
+
+
+def _lengths(view: RunView, rows: Sequence[Result], *, is_choice: bool) -> dict[str, float]:
+    """item → the length of what is scored; of a choice how much longer response a is than response b."""
+    lengths: dict[str, float] = {}
+    for row in rows:
+        known = view.attributes.get(row.item, {})
+        of_a, of_b = known.get("length_a"), known.get("length_b")
+        length = known.get("length") if row.subject is None else of_a
+        if is_choice:
+            length = of_a - of_b if isinstance(of_a, float) and isinstance(of_b, float) else None
+        if isinstance(length, float):
+            lengths[row.item] = length
+    return lengths
 
 
 def _shown_in_run(view: RunView, model: str, *, is_audit: bool) -> list[Shown]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..probes import ProbeKind
-from ..sections import Axis, Column, Section, Value, notices
+from ..sections import CORRELATIONS, Axis, Column, Section, Value, notices
 from ..words import NO_VALUE, count, interval_cell, names, number, p_text, percent, percent_cell
 from .result_types import Audit, AuditedCriterion, AuditedJudge, PositionAudit, ProbeResult
 
@@ -51,6 +51,9 @@ def audit_sections(audit: Audit) -> Iterator[Section]:
                     yield _table(f"{TITLES[kind]}: {of}", kind, probes, part)
         if audited.position is not None:
             yield _position(judge, audited.position)
+        ordinary = {name: part for name, part in audited.criteria.items() if not part.probes}
+        if ordinary:
+            yield _ordinary(judge, ordinary)
     yield Section("How to read this", MEANING, is_detail=True)
 
 
@@ -130,6 +133,27 @@ def _row(name: str, probe: ProbeResult, part: AuditedCriterion, *, has_success: 
         p_text(probe.p),
         VERDICTS[probe.kind][probe.verdict],
     )
+
+
+def _ordinary(judge: str, criteria: dict[str, AuditedCriterion]) -> Section:
+    """What a run without probes shows."""
+    columns = ("criterion", "changed between samples [95 % CI]", Column("correlation with length [95 % CI]", axis=CORRELATIONS), "n", "failed")  # fmt: skip
+    rows = tuple(
+        (
+            name,
+            percent(part.rerun),
+            NO_VALUE if part.length is None else interval_cell(part.length),
+            str(part.n),
+            str(part.failed),
+        )
+        for name, part in criteria.items()
+    )
+    lines = (
+        "This run has no probes. Changed: share of items whose first two samples differ. Correlation: Spearman, of the score with the "
+        "length of the response (of a choice, with the difference in length). Longer responses may be better: only the probe length "
+        "separates length from quality.",
+    )
+    return Section(f"Without probes: {judge}", lines, columns, rows)
 
 
 def _position(judge: str, position: PositionAudit) -> Section:

@@ -900,6 +900,11 @@ class AuditedCriterion(Struct, frozen=True, kw_only=True):
     """of the unchanged items"""
     is_choice: bool = False
     """whether scores are choices: 1 for response a, 0 for b, 0.5 for a tie"""
+    rerun: Estimate | None = None
+    """share of unchanged items whose score changed when they were judged again: a re-run, or a second sample"""
+    length: Estimate | None = None
+    """of an ordinary run: rank correlation of the score with the length of the response (of a pair: of the difference in
+    length); an association, because longer responses may be better"""
 
 
 class PositionAudit(Struct, frozen=True, kw_only=True):

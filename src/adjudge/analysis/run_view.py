@@ -167,6 +167,15 @@ class RunView(Struct, frozen=True):
     attributes: Attributes = {}
     """what agreement can be shown by; only for the judge card"""
 
+    @property
+    def audit(self) -> Mapping[str, Any]:
+        """What the manifest says of the probes; empty for an ordinary run."""
+        return {} if self.run is None else self.run.manifest.get("audit") or {}
+
+    @property
+    def is_audit(self) -> bool:
+        return bool(self.audit)
+
     def scale(self, protocol: str, criterion: str) -> Scale | None:
         return scale_of(self.scales, protocol, criterion)
 

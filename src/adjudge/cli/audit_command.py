@@ -146,11 +146,10 @@ def audit_request(request: Request, probes: str, n: int, response: str) -> Audit
 
 def _of_run(name: str, store: Path, margin: float | None) -> Audit:
     from ..analysis.audit import audit_run
-    from ..analysis.run_view import tabulate
     from ..store import open_store
 
     with open_store(store, write=False) as opened:
-        return audit_run(tabulate(opened, opened.run(name)), margin=margin)
+        return audit_run(opened, opened.run(name), margin=margin)
 
 
 def _of_scores(path: Path, margin: float | None, scale: str | None) -> Audit:
