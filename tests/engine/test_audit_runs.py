@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from running import (
     prompt_of,
     write_rows,
 )
+from webclient import Browser
 
 DIRECT_PROTOCOL = load_protocol("prometheus/direct", rubric=EXAMPLES / "tact.toml")
 
@@ -318,3 +320,78 @@ def test_an_ordinary_run_shows_its_samples_and_the_correlation_with_length(tmp_p
     assert tact["rerun"]["value"] == pytest.approx(6 / 30, abs=0.04)
     assert tact["length"]["value"] > 0.9
     assert "Without probes" in adjudge("audit", "plain", "--store", tmp_path / "s.db").out
+
+
+# -- the gate and the pages
+
+
+@pytest.fixture(scope="module")
+def moved_by_length(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with an audit of 40 items, `probed`: padding raises every score by one, nothing else does."""
+    folder = tmp_path_factory.mktemp("probed")
+    padding = load_probes(["length"])[0].variants[0].texts
+
+    def favours_padding(request: Request) -> Answer:
+        task = re.search(r"Task (\d+)", prompt_of(request))
+        assert task is not None
+        is_padded = any(text in prompt_of(request) for text in padding)
+        return chat(f"So. [RESULT] {2 + int(task[1]) % 2 + 2 * is_padded}")
+
+    with judge_host(favours_padding) as server:
+        flags = ("--probes", "length,tone,injection/code", "--run", "probed")
+        assert audit(folder, server, *flags, n=100).code == 0
+        items = ("run", folder / "items.jsonl", *DIRECT, "-m", model_at(server), "--store", folder / "s.db")
+        assert adjudge(*items, "--run", "plain").code == 0
+    return folder
+
+
+def test_the_gate_decides_on_the_thresholds_of_an_audit(moved_by_length: Path) -> None:
+    store = ("--store", moved_by_length / "s.db")
+    worse = adjudge("gate", "probed", "--audit", *store, "--json")
+    assert (worse.code, worse.json["outcome"]) == (1, "worse")
+    outcomes = {(check["rule"], check["system"]): check["outcome"] for check in worse.json["checks"]}
+    assert outcomes["max_shift", "length"] == "worse"
+    assert outcomes["max_shift", "tone"] == "good"
+    assert outcomes["max_injection", "injection/code"] == "good"
+    assert outcomes["max_failed", "tone"] == "good"
+    assert adjudge("gate", "probed", "--audit", "--max-shift", "2", *store).code == 0
+    assert (
+        adjudge("gate", "probed", "--audit", "--max-shift", "2", "--max-injection", "0.1%", *store).code == 3
+    )
+    for flags in (("--max-shift", "1"), ("--audit", "--max-shift", "-1"), ("--audit", "--min", "tact=3")):
+        assert adjudge("gate", "probed", *flags, *store).code == 2
+    assert adjudge("gate", "plain", "--audit", *store).code == 2
+
+
+def test_the_thresholds_of_an_audit_may_be_in_the_run_file(moved_by_length: Path, tmp_path: Path) -> None:
+    config = tmp_path / "adjudge.toml"
+    config.write_text('[gate]\nmax_shift = 2\nmax_injection = "10%"\n')
+    store = ("--store", moved_by_length / "s.db", "--config", config)
+    assert adjudge("gate", "probed", "--audit", *store).code == 0
+    config.write_text("[gate]\nmax_shift = -2\n")
+    assert adjudge("gate", "probed", "--audit", *store).code == 2
+
+
+def test_the_report_and_the_viewer_show_the_audit_and_open_the_items_of_a_probe(
+    moved_by_length: Path,
+) -> None:
+    store = moved_by_length / "s.db"
+    page = moved_by_length / "report.html"
+    assert adjudge("report", "probed", "--html", page, "--store", store).code == 0
+    html = page.read_text(encoding="utf-8")
+    assert 'id="audit"' in html
+    browser = Browser(store)
+    shown = browser.get("/run?run=probed").text
+    (link,) = set(re.findall(r'href="(/items\?run=probed[^"]*length)"', shown))
+    listed = browser.get(unescape(link)).text
+    assert "i1 ~ length" in listed
+    assert "i1 ~ tone" not in listed
+    assert "/items?run=plain&amp;q=" not in browser.get("/run?run=plain").text
+
+
+def test_two_audits_are_compared_probe_by_probe(moved_by_length: Path) -> None:
+    store = ("--store", moved_by_length / "s.db")
+    same = adjudge("compare", "probed", "probed", *store, "--json")
+    assert same.code == 0
+    (criterion,) = same.json["criteria"].values()
+    assert {"all", "repeat", "length", "tone", "injection/code"} <= set(criterion["systems"])

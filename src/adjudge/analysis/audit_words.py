@@ -31,6 +31,8 @@ MEANING = (
     "below it. Noticed: share of items with a worse score.",
 )
 
+LEGEND = "Filled dot: shift by the probe. Hollow dot: shift of the re-run, the noise band."
+
 NO_RERUN = (
     "There is no re-run (probe repeat), so that changed scores cannot be compared with the judge's noise."
 )
@@ -124,7 +126,7 @@ def _row(name: str, probe: ProbeResult, part: AuditedCriterion, *, has_success: 
     return (
         name,
         *success,
-        interval_cell(probe.shift, is_difference=True, beside=part.noise),
+        interval_cell(probe.shift, is_difference=True, beside=part.noise, legend=LEGEND),
         percent(probe.flips),
         percent(probe.floor),
         percent(probe.excess),

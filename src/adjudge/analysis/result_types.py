@@ -770,7 +770,7 @@ class Comparison(Struct, frozen=True):
 
 
 Outcome = Literal["good", "worse", "open", "failed"]
-Rule = Literal["min", "max", "max_drop", "max_failed"]
+Rule = Literal["min", "max", "max_drop", "max_failed", "max_shift", "max_injection"]
 
 EXIT_CODES: dict[Outcome, int] = {"good": 0, "worse": 1, "open": 3, "failed": 4}
 SEVERITY: tuple[Outcome, ...] = ("failed", "worse", "open", "good")
