@@ -93,12 +93,8 @@ def make_rules(
             else _parse_most(flag_value, f"--{key.replace('_', '-')}")
         )
 
-    if not is_audit and (max_shift is not None or max_injection is not None):
-        raise DataError("--max-shift and --max-injection are thresholds of an audit. Add --audit.")
-    if is_audit and (min or max or max_drop or baseline is not None or labels is not None):
-        raise DataError(
-            "--audit compares probes with --max-shift and --max-injection. Leave the other thresholds out, and gate the ordinary run with them."
-        )
+    has_means = bool(min or max or max_drop) or baseline is not None or labels is not None
+    _check_audit_flags(is_audit, has_means, max_shift is not None or max_injection is not None)
     injection = most("max_injection", max_injection)
 
     def text(key: str, flag_value: str | None) -> str | None:
@@ -127,6 +123,15 @@ def make_rules(
     )
     _check_rules(rules)
     return rules
+
+
+def _check_audit_flags(is_audit: bool, has_means: bool, has_audit_thresholds: bool) -> None:
+    if not is_audit and has_audit_thresholds:
+        raise DataError("--max-shift and --max-injection are thresholds of an audit. Add --audit.")
+    if is_audit and has_means:
+        raise DataError(
+            "--audit compares probes with --max-shift and --max-injection. Leave the other thresholds out, and gate the ordinary run with them."
+        )
 
 
 def _check_rules(rules: Rules) -> None:
