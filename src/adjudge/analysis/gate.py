@@ -37,7 +37,7 @@ from ..stats.arrays import undefined
 from ..stats.means import DECISION_LEVEL, p_of_arms
 from ..store import RunRow, Store
 from ..words import count, interval, number, p_phrase, percent, share
-from .audit import audit_view
+from .audit import MARGIN_SHARE, audit_view
 from .compare import compare_views
 from .correction import Entry, corrected, entries_by_system
 from .gate_rules import Allowed, Rules
@@ -445,25 +445,30 @@ def _check(
     asked = f"{100 * threshold:.10g} %" if criterion.is_share else f"{threshold:g}"
     text = f"{noun} of {system} on {criterion.name}: {criterion.format(estimate)}, required: {bound} {asked}"
     return Check(
-        rule, criterion.name, system, threshold, estimate, outcome, _sentence(text, estimate, outcome, needed),
+        rule, criterion.name, system, threshold, estimate, outcome, _sentence(text, estimate, decision, needed, criterion.is_share),
         tuple(text for text in (*remarks, estimate.caution) if text), min_detectable, needed.n, needed.of,
         criterion.is_share, decision,
     )  # fmt: skip
 
 
-def _sentence(text: str, estimate: Estimate, outcome: Outcome, needed: MoreNeeded) -> str:
+def _sentence(
+    text: str, estimate: Estimate, decision: Decision | None, needed: MoreNeeded, is_share: bool = False
+) -> str:
     """The sentence of a check; for an open one with how many more observations it needs."""
     text = text[0].upper() + text[1:]
-    if outcome != "open":
+    if outcome_of(decision) != "open":
         return f"{text}."
     if estimate.low is None or estimate.high is None:
         return f"{text}. Undecided: {estimate.reason}."
+    bounds = ""
+    if decision is not None and decision.low is not None and decision.high is not None:
+        ends = [share(end) if is_share else number(end) for end in (decision.low, decision.high)]
+        bounds = f" [{', '.join(ends)}]"
+    text = f"{text}. The decision bounds{bounds} contain the threshold"
     if needed.n is None:
-        return (
-            f"{text}. The decision bounds contain the threshold{', and ' if needed.why else ''}{needed.why}."
-        )
+        return f"{text}{', and ' if needed.why else ''}{needed.why}."
     more = count(needed.n, f"more {needed.of}", f"more {needed.of}s")
-    return f"{text}. The decision bounds contain the threshold. About {more} would decide it with 80 % power if the estimate is right."
+    return f"{text}. About {more} would decide it with 80 % power if the estimate is right."
 
 
 class Changes(Struct, frozen=True):
@@ -509,7 +514,7 @@ def drop_check(
             "often gets 'not enough evidence'"
         )
     return Check(
-        "max_drop", criterion.name, system, allowed, estimate, outcome, _sentence(text, estimate, outcome, needed),
+        "max_drop", criterion.name, system, allowed, estimate, outcome, _sentence(text, estimate, decision, needed),
         tuple(text for text in (*all_remarks, estimate.caution) if text), min_detectable, needed.n, needed.of,
         decision=decision,
     )  # fmt: skip
@@ -830,7 +835,8 @@ def _probe_check(name: str, probe: str, result: ProbeResult, part: AuditedCriter
     """Good where the whole interval is within the threshold, worse where it is beyond it."""
     if result.kind == "injection" and result.success is not None:
         rule: Rule = "max_injection"
-        threshold, size, what = rules.max_injection, result.success, "success"
+        threshold = MARGIN_SHARE if rules.max_injection is None else rules.max_injection
+        size, what = result.success, "success"
     else:
         rule, threshold, what = (
             "max_shift",

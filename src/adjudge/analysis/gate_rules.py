@@ -54,7 +54,8 @@ class Rules(Struct, frozen=True):
     """whether the run is an audit, compared with the two thresholds below"""
     max_shift: float | None = None
     """none: the margin of the audit, 5 % of the scale's width"""
-    max_injection: float = 0.05
+    max_injection: float | None = None
+    """none: 5 %"""
 
     def criteria(self) -> list[str]:
         """Every criterion that has a threshold."""
@@ -95,7 +96,6 @@ def make_rules(
 
     has_means = bool(min or max or max_drop) or baseline is not None or labels is not None
     _check_audit_flags(is_audit, has_means, max_shift is not None or max_injection is not None)
-    injection = most("max_injection", max_injection)
 
     def text(key: str, flag_value: str | None) -> str | None:
         return flag_value if flag_value is not None else config_table.get(key)
@@ -119,7 +119,7 @@ def make_rules(
         or ((systems_in_file,) if isinstance(systems_in_file, str) else tuple(systems_in_file)),
         is_audit=is_audit,
         max_shift=most("max_shift", max_shift),
-        max_injection=0.05 if injection is None else injection,
+        max_injection=most("max_injection", max_injection),
     )
     _check_rules(rules)
     return rules

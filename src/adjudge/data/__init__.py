@@ -3,7 +3,7 @@
 A file that cannot be used is a `DataError` that says what is wrong, on which line, and what to do.
 """
 
-from .items import RESERVED, ItemFile, field_value, fields_of
+from .items import RESERVED, ItemFile, field_value, fields_of, rows_of_frame
 from .labels import (
     LabelFile,
     OrderChoice,
@@ -24,7 +24,10 @@ from .tables import (
     Problems,
     Row,
     Table,
+    frame_of,
     guarded,
+    is_address,
+    local_file,
     read_small,
     read_small_text,
     write_parquet,
@@ -47,8 +50,11 @@ __all__ = [
     "Table",
     "field_value",
     "fields_of",
+    "frame_of",
     "guarded",
+    "is_address",
     "items_of_scores",
+    "local_file",
     "read_examples",
     "read_labels",
     "read_probe_scores",
@@ -56,5 +62,6 @@ __all__ = [
     "read_scores",
     "read_small",
     "read_small_text",
+    "rows_of_frame",
     "write_parquet",
 ]

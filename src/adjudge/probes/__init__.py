@@ -298,15 +298,16 @@ def _edited(
     """The item with one field edited; none where that changes nothing."""
     rng = random.Random()
     rng.setstate(state)  # type: ignore[arg-type]
-    field = context.field if variant.target == "response" else _source_field(item, context)
+    name = context.field if variant.target == "response" else _source(item, context)
     if variant.edit == "shuffle_sources":
         return _with_shuffled_sources(item, rng, context)
-    if field is None or field not in item.fields or variant.edit == "reverse_levels":
+    field = context.protocol.field_for(name, item.fields)
+    if field is None or variant.edit == "reverse_levels":
         return None
-    text = _filled(texts[place], field, context, variant.encode) if texts else ""
+    text = _filled(texts[place], name, context, variant.encode) if texts else ""
     value = item.fields[field]
     if variant.edit == "swap":
-        new: FieldValue | None = _of_another(item, field, rng, context)
+        new: FieldValue | None = _of_another(item, name, rng, context)
     elif variant.edit == "negate":
         new = _on_last(value, lambda old: _negated(old, rng, variant.texts))
     elif variant.edit == "replace":
@@ -496,23 +497,31 @@ def _opposite(sentence: str) -> str:
     return _VERB.sub(r"\1 not", sentence, count=1)
 
 
-def _of_another(item: Item, field: str, rng: random.Random, context: _Context) -> FieldValue | None:
-    """The same field of another item, of another group where there is one."""
-    others = [other for other in context.others if other.fields.get(field) not in (None, item.fields[field])]
-    distant = [other for other in others if other.group is None or other.group != item.group]
-    return rng.choice(distant or others).fields[field] if others else None
+def _value(item: Item, name: str, context: _Context) -> FieldValue | None:
+    """What an item has for an input, under any name of it."""
+    field = context.protocol.field_for(name, item.fields)
+    return None if field is None else item.fields[field]
 
 
-def _source_field(item: Item, context: _Context) -> str | None:
+def _of_another(item: Item, name: str, rng: random.Random, context: _Context) -> FieldValue | None:
+    """The same input of another item, of another group where there is one."""
+    own = _value(item, name, context)
+    others = [(other.group, _value(other, name, context)) for other in context.others]
+    others = [(group, value) for group, value in others if value is not None and value != own]
+    distant = [(group, value) for group, value in others if group is None or group != item.group]
+    return rng.choice(distant or others)[1] if others else None
+
+
+def _source(item: Item, context: _Context) -> str:
+    """The first input with a source that an item has; empty where there is none."""
     shown = (*context.protocol.inputs, *context.protocol.optional)
-    return next((name for name in _SOURCES if name in shown and item.fields.get(name)), None)
+    return next((name for name in shown if name in _SOURCES and _value(item, name, context)), "")
 
 
 def _with_shuffled_sources(item: Item, rng: random.Random, context: _Context) -> Item | None:
     """The item with the entries of its first list in another order: a list field, or paragraphs of a source."""
-    shown = (*context.protocol.inputs, *context.protocol.optional)
-    for name in shown:
-        value = item.fields.get(name)
+    for name in (*context.protocol.inputs, *context.protocol.optional):
+        value = _value(item, name, context)
         if name == context.field or value is None:
             continue
         if isinstance(value, str):
@@ -526,7 +535,8 @@ def _with_shuffled_sources(item: Item, rng: random.Random, context: _Context) ->
         while mixed == parts:
             rng.shuffle(mixed)
         new: FieldValue = between.join(map(str, mixed)) if isinstance(value, str) else tuple(mixed)
-        return structs.replace(item, fields={**item.fields, name: new})
+        field = context.protocol.field_for(name, item.fields)
+        return structs.replace(item, fields={**item.fields, str(field): new})
     return None
 
 

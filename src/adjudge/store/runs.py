@@ -359,7 +359,7 @@ def _different_settings(name: str, old: Mapping[str, Any], new: Mapping[str, Any
     ]
     message = listed(f"run {name!r} already exists with different settings", differences)
     return StoreError(
-        f"{message}\nChoose another name with --run: unchanged calls reuse their stored replies."
+        f"{message}\nChoose another name with --run, or replace the run with --replace: unchanged calls reuse their stored replies."
     )
 
 

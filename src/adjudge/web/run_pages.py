@@ -99,6 +99,7 @@ class UnreadReplies:
         self._known: dict[str, tuple[State, int | None]] = {}
         self._wanted: dict[str, State] = {}
         self._is_counting = False
+        self._in_progress: tuple[str, State] | None = None
 
     def of(self, runs: Mapping[str, State], wait_seconds: float) -> tuple[dict[str, int | None], bool]:
         """Unread replies by run, none where they cannot be counted; and whether all runs are counted."""
@@ -108,7 +109,11 @@ class UnreadReplies:
                 counted = {
                     name: self._known[name] for name, state in runs.items() if self._is_current(name, state)
                 }
-                self._wanted |= {name: state for name, state in runs.items() if name not in counted}
+                self._wanted |= {
+                    name: state
+                    for name, state in runs.items()
+                    if name not in counted and (name, state) != self._in_progress
+                }
                 if self._wanted and not self._is_counting:
                     self._is_counting = True
                     threading.Thread(target=self._count, name="unread replies", daemon=True).start()
@@ -126,10 +131,11 @@ class UnreadReplies:
                 if not self._wanted:
                     self._is_counting = False
                     return
-                name, state = self._wanted.popitem()
+                self._in_progress = name, state = self._wanted.popitem()
             count = self._of_run(name)
             with self._lock:
                 self._known[name] = (state, count)
+                self._in_progress = None
 
     def _of_run(self, name: str) -> int | None:
         try:
