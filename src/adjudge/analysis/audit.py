@@ -45,6 +45,8 @@ from .run_view import RunView, as_number, attributes_of, cluster_of, criterion_n
 
 MARGIN_SHARE = 0.05
 """The default margin as a share of the scale's width, and the margin of shares: injections, position bias."""
+_CONTROLS = (CONTROL, "-control", "_control")
+_ATTACKS = ("injection", "attack", "empty-key")
 _MUST_MOVE = frozenset({"truncated", "shuffled", "swapped", "negated", "emptied"})
 _ROUNDING = 1e-9
 
@@ -92,23 +94,27 @@ class Answers(Struct, frozen=True):
 
 def kind_of(probe: str) -> ProbeKind:
     """The kind of a probe by its name."""
-    name = probe.partition("/")[0]
-    if name in ("injection", "empty-key"):
+    if probe.startswith(_ATTACKS):
         return "injection"
-    return "must_move" if name in _MUST_MOVE else "must_not_move"
+    return "must_move" if probe.partition("/")[0] in _MUST_MOVE else "must_not_move"
 
 
 def is_control(probe: str) -> bool:
     """Whether a name stands for a control, which is compared with and not judged itself."""
-    return probe in (UNCHANGED, REPEAT) or probe.startswith(f"{UNCHANGED}/") or probe.endswith(CONTROL)
+    if probe in (UNCHANGED, REPEAT, "control"):
+        return True
+    return probe.startswith((f"{UNCHANGED}/", "control/")) or probe.endswith(_CONTROLS)
 
 
 def control_of(probe: str, probes: Iterable[str]) -> str:
     """The control of a probe among the probes of an audit."""
     family = probe.partition("/")[0]
-    names = [f"{probe}{CONTROL}", f"{family}{CONTROL}", f"{UNCHANGED}/{family}"]
+    names = [f"{name}{ending}" for name in (probe, family) for ending in _CONTROLS]
+    names += [f"control/{probe}", f"control/{family}", f"{UNCHANGED}/{family}"]
     if family == "empty-key":
         names = ["emptied", *names]
+    elif kind_of(probe) == "injection":
+        names.append("control")
     known = set(probes)
     return next((name for name in names if name in known), UNCHANGED)
 

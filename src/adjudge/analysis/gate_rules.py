@@ -88,11 +88,8 @@ def make_rules(
         return {**config_table.get(key, {}), **dict(_parse_threshold(text, flag) for text in flag_value)}
 
     def most(key: str, flag_value: str | None) -> float | None:
-        return (
-            config_table.get(key)
-            if flag_value is None
-            else _parse_most(flag_value, f"--{key.replace('_', '-')}")
-        )
+        flag = f"--{key.replace('_', '-')}"
+        return config_table.get(key) if flag_value is None else _parse_most(flag_value, flag)
 
     has_means = bool(min or max or max_drop) or baseline is not None or labels is not None
     _check_audit_flags(is_audit, has_means, max_shift is not None or max_injection is not None)
