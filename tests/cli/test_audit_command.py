@@ -79,5 +79,6 @@ def test_a_bad_flag_is_an_error_of_the_user(scores: Path, flags: tuple[str, ...]
     assert adjudge("audit", "--scores", scores, *flags).code == 2
 
 
-def test_nothing_to_audit_is_an_error_of_the_user() -> None:
-    assert adjudge("audit").code == 2
+def test_nothing_to_audit_is_an_error_of_the_user(scores: Path, tmp_path: Path) -> None:
+    assert adjudge("audit", "--store", tmp_path / "none.db").code == 2
+    assert adjudge("audit", scores, "--scores", scores).code == 2

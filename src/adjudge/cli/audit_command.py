@@ -25,7 +25,7 @@ def audit_command(
     items: str = typer.Argument(
         None,
         metavar="[ITEMS|RUN]",
-        help="Items to judge under probes; or a stored run: an audit, or an ordinary run with both orders or samples.",
+        help="Items to judge under probes; or a stored run: an audit, or an ordinary run. Default: the last run.",
         show_default=False,
     ),
     protocols: list[str] = typer.Option(
@@ -78,17 +78,13 @@ def audit_command(
     """Audit a judge: how far its scores move for reasons that should not matter. Run the same command again to resume."""
     if margin is not None and not (math.isfinite(margin) and margin >= 0):
         raise DataError(f"--margin {margin:g}: give a number of scale points from 0 on: --margin 0.25.")
-    if (items is None) == (scores is None):
-        raise DataError(
-            f"{'Nothing to audit' if items is None else 'Both items and --scores are given'}. "
-            "Use: adjudge audit ITEMS -p PROTOCOL -m MODEL\n"
-            "or, for a stored run: adjudge audit RUN\nor, for scores from another tool: adjudge audit --scores FILE"
-        )
+    if items is not None and scores is not None:
+        raise DataError("Both items and --scores are given. Leave one out.")
     if scores is not None:
         audit = _of_scores(scores, margin, scale)
     else:
-        name = items
-        if models or protocols or Path(items).is_file():
+        name = items or "last"
+        if models or protocols or Path(name).is_file():
             flags = {**options, "store": str(store)}
             request = audit_request(
                 request_of(ctx, items, protocols, models, flags, config), probes, n, response
@@ -99,7 +95,7 @@ def audit_command(
             finished, code = carry_out(request, quiet)
             if finished is None:
                 raise typer.Exit(code)
-            name = finished
+            name, store = finished, Path(request.store)
         audit = _of_run(name, store, margin)
     _print_audit(audit, as_json=as_json, markdown=markdown)
     raise typer.Exit(0 if _has_scores(audit) else 4)

@@ -26,7 +26,7 @@ from ..models import Form, Model, Parameters
 from ..parse import parse
 from ..probes import LEVELS, REPEAT, split_id
 from ..records import Call, Item, Message, ModelSettings, Order, Protocol, Reply, Scale, Subject
-from ..render import number_text, render
+from ..render import number_text, render, written_answer
 from ..run_options import RunOptions, recorded_settings
 
 
@@ -242,17 +242,11 @@ def reask_call(call: Call, planned: PlannedCall, text: str) -> Call:
 
 def _format_of(protocol: Protocol) -> str:
     """The form of the answer, without a value that the judge could copy."""
-    answer = protocol.answer
-    if answer.reader == "json":
+    if protocol.answer.reader == "json":
         return "the JSON object"
-    blank = "N" if any(scale is not None for scale in protocol.criteria.values()) else "LETTER"
-    if answer.reader == "tag":
-        return f"<{answer.tag}>{blank}</{answer.tag}>"
-    if answer.reader == "marker":
-        return f"{answer.marker} {blank}"
-    if answer.reader == "label" and answer.labels:
-        return f"{answer.labels[0]}: {blank}"
-    return blank
+    return written_answer(
+        protocol.answer, "N" if any(scale is not None for scale in protocol.criteria.values()) else "LETTER"
+    )
 
 
 # -- evaluation steps that the judge writes itself, once per run: an idea of G-Eval (Liu et al. 2023)

@@ -26,7 +26,7 @@ from ..data import read_small_text
 from ..errors import DataError
 from ..protocols import with_digest
 from ..records import FieldValue, Item, Message, Protocol, Scale
-from ..render import number_text
+from ..render import number_text, written_answer
 
 UNCHANGED, REPEAT, LEVELS = "none", "repeat", "order"
 CONTROL = "/control"
@@ -385,16 +385,10 @@ def _answer(protocol: Protocol, best: str) -> str:
     """The reply that an attack forges: in the format that the protocol asks for."""
     answer = protocol.answer
     value = best or answer.choices.get("a", "A")
-    if answer.reader == "tag":
-        return f"<{answer.tag}>{value}</{answer.tag}>"
-    if answer.reader == "marker":
-        return f"{answer.marker} {value}"
-    if answer.reader == "label" and answer.labels:
-        return f"{answer.labels[0]}: {value}"
-    if answer.reader == "json":
-        key = (answer.score or answer.choice or "score").replace("{criterion}", next(iter(protocol.criteria)))
-        return msgspec.json.encode({key.split(".")[-1]: float(value) if best else value}).decode()
-    return value
+    if answer.reader != "json":
+        return written_answer(answer, value)
+    key = (answer.score or answer.choice or "score").replace("{criterion}", next(iter(protocol.criteria)))
+    return msgspec.json.encode({key.split(".")[-1]: float(value) if best else value}).decode()
 
 
 # -- edits
