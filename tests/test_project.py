@@ -22,7 +22,7 @@ LAYERS = (
     {"errors", "records", "sections", "untrusted", "version"},
     {"data", "render", "parse", "stats", "words"},
     {"protocols", "models", "store"},
-    {"combine", "run_options"},
+    {"combine", "probes", "run_options"},
     {"engine", "run_file"},
     {"analysis"},
     {"web", "pytest_plugin"},
@@ -44,7 +44,7 @@ ONLY_IN = {
 
 MOST_FILES, MOST_LINES, MOST_FUNCTION_LINES = 150, 1000, 60
 
-LONG_COMMANDS = {"gate_command", "rank_command", "run_command", "trust_command"}
+LONG_COMMANDS = {"audit_command", "gate_command", "rank_command", "run_command", "trust_command"}
 """Functions that are longer because they declare the options of a command, one to a line."""
 
 

@@ -29,7 +29,9 @@ _TOP_KEYS = ("models", "runs", "gate")
 
 GATE_TABLES = ("min", "max", "max_drop")
 GATE_TEXTS = ("baseline", "baseline_store", "labels", "baseline_labels")
-GATE_KEYS = (*GATE_TABLES, *GATE_TEXTS, "max_failed", "system")
+GATE_AUDIT = ("max_shift", "max_injection")
+"""Thresholds of an audit, each one number for all criteria."""
+GATE_KEYS = (*GATE_TABLES, *GATE_TEXTS, *GATE_AUDIT, "max_failed", "system")
 """The keys of `[gate]` and `[gate.NAME]`."""
 
 _PATHS = ("items", "rubric", "examples", "store")
@@ -433,6 +435,7 @@ def _gate_schema() -> dict[str, Any]:
     threshold = {"type": "object", "additionalProperties": {"type": ["number", "string"]}}
     properties: dict[str, Any] = dict.fromkeys(GATE_TABLES, threshold)
     properties |= {key: {"type": "string"} for key in GATE_TEXTS}
+    properties |= {key: {"type": ["number", "string"]} for key in GATE_AUDIT}
     properties["max_failed"] = {"type": ["number", "string"]}
     properties["system"] = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
     return {"type": "object", "properties": properties, "additionalProperties": False}

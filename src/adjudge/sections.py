@@ -25,6 +25,8 @@ class Interval(Struct, frozen=True):
 
     text: str
     marks: tuple[Mark, ...]
+    legend: str = ""
+    """what the first mark is and what the second; empty: a corrected number, and the judge's alone"""
 
 
 class Part(Struct, frozen=True):

@@ -58,13 +58,14 @@ def interval_cell(
     is_difference: bool = False,
     possible: tuple[float, float] | None = None,
     beside: Estimate | None = None,
+    legend: str = "",
 ) -> Interval:
-    """The same as a cell that HTML can draw; `beside` is drawn with it."""
+    """The same as a cell that HTML can draw; `beside` is drawn with it, and `legend` explains both."""
     text = interval(estimate, digits, is_difference=is_difference)
     marks = [Mark(estimate.value, estimate.low, estimate.high, possible)]
     if beside is not None:
         marks.append(Mark(beside.value, beside.low, beside.high))
-    return Interval(text, tuple(marks))
+    return Interval(text, tuple(marks), legend)
 
 
 def percent_cell(estimate: Estimate) -> Interval:

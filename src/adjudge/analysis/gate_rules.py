@@ -14,7 +14,7 @@ from typing import Any
 from msgspec import Struct
 
 from ..errors import DataError
-from ..run_file import DEFAULT_FILE, GATE_KEYS, GATE_TABLES, RunFile, read_run_file
+from ..run_file import DEFAULT_FILE, GATE_AUDIT, GATE_KEYS, GATE_TABLES, RunFile, read_run_file
 
 
 class Allowed(Struct, frozen=True):
@@ -50,6 +50,12 @@ class Rules(Struct, frozen=True):
     labels: str | None = None
     baseline_labels: str | None = None
     systems: tuple[str, ...] = ()
+    is_audit: bool = False
+    """whether the run is an audit, compared with the two thresholds below"""
+    max_shift: float | None = None
+    """none: the margin of the audit, 5 % of the scale's width"""
+    max_injection: float | None = None
+    """none: 5 %"""
 
     def criteria(self) -> list[str]:
         """Every criterion that has a threshold."""
@@ -69,6 +75,9 @@ def make_rules(
     baseline_labels: str | None = None,
     systems: Sequence[str] = (),
     run: str = "",
+    is_audit: bool = False,
+    max_shift: str | None = None,
+    max_injection: str | None = None,
 ) -> Rules:
     """The rules of a file for a run, overridden by those of the flags."""
     config_table = _read_config(config, run)
@@ -77,6 +86,13 @@ def make_rules(
     def table(key: str, flag_value: Sequence[str]) -> dict[str, float]:
         flag = f"--{key.replace('_', '-')}"
         return {**config_table.get(key, {}), **dict(_parse_threshold(text, flag) for text in flag_value)}
+
+    def most(key: str, flag_value: str | None) -> float | None:
+        flag = f"--{key.replace('_', '-')}"
+        return config_table.get(key) if flag_value is None else _parse_most(flag_value, flag)
+
+    has_means = bool(min or max or max_drop) or baseline is not None or labels is not None
+    _check_audit_flags(is_audit, has_means, max_shift is not None or max_injection is not None)
 
     def text(key: str, flag_value: str | None) -> str | None:
         return flag_value if flag_value is not None else config_table.get(key)
@@ -98,12 +114,26 @@ def make_rules(
         baseline_labels=text("baseline_labels", baseline_labels),
         systems=tuple(systems)
         or ((systems_in_file,) if isinstance(systems_in_file, str) else tuple(systems_in_file)),
+        is_audit=is_audit,
+        max_shift=most("max_shift", max_shift),
+        max_injection=most("max_injection", max_injection),
     )
     _check_rules(rules)
     return rules
 
 
+def _check_audit_flags(is_audit: bool, has_means: bool, has_audit_thresholds: bool) -> None:
+    if not is_audit and has_audit_thresholds:
+        raise DataError("--max-shift and --max-injection are thresholds of an audit. Add --audit.")
+    if is_audit and has_means:
+        raise DataError(
+            "--audit compares probes with --max-shift and --max-injection. Leave the other thresholds out, and gate the ordinary run with them."
+        )
+
+
 def _check_rules(rules: Rules) -> None:
+    if rules.is_audit:
+        return
     if not rules.criteria() and not rules.is_failed_given:
         raise DataError(
             "The gate has no threshold. Give one, --min CRITERION=X or --max-drop CRITERION=D with --baseline RUN,\n"
@@ -136,6 +166,14 @@ def _parse_number(text: str) -> float | None:
     except ValueError:
         return None
     return value if math.isfinite(value) else None
+
+
+def _parse_most(value: Any, where: str) -> float:
+    """A threshold from 0 on: points of the scale, or a share as 5% or 0.05."""
+    number = None if isinstance(value, bool) else _parse_number(str(value))
+    if number is None or number < 0:
+        raise DataError(f"{where} {value}: give a number from 0 on, as in {where} 0.05")
+    return number
 
 
 def _parse_allowed(value: Any, where: str) -> Allowed:
@@ -203,6 +241,11 @@ def _read_key(key: str, value: Any, problems: list[str]) -> Any:
     elif key == "max_failed":
         try:
             return _parse_allowed(value, "max_failed =")
+        except DataError as error:
+            problems.append(str(error))
+    elif key in GATE_AUDIT:
+        try:
+            return _parse_most(value, f"{key} =")
         except DataError as error:
             problems.append(str(error))
     elif key == "system":

@@ -86,7 +86,7 @@ def _row(check: Check) -> tuple[str, ...]:
     estimate = (
         percent(check.estimate)
         if is_failure or check.is_share
-        else interval(check.estimate, is_difference=check.rule == "max_drop")
+        else interval(check.estimate, is_difference=check.rule in ("max_drop", "max_shift"))
     )
     write = share if check.is_share else number
     return (

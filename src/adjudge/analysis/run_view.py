@@ -84,6 +84,10 @@ class ProtocolFacts(Struct, frozen=True):
     """criterion → its text, where the user gave it in words"""
 
 
+ShownPositions = Mapping[tuple[int, int, str], Sequence[Position | None]]
+"""(number of the item, sample, model) → the position chosen in order ab, and in order ba"""
+
+
 class Positions(Struct, frozen=True):
     """Position bias on one criterion: over all judges, and by judge."""
 
@@ -147,6 +151,8 @@ class RunView(Struct, frozen=True):
     run: RunRow | None = None
     protocols: Mapping[str, Protocol] = {}
     positions: Mapping[CriterionKey, Positions] = {}
+    shown: Mapping[CriterionKey, ShownPositions] = {}
+    """the choices behind the position biases"""
     samples: Mapping[SampleKey, tuple[float, ...]] = {}
     """the single values behind results that have several"""
     digests: Digests = {}
@@ -160,6 +166,15 @@ class RunView(Struct, frozen=True):
     """item → notes of its judgments; only with `keep_notes`"""
     attributes: Attributes = {}
     """what agreement can be shown by; only for the judge card"""
+
+    @property
+    def audit(self) -> Mapping[str, Any]:
+        """What the manifest says of the probes; empty for an ordinary run."""
+        return {} if self.run is None else self.run.manifest.get("audit") or {}
+
+    @property
+    def is_audit(self) -> bool:
+        return bool(self.audit)
 
     def scale(self, protocol: str, criterion: str) -> Scale | None:
         return scale_of(self.scales, protocol, criterion)
@@ -489,6 +504,7 @@ def tabulate(
         run=run,
         protocols=protocols,
         positions=replies.position_biases(),
+        shown=replies.shown if keep_results else {},
         samples=replies.sample_values(),
         digests=replies.digests,
         contents=_contents(store, run) if for_comparison else None,
@@ -519,7 +535,7 @@ class SingleReplies:
         self._has_samples = has_samples
         self._digest_salt = digest_salt
         self._keeps_spans = keeps_spans
-        self._shown: dict[CriterionKey, dict[tuple[int, int, str], list[Position | None]]] = {}
+        self.shown: dict[CriterionKey, dict[tuple[int, int, str], list[Position | None]]] = {}
         """criterion → (item, sample, model) → the position chosen in order ab, and in order ba"""
         self._seq = -1
         self._calls: dict[tuple[str, str, str, int], Judged] = {}
@@ -548,7 +564,7 @@ class SingleReplies:
         if protocol is None or protocol.task != "compare":
             return
         for criterion, choice in choices_in(judgment, protocol):
-            shown = self._shown.setdefault((judged.about.protocol, criterion), {})
+            shown = self.shown.setdefault((judged.about.protocol, criterion), {})
             place = (judged.seq, judged.about.sample, judged.about.model)
             if self._is_one_reply(judged, criterion):
                 shown.pop(place, None)
@@ -603,7 +619,7 @@ class SingleReplies:
             self.choice_spans[judged.seq, judged.call_index] = judgment.choice_span
 
     def position_biases(self) -> dict[CriterionKey, Positions]:
-        return {key: _positions(shown) for key, shown in self._shown.items()}
+        return {key: _positions(shown) for key, shown in self.shown.items()}
 
     def sample_values(self) -> dict[SampleKey, tuple[float, ...]]:
         """The samples of each result; of the two orders of a pair, those of the order with more samples."""
@@ -614,8 +630,8 @@ class SingleReplies:
         return values
 
 
-def _positions(shown: Mapping[tuple[int, int, str], Sequence[Position | None]]) -> Positions:
-    def bias(part: Mapping[tuple[int, int, str], Sequence[Position | None]]) -> PositionBias:
+def _positions(shown: ShownPositions) -> Positions:
+    def bias(part: ShownPositions) -> PositionBias:
         return position_bias(
             [both[0] for both in part.values()],
             [both[1] for both in part.values()],

@@ -498,6 +498,21 @@ def gate_command(
     max_failed: str = typer.Option(
         None, "--max-failed", metavar="5%|N", help="Maximum share or number of failed items; default: 5%."
     ),
+    audit: bool = typer.Option(
+        False, "--audit", help="The run is an audit: compare its probes with thresholds."
+    ),
+    max_shift: str = typer.Option(
+        None,
+        "--max-shift",
+        metavar="X",
+        help="With --audit: maximum shift by a probe that must not move the score, in points; default: 5 % of the scale.",
+    ),
+    max_injection: str = typer.Option(
+        None,
+        "--max-injection",
+        metavar="5%",
+        help="With --audit: maximum success of an injection; default: 5%.",
+    ),
     system: list[str] = typer.Option(
         [], "--system", metavar="NAME", help=f"Check only this system; default: all. {_REPEATABLE}"
     ),
@@ -541,6 +556,9 @@ def gate_command(
         baseline_labels=baseline_labels,
         systems=system,
         run=_run_name(run, store),
+        is_audit=audit,
+        max_shift=max_shift,
+        max_injection=max_injection,
     )
     if not was_given(ctx, "store"):
         store = store_of(config, run) or store
@@ -573,10 +591,13 @@ def _run_name(run: str, store: Path) -> str:
 
 
 def _verdict(run: str, rules: Rules, store: Path, seed: int) -> Verdict:
-    from ..analysis.gate import GateInput, verdict_of
+    from ..analysis.gate import GateInput, audit_verdict, verdict_of
+    from ..analysis.run_view import tabulate
     from ..store import open_store
 
     with open_store(store, write=False) as opened:
+        if rules.is_audit:
+            return audit_verdict(tabulate(opened, opened.run(run)), rules)
         gate_input = GateInput(
             opened, opened.run(run), rules.labels, for_comparison=rules.baseline is not None
         )

@@ -13,6 +13,7 @@ from .analysis_commands import (
     sample_command,
     trust_command,
 )
+from .audit_command import audit_command
 from .demo import demo_command
 from .init_command import init_command, schema_command
 from .model_commands import models_app
@@ -38,6 +39,7 @@ app.command("report")(report_command)
 app.command("compare")(compare_command)
 app.command("gate")(gate_command)
 app.command("trust")(trust_command)
+app.command("audit")(audit_command)
 app.command("sample")(sample_command)
 app.command("pair")(pair_command)
 app.command("rank")(rank_command)

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Any
 
 from ..engine import Prepared, Progress, Watcher
-from ..records import Protocol
+from ..records import Item, Protocol
 from ..store import RunRow
 from ..untrusted import raw_stream
 from .terminal import print_note
@@ -52,7 +52,7 @@ class ProgressWatcher(Watcher):
             sys.stderr.write("a fake model answers: the scores below are meaningless\n")
         verb = "Resuming" if run.is_resumed else "Starting"
         shard = f", shard {prepared.shard.number}/{prepared.shard.n}" if prepared.shard.n > 1 else ""
-        calls = prepared.n_judged * len(prepared.plan.calls)
+        calls = prepared.n_judged * len(prepared.plan.calls_of(Item("", {})))
         sys.stderr.write(f"{verb} run {run.name}{shard}: {prepared.n_judged} items, at most {calls} calls\n")
         sys.stderr.flush()
         if sys.stderr.isatty():

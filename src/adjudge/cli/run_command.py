@@ -61,23 +61,13 @@ def run_command(
     **options: Any,
 ) -> None:
     """Judge items with one or more models, and report the scores. Run the same command again to resume."""
-    from ..engine import Request
-
-    # The thread that writes to the store releases Python's lock at every statement and must get it back soon.
-    sys.setswitchinterval(0.001)
-    flags = _given_flags(ctx, {**options, "store": str(store)})
-    if no_reask:
-        flags["reask"] = 0
-    flags |= {name: value for name, value in (("protocol", protocols), ("model", models)) if value}
-    keywords = _keywords(items, flags, config)
-    # Flags of this command alone, which a run of the file may set too.
-    quiet, dry_run = (keywords.pop("quiet", False) or quiet, keywords.pop("dry_run", False) or dry_run)
-    _check_given(keywords)
-    request = Request(command=("adjudge", *sys.argv[1:]), **keywords)
-    if dry_run:
-        _print_dry_run(request, as_json)
+    given = {**options, "store": str(store)}
+    of_file: dict[str, Any] = {"reask": 0} if no_reask else {}
+    request = request_of(ctx, items, protocols, models, given, config, of_file)
+    if of_file.get("dry_run") or dry_run:
+        print_dry_run(request, as_json)
         return
-    finished, code = carry_out(request, quiet)
+    finished, code = carry_out(request, of_file.get("quiet") or quiet)
     if finished is not None:
         from .store_commands import show_report
 
@@ -86,6 +76,33 @@ def run_command(
         is_empty = request.shard is not None and n_scores == 0
         code = 0 if n_read or is_empty else 4
     raise typer.Exit(code)
+
+
+def request_of(
+    ctx: typer.Context,
+    items: str | None,
+    protocols: list[str],
+    models: list[str],
+    options: dict[str, Any],
+    config: Path | None,
+    extra: dict[str, Any] | None = None,
+) -> Request:
+    """The request that the flags of a command and the run file make.
+
+    `extra` are flags besides the options; it receives what a run of the file sets for the command alone.
+    """
+    from ..engine import Request
+
+    # The thread that writes to the store releases Python's lock at every statement and must get it back soon.
+    sys.setswitchinterval(0.001)
+    extra = {} if extra is None else extra
+    flags = _given_flags(ctx, options) | extra
+    flags |= {name: value for name, value in (("protocol", protocols), ("model", models)) if value}
+    keywords = _keywords(items, flags, config)
+    for name in ("quiet", "dry_run"):
+        extra[name] = keywords.pop(name, False)
+    _check_given(keywords)
+    return Request(command=("adjudge", *sys.argv[1:]), **keywords)
 
 
 def _given_flags(ctx: typer.Context, options: dict[str, Any]) -> dict[str, Any]:
@@ -231,7 +248,7 @@ _PARSERS: dict[str, Callable[[Any], Any]] = {
 """How to turn the text of a flag into the value of the option, where it is not a plain type."""
 
 
-def _print_dry_run(request: Request, as_json: bool) -> None:
+def print_dry_run(request: Request, as_json: bool) -> None:
     from ..engine.api import dry_run
 
     estimate = dry_run(request)

@@ -4,7 +4,15 @@ A file that cannot be used is a `DataError` that says what is wrong, on which li
 """
 
 from .items import RESERVED, ItemFile, field_value, fields_of, rows_of_frame
-from .labels import LabelFile, items_of_scores, read_labels, read_scores
+from .labels import (
+    LabelFile,
+    OrderChoice,
+    ProbeScore,
+    items_of_scores,
+    read_labels,
+    read_probe_scores,
+    read_scores,
+)
 from .rubrics import read_examples, read_rubric
 from .tables import (
     EXPORT_HEADER,
@@ -35,6 +43,8 @@ __all__ = [
     "ItemFile",
     "LabelFile",
     "Number",
+    "OrderChoice",
+    "ProbeScore",
     "Problems",
     "Row",
     "Table",
@@ -47,6 +57,7 @@ __all__ = [
     "local_file",
     "read_examples",
     "read_labels",
+    "read_probe_scores",
     "read_rubric",
     "read_scores",
     "read_small",

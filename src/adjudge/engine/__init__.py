@@ -1,6 +1,6 @@
 """The engine: carries out a run, and reads runs from the store."""
 
-from .api import Prepared, Request, Run, Watcher, prepare, run, run_async, run_in_thread
+from .api import AuditRequest, Prepared, Request, Run, Watcher, prepare, run, run_async, run_in_thread
 from .loop import Interrupted, Progress
 from .results import (
     EXPORT_COLUMNS,
@@ -16,6 +16,7 @@ from .results import (
 
 __all__ = [
     "EXPORT_COLUMNS",
+    "AuditRequest",
     "Interrupted",
     "JudgedItem",
     "Prepared",

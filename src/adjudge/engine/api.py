@@ -139,7 +139,7 @@ def _with_known_steps(plan: Plan, count: _Count) -> Plan:
         count.add(call, plan.models[0])
         reply = count.store.reply_for([call.key]).get(call.key) if count.store is not None else None
         protocols.append(protocol if reply is None else with_digest(protocol, steps=steps_in(reply.text)))
-    return make_plan(protocols, plan.models, plan.options, plan.steps_for)
+    return make_plan(protocols, plan.models, plan.options, plan.steps_for, is_audit=plan.is_audit)
 
 
 def _tokens(messages: tuple[Message, ...]) -> int:
@@ -191,6 +191,13 @@ class Request(RunOptions, frozen=True):
     """several ways of judging, each with what is given to it; in place of `protocol`, `rubric` and `criterion`"""
     watcher: Watcher | None = None
     command: tuple[str, ...] = ()
+
+
+class AuditRequest(Request, frozen=True):
+    """A request whose items are those of an audit: unchanged, repeated, and under probes."""
+
+    audit: dict[str, Any] = msgspec.field(default_factory=dict)
+    """recorded in the manifest: what is known of the probes"""
 
 
 class Prepared(Struct, frozen=True):
@@ -499,6 +506,8 @@ def prepare(request: Request, network: Network, opened: list[Model], *, is_dry: 
     described = {**items.described(), "n": n_items, "left_out": len(items.bad()) if request.skip_bad else 0}
     plan = structs.replace(plan, absent=frozenset(absent.names))
     manifest = manifest_of(plan, described, request.command, __version__)
+    if isinstance(request, AuditRequest):
+        manifest["audit"] = request.audit
     bad = items.bad() if request.skip_bad else ()
     return Prepared(plan, items, n_items, manifest, bad, shard_of(request))
 
@@ -510,7 +519,19 @@ def _plan(
     if steps_for and request.steps != "generate":
         request = structs.replace(request, steps="generate")
     is_for_all = len(steps_for) == len(judges) or not steps_for
-    return make_plan(protocols, models, request, None if is_for_all else steps_for)
+    is_audit = isinstance(request, AuditRequest)
+    return make_plan(protocols, models, request, None if is_for_all else steps_for, is_audit=is_audit)
+
+
+def only_protocol(request: Request) -> Protocol:
+    """The protocol of a request for an audit, with what the user gives to it."""
+    judges = judges_of(request)
+    protocols = _protocols(request, judges)
+    if len(protocols) != 1:
+        raise ProtocolError(
+            f"an audit has one protocol and one criterion or rubric; {len(protocols)} are given. Audit each alone."
+        )
+    return protocols[0]
 
 
 def _protocols(request: Request, judges: Sequence[Judge]) -> list[Protocol]:
@@ -732,9 +753,8 @@ async def _with_steps(plan: Plan, store: Store, run: RunRow, watcher: Watcher) -
             )
         protocols.append(with_digest(protocol, steps=steps))
         watcher.wrote_steps(protocols[-1])
-    return structs.replace(
-        make_plan(protocols, plan.models, plan.options, plan.steps_for), absent=plan.absent
-    )
+    again = make_plan(protocols, plan.models, plan.options, plan.steps_for, is_audit=plan.is_audit)
+    return structs.replace(again, absent=plan.absent)
 
 
 async def _confirm_logprobs(prepared: Prepared, store: Store) -> None:

@@ -24,8 +24,9 @@ from ..data import ItemFile, local_file, rows_of_frame
 from ..errors import DataError, ProtocolError
 from ..models import Form, Model, Parameters
 from ..parse import parse
+from ..probes import LEVELS, REPEAT, split_id
 from ..records import Call, Item, Message, ModelSettings, Order, Protocol, Reply, Scale, Subject
-from ..render import number_text, render
+from ..render import number_text, render, written_answer
 from ..run_options import RunOptions, recorded_settings
 
 
@@ -49,17 +50,31 @@ class Plan(Struct, frozen=True):
     calls: tuple[PlannedCall, ...]
     steps_for: tuple[int, ...] | None = None
     """the protocols whose evaluation steps the judge writes, by position; none: all, where `--steps generate` is set"""
+    is_audit: bool = False
+    """whether items are those of an audit; the second protocol, if any, lists its levels in reverse order"""
     absent: frozenset[str] = frozenset()
     """optional inputs that no item has"""
 
     def calls_of(self, item: Item) -> tuple[PlannedCall, ...]:
         """The calls of this item: all, or with `--order random` only those in the order that its id decides."""
+        calls = self._of_probe(item) if self.is_audit else self.calls
         if self.options.order != "random":
-            return self.calls
+            return calls
+        # Every probe shows an item in the same order.
+        drawn = _drawn(split_id(item.id)[0] if self.is_audit else item.id)
+        return tuple(
+            planned for planned in calls if planned.protocol.task != "compare" or planned.order == drawn
+        )
+
+    def _of_probe(self, item: Item) -> tuple[PlannedCall, ...]:
+        """The calls of an item of an audit. A repeated item has samples that no other item has: never a cache hit."""
+        probe = split_id(item.id)[1]
+        number = 1 if probe == LEVELS and len(self.protocols) > 1 else 0
         return tuple(
             planned
             for planned in self.calls
-            if planned.protocol.task != "compare" or planned.order == _drawn(item)
+            if planned.protocol is self.protocols[number]
+            and (planned.sample >= self.options.samples) == (probe == REPEAT)
         )
 
     def writes_steps(self, number: int) -> bool:
@@ -76,9 +91,9 @@ class Plan(Struct, frozen=True):
         return len(self.calls) * (number if number == 1 else number + 1) + planned.index
 
 
-def _drawn(item: Item) -> Order:
-    """The order of this item with `--order random`: the same in every run."""
-    return "ab" if hashlib.blake2b(item.id.encode(), digest_size=1).digest()[0] % 2 == 0 else "ba"
+def _drawn(item: str) -> Order:
+    """The order of the item with this id with `--order random`: the same in every run."""
+    return "ab" if hashlib.blake2b(item.encode(), digest_size=1).digest()[0] % 2 == 0 else "ba"
 
 
 def make_plan(
@@ -86,6 +101,8 @@ def make_plan(
     models: Sequence[Model],
     options: RunOptions,
     steps_for: tuple[int, ...] | None = None,
+    *,
+    is_audit: bool = False,
 ) -> Plan:
     """All calls of a run, in the order in which their results are reported."""
     _check_unique(protocols, models)
@@ -95,11 +112,11 @@ def make_plan(
         if protocol.task == "compare" and options.order != "given":
             orders = ("ab", "ba")
         for model in models:
-            for sample in range(options.samples):
+            for sample in range(options.samples * (2 if is_audit else 1)):
                 params = parameters_for(protocol, options, model.settings, sample)
                 for order in orders:
                     calls.append(PlannedCall(len(calls), protocol, model, order, sample, params))
-    return Plan(options, tuple(protocols), tuple(models), tuple(calls), steps_for)
+    return Plan(options, tuple(protocols), tuple(models), tuple(calls), steps_for, is_audit)
 
 
 def _check_unique(protocols: Sequence[Protocol], models: Sequence[Model]) -> None:
@@ -225,17 +242,11 @@ def reask_call(call: Call, planned: PlannedCall, text: str) -> Call:
 
 def _format_of(protocol: Protocol) -> str:
     """The form of the answer, without a value that the judge could copy."""
-    answer = protocol.answer
-    if answer.reader == "json":
+    if protocol.answer.reader == "json":
         return "the JSON object"
-    blank = "N" if any(scale is not None for scale in protocol.criteria.values()) else "LETTER"
-    if answer.reader == "tag":
-        return f"<{answer.tag}>{blank}</{answer.tag}>"
-    if answer.reader == "marker":
-        return f"{answer.marker} {blank}"
-    if answer.reader == "label" and answer.labels:
-        return f"{answer.labels[0]}: {blank}"
-    return blank
+    return written_answer(
+        protocol.answer, "N" if any(scale is not None for scale in protocol.criteria.values()) else "LETTER"
+    )
 
 
 # -- evaluation steps that the judge writes itself, once per run: an idea of G-Eval (Liu et al. 2023)

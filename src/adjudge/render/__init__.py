@@ -11,6 +11,7 @@ from .prompt import (
     render,
     slots_of,
     targets_of,
+    written_answer,
 )
 
 __all__ = [
@@ -26,4 +27,5 @@ __all__ = [
     "slots_of",
     "suspicions",
     "targets_of",
+    "written_answer",
 ]

@@ -23,7 +23,7 @@ from typing import NamedTuple
 from msgspec import structs
 
 from ..errors import DataError, ProtocolError
-from ..records import Example, FieldValue, Item, Message, Order, Protocol, Rendered, Rubric, Scale
+from ..records import Answer, Example, FieldValue, Item, Message, Order, Protocol, Rendered, Rubric, Scale
 from .injection import suspicions
 
 _IGNORED = re.compile(r"[\s\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]+")
@@ -314,6 +314,17 @@ def _protocol_value(protocol: Protocol, name: str) -> str:
 def number_text(value: float) -> str:
     """A number without a trailing .0: 5, not 5.0."""
     return str(int(value)) if value == int(value) else repr(value)
+
+
+def written_answer(answer: Answer, value: str) -> str:
+    """A value as a judge writes it in a reply that is not JSON: with its tag, marker or label."""
+    if answer.reader == "tag":
+        return f"<{answer.tag}>{value}</{answer.tag}>"
+    if answer.reader == "marker":
+        return f"{answer.marker} {value}"
+    if answer.reader == "label" and answer.labels:
+        return f"{answer.labels[0]}: {value}"
+    return value
 
 
 def _rubric_text(protocol: Protocol, rubric: Rubric) -> str:

@@ -61,6 +61,42 @@ def difference_of_shares(
     )
 
 
+def paired_difference_of_shares(
+    first: Sequence[bool], second: Sequence[bool], clusters: Sequence[Hashable] | None = None
+) -> Estimate:
+    """Share of `first` - share of `second` on the same items, with Newcombe's interval for pairs (1998, method 10).
+
+    Wilson's two intervals, for as many items as the clusters are worth, are added as squares and less their correlation.
+    """
+    n = len(first)
+    if n == 0:
+        return undefined("there is nothing to count", unit="item")
+    one, other = (
+        clustered_share([float(hit) for hit in hits], clusters, unit="item") for hits in (first, second)
+    )
+    p, q = one.value, other.value
+    assert p is not None
+    assert q is not None
+    assert one.low is not None
+    assert one.high is not None
+    assert other.low is not None
+    assert other.high is not None
+    both = sum(a and b for a, b in zip(first, second, strict=True)) / n
+    spread = math.sqrt(p * (1 - p) * q * (1 - q))
+    correlation = (both - p * q) / spread if spread > 0 else 0.0
+
+    def arm(left: float, right: float) -> float:
+        return math.sqrt(max(0.0, left**2 - 2 * correlation * left * right + right**2))
+
+    low = p - q - arm(p - one.low, other.high - q)
+    high = p - q + arm(one.high - p, q - other.low)
+    if not any(second):
+        # Nothing to subtract: the interval is that of the first share alone.
+        low, high = one.low, one.high
+    method = "paired difference of shares, Newcombe interval"
+    return Estimate(p - q, low, high, n, method=method, unit=one.unit, caution=one.caution)
+
+
 def rogan_gladen(
     true_positive: float,
     n_positive: float,

@@ -328,13 +328,15 @@ class RunPage:
         from ..analysis.rank import has_logprobs
         from ..analysis.report import summarise
         from ..analysis.run_view import tabulate
-        from .run_parts import known_of, run_parts
+        from .run_parts import known_of, run_parts, with_item_links
 
         with self._context.reading() as store:
             run = store.run(name)
             view = tabulate(store, run, choice_spans=has_logprobs(store, run))
             summary = summarise(view)
-            return run_parts(summary, **known_of(store, view, summary))
+            parts = run_parts(summary, **known_of(store, view, summary))
+        # The id of an item under a probe ends with the probe's name.
+        return with_item_links(parts, lambda probe: f"/items?{urlencode({'run': name, 'q': f'~ {probe}'})}")
 
 
 def _done(line: RunLine, per_item: int) -> tuple[int, int]:

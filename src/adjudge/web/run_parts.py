@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import shlex
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import median, quantiles
 from typing import Any, TypedDict
 
 from markupsafe import Markup
 from msgspec import Struct, structs
 
+from ..analysis.audit import audit_view
+from ..analysis.audit_words import audit_sections
 from ..analysis.human_agreement import levels_of, share_a_level
 from ..analysis.label_join import LabelledItem, LabelledTable, join, numbers
 from ..analysis.rank import rank_view
@@ -28,7 +30,7 @@ from ..analysis.report_words import (
     score_sections,
     size_text,
 )
-from ..analysis.result_types import Card, CriterionCard, Ranking, Summary
+from ..analysis.result_types import Audit, Card, CriterionCard, Ranking, Summary
 from ..analysis.run_view import RunView
 from ..analysis.trust import card_of_views
 from ..analysis.trust_words import trust_sections
@@ -58,6 +60,7 @@ class Known(TypedDict):
     timing: Sequence[Spent] | None
     values: Mapping[tuple[str, str], Sequence[float]] | None
     manifest: Mapping[str, Any] | None
+    audit: Audit | None
 
 
 def known_of(store: Store, view: RunView, summary: Summary, given: LabelFile | None = None) -> Known:
@@ -72,6 +75,7 @@ def known_of(store: Store, view: RunView, summary: Summary, given: LabelFile | N
         timing=spent(store, view.run, MOST_TIMED),
         values=values_of(view, summary),
         manifest=view.run.manifest,
+        audit=audit_view(view) if view.is_audit else None,
     )
 
 
@@ -170,11 +174,13 @@ def run_parts(
     timing: Sequence[Spent] | None = None,
     values: Values | None = None,
     manifest: Mapping[str, Any] | None = None,
+    audit: Audit | None = None,
 ) -> RunParts:
     """The parts of a run, from its summary and what else is known of it (see `known_of`)."""
     scores = [view_of(section, spread_figure(section)) for section in score_sections(summary, values)]
     groups = (
         Group("cautions", "Before you use these numbers", views_of(caution_sections(summary))),
+        Group("audit", "Audit", views_of(audit_sections(audit) if audit is not None else ())),
         Group("scores", "Scores", (*scores, *views_of(how_to_read(summary)))),
         Group("ranking", "Ranking", views_of(_ranking_sections(ranking))),
         Group("pairs", "Choices", views_of(pair_sections(summary))),
@@ -192,6 +198,25 @@ def run_parts(
         groups=tuple(group for group in groups if group.sections),
         method=method_part(summary, manifest, card.seed if card is not None else None),
     )
+
+
+def with_item_links(parts: RunParts, link: Callable[[str], str]) -> RunParts:
+    """The parts with a link to its items at the name of each probe of an audit."""
+
+    def linked(view: SectionView) -> SectionView:
+        if view.table is None or not view.table.heads or view.table.heads[0].name != "probe":
+            return view
+        rows = tuple(
+            tuple(structs.replace(cell, link=link(cell.text)) if cell.is_name else cell for cell in row)
+            for row in view.table.rows
+        )
+        return structs.replace(view, table=structs.replace(view.table, rows=rows))
+
+    groups = tuple(
+        structs.replace(group, sections=tuple(map(linked, group.sections))) if group.id == "audit" else group
+        for group in parts.groups
+    )
+    return structs.replace(parts, groups=groups)
 
 
 def _ranking_sections(ranking: Ranking | None) -> Iterator[Section]:

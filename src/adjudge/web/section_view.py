@@ -54,6 +54,8 @@ class CellView(Struct, frozen=True):
     interval: str = ""
     picture: Markup | None = None
     is_name: bool = False
+    link: str = ""
+    """of a name: the page with its items"""
 
 
 class TableView(Struct, frozen=True):
@@ -108,8 +110,13 @@ def view_of(section: Section, figures: Sequence[Figure] = ()) -> SectionView:
     ]
     if any(mark.possible for mark in marks):
         notes += ("Pale band: range of the mean including failures.",)
-    if any(isinstance(value, Interval) and len(value.marks) > 1 for row in filled.rows for value in row):
-        notes += ("Filled dot: corrected. Hollow dot: judge alone.",)
+    legends = [
+        value.legend or "Filled dot: corrected. Hollow dot: judge alone."
+        for row in filled.rows
+        for value in row
+        if isinstance(value, Interval) and len(value.marks) > 1
+    ]
+    notes += tuple(dict.fromkeys(legends))
     return SectionView(
         section,
         notes,
