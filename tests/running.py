@@ -12,6 +12,7 @@ import os
 import re
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -21,6 +22,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from adjudge.cli import main
+from adjudge.store import schema
 from fakeserver import Answer, FakeServer, Request, chat
 
 ROOT = Path(__file__).parents[1]
@@ -189,3 +191,16 @@ def can_mount() -> bool:
 needs_mount = pytest.mark.skipif(
     not (sys.platform.startswith("linux") and can_mount()), reason="no small file system can be mounted here"
 )
+
+
+def older(path: Path) -> None:
+    """The same store as the first version of the layout left it."""
+    connection = sqlite3.connect(path)
+    with connection:
+        for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+            connection.execute(f"DROP TRIGGER {name}")
+        connection.execute("DROP TABLE counts")
+        for table in schema._CHECKED:
+            connection.execute(f"ALTER TABLE {table} DROP COLUMN checksum")
+        connection.execute("DELETE FROM migrations WHERE number = 2")
+    connection.close()

@@ -26,6 +26,7 @@ from running import (
     ended,
     model_at,
     number_in,
+    older,
     score_of,
     started,
     write_rows,
@@ -360,6 +361,27 @@ def test_a_file_that_is_no_other_store_is_an_error_that_names_it(tmp_path: Path,
     assert done.code == 2
     assert file.name in done.err
     assert contents(into) == before
+
+
+def test_a_store_of_the_first_layout_is_merged_and_not_changed(tmp_path: Path) -> None:
+    old, into = tmp_path / "old.db", tmp_path / "into.db"
+    adjudge(
+        "run",
+        answers(tmp_path / "items.jsonl", 3),
+        *DIRECT,
+        "-m",
+        "fake:text=[RESULT] 4",
+        "-q",
+        "--store",
+        old,
+    )
+    expected = exported(old)
+    older(old)
+    before = old.read_bytes()
+    assert merge(into, old)[0]["runs"][0]["status"] == "done"
+    assert old.read_bytes() == before
+    assert exported(into) == expected
+    assert is_sound(into)
 
 
 # Kills

@@ -13,6 +13,7 @@ from adjudge.errors import StoreError
 from adjudge.records import Label
 from adjudge.store import RunRow, Store, browsing, open_store, schema
 from adjudge.store.repair import examine, repair
+from running import older
 
 N = 40
 READ = {
@@ -180,19 +181,6 @@ def test_repair_overwrites_nothing_and_leaves_nothing_half_done(path: Path, tmp_
     with pytest.raises(StoreError):
         repair(path, tmp_path / "new.db")
     assert sorted(file.name for file in tmp_path.iterdir()) == ["s.db", "taken.db"]
-
-
-def older(path: Path) -> None:
-    """The same store as the first version of the layout left it."""
-    connection = sqlite3.connect(path)
-    with connection:
-        for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
-            connection.execute(f"DROP TRIGGER {name}")
-        connection.execute("DROP TABLE counts")
-        for table in schema._CHECKED:
-            connection.execute(f"ALTER TABLE {table} DROP COLUMN checksum")
-        connection.execute("DELETE FROM migrations WHERE number = 2")
-    connection.close()
 
 
 @pytest.mark.parametrize("write", [True, False])

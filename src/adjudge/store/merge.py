@@ -168,10 +168,10 @@ _DIFFERING = """SELECT pairs.theirs, t.text, t.reasoning, t.logprobs, t.finish, 
     WHERE t.checksum <> o.checksum"""
 _COPY_REPLIES = f"""INSERT OR IGNORE INTO main.replies (call, run, {rows.REPLY_COLUMNS})
     SELECT pairs.ours, NULL, {rows.REPLY_COLUMNS} FROM pairs JOIN other.replies ON call = pairs.theirs"""
-_NOTE_PAYER = """UPDATE main.replies SET run = :ours WHERE run IS NULL AND EXISTS (
-    SELECT 1 FROM pairs JOIN other.replies AS t ON t.call = pairs.theirs
-    WHERE pairs.ours = replies.call AND t.run = :theirs AND t.checksum = replies.checksum)
-    AND call IN (SELECT ours FROM pairs)"""
+_NOTE_PAYER = """UPDATE main.replies SET run = :ours WHERE call IN (
+    SELECT pairs.ours FROM pairs JOIN other.replies AS t ON t.call = pairs.theirs
+    JOIN main.replies AS o ON o.call = pairs.ours
+    WHERE t.run = :theirs AND o.run IS NULL AND o.checksum = t.checksum)"""
 _COPY_ITEMS = f"""INSERT OR IGNORE INTO main.items (run, {rows.ITEM_COLUMNS})
     SELECT :ours, {rows.ITEM_COLUMNS} FROM other.items WHERE run = :theirs"""
 _SLOT = 'slot, protocol, criteria, model, "order", sample, kind'
