@@ -77,7 +77,7 @@ def test_a_missing_field_is_reported_with_the_fields_that_were_found(tmp_path: P
     items = write_rows(tmp_path / "i.jsonl", [{"id": 1, "question": "Why?", "answer": "So."}])
     done = run(tmp_path, items, *DIRECT, *FAKE)
     assert done.code == 2
-    assert "field 'response' is missing (found: answer, question)" in done.err
+    assert "field 'response' is missing or empty (found: answer, question)" in done.err
 
 
 # -- where items come from

@@ -670,6 +670,12 @@ def _label_notes(gate_input: GateInput, rules: Rules, baseline: GateInput | None
         for gated in (find_criterion(gate_input.tables, name, rules.systems) for name in rules.criteria())
     }
     unlabelled = sorted(names - used)
+    if names and not used:
+        reasons = [note for table in tables.values() if table.criterion in names for note in table.notes]
+        raise DataError(
+            f"No label matches {', '.join(unlabelled)}, so nothing can be corrected. {' '.join(reasons)}".rstrip()
+            + "\nCorrect the labels, or leave them out to let the judge's scores alone decide."
+        )
     if unlabelled:
         notes.append(f"No label matches {', '.join(unlabelled)}: the judge's scores alone decide.")
     notes += [

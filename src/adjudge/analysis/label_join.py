@@ -221,6 +221,9 @@ def _other_range(results: Sequence[Result], labels: Sequence[Label]) -> str:
 
 _TIMES = 2.0
 """How many times as far as the one the other range must reach to be on another scale."""
+_TIMES_OF_FEW = 3.0
+"""The same with few values: two of them may use only the lower half of 1 to 5."""
+_MANY = 20
 
 
 def _are_apart(scores: Sequence[float], labels: Sequence[float]) -> bool:
@@ -228,7 +231,8 @@ def _are_apart(scores: Sequence[float], labels: Sequence[float]) -> bool:
     if max(small) <= 1:
         # A scale from 1 may have been used at its lowest end alone.
         return max(large) >= _TIMES and min(small) < 1
-    return max(large) >= _TIMES * max(small)
+    times = _TIMES if min(len(scores), len(labels)) >= _MANY else _TIMES_OF_FEW
+    return max(large) >= times * max(small)
 
 
 def _result_key(result: Result) -> tuple[str, str, str, str, Subject | None]:
@@ -367,5 +371,6 @@ def _unmatched_notes(
     none_of = f"None of the {len(labels)} labelled items" if len(labels) > 1 else "The only labelled item"
     verb = "was judged" if len(labels) > 1 else "was not judged"
     return [
-        f"{none_of} {verb}: the labels name items like {label_item}, but the judged items are like '{row.item}'. Use the same ids in both."
+        f"{none_of} {verb}: the labels name items like {label_item}, but the judged items are like '{row.item}'. "
+        "Use the same ids in both: judge with --map id=COLUMN, or change the labels."
     ]

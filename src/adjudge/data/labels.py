@@ -40,7 +40,9 @@ def read_labels(path: str | Path, renames: Mapping[str, str] | None = None) -> L
     n_empty = 0
     table = Table(path)
     problems = Problems(table)
+    columns: dict[str, None] = {}
     for row_number, row in _rows(table, problems, _LABEL_COLUMNS, _LABEL_DEFAULTS, renames):
+        columns.update(dict.fromkeys(row))
         if row.get("value") is None:
             n_empty += 1
             continue
@@ -57,7 +59,11 @@ def read_labels(path: str | Path, renames: Mapping[str, str] | None = None) -> L
         seen.setdefault(key, row_number)
         labels.append(label)
     if not labels and not problems:
-        problems.add(0, "no labels. Fill in the column 'value', or check that this is the right file.")
+        problems.add(
+            0,
+            f"no labels. The columns are: {', '.join(columns)}. Fill in the column 'value', or name yours: "
+            "--map value=COLUMN.",
+        )
     if problems:
         raise problems.error()
     return LabelFile(tuple(labels), n_empty)

@@ -118,7 +118,7 @@ def _found(item: Item) -> str:
 def problems_of(protocol: Protocol, item: Item) -> list[str]:
     """Why the protocol cannot judge the item, each with what to do; empty where it can."""
     problems = [
-        f"field '{name}' is missing ({_found(item)}); protocol {protocol.id} needs it. {_remedy(protocol, name)}"
+        f"field '{name}' is missing or empty ({_found(item)}); protocol {protocol.id} needs it. {_remedy(protocol, name)}"
         for name in protocol.inputs
         if protocol.field_for(name, item.fields) is None
     ]
