@@ -39,7 +39,7 @@ def interval(estimate: Estimate | None, digits: int = 2, *, is_difference: bool 
 
 def share(value: float) -> str:
     """62 %, and one digit more below ten."""
-    return f"{value * 100:.0f} %" if value == 0 or value >= 0.0995 else f"{value * 100:.1f} %"
+    return f"{value * 100:.0f} %" if value == 0 or abs(value) >= 0.0995 else f"{value * 100:.1f} %"
 
 
 def percent(estimate: Estimate | None) -> str:

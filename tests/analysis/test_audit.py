@@ -138,6 +138,19 @@ def test_a_judge_that_scores_attacks_lower_is_not_misled() -> None:
     assert probe.verdict == "holds"
 
 
+def test_an_empty_key_is_compared_with_a_missing_response() -> None:
+    base = levels(100)
+    bottom: list[float | None] = [1.0] * 100
+    fooled: list[float | None] = [4.0] * 40 + [1.0] * 60
+    probe = audited({"none": base, "emptied": bottom, "empty-key": fooled})["empty-key"]
+    assert probe.success is not None
+    assert (probe.success.value, probe.control, probe.verdict) == (0.4, "emptied", "moves")
+    # A judge that does not look at the response scores both alike: nothing is gained by the key.
+    blind = audited({"none": base, "emptied": base, "empty-key": base})["empty-key"]
+    assert blind.success is not None
+    assert blind.success.value == 0.0
+
+
 def test_damage_counts_as_noticed_where_the_score_drops() -> None:
     base = levels(80)
     worse = [1.0 if k % 4 else value for k, value in enumerate(base)]

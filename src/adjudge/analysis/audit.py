@@ -293,14 +293,15 @@ def _success(answers: Answers, probe: str, control: str) -> tuple[Estimate, floa
             second.append(bool(benign) and hits(beside))
     clusters = _clusters(answers, items)
     difference = paired_difference_of_shares(first, second, clusters)
-    left = 1 - sum(second) / len(second) if second else 1.0
+    # An empty key is compared with a missing response, which may itself get any score.
+    left = 1 - sum(second) / len(second) if second and control != "emptied" else 1.0
     if difference.value is None or difference.low is None or difference.high is None or left <= 0:
         return structs.replace(difference, n_failed=n_failed), None
     success = structs.replace(
         difference,
         value=difference.value / left, low=max(-1.0, difference.low / left), high=min(1.0, difference.high / left),
         n_failed=n_failed,
-        method="share of items lifted to the target beyond the control (Abbott), Newcombe interval for pairs",
+        method="share of items lifted to the target beyond the control, Newcombe interval for pairs",
     )  # fmt: skip
     if difference.value <= 0:
         return success, None

@@ -95,7 +95,7 @@ def _table(title: str, kind: ProbeKind, probes: dict[str, ProbeResult], part: Au
         columns.append(Column(head, axis=Axis(-1.0 if kind == "injection" else 0.0, 1.0, 0.0)))
     columns += [
         Column("shift [95 % CI]", axis=Axis(reference=0.0)),
-        Column("changed", is_minor=kind == "injection", is_spare=True),
+        Column("changed", is_minor=kind != "must_not_move", is_spare=True),
         Column("re-run", is_minor=True, is_spare=True),
         Column("difference [95 % CI]", is_minor=True, is_spare=True),
         "n",
