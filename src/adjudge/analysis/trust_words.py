@@ -96,6 +96,14 @@ def _main(card: CriterionCard) -> Estimate:
     return card.item["spearman"] if card.kind == "scores" else card.item["exact"]
 
 
+def agreement_of(card: CriterionCard) -> tuple[Estimate, Estimate | None]:
+    """The agreement that the card states for the judge, and that of a human rater beside it, where there is one."""
+    top = card.ceiling
+    if top is None or top.value is None or top.judge.value is None:
+        return _main(card), None
+    return top.judge, top
+
+
 def _statistic(card: CriterionCard) -> str:
     return "Spearman" if card.kind == "scores" else "exact agreement"
 

@@ -39,7 +39,7 @@ class ItemPage:
             run = run_named(store, request)
             item = item_at(store, run, seq)
             places = calls_of_item(store, run, seq)
-            labels = [label for label in store.labels(run) if label.item == item.id]
+            labels = [label for label in self._context.labels(store, run) if label.item == item.id]
             has_order = wanted.is_narrowed or bool(wanted.sort)
             # Only a filtered or sorted list needs the copy; otherwise the item numbers give the neighbours.
             listing = self._items.listing(run, FIRST_COPY_SECONDS if has_order else 0.0)

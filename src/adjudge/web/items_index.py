@@ -22,6 +22,7 @@ from msgspec import Struct
 
 from ..analysis.label_join import label_of
 from ..combine import CallJudgment, Kind
+from ..data.labels import LabelFile
 from ..engine import JudgedItem, judged_items, protocols_of
 from ..errors import AdjudgeError
 from ..records import FieldValue, Item, Label, Message, Order, Result
@@ -211,8 +212,9 @@ class Progress:
 class RunIndex:
     """The copy of one run."""
 
-    def __init__(self, path: Path, store_path: Path, run: str) -> None:
+    def __init__(self, path: Path, store_path: Path, run: str, given: LabelFile | None = None) -> None:
         self._path = path
+        self._given = given
         self._store_path = store_path
         self._run = run
         self.progress = Progress()
@@ -390,10 +392,11 @@ class RunIndex:
 
     def _take_labels(self, store: Store, run: RunRow) -> None:
         """Compare the rows with people again where there are new labels."""
-        state = labels_state(store)
+        state = labels_state(store) if self._given is None else (len(self._given.labels), 0)
         if state == self._labels_state:
             return
-        before, self._labels = self._labels, combined_labels(store.labels(run))
+        labels = store.labels(run) if self._given is None else self._given.labels
+        before, self._labels = self._labels, combined_labels(labels)
         self._labels_state = state
         items = [(item,) for item in {key[0] for key in (*before, *self._labels)}]
         if not items or not self._states:
@@ -438,8 +441,9 @@ class RunIndex:
 class Indexes:
     """The copies of all runs that were opened since the server was started."""
 
-    def __init__(self, folder: Path, store_path: Path) -> None:
+    def __init__(self, folder: Path, store_path: Path, given: LabelFile | None = None) -> None:
         self._folder = folder
+        self._given = given
         self._store_path = store_path
         self._of: dict[int, RunIndex] = {}
         self._lock = threading.Lock()
@@ -449,7 +453,7 @@ class Indexes:
         with self._lock:
             if run.id not in self._of or self._of[run.id].progress.fault is not None:
                 path = self._folder / f"{run.id}-{len(list(self._folder.iterdir()))}.db"
-                self._of[run.id] = RunIndex(path, self._store_path, run.name)
+                self._of[run.id] = RunIndex(path, self._store_path, run.name, self._given)
             return self._of[run.id]
 
     def close(self) -> None:

@@ -11,9 +11,17 @@ from typing import Any, TypedDict
 from markupsafe import Markup
 from msgspec import Struct, structs
 
+from ..analysis.brief import (
+    Brief,
+    BriefPart,
+    Estimates,
+    brief_of_run,
+    criterion_parts,
+    estimates_of,
+    run_parts_of,
+)
 from ..analysis.human_agreement import levels_of, share_a_level
 from ..analysis.label_join import LabelledItem, LabelledTable, join, numbers
-from ..analysis.rank import rank_view
 from ..analysis.rank_words import rank_sections
 from ..analysis.report_words import (
     Values,
@@ -30,10 +38,8 @@ from ..analysis.report_words import (
 )
 from ..analysis.result_types import Card, CriterionCard, Ranking, Summary
 from ..analysis.run_view import RunView
-from ..analysis.trust import card_of_views
 from ..analysis.trust_words import trust_sections
 from ..data.labels import LabelFile
-from ..errors import DataError
 from ..sections import Section
 from ..stats import halved, mean_interval, wilson
 from ..store import Store
@@ -58,29 +64,34 @@ class Known(TypedDict):
     timing: Sequence[Spent] | None
     values: Mapping[tuple[str, str], Sequence[float]] | None
     manifest: Mapping[str, Any] | None
+    brief: Brief | None
 
 
-def known_of(store: Store, view: RunView, summary: Summary, given: LabelFile | None = None) -> Known:
-    """Everything that can be drawn of a run. `given` are labels of a file; the default is the labels in the store."""
+def known_of(
+    store: Store,
+    view: RunView,
+    summary: Summary,
+    given: LabelFile | None = None,
+    estimates: Estimates | None = None,
+) -> Known:
+    """Everything that can be drawn of a run. `given` are labels of a file; the default is the labels in the store.
+
+    `estimates` are those of the same run and labels, where they were kept.
+    """
     assert view.run is not None
     labels = given if given is not None else LabelFile(tuple(store.labels(view.run)))
-    has_card = bool(labels.labels) and summary.n_scores > 0
+    if estimates is None:
+        estimates = estimates_of(store, view, summary, given)
+    card, ranking = estimates.card, estimates.ranking
     return Known(
-        card=card_of_views(store, [view], labels) if has_card else None,
-        ranking=_ranking(store, view) if summary.pairs else None,
-        points=join(view, labels.labels) if has_card else None,
+        card=card,
+        ranking=ranking,
+        points=join(view, labels.labels) if card is not None else None,
         timing=spent(store, view.run, MOST_TIMED),
         values=values_of(view, summary),
         manifest=view.run.manifest,
+        brief=brief_of_run(store, view, summary, estimates),
     )
-
-
-def _ranking(store: Store, view: RunView) -> Ranking | None:
-    """None if there is nothing to rank, as with pairs of a single system."""
-    try:
-        return rank_view(store, view)
-    except DataError:
-        return None
 
 
 def values_of(view: RunView, summary: Summary) -> dict[tuple[str, str], list[float]]:
@@ -126,6 +137,26 @@ class Group(Struct, frozen=True):
     sections: tuple[SectionView, ...]
 
 
+class StripLine(Struct, frozen=True):
+    """One line of the decision strip: a criterion, or the run as a whole where the name is empty."""
+
+    name: str
+    parts: tuple[BriefPart, ...]
+
+
+_MOST_STRIP_LINES = 8
+
+
+def strip_of(brief: Brief) -> tuple[StripLine, ...]:
+    """The decision strip: all parts in one line for one criterion; else a line for each, and one for the run."""
+    lines = [(line.name, criterion_parts(brief, line)) for line in brief.criteria[:_MOST_STRIP_LINES]]
+    lines = [(name, parts) for name, parts in lines if parts]
+    of_run = run_parts_of(brief)
+    if len(lines) < 2:
+        return (StripLine("", (*(part for _, parts in lines for part in parts), *of_run)),)
+    return (*(StripLine(name, parts) for name, parts in lines), StripLine("", of_run))
+
+
 class RunParts(Struct, frozen=True):
     """Everything that a page shows of a run."""
 
@@ -136,6 +167,19 @@ class RunParts(Struct, frozen=True):
     facts: tuple[Fact, ...]
     groups: tuple[Group, ...]
     method: MethodPart
+    brief: Brief | None = None
+
+    @property
+    def strip(self) -> tuple[StripLine, ...]:
+        """The decision strip."""
+        return strip_of(self.brief) if self.brief is not None else ()
+
+    def place_of(self, part: BriefPart) -> str:
+        """The anchor of the evidence for a part of the strip; empty where this page has none."""
+        wanted = {"ranking": ("ranking", "pairs"), "scores": ("scores", "pairs")}.get(
+            part.evidence, (part.evidence,)
+        )
+        return next((name for name in wanted if name == "label" or self.has(name)), "")
 
     def has(self, group_id: str) -> bool:
         """Whether a group is on the page."""
@@ -170,6 +214,7 @@ def run_parts(
     timing: Sequence[Spent] | None = None,
     values: Values | None = None,
     manifest: Mapping[str, Any] | None = None,
+    brief: Brief | None = None,
 ) -> RunParts:
     """The parts of a run, from its summary and what else is known of it (see `known_of`)."""
     scores = [view_of(section, spread_figure(section)) for section in score_sections(summary, values)]
@@ -191,6 +236,7 @@ def run_parts(
         facts=tuple(_facts(summary)),
         groups=tuple(group for group in groups if group.sections),
         method=method_part(summary, manifest, card.seed if card is not None else None),
+        brief=brief,
     )
 
 
@@ -267,8 +313,8 @@ def method_part(summary: Summary, manifest: Mapping[str, Any] | None, seed: int 
             for name, key in (("Items", "path"), ("Items, sha256", "sha256"))
             if items.get(key)
         ]
-        if manifest.get("command"):
-            commands.append(_command(manifest["command"]))
+        if command := command_of(manifest):
+            commands.append(command)
     if seed is not None:
         signature.append(("Resampling seed", str(seed)))
     return MethodPart(
@@ -281,7 +327,9 @@ def method_part(summary: Summary, manifest: Mapping[str, Any] | None, seed: int 
     )
 
 
-def _command(words: Sequence[str] | str) -> str:
+def command_of(manifest: Mapping[str, Any]) -> str:
+    """The command that started a run, to give again; empty where it is unknown."""
+    words = manifest.get("command") or ""
     return words if isinstance(words, str) else shlex.join(words)
 
 

@@ -2,7 +2,8 @@
 
    Markup:
      [data-theme-switch]           a button that changes the theme (key t)
-     [data-copy="TEXT"]            a button that copies an address
+     [data-copy="ADDRESS"]         a button that copies an address
+     [data-copy-text="TEXT"]       a button that copies a text, such as a command
      form[data-instant="#ID"]      a filter: each change fetches the element #ID again (…&part=1)
      [data-live="URL"]             fetched every two seconds; {version, html, is_live} replaces it
      table[data-rows]              j and k move, Enter opens the link of the row
@@ -28,6 +29,7 @@
   function replace(element, html) {
     const open = [...element.querySelectorAll("details")].map((details) => details.open);
     element.innerHTML = html;
+    element.querySelectorAll("[data-needs-script][hidden]").forEach((part) => { part.hidden = false; });
     element.querySelectorAll("details").forEach((details, index) => { if (open[index]) details.open = true; });
   }
 
@@ -141,12 +143,12 @@
   });
 
   document.addEventListener("click", async (event) => {
-    const button = event.target.closest("[data-theme-switch], [data-copy], [data-help]");
+    const button = event.target.closest("[data-theme-switch], [data-copy], [data-copy-text], [data-help]");
     if (button) {
       if ("themeSwitch" in button.dataset) switchTheme();
       else if ("help" in button.dataset) openHelp();
       else {
-        await navigator.clipboard.writeText(new URL(button.dataset.copy, location.href).href);
+        await navigator.clipboard.writeText(button.dataset.copyText ?? new URL(button.dataset.copy, location.href).href);
         const before = button.textContent;
         button.textContent = "Copied";
         setTimeout(() => { button.textContent = before; }, 1200);
