@@ -38,7 +38,7 @@ from ..words import (
 )
 from .brief import Brief, brief_section
 from .result_types import Cell, FailureShare, PairSummary, PanelSummary, RungShare, Summary
-from .tally import key_text
+from .tally import best_first, key_text
 
 Values = Mapping[tuple[str, str], Sequence[float]]
 """(criterion, system) → scores, where a summary has too many different ones to count by value"""
@@ -161,6 +161,8 @@ def score_sections(summary: Summary, values: Values | None = None) -> Iterator[S
         }
         if not cells:
             continue
+        in_order = best_first({system: {criterion: cell} for system, cell in cells.items()}, [about.scale])
+        cells = {system: by_name[criterion] for system, by_name in in_order.items()}
         digits = decimals(about.scale)
         bars = _bars(criterion, about.scale, cells, values or {})
         rows = tuple(

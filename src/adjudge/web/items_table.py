@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 
 from msgspec import Struct, structs
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
 from ..store import RunRow
 from .items_index import COLUMNS, GAPS, NUMBERS, RunIndex, choices_of
@@ -40,6 +40,10 @@ SORTS = {
 _EQUAL = ("criterion", "protocol", "model", "choice")
 
 
+_ROUNDING = 1e-9
+"""A number in an address has 15 digits; the mean of three has more."""
+
+
 class Filter(Struct, frozen=True):
     """Which rows to show, and in which order."""
 
@@ -52,8 +56,12 @@ class Filter(Struct, frozen=True):
     model: str = ""
     choice: str = ""
     flag: str = ""
+    people: str = ""
+    """people's choice"""
     low: float | None = None
     high: float | None = None
+    people_low: float | None = None
+    people_high: float | None = None
     apart: str = ""
     """a kind of disagreement, of `GAPS`"""
     least: float | None = None
@@ -65,7 +73,7 @@ class Filter(Struct, frozen=True):
         """The query string of the same filter with some changes."""
         values = structs.asdict(structs.replace(self, **changes))
         kept = {
-            name: f"{value:g}" if isinstance(value, float) else value
+            name: f"{value:.15g}" if isinstance(value, float) else value
             for name, value in values.items()
             if value not in ("", None) and (name, value) != ("page", 1)
         }
@@ -89,13 +97,15 @@ class Where(Struct, frozen=True):
 
 def read_filter(query: Mapping[str, str]) -> Filter:
     """The filter in a query string, which anybody may have written: what makes no sense is ignored."""
-    texts = {name: query.get(name, "")[:1000] for name in ("system", "status", "flag", *_EQUAL)}
+    texts = {name: query.get(name, "")[:1000] for name in ("system", "status", "flag", "people", *_EQUAL)}
     sort = query.get("sort", "")
     apart = query.get("apart", "")
     return Filter(
         q=query.get("q", "").replace("\0", "").strip()[:_LONGEST_QUERY],
         low=_number(query.get("low", "")),
         high=_number(query.get("high", "")),
+        people_low=_number(query.get("people_low", "")),
+        people_high=_number(query.get("people_high", "")),
         apart=apart if apart in GAPS else "",
         least=_number(query.get("least", "")) if apart in GAPS else None,
         sort=sort if sort.removeprefix("-") in SORTS else "",
@@ -120,9 +130,16 @@ def where(wanted: Filter) -> Where:
     if wanted.flag:
         parts.append(("instr(flags, ?)", (f" {wanted.flag} ",)))
     if wanted.low is not None:
-        parts.append(("value >= ?", (wanted.low,)))
+        parts.append(("value >= ?", (wanted.low - _ROUNDING,)))
     if wanted.high is not None:
-        parts.append(("value <= ?", (wanted.high,)))
+        parts.append(("value <= ?", (wanted.high + _ROUNDING,)))
+    if wanted.people:
+        parts.append(("label = ?", (wanted.people,)))
+    # Choices are texts, and in SQLite every text is above every number.
+    if wanted.people_low is not None:
+        parts.append(("label >= ? AND typeof(label) <> 'text'", (wanted.people_low - _ROUNDING,)))
+    if wanted.people_high is not None:
+        parts.append(("label <= ?", (wanted.people_high + _ROUNDING,)))
     if wanted.apart:
         column = GAPS[wanted.apart]
         parts.append((f"{column} > 0", ()) if wanted.least is None else (f"{column} >= ?", (wanted.least,)))
@@ -381,11 +398,19 @@ class ItemsPage:
     def page(self, request: Request) -> Response:
         with self._context.reading() as store:
             run = run_named(store, request)
+        if "worst" in request.query_params:
+            return RedirectResponse(f"/items?{self._worst(run).query(run.name)}", status_code=303)
         values = self._values(request, run)
         if "part" in request.query_params:
             return HTMLResponse(self._context.fragment(request, "view/items_rows.html", **values))
         crumbs = [(self._context.store_path.name, "/"), (run.name, values["tabs"][0][1]), ("Items", None)]
         return self._context.page(request, "view/items.html", crumbs=crumbs, **values)
+
+    def _worst(self, run: RunRow) -> Filter:
+        """The largest disagreements first: with people, else between judges, orders or samples; or else the failures."""
+        n_apart = self.listing(run, FIRST_COPY_SECONDS).choices()["n_apart"]
+        kind = next((name for name in ("people", "judges", "orders", "samples") if n_apart[name]), "")
+        return Filter(apart=kind, sort=f"-{kind}") if kind else Filter(status="failed")
 
     def live(self, request: Request) -> Response:
         """The rows alone, for a page that updates itself."""

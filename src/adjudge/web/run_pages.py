@@ -436,7 +436,11 @@ def run_named(store: Store, request: Request) -> RunRow:
 def tabs(run: str) -> list[tuple[str, str]]:
     """The pages of a run."""
     query = urlencode({"run": run})
-    return [("Summary", f"/run?{query}"), ("Items", f"/items?{query}")]
+    return [
+        ("Summary", f"/run?{query}"),
+        ("Items", f"/items?{query}"),
+        ("Largest disagreements", f"/items?{query}&worst=1"),
+    ]
 
 
 class RunPage:
@@ -505,13 +509,15 @@ class RunPage:
         from ..analysis.report import summarise
         from ..analysis.run_view import tabulate
         from .run_parts import known_of, run_parts
+        from .section_view import Doors
 
         with self._context.reading() as store:
             run = store.run(name)
             view = tabulate(store, run, choice_spans=has_logprobs(store, run))
             summary = summarise(view)
             estimates = self._kept.estimates(store, view, summary)
-            return run_parts(summary, **known_of(store, view, summary, self._context.given, estimates))
+            known = known_of(store, view, summary, self._context.given, estimates)
+            return run_parts(summary, **known, doors=Doors.of(summary))
 
 
 def _done(line: RunLine, per_item: int) -> tuple[int, int]:
