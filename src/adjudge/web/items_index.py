@@ -172,7 +172,7 @@ ALL_TEXT = 150_000_000
 
 COLUMNS = (
     "id, seq, system, status, value, criterion, system_a, system_b, subject, choice, item, protocol, model, "
-    "samples_gap, judges_gap, orders_gap, label_gap, label, n_samples, n_failed, how, flags, explanation"
+    "samples_gap, judges_gap, orders_gap, label_gap, label, n_samples, n_failed, how, flags, explanation, input"
 )
 NUMBERS = ("value", "samples_gap", "judges_gap", "orders_gap", "label_gap")
 TEXTS = ("item", "system", "criterion", "status")
@@ -184,6 +184,7 @@ _INDEXES = [
 _SCHEMA = f"""
 CREATE TABLE rows ({COLUMNS.replace("id,", "id INTEGER PRIMARY KEY,", 1)});
 CREATE INDEX rows_seq ON rows (seq);
+CREATE INDEX rows_input ON rows (input);
 CREATE TABLE texts (seq INTEGER PRIMARY KEY, text TEXT NOT NULL);
 """
 _WORDS = """
@@ -435,6 +436,7 @@ class RunIndex:
             result.system_b, result.subject, result.choice, result.item, result.protocol, result.model,
             row.samples_gap, row.judges_gap, row.orders_gap, gap, label, result.n_samples, result.n_failed, result.how,
             f" {' '.join(result.flags)} " if result.flags else "", row.explanation[:200],
+            result.item if result.group is None else result.group,
         )  # fmt: skip
 
 
@@ -489,13 +491,14 @@ def _pages(seqs: Sequence[int]) -> Iterator[Sequence[int]]:
 def _text(item: Item, rows: Sequence[TableRow], most: int) -> str:
     """The searchable text of an item: its id, explanations of judges, and its fields, the short ones first."""
     explanations = dict.fromkeys(row.explanation for row in rows if row.explanation)
-    fields = sorted(map(_field_text, item.fields.values()), key=len)
+    fields = sorted(map(field_text, item.fields.values()), key=len)
     # Lower case, since SQLite ignores case in ASCII only. The two line ends let the last two characters
     # begin a trigram as well.
     return "\n".join((item.id, *explanations, *fields))[:most].lower() + "\n\n"
 
 
-def _field_text(value: FieldValue) -> str:
+def field_text(value: FieldValue) -> str:
+    """A field as one text."""
     if isinstance(value, str):
         return value
     return "\n".join(part.content if isinstance(part, Message) else part for part in value)

@@ -191,6 +191,7 @@ class AboutRuns:
         self._known: dict[str, tuple[State, AboutRun]] = {}
         self._wanted: dict[str, State] = {}
         self._is_counting = False
+        self._now: tuple[str, State] | None = None
 
     def of(self, runs: Mapping[str, State], wait_seconds: float) -> tuple[dict[str, AboutRun], bool]:
         """What is known by run; and whether all runs are known."""
@@ -200,7 +201,11 @@ class AboutRuns:
                 counted = {
                     name: self._known[name] for name, state in runs.items() if self._is_current(name, state)
                 }
-                self._wanted |= {name: state for name, state in runs.items() if name not in counted}
+                self._wanted |= {
+                    name: state
+                    for name, state in runs.items()
+                    if name not in counted and self._now != (name, state)
+                }
                 if self._wanted and not self._is_counting:
                     self._is_counting = True
                     threading.Thread(target=self._count, name="about runs", daemon=True).start()
@@ -215,13 +220,15 @@ class AboutRuns:
     def _count(self) -> None:
         while True:
             with self._lock:
+                self._now = None
                 if not self._wanted:
                     self._is_counting = False
                     return
-                name, state = self._wanted.popitem()
+                name, state = self._now = self._wanted.popitem()
             about = self._of_run(name)
             with self._lock:
                 self._known[name] = (state, about)
+                self._now = None
 
     def _of_run(self, name: str) -> AboutRun:
         unread = None
@@ -439,6 +446,7 @@ def tabs(run: str) -> list[tuple[str, str]]:
     return [
         ("Summary", f"/run?{query}"),
         ("Items", f"/items?{query}"),
+        ("Matrix", f"/matrix?{query}"),
         ("Largest disagreements", f"/items?{query}&worst=1"),
     ]
 

@@ -146,15 +146,19 @@ def _to_labels(_: Request) -> Response:
 def _view_routes(context: Context) -> list[Route]:
     from .item_page import ItemPage
     from .items_table import ItemsPage
+    from .matrix_page import MatrixPage
     from .run_pages import ComparePage, RunPage, RunsPage
 
     runs, run, items = RunsPage(context), RunPage(context), ItemsPage(context)
     item, compare = ItemPage(context, items), ComparePage(context)
+    matrix = MatrixPage(context, items, item)
     pages = {
         "/": runs.page,
         "/run": run.page,
         "/items": items.page,
+        "/items/export": items.export,
         "/item": item.page,
+        "/matrix": matrix.page,
         "/compare": compare.page,
         "/live/runs": runs.live,
         "/live/run": run.live,

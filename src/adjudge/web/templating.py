@@ -52,6 +52,8 @@ def environment() -> Environment:
         "words": lambda name: str(name).replace("_", " "),
         "moment": _moment,
         "short": _short,
+        "middle": middle,
+        "hits": hits,
     }
     templates.globals |= {"version": __version__, "no_value": NO_VALUE}
     return templates
@@ -85,6 +87,25 @@ def _share(value: float | None) -> str:
 def _short(text: str, most: int = 120) -> str:
     """A name that fits a table."""
     return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def middle(text: str, most: int = 40) -> str:
+    """A name that fits, without its middle: ids differ at both ends."""
+    if len(text) <= most:
+        return text
+    end = (most - 1) // 2
+    return f"{text[: most - 1 - end]}…{text[len(text) - end :]}"
+
+
+def hits(text: str, searched: str) -> Markup:
+    """The text as HTML with what was searched for marked."""
+    low, wanted = text.lower(), searched.lower()
+    spans = []
+    start = low.find(wanted) if wanted and len(low) == len(text) else -1
+    while start >= 0:
+        spans.append((start, start + len(wanted)))
+        start = low.find(wanted, start + len(wanted))
+    return marked(text, spans, "found")
 
 
 def _moment(stamp: str | None) -> str:

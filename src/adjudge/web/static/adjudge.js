@@ -8,6 +8,7 @@
      [data-live="URL"]             fetched every two seconds; {version, html, is_live} replaces it
      table[data-rows]              j and k move, Enter opens the link of the row
      a[rel=prev], a[rel=next]      k and j, or the arrows, where there is no table
+     a[data-pane]                  opens its item in #pane, beside the list
      #help                         a dialog (key ?) */
 "use strict";
 (() => {
@@ -142,7 +143,31 @@
     act();
   });
 
+  /* The item of a cell beside its matrix; where that fails, the link itself does it. */
+  async function openBeside(link) {
+    const pane = document.getElementById("pane");
+    const url = new URL(link.href);
+    url.searchParams.set("part", "pane");
+    try {
+      const response = await fetch(url);
+      if (!response.ok) throw new Error(String(response.status));
+      pane.innerHTML = await response.text();
+    } catch { location.assign(link.href); return; }
+    history.replaceState(null, "", link.href);
+    document.querySelector(".workspace").classList.add("is-open");
+    document.querySelectorAll(".matrix td.is-open").forEach((cell) => cell.classList.remove("is-open"));
+    link.closest("td").classList.add("is-open");
+    pane.scrollTop = 0;
+    pane.focus({ preventScroll: matchMedia("(min-width: 901px)").matches });
+  }
+
   document.addEventListener("click", async (event) => {
+    const cell = event.target.closest("a[data-pane]");
+    if (cell && !event.ctrlKey && !event.metaKey && !event.shiftKey && event.button === 0) {
+      event.preventDefault();
+      await openBeside(cell);
+      return;
+    }
     const button = event.target.closest("[data-theme-switch], [data-copy], [data-copy-text], [data-help]");
     if (button) {
       if ("themeSwitch" in button.dataset) switchTheme();
@@ -162,6 +187,7 @@
 
   document.addEventListener("DOMContentLoaded", () => {
     document.querySelectorAll("[data-needs-script][hidden]").forEach((element) => { element.hidden = false; });
+    if (matchMedia("(max-width: 640px)").matches) document.querySelectorAll("[data-fold-on-phone]").forEach((part) => { part.open = false; });
     document.querySelectorAll("[data-live]").forEach(follow);
     document.querySelectorAll("form[data-instant]").forEach(filterInstantly);
   });
