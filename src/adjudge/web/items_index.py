@@ -265,6 +265,9 @@ class RunIndex:
 
     def made_at_once(self, store: Store, run: RunRow, seq: int) -> list[dict[str, Any]]:
         """The rows of one item straight from the store, for a page that does not wait for the copy."""
+        if self._labels_state is None:
+            labels = store.labels(run) if self._given is None else self._given.labels
+            self._labels = combined_labels(labels)
         judged = judged_items(judged_between(store, run, seq, seq), protocols_of(store, run))
         made = [row for item in judged for row in rows_of(item)]
         names = COLUMNS.split(", ")
