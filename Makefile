@@ -23,7 +23,7 @@ demo-systems: $(VENV)/installed ## all five systems, on recorded replies
 	$(BIN)/python examples/demo.py
 
 test: $(VENV)/installed ## the default suite: no key, no network
-	$(BIN)/python -m pytest -m "not slow and not embedded"
+	$(BIN)/python -m pytest -m "not slow and not embedded and not browser"
 
 check: $(VENV)/installed ## format, lint, types, and the protocols' own check
 	$(BIN)/ruff format --check .

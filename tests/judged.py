@@ -8,7 +8,7 @@ from typing import Any
 
 import adjudge
 from adjudge.records import Choice, Result, Scale
-from running import EXAMPLES, write_rows
+from running import EXAMPLES, as_id, write_rows
 
 Scores = Mapping[str, Sequence[float | None]]
 
@@ -53,7 +53,7 @@ def judged_run(
     items, replies = [], []
     for system, values in scores.items():
         for k, value in enumerate(values):
-            item = f"{system}-{k}" if len(scores) > 1 else f"q{k}"
+            item = as_id(f"{system}-{k}" if len(scores) > 1 else f"q{k}")
             group = {"group": f"g{k}"} if is_grouped else {}
             fields = {"instruction": f"Question {k}?", "response": f"{text} {k}."}
             items.append({"id": item, "system": system, **group, **fields})

@@ -537,7 +537,9 @@ def test_init_guesses_from_the_columns_and_the_file_runs(place: Path) -> None:
     done = adjudge("init", "answers.jsonl", "--yes", "-m", "fake:text=Score: 4")
     assert done.code == 0, done.err
     file = tomllib.loads((place / "adjudge.toml").read_text(encoding="utf-8"))
-    assert file["runs"]["answers"]["map"] == {"task": "question", "response": "text", "system": "bot"}
+    assert file["runs"]["answers"]["map"] == {
+        "task": "question", "response": "text", "system": "bot", "group": "question",
+    }  # fmt: skip
     assert all(text in done.out for text in ("Say hello.", "Hello 0!"))
     assert adjudge("run", "-q").code == 0
     assert adjudge("init", "answers.jsonl", "--yes").code == 2, "a file that exists is never overwritten"
@@ -550,7 +552,7 @@ def test_init_asks_and_takes_the_answers(place: Path, monkeypatch: pytest.Monkey
     assert done.code == 0, done.err
     assert "Did you mean question?" in done.err
     run = tomllib.loads((place / "mine.toml").read_text(encoding="utf-8"))["runs"]["answers"]
-    assert run["map"] == {"task": "question", "response": "text"}
+    assert run["map"] == {"task": "question", "response": "text", "group": "question"}
     assert run["judge"] == [{"criterion": 'Is it "kind"?', "name": "kind"}]
     monkeypatch.setattr(sys, "stdin", io.StringIO(""))
     assert adjudge("init", "answers.jsonl", "--config", "other.toml").code == 2
@@ -576,7 +578,25 @@ def test_init_without_a_guess_names_the_columns(place: Path) -> None:
     ],
 )  # fmt: skip
 def test_columns_are_guessed_by_their_names(columns: list[str], found: dict[str, str]) -> None:
-    assert guessed(columns) == found
+    one_row = {column: ["a text"] for column in columns}
+    assert guessed(one_row) == found
+
+
+def test_the_id_is_a_column_of_values_that_differ_and_repeated_tasks_are_a_group() -> None:
+    rows = {
+        "question": ["one?", "one?"],
+        "answer": ["yes", "no"],
+        "ticket no": ["T1", "T2"],
+        "bot": ["x", "x"],
+    }
+    columns = {
+        "task": "question",
+        "response": "answer",
+        "system": "bot",
+        "id": "ticket no",
+        "group": "question",
+    }
+    assert guessed(rows) == columns
 
 
 def test_pairs_are_judged_by_a_protocol_for_pairs(place: Path) -> None:

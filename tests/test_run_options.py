@@ -14,6 +14,7 @@ import adjudge
 from adjudge.cli.app import app
 from adjudge.pytest_plugin.judge_fixture import OPTIONS
 from adjudge.run_options import RunOptions, declared_options, flag_of, options_from, recorded_settings
+from signature import declared_parameters, public_parameters
 
 PACKAGE = Path(adjudge.__file__).parent
 
@@ -34,10 +35,17 @@ def test_an_option_is_a_flag_a_keyword_and_known_to_the_fixture(name: str) -> No
 def test_no_other_file_lists_the_options() -> None:
     names = {*declared_options(), *map(flag_of, declared_options())}
     for path in PACKAGE.rglob("*.py"):
-        if path.name != "run_options.py":
+        # The parameters of the public functions are listed for editors; the test below compares them.
+        if path.name not in ("run_options.py", "public.py"):
             for line, listed in lists_of_names(ast.parse(path.read_text(encoding="utf-8"))):
                 # A few of them together are a use; a third of them is a second declaration.
                 assert len(names.intersection(listed)) < 8, f"{path}:{line} lists the options of a run again"
+
+
+@pytest.mark.parametrize("function", ["run", "run_async"])
+def test_the_public_functions_have_the_declared_options_as_parameters(function: str) -> None:
+    """After an option was added, `python tests/signature.py` writes it into both."""
+    assert public_parameters(function) == declared_parameters()
 
 
 def lists_of_names(tree: ast.AST) -> Iterator[tuple[int, Iterable[str]]]:

@@ -8,13 +8,22 @@ from typing import TYPE_CHECKING, Any
 from .version import __version__
 
 if TYPE_CHECKING:
-    from .analysis.compare import compare
-    from .analysis.rank import rank
-    from .analysis.trust import trust
-    from .engine import Run, run, run_async
     from .errors import AdjudgeError
     from .parse import read_choice, read_json, read_score
     from .protocols import load_protocol
+    from .public import (
+        Card,
+        Comparison,
+        Ranking,
+        Report,
+        Run,
+        compare,
+        open_run,
+        rank,
+        run,
+        run_async,
+        trust,
+    )
     from .records import (
         Call,
         Estimate,
@@ -34,14 +43,18 @@ if TYPE_CHECKING:
 __all__ = [
     "AdjudgeError",
     "Call",
+    "Card",
+    "Comparison",
     "Estimate",
     "Item",
     "Judgment",
     "Label",
     "Message",
     "Protocol",
+    "Ranking",
     "Reading",
     "Reply",
+    "Report",
     "Result",
     "Rubric",
     "Run",
@@ -50,6 +63,7 @@ __all__ = [
     "__version__",
     "compare",
     "load_protocol",
+    "open_run",
     "rank",
     "read_choice",
     "read_json",
@@ -61,16 +75,21 @@ __all__ = [
 
 _HOMES = {
     "AdjudgeError": "errors",
-    "Run": "engine",
-    "run": "engine",
-    "run_async": "engine",
-    "trust": "analysis.trust",
-    "compare": "analysis.compare",
+    "Card": "public",
+    "Comparison": "public",
+    "Ranking": "public",
+    "Report": "public",
+    "Run": "public",
+    "compare": "public",
     "load_protocol": "protocols",
-    "rank": "analysis.rank",
+    "open_run": "public",
+    "rank": "public",
     "read_choice": "parse",
     "read_json": "parse",
     "read_score": "parse",
+    "run": "public",
+    "run_async": "public",
+    "trust": "public",
 }
 
 

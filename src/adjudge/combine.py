@@ -108,10 +108,14 @@ def _choice_row(common: Result, protocol: Protocol, judged: Sequence[CallJudgmen
     for call in judged:
         by_sample.setdefault(call.sample, []).append(call.judgment)
     verdicts: list[Choice] = []
-    has_conflict = False
+    has_conflict = is_identical = False
     for judgments in by_sample.values():
         choices = [judgment.choice for judgment in judgments if judgment.choice is not None]
         if len(choices) < len(judgments):
+            continue
+        if is_one_reply(judgments):
+            is_identical = True
+            verdicts.append("tie")
             continue
         agrees = len(set(choices)) == 1
         has_conflict = has_conflict or not agrees
@@ -133,8 +137,17 @@ def _choice_row(common: Result, protocol: Protocol, judged: Sequence[CallJudgmen
         n_samples=len(judged),
         n_failed=len(failed),
         confidence=math.fsum(confidences) / len(confidences) if confidences else None,
-        flags=(*common.flags, "order_conflict") if has_conflict else common.flags,
+        flags=(
+            *common.flags,
+            *(("order_conflict",) if has_conflict else ()),
+            *(("identical_responses",) if is_identical else ()),
+        ),
     )
+
+
+def is_one_reply(judgments: Sequence[Judgment]) -> bool:
+    """Whether both orders of a pair are the same call: the responses are identical, so the reply prefers neither."""
+    return len(judgments) == 2 and bool(judgments[0].call) and judgments[0].call == judgments[1].call
 
 
 def _filled(common: Result, **fields: object) -> Result:

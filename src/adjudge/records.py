@@ -6,6 +6,7 @@ immutable. A failure is a `status`, never a number.
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Literal
 
 from msgspec import Struct
@@ -169,6 +170,16 @@ class NamedModel(ModelSettings, frozen=True, kw_only=True):
     alias: str = ""
 
 
+VOCABULARY: dict[str, tuple[str, ...]] = {
+    "task": ("instruction",),
+    "response": ("generated_response", "summary"),
+    "source": ("source_text",),
+}
+"""The names of inputs that the built-in protocols share → their names in single protocols. An item may use either."""
+
+_SYNONYMS = {name: (common, *names) for common, names in VOCABULARY.items() for name in (common, *names)}
+
+
 class Protocol(Struct, frozen=True, omit_defaults=True):
     """One way of judging: what is asked, on which scale, and how the reply is read."""
 
@@ -212,6 +223,21 @@ class Protocol(Struct, frozen=True, omit_defaults=True):
     """the sha256 of the document that the texts were copied from, byte for byte"""
     folder: str = ""
     """the folder it was loaded from, for messages; not part of the digest"""
+
+    def synonyms(self, name: str) -> tuple[str, ...]:
+        """The names that mean the same input, the common one first; the name alone in a user's protocol.
+
+        That goes by the name of its folder, which has no slash, and what its inputs mean is not known.
+        """
+        return _SYNONYMS.get(name, (name,)) if "/" in self.id else (name,)
+
+    def field_for(self, name: str, fields: Container[str]) -> str | None:
+        """The field of an item that fills an input: the one of its name, or of another name for it."""
+        if name in fields:
+            return name
+        declared = (*self.inputs, *self.optional)
+        others = (other for other in self.synonyms(name) if other in fields and other not in declared)
+        return next(others, None)
 
 
 class Message(Struct, frozen=True, forbid_unknown_fields=True):

@@ -202,6 +202,12 @@ def run_file_of(document: dict[str, Any], file: Path, gate_check: GateCheck | No
     }
     if gate_check is not None:
         problems += gate_check(tables["gate"])
+        problems += [
+            f"gate.{name}: there is no run of that name. Did you mean '{near[0]}'?"
+            for name, values in tables["gate"].items()
+            if isinstance(values, Mapping) and name not in GATE_KEYS and name not in runs
+            if (near := difflib.get_close_matches(name, runs, 1))
+        ]
     if problems:
         raise DataError(listed(str(file), problems))
     resolved = {

@@ -7,6 +7,7 @@ the code that uses it. Light to import: the command line reads it to print its h
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -14,7 +15,7 @@ from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
 
-from msgspec import NODEFAULT, Struct, structs
+from msgspec import NODEFAULT, Struct, field, structs
 
 from .errors import DataError
 from .records import Estimator, Rubric
@@ -52,6 +53,11 @@ class JudgeSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     steps: str | tuple[str, ...] = ()
     """generate, a file with one step a line, or the steps"""
     examples: str = ""
+
+
+def default_store() -> str:
+    """The store where none is named: the variable ADJUDGE_STORE, or `adjudge.db` in this folder."""
+    return os.environ.get("ADJUDGE_STORE") or "adjudge.db"
 
 
 class RunOptions(Struct, frozen=True, kw_only=True):
@@ -94,6 +100,15 @@ class RunOptions(Struct, frozen=True, kw_only=True):
         str | None,
         Option("execution", "NAME", "The name of the run; an existing run is resumed.", is_for_tests=False),
     ] = None
+    replace: Annotated[
+        bool,
+        Option(
+            "execution",
+            "",
+            "Replace an existing run of this name that has other items or settings; unchanged replies are reused.",
+            is_for_tests=False,
+        ),
+    ] = False
     limit: Annotated[
         int | None,
         Option("settings", "N", "Judge only the first N items.", is_for_tests=False),
@@ -173,8 +188,13 @@ class RunOptions(Struct, frozen=True, kw_only=True):
     ] = False
     store: Annotated[
         str | Path,
-        Option("execution", "FILE", "The store: one file with all runs.", is_for_tests=False),
-    ] = "adjudge.db"
+        Option(
+            "execution",
+            "FILE",
+            "The store: one file with all runs.",
+            is_for_tests=False,
+        ),
+    ] = field(default_factory=default_store)
 
 
 MOST_REASKS = 3
@@ -197,10 +217,10 @@ class Declared(NamedTuple):
 def declared_options() -> dict[str, Declared]:
     """All options by name, in the order of the help."""
     declared = {}
-    for field in structs.fields(RunOptions):
-        annotated, option = get_args(field.type)
-        default = field.default if field.default_factory is NODEFAULT else field.default_factory()
-        declared[field.name] = Declared(_without_none(annotated), default, option)
+    for info in structs.fields(RunOptions):
+        annotated, option = get_args(info.type)
+        default = info.default if info.default_factory is NODEFAULT else info.default_factory()
+        declared[info.name] = Declared(_without_none(annotated), default, option)
     return declared
 
 

@@ -6,6 +6,8 @@ so that HTML can draw what the others write. Names are as users wrote them; the 
 
 from __future__ import annotations
 
+from collections import Counter
+
 from msgspec import Struct, structs
 
 
@@ -100,6 +102,10 @@ class Notice(Struct, frozen=True):
     is_severe: bool = False
 
 
+REMARK = "remark"
+"""The name of a last column that says what limits the numbers of a row."""
+
+
 class Section(Struct, frozen=True):
     """A heading with lines of text, notices, a table, and notes below it; any of them may be empty."""
 
@@ -119,7 +125,26 @@ class Section(Struct, frozen=True):
         return tuple(Column(column) if isinstance(column, str) else column for column in self.columns)
 
     def filled(self) -> Section:
-        """The section without empty columns."""
+        """The section without empty columns; a remark on most rows is one note below the table."""
+        if self.heads and self.heads[-1].name == REMARK:
+            return self._with_shared_remarks()._filled()
+        return self._filled()
+
+    def _with_shared_remarks(self) -> Section:
+        remarks = [text_of(row[-1]).split("; ") for row in self.rows]
+        counts = Counter(part for parts in remarks for part in dict.fromkeys(parts) if part)
+        shared = [part for part, n in counts.items() if n >= max(3, len(remarks) / 2)]
+        if not shared:
+            return self
+        rows = tuple(
+            (*row[:-1], "; ".join(part for part in parts if part not in shared))
+            for row, parts in zip(self.rows, remarks, strict=True)
+        )
+        scope = {True: "All rows", False: "Most rows"}
+        notes = tuple(f"{scope[counts[part] == len(remarks)]}: {part}." for part in shared)
+        return structs.replace(self, rows=rows, notes=(*self.notes, *notes))
+
+    def _filled(self) -> Section:
         kept = [at for at in range(len(self.columns)) if any(text_of(row[at]) for row in self.rows)]
         rows = tuple(tuple(row[at] for at in kept) for row in self.rows)
         return structs.replace(self, columns=tuple(self.columns[at] for at in kept), rows=rows)

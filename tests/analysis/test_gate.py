@@ -251,14 +251,6 @@ def test_labels_in_the_store_are_used_when_asked_for(tmp_path: Path, gate: Gated
     assert (done.code, done.json["is_corrected"]) == (1, True)
 
 
-def test_a_criterion_without_labels_is_decided_by_the_judge_with_a_note(tmp_path: Path, gate: Gated) -> None:
-    judged_run(tmp_path, "run", {"x": cycle([4, 5], 40)})
-    labels = write_rows(tmp_path / "l.jsonl", [{"item": "q1", "criterion": "wit", "rater": "r", "value": 3}])
-    done = gate("run", "--min", "tact=4", "--labels", labels, "--json")
-    assert (done.code, done.json["checks"][0]["estimate"]["value"]) == (0, 4.5)
-    assert any("tact" in note for note in done.json["notes"])
-
-
 def test_thresholds_come_from_a_file_and_flags_win(tmp_path: Path, gate: Gated) -> None:
     judged_run(tmp_path, "main", {"x": cycle([4, 5], 40)})
     judged_run(tmp_path, "run", {"x": cycle([4, 5], 40)})

@@ -11,9 +11,15 @@ from running import Outcome, write_rows
 
 def test_what_a_decision_leaves_open_is_said(tmp_path: Path, gate: Callable[..., Outcome]) -> None:
     judged_run(tmp_path, "run", {"x": [None] * 20 + cycle([4, 4, 4, 5], 100)})
-    labels = write_rows(tmp_path / "l.jsonl", [{"item": "q1", "criterion": "wit", "rater": "r", "value": 3}])
-    printed = " ".join(
-        gate("run", "--min", "tact=4.1", "--max-failed", "20%", "--labels", labels).out.split()
-    )
+    printed = " ".join(gate("run", "--min", "tact=4.1", "--max-failed", "20%").out.split())
     assert "so it could be on the other side of the threshold" in printed
-    assert "No label matches tact: the judge's scores alone decide." in printed
+
+
+def test_labels_of_which_none_matches_are_a_mistake(tmp_path: Path, gate: Callable[..., Outcome]) -> None:
+    judged_run(tmp_path, "run", {"x": cycle([4, 4, 4, 5], 100)})
+    for number, (item, criterion) in enumerate((("q1", "wit"), ("elsewhere", "tact"))):
+        row = {"item": item, "criterion": criterion, "rater": "r", "value": 3}
+        labels = write_rows(tmp_path / f"{number}.jsonl", [row])
+        done = gate("run", "--min", "tact=2", "--labels", labels)
+        assert done.code == 2
+        assert "No label matches tact" in done.err

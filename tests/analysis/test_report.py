@@ -293,8 +293,10 @@ CODE = """
 import re, resource, sys
 from pathlib import Path
 sys.path.append(sys.argv[2])
+from adjudge.analysis.report import summarise
+from adjudge.analysis.run_view import RunView
+from adjudge.analysis.tally import Tally
 from adjudge.records import Result, Scale
-from views import facts, summarise
 
 def results(count):
     for n in range(count):
@@ -304,7 +306,10 @@ def results(count):
                      group=f"group-{n // 4}", explanation="because " * 20, how="strict", flags=("repaired",))
 
 count = int(sys.argv[1])
-summary = summarise(results(count), facts=facts(scales={("p", "clarity"): Scale(1, 5, 5, 1)}))
+tally = Tally()
+for result in results(count):
+    tally.add(result, "scores")
+summary = summarise(RunView("run", (), (), {("p", "clarity"): Scale(1, 5, 5, 1)}, tally))
 status = Path("/proc/self/status")
 if status.exists():
     peak = int(re.search(r"VmHWM:\\s+(\\d+) kB", status.read_text())[1]) * 1024

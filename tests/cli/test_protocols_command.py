@@ -67,7 +67,7 @@ def test_show_keeps_judged_text_from_acting_on_a_ci_log(items: Path) -> None:
         (["show", "gptscore-ko/factuality", "--item", "ITEMS:9"], "9"),
         (["show", "gptscore-ko/factuality", "--item", "nothing.jsonl:1"], "nothing.jsonl"),
         (["show", "gptscore-ko/factuality", "--item", "ITEMS"], "FILE:N"),
-        (["show", "opinion-summary/fluency", "--item", "ITEMS:1"], "'summary'"),
+        (["show", "opinion-summary/fluency", "--item", "ITEMS:1"], "product_title"),
         (["show", "prometheus/direct", "--item", "ITEMS:1", "--map", "x"], "INPUT=FIELD"),
         (["show", "geval/compare", "--rubric", "nothing.toml"], "--rubric"),
         (["new", "."], "."),

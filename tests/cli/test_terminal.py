@@ -101,13 +101,21 @@ def test_every_word_and_interval_that_is_piped_stands_whole_on_a_terminal(
     assert max(map(n_columns, lines)) <= width
 
 
+@pytest.mark.parametrize("command", [("report", "draft"), ("runs",), ("compare", "draft", "repaired")])
+def test_piped_output_is_compact(judged: Path, command: tuple[str, ...]) -> None:
+    out = adjudge(*command, "--store", judged / "adjudge.db").out
+    lines = out.splitlines()
+    assert not [line for line in lines if line != line.rstrip()], "no spaces before a line end"
+    assert "\n\n\n" not in out, "no two empty lines"
+
+
 @pytest.mark.parametrize("width", WIDTHS)
 def test_the_ids_of_protocols_can_be_copied_from_the_list(tmp_path: Path, width: int) -> None:
     ids = [row["id"] for row in adjudge("protocols", "list", "--json").json]
     lines = on_terminal(width, "protocols", "list", cwd=tmp_path)
     firsts = [line.split()[0] for line in lines if line.strip()]
     assert set(ids) <= set(firsts)
-    hidden = "criteria, source" if width == 80 else "source"
+    hidden = "scale, task, languages, criteria, source" if width == 80 else "criteria, source"
     assert f": {hidden}" in " ".join(lines)
 
 

@@ -164,7 +164,10 @@ def test_a_name_cannot_act_on_the_terminal(folder: Path, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
-        ((), "--scores"),
+        ((), "one has no labels"),
+        (("--scores", "s.csv", "--labels", "l.csv", "--scale", "5,1"), "--scale 5,1"),
+        (("--scores", "s.csv", "--labels", "l.csv", "--label-scale", "1,5"), "--scale LOW,HIGH"),
+        (("one", "--scale", "1,5"), "--scores"),
         (("one", "--scores", "s.csv"), "--scores"),
         (("--scores", "s.csv"), "--labels"),
         (("one",), "--labels"),

@@ -49,7 +49,8 @@ def test_missing_columns_are_reported_with_those_found_and_those_needed(tmp_path
     with pytest.raises(DataError) as error:
         read_labels(write(tmp_path, "id,criterion,text\n1,tact,4\n"))
     assert str(error.value).endswith(
-        "1 problem\n  columns 'item' and 'rater' are missing; found: id, criterion, text; needed: item, criterion, rater, value."
+        "1 problem\n  column 'item' is missing; found: id, criterion, text; needed: item, criterion, rater, value. "
+        "Name the column that holds it with --map item=COLUMN."
     )
 
 

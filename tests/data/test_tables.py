@@ -109,8 +109,8 @@ def test_a_path_that_cannot_be_read_is_an_error(tmp_path):
         (tmp_path / name).mkdir()
         assert "a folder, not a file" in problem(tmp_path / name)
     assert "cannot be read" in problem(Path("nul\0.jsonl"))
-    (tmp_path / "items.xlsx").touch()
-    assert ".jsonl, .ndjson, .json, .csv, .tsv, .parquet" in problem(tmp_path / "items.xlsx")
+    (tmp_path / "items.docx").touch()
+    assert ".jsonl, .ndjson, .json, .csv, .tsv, .parquet, .xlsx" in problem(tmp_path / "items.docx")
 
 
 def test_a_file_that_may_not_be_read_is_an_error(tmp_path, monkeypatch):
@@ -158,7 +158,8 @@ def test_bad_csv_rows_are_listed_with_their_lines(tmp_path):
     ("data", "said"),
     [
         (b"id,x,y,x,id\n", "line 1: the header names 'id', 'x' more than once"),
-        (b"id;x\n1;2\n", "line 1: the header is one cell, 'id;x'. Save the file with commas"),
+        (b"id;x;x\n1;2;3\n", "line 1: the header names 'x' more than once"),
+        (b"id;x\n1;2\n3;4;5\n", "line 3: 3 cells where the header has 2"),
         (b"id,\xe9\n", "line 1: not UTF-8 (byte 0xe9 at column 4)"),
         (b'id,"x\n1,2\n', "line 1: a quote that opens in this row is never closed"),
         (b'id,x\n1,2\n2,"open\n3,4\n', "line 3: a quote that opens in this row is never closed"),

@@ -263,7 +263,9 @@ def test_score(judge):
 """
     assert "given 1.0" in output_of(outcome_of(pytester, code, "-s"))
     monkeypatch.setenv("ADJUDGE_MODEL", "fake:text=Score: 2")
+    monkeypatch.setenv("ADJUDGE_STORE", "elsewhere.db")
     assert "given 2.0" in output_of(outcome_of(pytester, code, "-s"))
+    assert (pytester.path / "elsewhere.db").exists()
     result = outcome_of(pytester, code, "-s", "--adjudge-model", "fake:text=Score: 3")
     assert "given 3.0" in output_of(result)
     assert "called 4.0" in output_of(result)

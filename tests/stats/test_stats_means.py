@@ -240,10 +240,12 @@ def test_groups_of_one_change_no_bound_and_many_values_are_rounded_with_care() -
     assert mean_test([], None, (1.0, 5.0), 3.0) is None
 
 
-def test_a_mean_of_the_two_ends_alone_is_a_share() -> None:
-    found, share = mean_interval([1.0] * 3 + [5.0] * 47, limits=(1.0, 5.0)), wilson(47, 50)
-    assert [found.low, found.high] == pytest.approx([1 + 4 * (share.low or 0), 1 + 4 * (share.high or 0)])
+def test_a_mean_of_two_levels_is_a_share() -> None:
+    found, share = mean_interval([1.0] * 3 + [2.0] * 47, limits=(1.0, 2.0)), wilson(47, 50)
+    assert [found.low, found.high] == pytest.approx([1 + (share.low or 0), 1 + (share.high or 0)])
     # Five items of each group are alike, so that ten groups count.
     groups = [k // 5 for k in range(50)]
-    clustered = mean_interval([1.0] * 10 + [5.0] * 40, groups, limits=(1.0, 5.0))
-    assert (clustered.low or 0) < 1 + 4 * (wilson(8, 10).low or 0) + 0.1
+    clustered = mean_interval([0.0] * 10 + [1.0] * 40, groups, limits=(0.0, 1.0))
+    assert (clustered.low or 0) < (wilson(8, 10).low or 0) + 0.03
+    # Five levels of which only the ends were seen are no share.
+    assert mean_interval([1.0, 5.0], limits=(1.0, 5.0)).low == 1

@@ -50,7 +50,7 @@ def test_a_call_that_failed_is_noted_in_its_run_and_free_to_be_asked_again(store
         await store.claim([call])
         await store.put(run, 0, 0, call, an_error(call), a_judgment(call, 1.0))
         assert store.reply_for([call.key]) == {}
-        assert store.finished(run, 0, 0) == set()
+        assert store.finished(run, 0, 0).keys() == set()
         assert [judged.error for judged in store.judgments(run)] == [an_error(call).error]
         assert (await store.claim([call])).mine == {call.key}
         await store.put(run, 0, 0, call, a_reply(call), a_judgment(call))
@@ -58,7 +58,7 @@ def test_a_call_that_failed_is_noted_in_its_run_and_free_to_be_asked_again(store
     asyncio.run(judge())
     (judged,) = store.judgments(run)
     assert (judged.error, judged.judgment) == (None, a_judgment(call))
-    assert store.finished(run, 0, 0) == {(0, 0)}
+    assert store.finished(run, 0, 0).keys() == {(0, 0)}
     assert store.totals(run).failed == {}
 
 
@@ -86,7 +86,7 @@ def test_of_two_replies_to_one_call_the_first_stands(store: Store) -> None:
     assert store.reply_for([call.key]) == {call.key: a_reply(call)}
     # The judgment of the reply that was not kept is not kept either: the place is still to be judged.
     assert [judged.judgment for judged in store.judgments(run)] == [a_judgment(call), None]
-    assert store.finished(run, 0, 9) == {(0, 0)}
+    assert store.finished(run, 0, 9).keys() == {(0, 0)}
 
 
 def test_one_commit_can_hold_the_same_call_at_two_places(store: Store) -> None:
@@ -107,7 +107,7 @@ def test_two_processes_may_note_the_same_slot(store: Store, tmp_path: Path) -> N
         for opened, slot, number in ((store, 0, 0), (other, 1, 1), (store, 1, 2)):
             call = msgspec.structs.replace(a_call(number), sample=slot)
             asyncio.run(put(opened, run, number, slot, call))
-    assert store.finished(run, 0, 9) == {(0, 0), (1, 1), (2, 1)}
+    assert store.finished(run, 0, 9).keys() == {(0, 0), (1, 1), (2, 1)}
 
 
 async def put(store: Store, run: RunRow, item: int, slot: int, call: Call) -> None:
@@ -122,7 +122,7 @@ def test_a_reply_that_is_there_already_is_not_sent_in_again(store: Store) -> Non
         await store.put(second, 0, 3, a_call(0), None, a_judgment(a_call(0)))
 
     asyncio.run(judge())
-    assert store.finished(second, 0, 0) == {(0, 3)}
+    assert store.finished(second, 0, 0).keys() == {(0, 3)}
     assert [asked.reply for asked in store.asked(second)] == [a_reply(a_call(0))]
 
 
@@ -227,7 +227,7 @@ def test_a_damaged_reply_is_set_aside_and_asked_again(store: Store, tmp_path: Pa
     asyncio.run(put_answered(store, run, 0, 3))
     alter(tmp_path / "s.db", f"{damage} WHERE call = (SELECT id FROM calls WHERE key = '{a_call(1).key}')")
 
-    assert store.finished(run, 0, 9) == {(0, 0), (2, 0)}
+    assert store.finished(run, 0, 9).keys() == {(0, 0), (2, 0)}
     keys = [a_call(number).key for number in range(3)]
     assert store.reply_for(keys).keys() == {keys[0], keys[2]}
     assert alter(tmp_path / "s.db", "SELECT key FROM quarantine") == [(keys[1],)]
@@ -260,7 +260,7 @@ def test_a_damaged_judgment_is_read_again_from_its_reply(store: Store, tmp_path:
     run = started(store)
     asyncio.run(put_answered(store, run, 0, 2))
     alter(tmp_path / "s.db", "UPDATE judgments SET body = x'00' || CAST('{}' AS BLOB) WHERE item = 1")
-    assert store.finished(run, 0, 9) == {(0, 0)}
+    assert store.finished(run, 0, 9).keys() == {(0, 0)}
     with pytest.raises(StoreError, match="damaged"):
         list(store.judgments(run))
     assert store.reply_for([a_call(1).key]) == {a_call(1).key: a_reply(a_call(1))}

@@ -101,7 +101,7 @@ def kill_and_resume(path: Path, seed: int, *, n: int, window: int) -> None:
         confirmed = {(number, 0) for number in counted(said.read_text(), "confirmed")}
         with open_store(path) as store:
             assert store.verify() == []
-            assert confirmed <= store.finished(store.run("first"), 0, n)
+            assert confirmed <= store.finished(store.run("first"), 0, n).keys()
     assert kills > 0
     asked = counted(said.read_text(), "ask")
     assert asked.keys() == set(range(n))

@@ -53,7 +53,7 @@ def test_another_identity_under_the_same_name_is_an_error_that_says_what_differs
         store.start_run("first", changed, "two")
     message = str(error.value)
     assert "run 'first' already exists with different settings: 2 problems" in message
-    assert "items.sha256" in message
+    assert "items: the items are not the same" in message
     assert "models[1]: nothing before, 'x' now" in message
     assert "items.file" not in message
     assert "command" not in message

@@ -104,6 +104,11 @@ def order_effects(summary: Summary) -> Iterator[Caution]:
                 f"{changed} of {n} choices on {criterion} changed when the two responses were swapped. "
                 "They count as ties.",
             )
+    if n := summary.flags.get("identical_responses", 0):
+        yield Caution(
+            "identical_responses",
+            f"{count(n, 'pair')} with two identical responses (identical_responses): a tie, without a position.",
+        )
     yield from _position_bias(summary)
 
 

@@ -442,25 +442,30 @@ def _check(
     asked = f"{100 * threshold:.10g} %" if criterion.is_share else f"{threshold:g}"
     text = f"{noun} of {system} on {criterion.name}: {criterion.format(estimate)}, required: {bound} {asked}"
     return Check(
-        rule, criterion.name, system, threshold, estimate, outcome, _sentence(text, estimate, outcome, needed),
+        rule, criterion.name, system, threshold, estimate, outcome, _sentence(text, estimate, decision, needed, criterion.is_share),
         tuple(text for text in (*remarks, estimate.caution) if text), min_detectable, needed.n, needed.of,
         criterion.is_share, decision,
     )  # fmt: skip
 
 
-def _sentence(text: str, estimate: Estimate, outcome: Outcome, needed: MoreNeeded) -> str:
+def _sentence(
+    text: str, estimate: Estimate, decision: Decision | None, needed: MoreNeeded, is_share: bool = False
+) -> str:
     """The sentence of a check; for an open one with how many more observations it needs."""
     text = text[0].upper() + text[1:]
-    if outcome != "open":
+    if outcome_of(decision) != "open":
         return f"{text}."
     if estimate.low is None or estimate.high is None:
         return f"{text}. Undecided: {estimate.reason}."
+    bounds = ""
+    if decision is not None and decision.low is not None and decision.high is not None:
+        ends = [share(end) if is_share else number(end) for end in (decision.low, decision.high)]
+        bounds = f" [{', '.join(ends)}]"
+    text = f"{text}. The decision bounds{bounds} contain the threshold"
     if needed.n is None:
-        return (
-            f"{text}. The decision bounds contain the threshold{', and ' if needed.why else ''}{needed.why}."
-        )
+        return f"{text}{', and ' if needed.why else ''}{needed.why}."
     more = count(needed.n, f"more {needed.of}", f"more {needed.of}s")
-    return f"{text}. The decision bounds contain the threshold. About {more} would decide it with 80 % power if the estimate is right."
+    return f"{text}. About {more} would decide it with 80 % power if the estimate is right."
 
 
 class Changes(Struct, frozen=True):
@@ -506,7 +511,7 @@ def drop_check(
             "often gets 'not enough evidence'"
         )
     return Check(
-        "max_drop", criterion.name, system, allowed, estimate, outcome, _sentence(text, estimate, outcome, needed),
+        "max_drop", criterion.name, system, allowed, estimate, outcome, _sentence(text, estimate, decision, needed),
         tuple(text for text in (*all_remarks, estimate.caution) if text), min_detectable, needed.n, needed.of,
         decision=decision,
     )  # fmt: skip
@@ -662,6 +667,12 @@ def _label_notes(gate_input: GateInput, rules: Rules, baseline: GateInput | None
         for gated in (find_criterion(gate_input.tables, name, rules.systems) for name in rules.criteria())
     }
     unlabelled = sorted(names - used)
+    if names and not used:
+        reasons = [note for table in tables.values() if table.criterion in names for note in table.notes]
+        raise DataError(
+            f"No label matches {', '.join(unlabelled)}, so nothing can be corrected. {' '.join(reasons)}".rstrip()
+            + "\nCorrect the labels, or leave them out to let the judge's scores alone decide."
+        )
     if unlabelled:
         notes.append(f"No label matches {', '.join(unlabelled)}: the judge's scores alone decide.")
     notes += [

@@ -94,8 +94,22 @@ def choices(answers: Iterable[Answer | None]) -> list[str | None]:
     return [answer if isinstance(answer, str) else None for answer in answers]
 
 
+def with_criterion(view: RunView, labels: Sequence[Label]) -> Sequence[Label]:
+    """The labels; those of a file without a column `criterion` get the name of the only criterion that was judged."""
+    if all(label.criterion for label in labels):
+        return labels
+    names = sorted({result.criterion for result in view.results})
+    if len(names) != 1:
+        raise DataError(
+            f"The labels name no criterion, and the judge has {len(names)}: {', '.join(names)}. "
+            "Add a column 'criterion' to the file of labels."
+        )
+    return [label if label.criterion else structs.replace(label, criterion=names[0]) for label in labels]
+
+
 def join(view: RunView, labels: Sequence[Label]) -> dict[str, LabelledTable]:
     """One table for each judge and criterion, by the name that the card shows."""
+    labels = with_criterion(view, labels)
     results_by_judge: dict[tuple[CellKey, str], list[Result]] = {}
     for cell, results in view.cells().items():
         for result in results:
@@ -136,6 +150,8 @@ def _labelled_table(
         label_kind = "choices (a, b, tie)" if kind == "scores" else "numbers"
         notes.append(f"The labels are {label_kind}, but the judge gave {kind}: they cannot be compared.")
     usable, is_same_scale, scale_notes = _on_scale(usable, scale)
+    if scale is None and kind == "scores" and (note := _other_range(results, usable)):
+        is_same_scale, scale_notes = False, [note]
     raters = tuple(sorted({label.rater for label in usable}))
     single, repeated, merge_notes = _one_per_item(results)
     labels_of_item: dict[tuple[str, str | None], dict[str, Label]] = defaultdict(dict)
@@ -188,6 +204,35 @@ def _on_scale(labels: list[Label], scale: Scale | None) -> tuple[list[Label], bo
         "Correlations and corrected means are valid, in the unit of the labels; agreement, kappa and bias have no meaning."
     )
     return labels, False, [note]
+
+
+def _other_range(results: Sequence[Result], labels: Sequence[Label]) -> str:
+    """Why scores of an unknown scale cannot be on that of the labels; empty where they may be."""
+    scores = [result.value for result in results if result.value is not None]
+    values = [label.value for label in labels if not isinstance(label.value, str)]
+    if not scores or not values or not _are_apart(scores, values):
+        return ""
+    return (
+        f"The scores lie between {min(scores):g} and {max(scores):g}, the labels between {min(values):g} and {max(values):g}: "
+        "two different scales. Correlations and corrected means are valid, in the unit of the labels; agreement, kappa and "
+        "bias are not computed. If it is one scale, give it: --scale LOW,HIGH. To rescale the scores, add --label-scale LOW,HIGH."
+    )
+
+
+_TIMES = 2.0
+"""How many times as far as the one the other range must reach to be on another scale."""
+_TIMES_OF_FEW = 3.0
+"""The same with few values: two of them may use only the lower half of 1 to 5."""
+_MANY = 20
+
+
+def _are_apart(scores: Sequence[float], labels: Sequence[float]) -> bool:
+    small, large = sorted((scores, labels), key=max)
+    if max(small) <= 1:
+        # A scale from 1 may have been used at its lowest end alone.
+        return max(large) >= _TIMES and min(small) < 1
+    times = _TIMES if min(len(scores), len(labels)) >= _MANY else _TIMES_OF_FEW
+    return max(large) >= times * max(small)
 
 
 def _result_key(result: Result) -> tuple[str, str, str, str, Subject | None]:
@@ -326,5 +371,6 @@ def _unmatched_notes(
     none_of = f"None of the {len(labels)} labelled items" if len(labels) > 1 else "The only labelled item"
     verb = "was judged" if len(labels) > 1 else "was not judged"
     return [
-        f"{none_of} {verb}: the labels name items like {label_item}, but the judged items are like '{row.item}'. Use the same ids in both."
+        f"{none_of} {verb}: the labels name items like {label_item}, but the judged items are like '{row.item}'. "
+        "Use the same ids in both: judge with --map id=COLUMN, or change the labels."
     ]

@@ -521,6 +521,9 @@ class SingleReplies:
         self._keeps_spans = keeps_spans
         self._shown: dict[CriterionKey, dict[tuple[int, int, str], list[Position | None]]] = {}
         """criterion → (item, sample, model) → the position chosen in order ab, and in order ba"""
+        self._seq = -1
+        self._calls: dict[tuple[str, str, str, int], Judged] = {}
+        """the first call of each comparison of the current item"""
         self._samples: dict[SampleKey, dict[Order, list[float]]] = {}
 
     def watch(self, judgments: Iterable[Judged]) -> Iterator[Judged]:
@@ -546,8 +549,21 @@ class SingleReplies:
             return
         for criterion, choice in choices_in(judgment, protocol):
             shown = self._shown.setdefault((judged.about.protocol, criterion), {})
-            positions = shown.setdefault((judged.seq, judged.about.sample, judged.about.model), [None, None])
+            place = (judged.seq, judged.about.sample, judged.about.model)
+            if self._is_one_reply(judged, criterion):
+                shown.pop(place, None)
+                continue
+            positions = shown.setdefault(place, [None, None])
             positions[0 if judged.about.order == "ab" else 1] = position_of(choice, judged.about.order)
+
+    def _is_one_reply(self, judged: Judged, criterion: str) -> bool:
+        """Whether the other order of this pair is the same call: its responses are identical, and have no position."""
+        about = judged.about
+        key = (about.protocol, criterion, about.model, about.sample)
+        if judged.seq != self._seq:
+            self._seq, self._calls = judged.seq, {}
+        first = self._calls.setdefault(key, judged)
+        return first.call == judged.call and first.about.order != about.order
 
     def _add_samples(self, judged: Judged, judgment: Judgment) -> None:
         if judged.item is None:

@@ -9,7 +9,7 @@ import math
 import random
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import pstdev
 from typing import Any, Literal
@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from ..combine import CallJudgment, choice_criterion
 from ..data.tables import Problems, Row, Table
-from ..engine import judged_items, protocols_of, results
+from ..engine import fields_naming_the_system, judged_items, protocols_of, results
 from ..errors import DataError
 from ..records import FieldValue, Item, Judgment, Label, Result, Scale, Subject
 from ..stats import LabelStream, labels_needed
@@ -129,7 +129,8 @@ def items_to_label(store: Store, run: RunRow, how: Draw, rater: str = "rater") -
     ids = list(judged)
     weights = weights_of(uncertainty(store, run), ids, run.name) if how.is_uncertain else None
     probabilities = _drawn(ids, [systems[name] for name in ids], how, weights)
-    texts = {item.id: _fields(item) for item in store.items(run) if item.id in probabilities}
+    hidden = fields_naming_the_system(run)
+    texts = {item.id: _fields(item, hidden) for item in store.items(run) if item.id in probabilities}
     names = list(dict.fromkeys(name for fields in texts.values() for name in fields))
     given = _given(how.earlier)
     rows = [
@@ -417,11 +418,12 @@ def _decided(stream: LabelStream, rule: StopRule) -> tuple[Literal["yes", "no"] 
 # -- The texts of a row
 
 
-def _fields(item: Item) -> dict[str, str]:
+def _fields(item: Item, hidden: Container[str]) -> dict[str, str]:
     """The texts that a rater reads; a field named like a column of the file gets a suffix."""
     return {
         f"{name} (text)" if name in LABEL_COLUMNS else name: _shown(value)
         for name, value in item.fields.items()
+        if name not in hidden
     }
 
 

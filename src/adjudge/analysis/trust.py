@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TypedDict, Unpack
 
 from msgspec import structs
 
-from ..data import read_labels
+from ..data import read_labels, read_scores
 from ..data.labels import LabelFile
 from ..engine import Run
 from ..errors import DataError
@@ -69,7 +69,7 @@ from .judge_details import (
     severity_note,
     single_score,
 )
-from .label_join import LabelledItem, LabelledTable, choices, join, numbers
+from .label_join import LabelledItem, LabelledTable, choices, join, numbers, with_criterion
 from .result_types import Card, CriterionCard, Quality, Resampling, SystemFailures
 from .run_view import (
     RunView,
@@ -195,6 +195,7 @@ def judge_card(
     fields of the items by which agreement is shown.
     """
     rule = None if stop is None else parse_stop_rule(stop)
+    labels = with_criterion(view, labels)
     tables = join(view, labels)
     if by:
         check_fields(by, tables)
@@ -292,7 +293,7 @@ def _criterion_notes(table: LabelledTable) -> tuple[str, ...]:
         )
     if labelled and all(row.answer is None for row in labelled):
         notes.append("The judge failed on every labelled item: there is nothing to compare with people.")
-    if labelled and table.scale is None and table.kind == "scores":
+    if labelled and table.scale is None and table.kind == "scores" and table.is_same_scale:
         notes.append("The scale is unknown: judge and people are assumed to use the same one.")
     is_part = 0 < len(labelled) < len(table.rows)
     if is_part and any(row.probability is None for row in labelled):
@@ -359,6 +360,37 @@ def _card(
         raise DataError("Results alone make no judge card. Give labels: a file, or a list of Label.")
     view = view_of_results(source, by_criterion(scales))
     return judge_card(view, label_file.labels, n_empty=label_file.n_empty, **settings)
+
+
+def view_of_scores(
+    path: str | Path,
+    labels: Sequence[Label],
+    *,
+    renames: Mapping[str, str] | None = None,
+    scale: tuple[float, float] | None = None,
+    label_scale: tuple[float, float] | None = None,
+) -> RunView:
+    """The view of scores made with another tool.
+
+    `scale` is the scale of the scores, higher is better; with `label_scale` they are rescaled to that of the labels.
+    Scores and labels that both name no criterion, or one of them one, are about the same one.
+    """
+    named = {label.criterion for label in labels if label.criterion}
+    results = read_scores(path, renames, criterion=named.pop() if len(named) == 1 else "score")
+    if scale is not None and label_scale is not None:
+        (low, high), (label_low, label_high) = scale, label_scale
+        factor = (label_high - label_low) / (high - low)
+        results = tuple(
+            structs.replace(result, value=label_low + (result.value - low) * factor)
+            if result.value is not None
+            else result
+            for result in results
+        )
+    given = label_scale or scale
+    scales = (
+        None if given is None else dict.fromkeys((row.criterion for row in results), Scale(*given, given[1]))
+    )
+    return view_of_results(results, by_criterion(scales), name=Path(path).name)
 
 
 def views_of_judges(store: Store, names: Sequence[str]) -> list[RunView]:

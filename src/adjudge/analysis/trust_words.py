@@ -435,8 +435,16 @@ def _criterion(name: str, card: CriterionCard, is_only: bool) -> Iterator[Sectio
             differences = _corrected("Differences corrected with human labels", card.differences, None, "n")
             lines = (*_simultaneity(card), *differences.lines)
             yield structs.replace(differences, lines=lines, is_detail=True)
+        elif card.kind == "scores" and len(card.corrected) > 1:
+            yield Section("Differences corrected with human labels", (_NO_DIFFERENCES,), is_detail=True)
         yield from _more_rows(card)
     yield _checks_without_labels(card)
+
+
+_NO_DIFFERENCES = (
+    "Not computed: systems share inputs, but have several responses to some of them or fewer than three in common, so "
+    "their responses cannot be paired one to one. adjudge rank compares the judge's scores."
+)
 
 
 def _simultaneity(card: CriterionCard) -> Iterator[str]:
@@ -790,7 +798,8 @@ def _best_judge_lines(best: BestJudge, name: Callable[[str], str]) -> Iterator[s
     )
     yield f"Highest agreement: {name(best.best)}{tied}."
     if best.improved:
-        yield f"Significantly better than {name(best.first)}: {names([name(judge) for judge in best.improved])}."
+        better = names([name(judge) for judge in best.improved])
+        yield f"Significantly better than {name(best.first)} (one-sided, corrected for the number of judges): {better}."
     else:
         yield f"No judge is significantly better than {name(best.first)}."
     chosen = best.held_out

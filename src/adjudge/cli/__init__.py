@@ -41,7 +41,7 @@ def _exit_code() -> int:
     from .app import app
 
     try:
-        result = app(standalone_mode=False)
+        result = app(prog_name="adjudge", standalone_mode=False)
         sys.stdout.flush()
     except AdjudgeError as error:
         return _failed(str(error))

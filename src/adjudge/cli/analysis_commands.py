@@ -8,13 +8,13 @@ import os
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, cast, get_args
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast, get_args
 
 import typer
 
 from ..errors import DataError
 from .markdown import markdown_of
-from .options import AS_JSON, RUN, STORE, was_given
+from .options import AS_JSON, RUN, STORE, parse_renames, was_given
 from .terminal import as_text, ignore_broken_pipe, print_json, print_sections, print_text, writing
 
 if TYPE_CHECKING:
@@ -24,13 +24,16 @@ if TYPE_CHECKING:
     from ..analysis.result_types import Card, Verdict
     from ..analysis.sampling import Draw, DrawnRows
     from ..analysis.trust import CardSettings
+    from ..data.pairs import PairSet
     from ..stats import Resample
 
 # `adjudge trust` and `adjudge sample`: the judge card, and the items to label for it.
 
 
 def trust_command(
-    run: str = typer.Argument(None, metavar="[RUN]", help="The name of a run, or 'last'."),
+    run: str = typer.Argument(
+        None, metavar="[RUN]", help="The name of a run; default: the last one.", show_default=False
+    ),
     labels: Path = typer.Option(
         None, "--labels", metavar="FILE", help="Human labels; default: the labels in the store."
     ),
@@ -57,6 +60,18 @@ def trust_command(
     checked: Path = typer.Option(
         None, "--checked", metavar="FILE", help="Replies checked by hand, from sample --replies."
     ),
+    renames: list[str] = typer.Option(
+        [], "--map", metavar="NAME=COLUMN", help="Take a column of the labels, or scores, from another one."
+    ),
+    scale: str = typer.Option(
+        None, "--scale", metavar="LOW,HIGH", help="With --scores: the scale of the scores; higher is better."
+    ),
+    label_scale: str = typer.Option(
+        None,
+        "--label-scale",
+        metavar="LOW,HIGH",
+        help="With --scale: rescale the scores to this scale of the labels.",
+    ),
     plan: float = typer.Option(
         None, "--plan", metavar="WIDTH", help="Show how many labels give intervals of this width."
     ),
@@ -75,8 +90,9 @@ def trust_command(
     from ..analysis.trust_words import trust_sections
 
     _check_trust_flags(run, scores, resample, plan, stop, versus, epsilon)
+    files = _TrustFiles(labels, scores, parse_renames(renames), scale, label_scale)
     card = _card(
-        run, scores, labels, store, versus, resample=cast("Resample", resample), seed=seed, plan_width=plan,
+        run, files, store, versus, resample=cast("Resample", resample), seed=seed, plan_width=plan,
         stop=stop, epsilon=epsilon, by=tuple(dict.fromkeys(by)),
     )  # fmt: skip
     if checked is not None:
@@ -102,12 +118,9 @@ def _check_trust_flags(
     from ..analysis.sampling import parse_stop_rule
     from ..stats import Resample
 
-    if (run is None) == (scores is None):
-        what = (
-            "Both a run and --scores are given" if run is not None else "Neither a run nor --scores is given"
-        )
+    if run is not None and scores is not None:
         raise DataError(
-            f"{what}. Use: adjudge trust RUN --labels FILE\n"
+            "Both a run and --scores are given. Use: adjudge trust RUN --labels FILE\n"
             "or, for scores from another tool: adjudge trust --scores FILE --labels FILE"
         )
     if resample not in get_args(Resample):
@@ -116,7 +129,7 @@ def _check_trust_flags(
         raise DataError(f"--plan {plan:g}: give a width above 0, in scale points: --plan 0.5.")
     if not 0 <= epsilon < 1:
         raise DataError(f"--epsilon {epsilon:g}: give a share from 0 to below 1: --epsilon 0.2.")
-    if versus and run is None:
+    if versus and scores is not None:
         raise DataError(
             "--versus compares runs. Give a run instead of --scores; one file of scores may contain several models."
         )
@@ -124,10 +137,32 @@ def _check_trust_flags(
         parse_stop_rule(stop)
 
 
+class _TrustFiles(NamedTuple):
+    """The files of a judge card, and how they are read."""
+
+    labels: Path | None
+    scores: Path | None
+    renames: dict[str, str]
+    scale: str | None
+    label_scale: str | None
+
+
+def _ends(text: str | None, flag: str) -> tuple[float, float] | None:
+    """The lowest and the highest value of a scale."""
+    if text is None:
+        return None
+    try:
+        low, high = (float(part) for part in text.split(","))
+    except ValueError:
+        low = high = math.nan
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        raise DataError(f"{flag} {text}: give the lowest and the highest value, such as {flag} 1,5.")
+    return low, high
+
+
 def _card(
     run: str | None,
-    scores: Path | None,
-    labels: Path | None,
+    files: _TrustFiles,
     store: Path,
     versus: Sequence[str],
     **settings: Unpack[CardSettings],
@@ -135,21 +170,31 @@ def _card(
     """The card of a run, or of scores from another tool."""
     import msgspec
 
-    from ..analysis.run_view import attributes_of, view_of_results
-    from ..analysis.trust import card_of_views, judge_card, views_of_judges
-    from ..data import items_of_scores, read_labels, read_scores
+    from ..analysis.run_view import attributes_of
+    from ..analysis.trust import card_of_views, judge_card, view_of_scores, views_of_judges
+    from ..data import items_of_scores, read_labels
     from ..store import open_store
 
-    label_file = read_labels(labels) if labels is not None else None
-    if scores is None:
+    scale, label_scale = _ends(files.scale, "--scale"), _ends(files.label_scale, "--label-scale")
+    if (scale is not None or label_scale is not None) and files.scores is None:
+        raise DataError("--scale is for --scores: the scales of a run are known. Leave it out.")
+    if label_scale is not None and scale is None:
+        raise DataError(
+            "--label-scale rescales the scores. Give the scale that they are on: --scale LOW,HIGH."
+        )
+    label_file = read_labels(files.labels, files.renames) if files.labels is not None else None
+    if files.scores is None:
         with open_store(store, write=False) as opened:
             views = views_of_judges(opened, [run or "last", *versus])
             return card_of_views(opened, views, label_file, **settings)
     if label_file is None:
         raise DataError("--scores needs labels to compare with. Give them with --labels FILE.")
-    attributes = attributes_of(items_of_scores(scores), settings.get("by", ()))
+    view = view_of_scores(
+        files.scores, label_file.labels, renames=files.renames, scale=scale, label_scale=label_scale
+    )
+    fields = settings.get("by", ())
     view = msgspec.structs.replace(
-        view_of_results(read_scores(scores), name=scores.name), attributes=attributes
+        view, attributes=attributes_of(items_of_scores(files.scores, files.renames), fields)
     )
     return judge_card(view, label_file.labels, n_empty=label_file.n_empty, **settings)
 
@@ -333,6 +378,12 @@ def pair_command(
     per_item: int = typer.Option(
         None, "--per-item", metavar="K", min=1, help="Number of pairs per input, for ring and random."
     ),
+    renames: list[str] = typer.Option(
+        [],
+        "--map",
+        metavar="NAME=FIELD",
+        help="Take a field from another one: --map id=question_id. Repeatable.",
+    ),
     seed: int = typer.Option(0, "--seed", metavar="N", help="The same seed gives the same pairs."),
     as_json: bool = typer.Option(False, "--json", help="Print a summary as JSON; needs -o."),
 ) -> None:
@@ -348,9 +399,20 @@ def pair_command(
             "--json and the pairs cannot both go to the terminal. Write the pairs to a file with -o FILE."
         )
     pairs = make_pairs(
-        files, field=field, by=cast("By", by), design=cast("Design", design), per_item=per_item, seed=seed
+        files,
+        field=field,
+        by=cast("By", by),
+        design=cast("Design", design),
+        per_item=per_item,
+        seed=seed,
+        renames=parse_renames(renames),
     )
     _write_rows(pairs.rows, output)
+    _print_pairs(pairs, output, as_json)
+
+
+def _print_pairs(pairs: PairSet, output: Path | None, as_json: bool) -> None:
+    """How many pairs there are, and what became of the other outputs."""
     if as_json:
         print_json(
             {
@@ -410,6 +472,8 @@ def compare_command(
 
 
 _REPEATABLE = "Repeatable."
+_UNCLEAR = 3
+"""The exit code of a gate without enough evidence."""
 
 
 def gate_command(
@@ -448,6 +512,9 @@ def gate_command(
         "--config",
         metavar="FILE",
         help="Run file with [gate] and [gate.RUN]; default: adjudge.toml, if it exists.",
+    ),
+    accept_unclear: bool = typer.Option(
+        False, "--accept-unclear", help="Exit 0 instead of 3 where there is not enough evidence to decide."
     ),
     junit: Path = typer.Option(None, "--junit", metavar="FILE", help="Also write JUnit XML."),
     markdown: bool = typer.Option(False, "--markdown", help="Markdown, for a pull request."),
@@ -489,6 +556,9 @@ def gate_command(
             print_text(markdown_of(gate_sections(verdict)))
         else:
             print_sections(gate_sections(verdict))
+    if accept_unclear and verdict.exit_code == _UNCLEAR:
+        typer.echo("Not enough evidence to decide; accepted by --accept-unclear.", err=True)
+        raise typer.Exit(0)
     raise typer.Exit(verdict.exit_code)
 
 

@@ -26,7 +26,6 @@ app = typer.Typer(
     name="adjudge",
     help="Score model outputs with LLM judges, and know how far each score can be trusted.",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,
     # A traceback with local variables would print a key.
     pretty_exceptions_enable=False,

@@ -9,7 +9,7 @@ import difflib
 import json
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -83,8 +83,7 @@ def init_command(
             f"{config} exists already, and nothing was written. Edit it, or name another with --config FILE."
         )
     file = data or _data_file(yes)
-    columns = _columns(file)
-    plan = _plan(file, columns, config, model, yes)
+    plan = _plan(file, _columns(file), config, model, yes)
     text = file_text(plan)
     _write(config, text)
     print_text(text)
@@ -114,23 +113,46 @@ def _data_file(yes: bool) -> Path:
     return Path(_ask("Data file", files[0].name if len(files) == 1 else ""))
 
 
-def _columns(file: Path) -> list[str]:
-    """The columns of the first rows, in their order."""
+def _columns(file: Path) -> dict[str, list[str]]:
+    """The columns of the first rows, in their order, with their values."""
     from ..data import Problems, Table
 
     table = Table(file)
     problems = Problems(table)
-    columns: dict[str, None] = {}
+    columns: dict[str, list[str]] = {}
     for number, (_, row) in enumerate(table.rows(problems.add)):
-        columns.update(dict.fromkeys(row))
+        for name, value in row.items():
+            columns.setdefault(name, []).append(str(value))
         if number >= _ROWS:
             break
     if not columns:
         raise problems.error() if problems else DataError(f"{file} has no rows. Give a file with items.")
-    return list(columns)
+    return columns
 
 
-def guessed(columns: Sequence[str]) -> dict[str, str]:
+_LONGEST_ID = 64
+
+
+def guessed(columns: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """input → column, by their names; without a name for the id, the first column whose values are short and all differ.
+
+    Items with the same task belong to one group: they are not independent.
+    """
+    guess = _by_name(list(columns))
+    if "id" not in guess:
+        n_rows = max(map(len, columns.values()))
+        for column, values in columns.items():
+            is_key = len(set(values)) == len(values) == n_rows > 1 and max(map(len, values)) <= _LONGEST_ID
+            if is_key and column not in guess.values():
+                guess["id"] = column
+                break
+    tasks = columns[guess["task"]] if "task" in guess else ()
+    if "group" not in guess and len(set(tasks)) < len(tasks):
+        guess["group"] = guess["task"]
+    return guess
+
+
+def _by_name(columns: Sequence[str]) -> dict[str, str]:
     """input → column, by their names; a column is used once."""
     plain = {re.sub(r"[^a-z0-9]+", "_", column.lower()).strip("_"): column for column in columns}
     is_pair = all(any(name in plain for name in _NAMES[side]) for side in ("response_a", "response_b"))
@@ -154,8 +176,10 @@ def _candidates(names: Sequence[str], plain: dict[str, str], exact: bool) -> lis
     return [column for name in long for key, column in plain.items() if name in key.split("_")]
 
 
-def _plan(file: Path, columns: list[str], config: Path, model: str | None, yes: bool) -> Plan:
-    guess = guessed(columns)
+def _plan(
+    file: Path, values: Mapping[str, Sequence[str]], config: Path, model: str | None, yes: bool
+) -> Plan:
+    guess, columns = guessed(values), list(values)
     proposed = model or next((spec for key, spec in _MODELS if os.environ.get(key)), _MODELS[0][1])
     criterion, name = CRITERION, CRITERION_NAME
     if not yes:

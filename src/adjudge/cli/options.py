@@ -11,7 +11,8 @@ from typing import Any, get_args, get_type_hints
 import typer
 from typer.core import TyperCommand
 
-from ..run_options import Declared, declared_options, flag_of
+from ..errors import AdjudgeError, DataError
+from ..run_options import Declared, declared_options, default_store, flag_of
 
 # Plain words in the help and error messages of the command line's parser: no names of Python types or libraries.
 #
@@ -79,7 +80,50 @@ def _value(cause: BaseException | None) -> str:
 
 
 AS_JSON = typer.Option(False, "--json", help="Print JSON instead of a table.")
-RUN = typer.Argument(..., metavar="RUN", help="The name of a run, or 'last'.")
+
+
+def _run_names(incomplete: str) -> list[str]:
+    """The runs of the default store, for shell completion."""
+    from ..store import open_store
+
+    try:
+        with open_store(default_store(), write=False) as opened:
+            return [run.name for run in opened.runs() if run.name.startswith(incomplete)]
+    except AdjudgeError:
+        return []
+
+
+def protocol_ids(incomplete: str) -> list[str]:
+    """The built-in protocols, for shell completion."""
+    from ..protocols import builtin_ids
+
+    return [name for name in builtin_ids() if name.startswith(incomplete)]
+
+
+RUN = typer.Argument(
+    "last",
+    metavar="[RUN]",
+    help="The name of a run; default: the last one.",
+    show_default=False,
+    autocompletion=_run_names,
+)
+NAMED_RUN = typer.Argument(
+    ..., metavar="RUN", help="The name of a run, or 'last'.", autocompletion=_run_names
+)
+"""Where a command changes or deletes a run."""
+
+
+def parse_renames(renames: list[str]) -> dict[str, str]:
+    """`--map INPUT=FIELD` as a mapping from input to field."""
+    mapping: dict[str, str] = {}
+    for rename in renames:
+        name, sign, field = rename.partition("=")
+        if not sign or not name or not field:
+            raise DataError(f"--map {rename}: write it as INPUT=FIELD, for example --map response=output.")
+        if name in mapping:
+            raise DataError(f"--map {rename}: input '{name}' is mapped twice. Keep one.")
+        mapping[name] = field
+    return mapping
 
 
 def run_option(name: str) -> Any:
@@ -90,7 +134,12 @@ def run_option(name: str) -> Any:
         default = []
     elif not isinstance(default, str | int | float):
         default = None
-    return typer.Option(default, flag, metavar=option.metavar or None, min=option.at_least, help=option.help)
+    metavar = option.metavar or None
+    if name == "store":
+        # Read when the command is run: the environment may name another store.
+        shown = "$ADJUDGE_STORE, or adjudge.db"
+        return typer.Option(default_store, flag, metavar=metavar, show_default=shown, help=option.help)
+    return typer.Option(default, flag, metavar=metavar, min=option.at_least, help=option.help)
 
 
 STORE = run_option("store")

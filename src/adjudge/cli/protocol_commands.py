@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from pathlib import Path
 
 import typer
@@ -10,10 +11,10 @@ import typer
 from ..data import ItemFile
 from ..errors import DataError
 from ..protocols import builtin_ids, load_protocol, write_starter
-from ..records import Item, Order, Protocol, Scale
+from ..records import VOCABULARY, Item, Order, Protocol, Scale
 from ..render import number_text, problems_of, render
 from ..run_options import named_criterion
-from .options import AS_JSON
+from .options import AS_JSON, parse_renames
 from .terminal import print_json, print_table, print_text
 
 protocols_app = typer.Typer(
@@ -25,7 +26,7 @@ protocols_app = typer.Typer(
 
 @protocols_app.command("list")
 def list_protocols(as_json: bool = AS_JSON) -> None:
-    """List the built-in protocols with their criteria, scales and languages."""
+    """List the built-in protocols with the fields that they need of an item, their scales and languages."""
     protocols = [load_protocol(protocol_id) for protocol_id in builtin_ids()]
     if as_json:
         print_json([_described(protocol) for protocol in protocols])
@@ -33,6 +34,7 @@ def list_protocols(as_json: bool = AS_JSON) -> None:
     rows = [
         (
             protocol.id,
+            _fields_text(protocol),
             protocol.task,
             ", ".join(protocol.criteria),
             _scales_text(protocol),
@@ -41,9 +43,29 @@ def list_protocols(as_json: bool = AS_JSON) -> None:
         )
         for protocol in protocols
     ]
-    columns = ("id", "task", "criteria", "scale", "languages", "source")
+    columns = ("id", "fields", "task", "criteria", "scale", "languages", "source")
     # The id is what users copy, and it names the criterion in most cases.
-    print_table(columns, rows, spare=("source", "criteria", "languages"))
+    print_table(columns, rows, spare=("source", "criteria", "languages", "task", "scale"))
+    if sys.stdout.isatty():
+        print_text("\n".join(_VOCABULARY_NOTE))
+
+
+_VOCABULARY_NOTE = (
+    "A field with ? is optional; what stands after + is given with the flag of that name.",
+    *(f"{common} may also be called {' or '.join(names)}." for common, names in VOCABULARY.items()),
+)
+
+
+_OPTIONAL_SHOWN = 2
+
+
+def _fields_text(protocol: Protocol) -> str:
+    """What an item needs to have, under the names that all built-in protocols share, and what the user gives."""
+    optional = [f"{protocol.synonyms(name)[0]}?" for name in protocol.optional]
+    if len(optional) > _OPTIONAL_SHOWN:
+        optional = [*optional[:_OPTIONAL_SHOWN], f"{len(optional) - _OPTIONAL_SHOWN} more?"]
+    fields = ", ".join([*(protocol.synonyms(name)[0] for name in protocol.inputs), *optional])
+    return fields + "".join(f" +{name}" for name in protocol.takes)
 
 
 def _described(protocol: Protocol) -> dict[str, object]:
@@ -54,6 +76,7 @@ def _described(protocol: Protocol) -> dict[str, object]:
         "task": protocol.task,
         "inputs": protocol.inputs,
         "optional": protocol.optional,
+        "fields": {name: protocol.synonyms(name) for name in (*protocol.inputs, *protocol.optional)},
         "takes": [*protocol.takes, *(["examples"] if protocol.example_words else [])],
         "criteria": protocol.criteria,
         "language": protocol.language,
@@ -158,19 +181,6 @@ def _show_template(protocol: Protocol, as_json: bool) -> None:
     for role, text in texts.items():
         if text:
             print_text(f"--- {role} ---\n{text}")
-
-
-def parse_renames(renames: list[str]) -> dict[str, str]:
-    """`--map INPUT=FIELD` as a mapping from input to field."""
-    mapping: dict[str, str] = {}
-    for rename in renames:
-        name, sign, field = rename.partition("=")
-        if not sign or not name or not field:
-            raise DataError(f"--map {rename}: write it as INPUT=FIELD, for example --map response=output.")
-        if name in mapping:
-            raise DataError(f"--map {rename}: input '{name}' is mapped twice. Keep one.")
-        mapping[name] = field
-    return mapping
 
 
 def _item_at(position: str, renames: dict[str, str], protocol: Protocol) -> Item:

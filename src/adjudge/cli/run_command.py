@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import shlex
 import signal
 import sys
@@ -12,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from ..data import is_address
 from ..errors import BudgetReached, DataError, HostDown, RateLimited
-from .options import AS_JSON, STORE, takes_run_options, was_given
-from .protocol_commands import parse_renames
+from .options import AS_JSON, STORE, parse_renames, protocol_ids, takes_run_options, was_given
 from .terminal import print_error, print_json, print_text
 
 if TYPE_CHECKING:
@@ -27,18 +28,24 @@ def run_command(
     items: str = typer.Argument(
         None,
         metavar="[ITEMS|NAME]",
-        help="JSONL, CSV or Parquet (also .gz), one item per line; or a run of the run file.",
+        help="JSONL, JSON, CSV, Excel or Parquet (also .gz), hf://…, or - for standard input; or a run of the run file.",
         show_default=False,
     ),
     protocols: list[str] = typer.Option(
-        [], "-p", "--protocol", metavar="ID|DIR", help="A built-in protocol or a protocol folder; repeatable."
+        [],
+        "-p",
+        "--protocol",
+        metavar="ID|DIR",
+        help="A built-in protocol or a protocol folder; repeatable.",
+        autocompletion=protocol_ids,
     ),
     models: list[str] = typer.Option(
         [],
         "-m",
         "--model",
         metavar="[ALIAS=]MODEL",
-        help="openai:NAME, http://HOST/v1#NAME, anthropic:NAME, replay:FILE, fake:text=…, or a model of the run file; repeatable.",
+        help="openai:NAME, http://HOST/v1#NAME, anthropic:NAME, replay:FILE, fake:text=…, or a model of the run file; repeatable. "
+        "Default: $ADJUDGE_MODEL.",
     ),
     *,
     config: Path = typer.Option(
@@ -92,9 +99,8 @@ def _given_flags(ctx: typer.Context, options: dict[str, Any]) -> dict[str, Any]:
 def _keywords(items: str | None, flags: dict[str, Any], config: Path | None) -> dict[str, Any]:
     """The keywords of a request: those of the run that the run file declares, overridden by flags."""
     names = flags.get("model", [])
-    needs_file = (
-        items is None or config is not None or not Path(items).exists() or any(map(_may_be_alias, names))
-    )
+    is_table = items is not None and (is_address(items) or Path(items).exists())
+    needs_file = not is_table or config is not None or any(map(_may_be_alias, names))
     file = None
     if needs_file:
         from ..analysis.gate_rules import read_checked
@@ -128,9 +134,9 @@ def _check_given(keywords: Mapping[str, Any]) -> None:
             "a run needs a protocol. Choose one with -p ID; adjudge protocols list shows them all.\n"
             "To judge by a criterion in your own words (geval/score): --criterion 'Is the answer polite?'"
         )
-    if not keywords.get("model"):
+    if not keywords.get("model") and not os.environ.get("ADJUDGE_MODEL"):
         raise DataError(
-            "a run needs a judge model: -m MODEL, such as -m openai:NAME or -m local; "
+            "a run needs a judge model: -m MODEL, such as -m openai:NAME or -m local, or the variable ADJUDGE_MODEL; "
             "adjudge models list shows all kinds."
         )
 

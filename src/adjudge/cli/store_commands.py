@@ -13,7 +13,7 @@ import typer
 from ..errors import DataError
 from ..records import Item, Result
 from .markdown import markdown_of
-from .options import AS_JSON, RUN, STORE
+from .options import AS_JSON, NAMED_RUN, RUN, STORE
 from .terminal import as_text, print_json, print_sections, print_table, print_text, writing
 
 if TYPE_CHECKING:
@@ -273,7 +273,9 @@ def _cell(value: Any) -> str:
 
 
 @runs_app.command("rename")
-def rename_run(run: str = RUN, name: str = typer.Argument(..., metavar="NAME"), store: Path = STORE) -> None:
+def rename_run(
+    run: str = NAMED_RUN, name: str = typer.Argument(..., metavar="NAME"), store: Path = STORE
+) -> None:
     """Rename a run."""
     from ..store import open_store
 
@@ -284,7 +286,7 @@ def rename_run(run: str = RUN, name: str = typer.Argument(..., metavar="NAME"), 
 
 @runs_app.command("delete")
 def delete_run(
-    run: str = RUN,
+    run: str = NAMED_RUN,
     yes: bool = typer.Option(False, "--yes", "-y", help="Do not ask for confirmation."),
     store: Path = STORE,
 ) -> None:
@@ -317,7 +319,12 @@ def reread_command(run: str = RUN, store: Path = STORE, as_json: bool = AS_JSON)
 
 def export_command(
     run: str = RUN,
-    form: str = typer.Option("jsonl", "--format", metavar="jsonl|csv|parquet", help="The file format."),
+    form: str = typer.Option(
+        None,
+        "--format",
+        metavar="jsonl|csv|parquet",
+        help="The file format; default: by the suffix of -o, otherwise jsonl.",
+    ),
     output: Path = typer.Option(
         None, "-o", "--output", metavar="FILE", help="The file to write. Default: standard output."
     ),
@@ -336,9 +343,7 @@ def export_command(
     from ..engine import EXPORT_COLUMNS, export_row, results
     from ..store import open_store
 
-    if form is None:
-        suffix = output.suffix.lower().lstrip(".") if output is not None else ""
-        form = suffix if suffix in ("csv", "parquet") else "jsonl"
+    form = form or _format_by_suffix(output)
     if form not in ("jsonl", "csv", "parquet"):
         raise DataError(f"--format {form}: choose jsonl, csv or parquet.")
     if form == "parquet" and output is None:
@@ -378,6 +383,16 @@ def _ends(result: Result, intervals: ScoreIntervals) -> dict[str, float | None]:
     interval = intervals.get((result.protocol, result.criterion, result.model))
     ends = None if interval is None or result.value is None else interval.around(result.value)
     return {"low": None, "high": None} if ends is None else {"low": ends[0], "high": ends[1]}
+
+
+def _format_by_suffix(output: Path | None) -> str:
+    """The format that the name of a file promises; a name that promises one that is not written is an error."""
+    suffix = "" if output is None else output.suffix.lower().lstrip(".")
+    if suffix in ("json", "tsv", "xlsx", "gz"):
+        raise DataError(
+            f"-o {output}: no export is written as .{suffix}. Name it .jsonl, .csv or .parquet, or give --format."
+        )
+    return suffix if suffix in ("csv", "parquet") else "jsonl"
 
 
 def _write_jsonl(rows: Iterator[dict[str, Any]], file: IO[bytes]) -> None:

@@ -367,8 +367,8 @@ def section_lines(sections: Iterable[Section], width: int | None) -> list[Line]:
         lines += table
         for text in section.notes:
             lines += _paragraph(f"  {text}", width, "dim")
-        # A table on a terminal already ends with an empty line.
-        has_gap = bool(table) and width is not None and not section.notes
+        # A table already ends with an empty line.
+        has_gap = bool(table) and not section.notes
     return lines
 
 
@@ -404,4 +404,5 @@ def _piped_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[
     console = Console(width=max(200, wide.measure(table).maximum), file=io.StringIO(), no_color=True)
     with console.capture() as captured:
         console.print(table)
-    return [(text, "") for text in captured.get().removesuffix("\n").split("\n")]
+    # Without the spaces that fill the last column: a pipe has no right edge.
+    return [(text.rstrip(), "") for text in captured.get().removesuffix("\n").split("\n")]

@@ -3,7 +3,7 @@
 A file that cannot be used is a `DataError` that says what is wrong, on which line, and what to do.
 """
 
-from .items import RESERVED, ItemFile, field_value, fields_of
+from .items import RESERVED, ItemFile, field_value, fields_of, rows_of_frame
 from .labels import LabelFile, items_of_scores, read_labels, read_scores
 from .rubrics import read_examples, read_rubric
 from .tables import (
@@ -16,7 +16,10 @@ from .tables import (
     Problems,
     Row,
     Table,
+    frame_of,
     guarded,
+    is_address,
+    local_file,
     read_small,
     read_small_text,
     write_parquet,
@@ -37,13 +40,17 @@ __all__ = [
     "Table",
     "field_value",
     "fields_of",
+    "frame_of",
     "guarded",
+    "is_address",
     "items_of_scores",
+    "local_file",
     "read_examples",
     "read_labels",
     "read_rubric",
     "read_scores",
     "read_small",
     "read_small_text",
+    "rows_of_frame",
     "write_parquet",
 ]

@@ -11,8 +11,9 @@ from __future__ import annotations
 import difflib
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from ..errors import DataError
 from ..records import FieldValue, Item, Message
@@ -98,6 +99,32 @@ def _json_text(name: str, value: object) -> str:
         ) from None
 
 
+def rows_of_frame(frame: Any) -> Iterable[dict[str, Any]] | None:
+    """The rows of a polars or pandas frame with plain values; none where it is neither. Neither library is imported."""
+    if hasattr(frame, "collect_schema") and hasattr(frame, "collect"):
+        frame = frame.collect()  # a lazy polars frame
+    if hasattr(frame, "iter_rows") and hasattr(frame, "columns"):
+        rows = frame.iter_rows(named=True)
+    elif hasattr(frame, "to_dict") and hasattr(frame, "notna"):
+        rows = frame.astype(object).where(frame.notna(), None).to_dict("records")
+    else:
+        return None
+    return ({str(name): _plain(value) for name, value in row.items()} for row in rows)
+
+
+def _plain(value: Any) -> Any:
+    """A value of a frame as JSON has it: dates in ISO 8601, arrays as lists, NaN as null."""
+    if hasattr(value, "tolist"):  # numpy's scalars and arrays
+        value = value.tolist()
+    if isinstance(value, float) and value != value:
+        return None
+    if isinstance(value, list | tuple):
+        return [_plain(entry) for entry in value]
+    if isinstance(value, dict):
+        return {str(key): _plain(entry) for key, entry in value.items()}
+    return value.isoformat() if hasattr(value, "isoformat") else value
+
+
 ID_LIMIT = 2_000
 """Characters in an id."""
 
@@ -120,8 +147,8 @@ class ItemFile:
         *,
         check: Callable[[Item], Sequence[str]] | None = None,
     ) -> None:
-        self.path = Path(path)
         self._table = Table(path)
+        self.path = self._table.path
         self._renames = {name: field for name, field in (renames or {}).items() if name != field}
         self._check_item = check
         self._bad: tuple[str, ...] | None = None
@@ -204,7 +231,7 @@ class ItemFile:
             raise DataError(f"{where}: {bad}") from None
 
     def _item(self, row_number: int, row: Row) -> Item:
-        return _item(row_number, _renamed(row, self._renames) if self._renames else row)
+        return _item(row_number, renamed(row, self._renames) if self._renames else row)
 
     def _check_row(self, row_number: int, row: Row, ids: _Ids, problems: Problems) -> bool:
         """Whether the row is a good item; adds what is wrong with it to the problems."""
@@ -296,7 +323,7 @@ class _UnseenFields:
     def add(self, row: Row) -> None:
         if self._unseen:
             self._seen.update(row)
-            for field in self._seen.intersection(self._unseen):
+            for field in [field for field in self._unseen if has_field(row, field)]:
                 del self._unseen[field]
 
     def problems(self) -> Iterator[str]:
@@ -310,18 +337,47 @@ class _UnseenFields:
             yield f"map {name}={field}: no item has a field '{field}'. {hint}"
 
 
-def _renamed(row: Row, renames: Mapping[str, str]) -> Row:
-    """The row with its fields under the names of the inputs; all renames happen at once."""
-    renamed = {name: row[field] for name, field in renames.items() if field in row}
+def has_field(row: Row, field: str) -> bool:
+    """Whether a row has a field, which may be inside others: `outputs.answer`, `choices.0.text`."""
+    return field in row or ("." in field and _inside(row, field) is not _NOTHING)
+
+
+_NOTHING = object()
+
+
+def _inside(row: Row, path: str) -> object:
+    """The value at a path of keys and positions, joined by dots."""
+    value: object = row
+    for key in path.split("."):
+        if isinstance(value, dict) and key in value:
+            value = value[key]
+        elif isinstance(value, list) and key.isdecimal() and int(key) < len(value):
+            value = value[int(key)]
+        else:
+            return _NOTHING
+    return value
+
+
+def renamed(row: Row, renames: Mapping[str, str]) -> Row:
+    """The row with its fields under the names of the inputs; all renames happen at once.
+
+    A value inside another field is copied; the field that it is inside stays.
+    """
+    moved = {
+        name: row[field] if field in row else _inside(row, field)
+        for name, field in renames.items()
+        if has_field(row, field)
+    }
     # A field that a reserved key is read from (`--map group=question`) stays: the judge may see it, too.
     removed = {field for name, field in renames.items() if name not in RESERVED}
-    for name in renamed:
-        if name in row and name not in removed:
+    for name in moved:
+        is_part_of_itself = renames[name].startswith(f"{name}.")
+        if name in row and name not in removed and not is_part_of_itself:
             raise BadRowError(
                 f"map {name}={renames[name]}: the item has a field '{name}' too. Leave the renaming out, "
                 f"or take '{name}' out of the file."
             )
-    return {key: value for key, value in row.items() if key not in removed} | renamed
+    return {key: value for key, value in row.items() if key not in removed} | moved
 
 
 def _item(row_number: int, row: Row) -> Item:

@@ -1,7 +1,7 @@
 """Human labels, and scores made with other tools: tables with one value per row.
 
-Labels: `item, criterion, rater, value`, optional `subject, probability`. Scores: `item, system, criterion,
-value`, optional `group, model`. A row with an empty value has not been filled in yet: it is counted, not read.
+Labels: `item, value`, optional `criterion, rater, subject, probability`. Scores: `item, value`, optional `system,
+criterion, group, model`. A file without a column `criterion` is about the only criterion there is. A row with an empty value has not been filled in yet: it is counted, not read.
 Other columns (the texts that a rater was shown) are ignored.
 """
 
@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Iterator, Sequence
-from itertools import islice
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Literal, cast
 
 from msgspec import Struct
 
 from ..records import FieldValue, Item, Label, Result, Subject
-from .tables import BrokenFileError, Problems, Row, Table
+from .items import has_field, renamed
+from .tables import BadRowError, BrokenFileError, Problems, Row, Table
 
 CHOICES = ("a", "b", "tie")
 
@@ -29,14 +30,19 @@ class LabelFile(Struct, frozen=True):
     n_empty: int = 0
 
 
-def read_labels(path: str | Path) -> LabelFile:
-    """The labels of a file, or one error that lists every problem."""
+def read_labels(path: str | Path, renames: Mapping[str, str] | None = None) -> LabelFile:
+    """The labels of a file, or one error that lists every problem; `renames` is column → column of the file.
+
+    Without a column `criterion` the criterion is "": `label_join` gives it the name of the only one that was judged.
+    """
     labels: list[Label] = []
     seen: dict[tuple[str, str, str | None, str], int] = {}
     n_empty = 0
     table = Table(path)
     problems = Problems(table)
-    for row_number, row in _rows(table, problems, ("item", "criterion", "rater", "value")):
+    columns: dict[str, None] = {}
+    for row_number, row in _rows(table, problems, _LABEL_COLUMNS, _LABEL_DEFAULTS, renames):
+        columns.update(dict.fromkeys(row))
         if row.get("value") is None:
             n_empty += 1
             continue
@@ -47,24 +53,44 @@ def read_labels(path: str | Path) -> LabelFile:
         if key in seen:
             problems.add(
                 row_number,
-                f"rater '{label.rater}' has already labelled item '{label.item}' on '{label.criterion}' ({table.unit} "
-                f"{seen[key]}). Keep one of the two.",
+                f"rater '{label.rater}' has already labelled item '{label.item}'{_on(label.criterion)} ({table.unit} "
+                f"{seen[key]}). Keep one of the two, or name the raters in a column 'rater'.",
             )
         seen.setdefault(key, row_number)
         labels.append(label)
     if not labels and not problems:
-        problems.add(0, "no labels. Fill in the column 'value', or check that this is the right file.")
+        problems.add(
+            0,
+            f"no labels. The columns are: {', '.join(columns)}. Fill in the column 'value', or name yours: "
+            "--map value=COLUMN.",
+        )
     if problems:
         raise problems.error()
     return LabelFile(tuple(labels), n_empty)
 
 
-def read_scores(path: str | Path) -> tuple[Result, ...]:
-    """Scores made with another tool, as results; or one error that lists every problem."""
+def _on(criterion: str) -> str:
+    return f" on '{criterion}'" if criterion else ""
+
+
+_LABEL_COLUMNS = ("item", "criterion", "rater", "value")
+_NO_CRITERION = "\0"
+"""Stands for a missing column while a file is read: no cell can hold it."""
+_LABEL_DEFAULTS = {"criterion": _NO_CRITERION, "rater": "rater"}
+_SCORE_NEEDS = ("item", "criterion", "value")
+
+
+def read_scores(
+    path: str | Path, renames: Mapping[str, str] | None = None, *, criterion: str = "score"
+) -> tuple[Result, ...]:
+    """Scores made with another tool, as results; or one error that lists every problem.
+
+    `criterion` is the name of the criterion where the file has no column for it.
+    """
     results: list[Result] = []
     table = Table(path)
     problems = Problems(table)
-    for row_number, row in _rows(table, problems, ("item", "criterion", "value")):
+    for row_number, row in _rows(table, problems, _SCORE_NEEDS, {"criterion": criterion}, renames):
         texts = {name: _text(row, name, row_number, problems) for name in ("item", "criterion")}
         value = row.get("value")
         number = None if value is None else _number(value)
@@ -100,10 +126,11 @@ def read_scores(path: str | Path) -> tuple[Result, ...]:
 _SCORE_COLUMNS = ("item", "criterion", "value", "system", "group", "model")
 
 
-def items_of_scores(path: str | Path) -> Iterator[Item]:
+def items_of_scores(path: str | Path, renames: Mapping[str, str] | None = None) -> Iterator[Item]:
     """The items of a file of scores with its other columns as their fields, for agreement by field."""
     table = Table(path)
-    for _, row in table.rows(lambda _line, _problem: None):
+    for _, original in table.rows(lambda _line, _problem: None):
+        row = renamed(original, renames) if renames else original
         if row.get("item") is not None:
             fields = {
                 name: str(value)
@@ -121,35 +148,67 @@ _ROWS_FOR_COLUMNS = 200
 """A column that is empty in so many rows counts as missing."""
 
 
-def _rows(table: Table, problems: Problems, needed: Sequence[str]) -> Iterator[tuple[int, Row]]:
-    """The rows; a missing column is reported once, for the whole file.
+def _rows(
+    table: Table,
+    problems: Problems,
+    needed: Sequence[str],
+    defaults: Mapping[str, str],
+    renames: Mapping[str, str] | None,
+) -> Iterator[tuple[int, Row]]:
+    """The rows; a missing column is reported once, for the whole file, or has its default in every row.
 
     An empty CSV cell leaves no key in its row, so one row is not enough to find the columns.
     """
     try:
-        rows = table.rows(problems.add)
+        rows = _renamed_rows(table, problems, renames or {})
         first = list(islice(rows, _ROWS_FOR_COLUMNS))
         columns = dict.fromkeys(key for _, row in first for key in row)
-        missing = [name for name in needed if name not in columns and name != "value" and first]
+        absent = [name for name in needed if name not in columns and first]
+        # A column with a similar name is more likely misspelt than another thing.
+        missing = [
+            name
+            for name in absent
+            if name != "value" and (name not in defaults or _similar(name, columns, needed))
+        ]
         if missing:
             problems.add(0, _missing_text(missing, list(columns), needed))
-        if not missing:
-            yield from first
-            yield from rows
+            return
+        filled = {name: defaults[name] for name in absent if name in defaults}
+        for row_number, row in chain(first, rows):
+            yield row_number, row | filled if filled else row
     except BrokenFileError as broken:
         if not problems:
             raise
         problems.add(0, broken.problem)
 
 
+def _renamed_rows(table: Table, problems: Problems, renames: Mapping[str, str]) -> Iterator[tuple[int, Row]]:
+    seen: set[str] = set()
+    n_rows = 0
+    for row_number, row in table.rows(problems.add):
+        n_rows += 1
+        seen.update(field for field in renames.values() if field not in seen and has_field(row, field))
+        try:
+            yield row_number, renamed(row, renames) if renames else row
+        except BadRowError as bad:
+            problems.add(row_number, str(bad))
+    for name, field in renames.items():
+        if n_rows and field not in seen:
+            problems.add(0, f"map {name}={field}: no row has a column '{field}'. Check the name.")
+
+
+def _similar(name: str, columns: Iterable[str], needed: Sequence[str]) -> list[str]:
+    return difflib.get_close_matches(name, [column for column in columns if column not in needed], 1)
+
+
 def _missing_text(missing: Sequence[str], columns: Sequence[str], needed: Sequence[str]) -> str:
     """The missing columns, the columns of the file, and those that may be meant."""
     named = " and ".join(f"'{name}'" for name in missing)
     is_are = f"column {named} is" if len(missing) == 1 else f"columns {named} are"
-    unused = [name for name in columns if name not in needed]
-    similar = {name: near[0] for name in missing if (near := difflib.get_close_matches(name, unused, 1))}
+    similar = {name: near[0] for name in missing if (near := _similar(name, columns, needed))}
     hints = [f"Rename '{column}' to '{name}', if that is it." for name, column in similar.items()]
     shown = ", ".join(columns[:_COLUMNS_SHOWN]) + (", …" if len(columns) > _COLUMNS_SHOWN else "")
+    hints = hints or [f"Name the column that holds it with --map {missing[0]}=COLUMN."]
     return " ".join([f"{is_are} missing; found: {shown}; needed: {', '.join(needed)}.", *hints])
 
 
@@ -178,7 +237,7 @@ def _label(row: Row, row_number: int, problems: Problems) -> Label | None:
         return None
     return Label(
         item=str(texts["item"]),
-        criterion=str(texts["criterion"]),
+        criterion=str(texts["criterion"]).removeprefix(_NO_CRITERION),
         rater=str(texts["rater"]),
         value=number if number is not None else str(value),
         subject=cast(Subject | None, subject),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import Any, Literal
@@ -75,6 +75,7 @@ def make_pairs(
     design: Design = "all",
     per_item: int | None = None,
     seed: int = 0,
+    renames: Mapping[str, str] | None = None,
 ) -> PairSet:
     """Pair the outputs of all systems in the files; a system is named by its field `system`, or by its file.
 
@@ -85,7 +86,7 @@ def make_pairs(
         raise DataError(
             "--per-item is for --design ring or random: --design all makes every pair of every input."
         )
-    outputs = read_outputs(paths, field, by)
+    outputs = read_outputs(paths, field, by, renames)
     systems = tuple(dict.fromkeys(system for by_system in outputs.values() for system in by_system))
     if len(systems) < 2:
         raise DataError(
@@ -110,12 +111,17 @@ def make_pairs(
     )
 
 
-def read_outputs(paths: Sequence[str | Path], field: str = "response", by: By = "id") -> Outputs:
+def read_outputs(
+    paths: Sequence[str | Path],
+    field: str = "response",
+    by: By = "id",
+    renames: Mapping[str, str] | None = None,
+) -> Outputs:
     """All outputs of the files; one error lists every problem of every file."""
     outputs: Outputs = defaultdict(dict)
     errors: list[str] = []
     for path in paths:
-        file = ItemFile(path)
+        file = ItemFile(path, renames)
         file.check()
         problems = Problems(Table(path))
         stem = _stem(Path(path))

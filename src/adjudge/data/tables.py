@@ -1,12 +1,13 @@
-"""Input tables as streams of rows with their numbers: JSONL, a JSON list, CSV, TSV, Parquet; also .gz.
+"""Input tables as streams of rows with their numbers: JSONL, a JSON list, CSV, TSV, Parquet, Excel; also .gz.
 
-Knows nothing of what the rows are about: items, labels, examples and recorded replies are read on
+A table may also come from standard input (`-`) or from the Hugging Face hub (`hf://…`). Knows nothing of what the rows are about: items, labels, examples and recorded replies are read on
 top of this. A bad row is reported and the stream continues, so that one pass finds every problem;
 where nothing after a fault can be trusted, the stream ends with `BrokenFileError`.
 """
 
 from __future__ import annotations
 
+import atexit
 import codecs
 import csv
 import datetime
@@ -17,9 +18,12 @@ import json
 import math
 import os
 import re
+import shutil
 import stat
+import sys
+import tempfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal, NoReturn
 
@@ -29,6 +33,8 @@ from ..errors import DataError, listed
 
 if TYPE_CHECKING:
     import polars
+
+    PolarsFrame = polars.DataFrame
 
 # Files as lines of UTF-8. Handles gzip, byte order marks and UTF-16. Memory is bounded by one block
 # and one line, also for a file without line ends or a gzip bomb. The encoding is never guessed: bytes
@@ -560,6 +566,9 @@ def csv_rows(path: Path, report: Report, delimiter: str) -> Iterator[tuple[int, 
     source = _TextLines(path)
     reader = csv.reader(source, delimiter=delimiter, strict=True)
     header = _header(path, source, reader)
+    if delimiter == "," and len(header) == 1 and (other := _other_delimiter(header[0])):
+        yield from csv_rows(path, report, other)
+        return
     has_guards = _is_written_by_us(header)
     while True:
         start = source.number + 1
@@ -582,6 +591,11 @@ def csv_rows(path: Path, report: Report, delimiter: str) -> Iterator[tuple[int, 
                 yield start, row
 
 
+def _other_delimiter(cell: str) -> str | None:
+    """The delimiter of a header that has no comma. Spreadsheets of many locales write semicolons to a .csv file."""
+    return max((sign for sign in ";\t" if sign in cell), key=cell.count, default=None)
+
+
 def _header(path: Path, source: _TextLines, reader: Iterator[list[str]]) -> list[str]:
     """The first line that has cells. Without a header no row has names, so every problem ends the file."""
     header: list[str] = []
@@ -597,11 +611,6 @@ def _header(path: Path, source: _TextLines, reader: Iterator[list[str]]) -> list
         raise BrokenFileError(path, f"line {start}: {bad}") from None
     except csv.Error as error:
         raise BrokenFileError(path, f"line {start}: {_csv_problem(error)}") from None
-    if len(header) == 1 and any(other in header[0] for other in ";\t"):
-        raise BrokenFileError(
-            path,
-            f"line {start}: the header is one cell, '{header[0]:.80}'. Save the file with commas, or tabs as .tsv.",
-        )
     repeated = sorted({name for name in header if header.count(name) > 1})
     if repeated:
         names = ", ".join(f"'{name:.80}'" for name in repeated)
@@ -683,7 +692,7 @@ class _TextLines:
             raise bad if number == start else BadRowError(f"in line {number}: {bad}")
 
 
-# Parquet as rows. polars is imported only here. Values become what JSON would give.
+# Parquet and Excel as rows. polars is imported only here. Values become what JSON would give.
 
 
 ROWS_AT_ONCE = 5_000
@@ -692,12 +701,25 @@ _MAGIC = b"PAR1"
 
 def parquet_rows(path: Path, report: Report) -> Iterator[tuple[int, Row]]:
     """The rows with their numbers from 1. A compressed file (.parquet.gz) is held in memory."""
+    return _frame_rows(_frames(path, _polars("Parquet")), report)
+
+
+def excel_rows(path: Path, report: Report) -> Iterator[tuple[int, Row]]:
+    """The rows below the header of the first sheet, with their numbers from 1. The file is held in memory."""
+    return _frame_rows(_first_sheet(path, _polars("Excel")), report)
+
+
+def _polars(what: str) -> Any:
     try:
         import polars as pl
     except ModuleNotFoundError:
-        raise BrokenFileError(path, "Parquet needs polars. Install it: pip install 'adjudge[data]'") from None
+        raise DataError(f"{what} needs polars. Install it: pip install 'adjudge[data]'") from None
+    return pl
+
+
+def _frame_rows(frames: Iterable[polars.DataFrame], report: Report) -> Iterator[tuple[int, Row]]:
     number = 0
-    for frame in _frames(path, pl):
+    for frame in frames:
         for values in frame.iter_rows(named=True):
             number += 1
             try:
@@ -706,6 +728,19 @@ def parquet_rows(path: Path, report: Report) -> Iterator[tuple[int, Row]]:
                 report(number, str(bad))
             else:
                 yield number, row
+
+
+def _first_sheet(path: Path, pl: Any) -> Iterator[polars.DataFrame]:
+    data = b"".join(raw_blocks(path))
+    try:
+        yield pl.read_excel(io.BytesIO(data), engine="calamine", infer_schema_length=None)
+    except ModuleNotFoundError:
+        raise DataError("Excel files need fastexcel. Install it: pip install 'adjudge[data]'") from None
+    except Exception as error:  # noqa: BLE001  the reader of Excel files has errors of its own, which it may not export
+        raise BrokenFileError(
+            path,
+            f"not an Excel file that can be read ({str(error)[:200]}). Save it again as .xlsx, or as .csv.",
+        ) from None
 
 
 def _frames(path: Path, pl: Any) -> Iterator[polars.DataFrame]:
@@ -759,17 +794,98 @@ def _json_value(name: str, value: object) -> object:
 
 def write_parquet(rows: Iterator[dict[str, Any]], columns: Mapping[str, type], file: IO[bytes]) -> None:
     """Write rows as one Parquet file; `columns` are their names with the Python type of each."""
-    try:
-        import polars as pl
-    except ModuleNotFoundError:
-        raise DataError("Parquet needs polars. Install it: pip install 'adjudge[data]'") from None
+    frame_of(rows, columns).write_parquet(file)
+
+
+def frame_of(rows: Iterable[Mapping[str, Any]], columns: Mapping[str, type]) -> polars.DataFrame:
+    """Rows as a polars frame; `columns` are their names with the Python type of each."""
+    pl = _polars("A frame")
     # Explicit types: two exports must have the same schema even if a column of one is empty.
     kinds: dict[type, Any] = {str: pl.String, float: pl.Float64, int: pl.Int64, list: pl.List(pl.String)}
     schema = {name: kinds[kind] for name, kind in columns.items()}
-    pl.DataFrame(list(rows), schema=schema).write_parquet(file)
+    frame: polars.DataFrame = pl.DataFrame(list(rows), schema=schema)
+    return frame
 
 
-SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet")
+# Tables that are not files on this machine. They are copied to a temporary file once, because a table is read several
+# times: checked, hashed and judged.
+
+
+STANDARD_INPUT = "-"
+_HUB = "hf://"
+_COPIES: dict[str, Path] = {}
+"""address → its copy, until the process ends"""
+
+
+def is_address(name: str | Path) -> bool:
+    """Whether a name stands for standard input or for a table on the Hugging Face hub."""
+    text = str(name)
+    return text == STANDARD_INPUT or text.startswith("hf:/")
+
+
+def local_file(name: str | Path) -> Path:
+    """The file itself, or the copy of standard input or of a table on the hub."""
+    if not is_address(name):
+        return Path(name)
+    text = str(name)
+    if text.startswith("hf:/") and not text.startswith(_HUB):
+        text = text.replace("hf:/", _HUB, 1)  # a path loses a slash
+    if text not in _COPIES:
+        folder = tempfile.mkdtemp(prefix="adjudge-")
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        copy = _copy_of_input if text == STANDARD_INPUT else _copy_of_hub
+        _COPIES[text] = copy(text, Path(folder))
+    return _COPIES[text]
+
+
+def _copy_of_input(_: str, folder: Path) -> Path:
+    """Standard input as a file with the suffix of its format."""
+    if sys.stdin is None or sys.stdin.isatty():
+        raise DataError(
+            "- reads the table from standard input, which is a terminal. Pipe a file into it: … < FILE"
+        )
+    plain = folder / "standard-input"
+    with plain.open("wb") as file:
+        shutil.copyfileobj(sys.stdin.buffer, file)
+    with plain.open("rb") as file:
+        head = file.read(BLOCK)
+    return plain.rename(plain.with_suffix(_suffix_by_content(head)))
+
+
+def _suffix_by_content(head: bytes) -> str:
+    """The format by the first bytes: standard input has no name."""
+    if head.startswith(_GZIP_MAGIC):
+        return _suffix_by_content(zlib.decompressobj(wbits=31).decompress(head, BLOCK)) + ".gz"
+    if head.startswith(_MAGIC):
+        return ".parquet"
+    if head.startswith(b"PK\x03\x04"):
+        return ".xlsx"
+    encoding, mark = _encoding(head)
+    text = head[mark:].decode(encoding, "ignore").lstrip()
+    if text.startswith(("{", "[")):
+        return ".jsonl" if text.startswith("{") else ".json"
+    return ".tsv" if "\t" in text.partition("\n")[0] else ".csv"
+
+
+def _copy_of_hub(address: str, folder: Path) -> Path:
+    """A table on the Hugging Face hub as a local Parquet file; polars downloads it."""
+    pl = _polars("A table on the Hugging Face hub")
+    suffix = Path(address).suffix.lower()
+    scan = {".csv": pl.scan_csv, ".jsonl": pl.scan_ndjson, ".ndjson": pl.scan_ndjson}.get(
+        suffix, pl.scan_parquet
+    )
+    path = folder / "hub.parquet"
+    try:
+        scan(address).collect().write_parquet(path)
+    except (pl.exceptions.PolarsError, OSError, ValueError) as error:
+        raise DataError(
+            f"{address}: cannot be read ({str(error)[:300]}). The form is hf://datasets/OWNER/NAME/FILE.parquet; a private "
+            "dataset needs the variable HF_TOKEN."
+        ) from None
+    return path
+
+
+SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".xlsx")
 """The formats by suffix; each may be followed by .gz."""
 
 
@@ -777,10 +893,11 @@ class Table:
     """A file of rows. `unit` is what row numbers count: lines, or records where lines mean nothing."""
 
     def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
+        self.path = local_file(path)
         stem = self.path.with_suffix("") if is_gzip(self.path) else self.path
         self.suffix = stem.suffix.lower()
-        self.unit: Literal["line", "record"] = "record" if self.suffix in (".json", ".parquet") else "line"
+        by_record = (".json", ".parquet", ".xlsx")
+        self.unit: Literal["line", "record"] = "record" if self.suffix in by_record else "line"
 
     @property
     def is_by_line(self) -> bool:
@@ -797,6 +914,8 @@ class Table:
             return csv_rows(self.path, report, "," if self.suffix == ".csv" else "\t")
         if self.suffix == ".parquet":
             return parquet_rows(self.path, report)
+        if self.suffix == ".xlsx":
+            return excel_rows(self.path, report)
         if self.path.is_dir():
             raise BrokenFileError(self.path, "a folder, not a file. Name one file in it.")
         known = ", ".join(SUFFIXES)

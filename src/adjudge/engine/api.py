@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import difflib
+import os
 import re
 import threading
 import time
@@ -42,7 +43,7 @@ from .plan import (
     steps_call,
     steps_in,
 )
-from .results import results
+from .results import AbsentInputs, results
 
 # What a run would send, and what that may cost, without sending anything.
 
@@ -218,7 +219,7 @@ def model_choices(request: Request) -> list[Model | NamedModel]:
     else:
         choices = [
             choice if isinstance(choice, Model) else _with_alias(choice)
-            for choice in _as_tuple(request.model)
+            for choice in _as_tuple(request.model) or default_models()
         ]
     settings = [choice for choice in choices if isinstance(choice, NamedModel)]
     keys = _by_model("--key-env", request.key_env, "VAR", settings, takes_key)
@@ -430,12 +431,20 @@ def check_renames(renames: Mapping[str, str], protocols: Sequence[Protocol]) -> 
     for protocol in protocols:
         known.update(protocol.inputs, protocol.optional, protocol.at_least_one, protocol.takes)
         known.update(protocol.refuses, protocol.alias.values())
+        for name in (*protocol.inputs, *protocol.optional):
+            known.update(protocol.synonyms(name))
     for name, field in renames.items():
         if name not in known:
             near = difflib.get_close_matches(name, sorted(known), 1)
             inputs = ", ".join(sorted({name for protocol in protocols for name in protocol.inputs}))
             hint = f"Did you mean '{near[0]}'?" if near else f"The inputs are: {inputs}."
             raise DataError(f"map {name}={field}: no protocol of this run has an input '{name}'. {hint}")
+
+
+def default_models() -> tuple[str, ...]:
+    """The judge where none is named: the one in the variable ADJUDGE_MODEL."""
+    model = os.environ.get("ADJUDGE_MODEL")
+    return (model,) if model else ()
 
 
 def prepare(request: Request, network: Network, opened: list[Model], *, is_dry: bool = False) -> Prepared:
@@ -468,12 +477,16 @@ def prepare(request: Request, network: Network, opened: list[Model], *, is_dry: 
             "with several models --price MODEL=IN,OUT for each."
         )
 
+    absent = AbsentInputs(protocols)
+
     def problems(item: Item) -> list[str]:
+        absent.add(item)
         return [problem for protocol in protocols for problem in problems_of(protocol, item)]
 
     items = open_items(request.items, request.map, problems, request.limit)
     n_items = items.check(skip_bad=request.skip_bad)
     described = {**items.described(), "n": n_items, "left_out": len(items.bad()) if request.skip_bad else 0}
+    plan = structs.replace(plan, absent=frozenset(absent.names))
     manifest = manifest_of(plan, described, request.command, __version__)
     return Prepared(plan, items, n_items, manifest, items.bad() if request.skip_bad else ())
 
@@ -612,6 +625,7 @@ async def close_all(models: Sequence[Model], network: Network) -> None:
 async def _execute(
     request: Request, prepared: Prepared, store: Store, watcher: Watcher, state: _State
 ) -> Run:
+    replaced = _set_aside(store, request, prepared)
     run = store.start_run(request.run, prepared.manifest, identity_of(prepared.manifest))
     started = time.monotonic()
     status: RunStatus = "stopped"
@@ -641,6 +655,34 @@ async def _execute(
             if adjustments := _adjustments(prepared.plan):
                 store.note_adjustments(run, adjustments)
             store.finish_run(run, status, time.monotonic() - started)
+            _tidy_up(store, run, status, replaced)
+
+
+def _set_aside(store: Store, request: Request, prepared: Prepared) -> RunRow | None:
+    """The run that this one replaces, under another name until this one is done: its replies may be needed."""
+    if not request.replace or request.run is None:
+        return None
+    aside = f"{request.run} (replaced)"
+    known = {run.name: run for run in store.runs()}
+    old = known.get(request.run)
+    if old is None or old.identity == identity_of(prepared.manifest):
+        return known.get(aside)  # an earlier start of this run has set it aside
+    if aside in known:
+        store.delete_run(aside)
+    store.rename_run(request.run, aside)
+    return structs.replace(old, name=aside)
+
+
+def _tidy_up(store: Store, run: RunRow, status: RunStatus, replaced: RunRow | None) -> None:
+    """Delete the run that this one has replaced, or this one if it stopped before its first reply."""
+    totals = store.totals(run)
+    if status == "stopped" and not run.is_resumed and not totals.calls:
+        store.delete_run(run.name)
+        if replaced is not None:
+            store.rename_run(replaced.name, run.name)
+    elif status == "done" and replaced is not None:
+        store.put_labels(store.labels(replaced), run)
+        store.delete_run(replaced.name)
 
 
 def _adjustments(plan: Plan) -> tuple[str, ...]:
@@ -675,7 +717,9 @@ async def _with_steps(plan: Plan, store: Store, run: RunRow, watcher: Watcher) -
             )
         protocols.append(with_digest(protocol, steps=steps))
         watcher.wrote_steps(protocols[-1])
-    return make_plan(protocols, plan.models, plan.options, plan.steps_for)
+    return structs.replace(
+        make_plan(protocols, plan.models, plan.options, plan.steps_for), absent=plan.absent
+    )
 
 
 async def _confirm_logprobs(prepared: Prepared, store: Store) -> None:

@@ -225,21 +225,24 @@ class Loop:
         """Render the missing calls of a batch and claim them: durable before anything is sent."""
         first, last = batch[0][0], batch[-1][0]
         are_stored = self._store.put_items(self._run, first, [item for _, item in batch])
-        finished = self._store.finished(self._run, first, last) if self._run.is_resumed else set()
+        finished = self._store.finished(self._run, first, last) if self._run.is_resumed else {}
         item_calls: list[ItemCall] = []
         for number, (seq, item) in enumerate(batch):
             if number % _RENDER_BATCH == 0:
                 await asyncio.sleep(0)  # so that replies that have arrived are handled
             calls = self._plan.calls_of(item)
             missing = [planned for planned in calls if (seq, planned.index) not in finished]
-            self._count_cached(len(calls) - len(missing))
+            judgments = [
+                finished[seq, planned.index] for planned in calls if (seq, planned.index) in finished
+            ]
+            self._count_cached(judgments)
             item_calls += [self._item_call(seq, item, planned) for planned in missing]
         # Both are queued in this order and go into one commit.
         _, claimed = await asyncio.gather(are_stored, self._claim(item_calls))
         return claimed
 
     def _item_call(self, seq: int, item: Item, planned: PlannedCall) -> ItemCall:
-        return ItemCall(seq, item, planned, *call_for(planned, item))
+        return ItemCall(seq, item, planned, *call_for(planned, item, self._plan.absent))
 
     async def _claim(self, item_calls: Sequence[ItemCall]) -> Claimed:
         calls = [item_call.call for item_call in item_calls]
@@ -417,10 +420,13 @@ class Loop:
             self.progress.failed += 1
         self._notify()
 
-    def _count_cached(self, number: int) -> None:
-        if number:
-            self.progress.done += number
-            self.progress.cached += number
+    def _count_cached(self, judgments: Sequence[Judgment | None]) -> None:
+        if judgments:
+            self.progress.done += len(judgments)
+            self.progress.cached += len(judgments)
+            self.progress.failed += sum(
+                _has_failed(judgment) for judgment in judgments if judgment is not None
+            )
             self._notify()
 
     def _notify(self) -> None:

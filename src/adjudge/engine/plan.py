@@ -20,7 +20,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from ..data import ItemFile
+from ..data import ItemFile, local_file, rows_of_frame
 from ..errors import DataError, ProtocolError
 from ..models import Form, Model, Parameters
 from ..parse import parse
@@ -49,6 +49,8 @@ class Plan(Struct, frozen=True):
     calls: tuple[PlannedCall, ...]
     steps_for: tuple[int, ...] | None = None
     """the protocols whose evaluation steps the judge writes, by position; none: all, where `--steps generate` is set"""
+    absent: frozenset[str] = frozenset()
+    """optional inputs that no item has"""
 
     def calls_of(self, item: Item) -> tuple[PlannedCall, ...]:
         """The calls of this item: all, or with `--order random` only those in the order that its id decides."""
@@ -150,10 +152,12 @@ def _is_cut_off(protocol: Protocol, reply: Reply) -> bool:
 # -- calls
 
 
-def call_for(planned: PlannedCall, item: Item) -> tuple[Call, tuple[str, ...]]:
-    """A planned call for one item, and the flags of its prompt."""
+def call_for(
+    planned: PlannedCall, item: Item, absent: frozenset[str] = frozenset()
+) -> tuple[Call, tuple[str, ...]]:
+    """A planned call for one item, and the flags of its prompt; `absent` are optional inputs that no item has."""
     protocol = planned.protocol
-    rendered = render(protocol, item, planned.order)
+    rendered = render(protocol, item, planned.order, absent)
     kind: Literal["generate", "likelihood"] = (
         "likelihood" if protocol.answer.reader == "likelihood" else "generate"
     )
@@ -448,22 +452,24 @@ class ItemSource:
 
 
 def open_items(
-    items: str | Path | Sequence[Item | Mapping[str, Any]],
+    items: str | Path | Sequence[Item | Mapping[str, Any]] | Any,
     renames: Mapping[str, str],
     check: Check,
     limit: int | None,
 ) -> ItemSource:
-    """The items of a file, or of a list of `Item`s or mappings."""
+    """The items of a file, of a list of `Item`s or mappings, or of a polars or pandas frame."""
     if isinstance(items, str | Path):
-        return ItemSource(ItemFile(items, renames, check=check), Path(items), str(items), renames, limit)
+        file = ItemFile(items, renames, check=check)
+        return ItemSource(file, local_file(items), str(items), renames, limit)
+    items = rows_of_frame(items) or items
     # Written to a temporary file, so that they pass the same checks as a user's file.
     folder = tempfile.mkdtemp(prefix="adjudge-")
     path = Path(folder) / "items.jsonl"
     source = ItemSource(ItemFile(path, renames, check=check), path, "(given in Python)", renames, limit)
     weakref.finalize(source, shutil.rmtree, folder, ignore_errors=True)
-    with path.open("wb") as file:
+    with path.open("wb") as written:
         for number, item in enumerate(items, 1):
-            file.write(_line(item, number) + b"\n")
+            written.write(_line(item, number) + b"\n")
     return source
 
 

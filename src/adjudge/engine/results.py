@@ -111,6 +111,7 @@ def reread(store: Store, run: RunRow) -> int:
 
 def _reread(store: Store, run: RunRow, protocols: dict[str, Protocol]) -> Iterator[tuple[int, int, Judgment]]:
     settings = settings_of(run)
+    absent = absent_inputs(protocols.values(), store.items(run))
     params = {name: parameters_for(protocol, settings) for name, protocol in protocols.items()}
     for seq, group in groupby(store.asked(run), key=lambda asked: asked.seq):
         if seq < 0:
@@ -121,23 +122,57 @@ def _reread(store: Store, run: RunRow, protocols: dict[str, Protocol]) -> Iterat
             if asked.call.kind == "reask" or asked.item is None:
                 continue
             name = asked.call.protocol
-            judgment = _judgment(asked, reasks, protocols[name], params[name])
+            judgment = _judgment(asked, reasks, protocols[name], params[name], absent)
             yield seq, asked.call_index, judgment
 
 
 def _judgment(
-    asked: Asked, reasks: Mapping[str | None, Asked], protocol: Protocol, params: Parameters
+    asked: Asked,
+    reasks: Mapping[str | None, Asked],
+    protocol: Protocol,
+    params: Parameters,
+    absent: frozenset[str],
 ) -> Judgment:
     """The judgment in a reply and in those to the follow-up questions, as long as an answer is missing."""
     item = asked.item
     assert item is not None
-    flags = render(protocol, item, asked.call.order).flags
+    flags = render(protocol, item, asked.call.order, absent).flags
     judgment = judge(protocol, item, asked.call, asked.reply, flags, params)
     reask = reasks.get(asked.call.key)
     while reask is not None and needs_reask(judgment):
         judgment = with_reask(judgment, judge(protocol, item, reask.call, reask.reply, (), params))
         reask = reasks.get(reask.call.key)
     return judgment
+
+
+def absent_inputs(protocols: Iterable[Protocol], items: Iterable[Item]) -> frozenset[str]:
+    """The optional inputs of the protocols that no item has."""
+    watch = AbsentInputs(protocols)
+    for item in items:
+        watch.add(item)
+        if not watch.names:
+            break
+    return frozenset(watch.names)
+
+
+class AbsentInputs:
+    """Notes which optional inputs no item has had so far."""
+
+    def __init__(self, protocols: Iterable[Protocol]) -> None:
+        self._by_name = {name: protocol for protocol in protocols for name in protocol.optional}
+        self.names = set(self._by_name)
+
+    def add(self, item: Item) -> None:
+        if self.names:
+            self.names -= {
+                name for name in self.names if self._by_name[name].field_for(name, item.fields) is not None
+            }
+
+
+def fields_naming_the_system(run: RunRow) -> frozenset[str]:
+    """The fields of the items that `--map system=FIELD` read the system from: raters must not see them."""
+    renames = run.manifest.get("items", {}).get("map", {})
+    return frozenset(renames[key] for key in ("system", "system_a", "system_b") if key in renames)
 
 
 EXPORT_COLUMNS: dict[str, type] = {

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
+import msgspec
 from msgspec import structs
 
 from ..records import Answer, Choice, Item, Judgment, Order, Protocol, Reading, Scale, Score, Status, Subject
@@ -53,9 +54,14 @@ def _stands_in(quote: str, text: str) -> bool:
 
 
 def said_in(text: str, answers: list[Span], answer: Answer) -> str:
-    """The judge's prose: without its thoughts, without the marked answer, and without what announces it."""
+    """The judge's prose: without its thoughts, without the marked answer, and without what announces it.
+
+    A reply in JSON where another format was wanted: its reason, or the whole, but never a piece of JSON.
+    """
     hidden = thoughts(text)
     plain = masked(text, hidden)
+    if (said := _said_in_json(plain, answers)) is not None:
+        return said
     for start, end in sorted(answers, reverse=True):
         first, last = _with_mark(plain, start, end, answer)
         line_start = plain.rfind("\n", 0, first) + 1
@@ -66,6 +72,31 @@ def said_in(text: str, answers: list[Span], answer: Answer) -> str:
             first, last = line_start, line_end
         plain = plain[:first] + plain[last:]
     return _OPENING.sub("", plain.replace(ASIDE, "")).strip(" \t\n*")
+
+
+_REASONS = (
+    "reason", "reasons", "reasoning", "explanation", "rationale", "feedback", "justification", "comment", "analysis",
+)  # fmt: skip
+_FENCE = lazily(r"```[a-z]*", re.I)
+
+
+def _said_in_json(plain: str, answers: list[Span]) -> str | None:
+    """What a reply says whose answer is inside a JSON object; none where it is not.
+
+    That is the object's reason, or the whole object where no key has the name of one, and the prose around it.
+    """
+    start, end = plain.find("{"), plain.rfind("}") + 1
+    if start < 0 or not any(start <= first and last <= end for first, last in answers):
+        return None
+    try:
+        values = msgspec.json.decode(plain[start:end].replace(ASIDE, ""))
+    except (msgspec.MsgspecError, UnicodeEncodeError, RecursionError):
+        return None
+    if not isinstance(values, dict):
+        return None
+    said = [value for key, value in values.items() if key.lower() in _REASONS and isinstance(value, str)]
+    around = plain[:start], "\n".join(said) if said else plain[start:end], plain[end:]
+    return _FENCE.sub("", "".join(around).replace(ASIDE, "")).strip()
 
 
 _SAYS = lazily(r"[^\W\d_]")
@@ -352,7 +383,8 @@ class _Reply:
         if self.item is None:
             return None
         name = "response" if subject is None else f"response_{subject}"
-        value = self.item.fields.get(name)
+        field = self.protocol.field_for(name, self.item.fields)
+        value = self.item.fields.get(field) if field is not None else None
         if value is None:
             return None
         return (

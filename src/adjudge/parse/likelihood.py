@@ -211,10 +211,14 @@ def baselines(protocol: Protocol, item: Item) -> dict[str, str]:
     Where the source is asked given the response, it is the response that is judged.
     """
     target = _judged_input(protocol)
-    words = words_of(_text(item.fields.get(target, "")))
-    others = [
-        name for name in (*protocol.inputs, *protocol.optional) if name != target and name in item.fields
-    ]
+    judged = protocol.field_for(target, item.fields)
+    words = words_of(_text(item.fields[judged] if judged is not None else ""))
+    fields = (
+        protocol.field_for(name, item.fields)
+        for name in (*protocol.inputs, *protocol.optional)
+        if name != target
+    )
+    others = [name for name in fields if name is not None]
     source = words_of("\n".join(_text(item.fields[name]) for name in others))
     notes = {"words": str(len(words))}
     share = copied_bigrams(words, source)

@@ -313,6 +313,9 @@ def _check(folder: Path, reader: _Reader) -> list[Finding]:
     suspicions = list(suspicions_of(prompt))
     if unlike := reader.unlike(folder):
         suspicions.append(unlike)
+    # Where the prompt contradicts itself, the suspicion says so; an undecided draft needs a decision.
+    if not any(name == "direction" for name, _ in suspicions):
+        findings += _undecided_findings(folder, read.protocol)
     accepted = {accept.name for accept in read.protocol.accept if accept.reason.strip()}
     findings += [
         _finding(folder, prompt, name, suspicion) for name, suspicion in suspicions if name not in accepted
@@ -341,6 +344,16 @@ def _endless_findings(folder: Path, protocol: Protocol) -> Iterator[Finding]:
             todo = "Write both ends as the prompt names them; a count has low = 0 alone."
             line = line_of_steps(_settings_text(folder), ("criteria", at, "scale"))
             yield Finding(str(folder / "protocol.toml"), line, "scale-without-ends", message, todo)
+
+
+def _undecided_findings(folder: Path, protocol: Protocol) -> Iterator[Finding]:
+    """An imported draft whose scale has no good end yet: its scores can be neither ranked nor normalised."""
+    for at, (name, scale) in enumerate(protocol.criteria.items()):
+        if scale is not None and scale.best == "unknown":
+            message = f"criterion '{name}' has best = \"unknown\"."
+            todo = "Say which end is good, as the prompt means it."
+            line = line_of_steps(_settings_text(folder), ("criteria", at, "scale"))
+            yield Finding(str(folder / "protocol.toml"), line, "scale-without-best", message, todo)
 
 
 def _accept_findings(folder: Path, protocol: Protocol) -> Iterator[Finding]:

@@ -296,6 +296,8 @@ def _called(value: object) -> str:
     match value:
         case bool():
             return str(value).lower()
+        case int() if abs(value) > 10**15:
+            return "a number of that size"
         case int() | float():
             return f"the number {value:g}"
         case str():

@@ -31,7 +31,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addini(
         "adjudge_model", "the judge model, where neither --adjudge-model nor ADJUDGE_MODEL names one"
     )
-    parser.addini("adjudge_store", "the store, relative to the root folder; default: adjudge.db")
+    parser.addini(
+        "adjudge_store",
+        "the store, relative to the root folder, where neither --adjudge-store nor ADJUDGE_STORE names one; default: adjudge.db",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -57,7 +60,7 @@ def _configured(config: pytest.Config) -> Configured:
     model = config.getoption("adjudge_model") or os.environ.get("ADJUDGE_MODEL")
     if model and started_in != config.rootpath:
         model = with_absolute_file(model, started_in)
-    file = config.getoption("adjudge_store")
+    file = config.getoption("adjudge_store") or os.environ.get("ADJUDGE_STORE")
     store = started_in / file if file else config.rootpath / (config.getini("adjudge_store") or "adjudge.db")
     return Configured(model or config.getini("adjudge_model") or None, store, config.rootpath)
 

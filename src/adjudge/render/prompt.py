@@ -15,7 +15,7 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from copy import copy
 from functools import lru_cache
 from typing import NamedTuple
@@ -106,12 +106,21 @@ def field_text(value: FieldValue) -> str:
     return "\n".join(entries)
 
 
+_FIELDS_SHOWN = 20
+
+
+def _found(item: Item) -> str:
+    names = sorted(item.fields)
+    more = ", …" if len(names) > _FIELDS_SHOWN else ""
+    return f"found: {', '.join(names[:_FIELDS_SHOWN])}{more}" if names else "the item has no other fields"
+
+
 def problems_of(protocol: Protocol, item: Item) -> list[str]:
     """Why the protocol cannot judge the item, each with what to do; empty where it can."""
     problems = [
-        f"field '{name}' is missing; protocol {protocol.id} needs it. {_remedy(protocol, name)}"
+        f"field '{name}' is missing or empty ({_found(item)}); protocol {protocol.id} needs it. {_remedy(protocol, name)}"
         for name in protocol.inputs
-        if name not in item.fields
+        if protocol.field_for(name, item.fields) is None
     ]
     if protocol.at_least_one and not any(name in item.fields for name in protocol.at_least_one):
         names = ", ".join(protocol.at_least_one)
@@ -138,15 +147,20 @@ def problems_of(protocol: Protocol, item: Item) -> list[str]:
     return problems + _example_problems(protocol)
 
 
-def render(protocol: Protocol, item: Item, order: Order = "ab") -> Rendered:
-    """The messages for one item, with the responses in this order. Raises where the item lacks an input."""
+def render(
+    protocol: Protocol, item: Item, order: Order = "ab", absent: Container[str] = frozenset()
+) -> Rendered:
+    """The messages for one item, with the responses in this order. Raises where the item lacks an input.
+
+    `absent` are optional inputs that no item of the run has: that one item lacks them is nothing unusual.
+    """
     problems = problems_of(protocol, item)
     if problems:
         where = f"item {item.id!r}" + (f" (line {item.line})" if item.line is not None else "")
         raise DataError("\n".join(f"{where}: {problem}" for problem in problems))
     filler = _Filler(protocol, item, order)
     messages = _messages(protocol, filler)
-    flags = ["input_missing"] if filler.missing else []
+    flags = ["input_missing"] if any(name not in absent for name in filler.missing) else []
     suspected = {flag for text in filler.texts.values() for flag in suspicions(text)}
     targets = targets_of(protocol)
     if len(targets) == 2:
@@ -180,7 +194,11 @@ class _Filler:
         self.protocol = protocol
         self.missing: list[str] = []
         names = (*protocol.inputs, *protocol.optional, "rubric")
-        self.texts = {name: field_text(item.fields[name]) for name in names if name in item.fields}
+        self.texts = {
+            name: field_text(item.fields[field])
+            for name in names
+            if (field := protocol.field_for(name, item.fields)) is not None
+        }
         if order == "ba":
             self.texts = {_swapped(name, names): text for name, text in self.texts.items()}
         self._is_exchanged = False

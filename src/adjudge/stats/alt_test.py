@@ -382,7 +382,12 @@ def _cautions(
 ) -> tuple[str, ...]:
     called = {test.rater: f"rater {test.rater + 1}" for test in tests}
     called.update((place, f"rater '{name}'") for place, name in enumerate(names))
-    cautions = [f"{called[test.rater]} is left out: {test.why}" for test in tests if test.advantage is None]
+    # With one rater the test is undefined, and says so.
+    cautions = [
+        f"{called[test.rater]} is left out: {test.why}"
+        for test in tests
+        if test.advantage is None and len(tests) > 1
+    ]
     if made and len(made) < 3:
         cautions.append(f"{len(made)} raters are few: the test needs three")
     if n_failed:

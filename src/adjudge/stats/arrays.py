@@ -340,7 +340,7 @@ def few_groups(n_groups: int) -> list[str]:
     """A caution where an interval over groups rests on few of them."""
     if n_groups >= FEW_GROUPS or n_groups < FEW_INPUTS:
         return few_units(n_groups, None)
-    return [f"only {n_groups} groups: coverage of at least 90 %"]
+    return [f"only {n_groups} groups, so coverage may be 90 % instead of 95 %"]
 
 
 def block_codes(codes: Codes) -> tuple[Codes, int]:

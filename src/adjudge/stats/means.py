@@ -177,7 +177,9 @@ def t_interval(
         return no_interval(why)
     if scores.min() == scores.max():
         return _interval_of_equal_values(float(scores[0]), precision.n_units, limits)
-    if limits is not None and bool(((scores == limits[0]) | (scores == limits[1])).all()):
+    # On a longer scale, that only its ends were seen is chance.
+    is_short = limits is not None and limits[1] - limits[0] == 1
+    if limits is not None and is_short and bool(((scores == limits[0]) | (scores == limits[1])).all()):
         return _interval_of_two_ends(scores, codes, limits)
     if precision.se <= _TINY * max(1.0, abs(mean)):
         return no_interval("every group has the same mean")

@@ -418,10 +418,12 @@ def _bias(
 
 
 def _is_two_ends(y: Floats, limits: tuple[float, float] | None) -> bool:
-    """Whether every label is at one of the two ends of the scale: then the mean is a share."""
+    """Whether the labels are on a scale of two levels: then their mean is a share."""
     import numpy as np
 
-    return limits is not None and bool((np.isnan(y) | (y == limits[0]) | (y == limits[1])).all())
+    if limits is None or limits[1] - limits[0] != 1:
+        return False
+    return bool((np.isnan(y) | (y == limits[0]) | (y == limits[1])).all())
 
 
 def _cannot(n: int, y: Floats, probabilities: Numbers | Floats | None) -> str:

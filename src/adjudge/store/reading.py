@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from msgspec import Struct
@@ -150,9 +151,12 @@ def claimed_keys(connection: sqlite3.Connection, keys: Iterable[str]) -> dict[st
 
 def finished_calls(
     connection: sqlite3.Connection, run: int, first: int, last: int
-) -> tuple[set[tuple[int, int]], list[DamagedReply]]:
-    """The calls (item, call index) of a range of items that have a judgment and an undamaged reply."""
-    done: set[tuple[int, int]] = set()
+) -> tuple[dict[tuple[int, int], Judgment | None], list[DamagedReply]]:
+    """The calls (item, call index) of a range of items that have a judgment and an undamaged reply.
+
+    A judgment in an old format is none; the call is finished all the same.
+    """
+    done: dict[tuple[int, int], Judgment | None] = {}
     damaged: list[DamagedReply] = []
     for item, call_index, body, checksum, key, *row in connection.execute(
         f"""SELECT places.item, places.slot, judgments.body, judgments.checksum, calls.key, {REPLY_SELECT}
@@ -166,7 +170,9 @@ def finished_calls(
         if not rows.is_sound_reply(key, tuple(row)):
             damaged.append((key, row[-1], "the checksum differs"))
         elif rows.is_sound_judgment(body, checksum):
-            done.add((item, call_index))
+            # A judgment of another call is damaged, too: its reply is parsed again.
+            with suppress(rows.DamagedError):
+                done[item, call_index] = rows.read_judgment(key, body, checksum)
     return done, damaged
 
 

@@ -353,13 +353,15 @@ def _different_settings(name: str, old: Mapping[str, Any], new: Mapping[str, Any
     """The error for a name that belongs to a run with other settings; it lists the differences."""
     before, after = _leaves(old), _leaves(new)
     differences = [
-        f"{key}: {_short(before.get(key))} before, {_short(after.get(key))} now"
+        "items: the items are not the same as before"
+        if key == "items.sha256"
+        else f"{key}: {_short(before.get(key))} before, {_short(after.get(key))} now"
         for key in sorted(before.keys() | after.keys())
         if before.get(key) != after.get(key)
     ]
     message = listed(f"run {name!r} already exists with different settings", differences)
     return StoreError(
-        f"{message}\nChoose another name with --run: unchanged calls reuse their stored replies."
+        f"{message}\nChoose another name with --run, or replace the run with --replace: unchanged calls reuse their stored replies."
     )
 
 

@@ -236,8 +236,8 @@ class Store:
         """Which of the calls have a reply, without reading it."""
         return self._access.read(lambda connection: reading.answered_keys(connection, keys))
 
-    def finished(self, run: RunRow, first: int, last: int) -> set[tuple[int, int]]:
-        """The calls (item, call index) of the items `first` to `last` with a judgment and an undamaged reply."""
+    def finished(self, run: RunRow, first: int, last: int) -> dict[tuple[int, int], Judgment | None]:
+        """The calls (item, call index) of the items `first` to `last` with an undamaged reply, and their judgments."""
         done, damaged = self._access.read(
             lambda connection: reading.finished_calls(connection, run.id, first, last)
         )

@@ -193,8 +193,12 @@ def guide_of(protocol: Protocol) -> Guide:
 
 def shown_fields(item: Item, protocols: Sequence[Protocol]) -> tuple[str, ...]:
     """The fields that the judge saw. Others may hold a score, or reveal who wrote the text."""
-    names = [name for protocol in protocols for name in (*protocol.inputs, *protocol.optional, "rubric")]
-    return tuple(name for name in dict.fromkeys(names) if name in item.fields)
+    fields = [
+        protocol.field_for(name, item.fields)
+        for protocol in protocols
+        for name in (*protocol.inputs, *protocol.optional, "rubric")
+    ]
+    return tuple(name for name in dict.fromkeys(fields) if name is not None)
 
 
 def sheet_key(run: str, item: str) -> str:

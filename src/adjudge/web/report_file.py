@@ -14,7 +14,7 @@ import re
 import shlex
 import stat
 import tempfile
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from pathlib import Path
 
 from markupsafe import Markup
@@ -28,10 +28,12 @@ from ..analysis.run_view import RunView, tabulate
 from ..data import read_labels
 from ..errors import DataError
 from ..records import Item, Protocol
+from ..sections import Section
 from ..store import RunRow, Store
 from ..store.browsing import CallOutcome, calls_of_item, item_at
 from .notable_items import NotableItem, notable_items
 from .run_parts import RunParts, known_of, run_parts
+from .section_view import views_of
 from .templating import render, static_text
 
 _BEGINNING = b"<!doctype html"
@@ -151,6 +153,16 @@ def style() -> str:
     """The style sheet without its comments and its line breaks."""
     text = re.sub(r"/\*.*?\*/", "", static_text("adjudge.css"), flags=re.DOTALL)
     return re.sub(r"\s+", " ", text).strip()
+
+
+_OF_PAGE = re.compile(r"(^|[{},])\s*(?::root|html|body)(?=[\s{,.:\[])")
+"""Selectors of the whole page, which a part of a page must not style."""
+
+
+def fragment(sections: Iterable[Section], title: str = "") -> str:
+    """Sections as a part of somebody else's page, such as a notebook; its style is nested below one class."""
+    css = _OF_PAGE.sub(r"\1 &", style())
+    return render("parts/fragment.html", views=views_of(sections), title=title, css=Markup(css))
 
 
 def policy(css: str) -> str:

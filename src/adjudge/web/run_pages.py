@@ -191,7 +191,7 @@ class AboutRuns:
         self._known: dict[str, tuple[State, AboutRun]] = {}
         self._wanted: dict[str, State] = {}
         self._is_counting = False
-        self._now: tuple[str, State] | None = None
+        self._in_progress: tuple[str, State] | None = None
 
     def of(self, runs: Mapping[str, State], wait_seconds: float) -> tuple[dict[str, AboutRun], bool]:
         """What is known by run; and whether all runs are known."""
@@ -204,7 +204,7 @@ class AboutRuns:
                 self._wanted |= {
                     name: state
                     for name, state in runs.items()
-                    if name not in counted and self._now != (name, state)
+                    if name not in counted and self._in_progress != (name, state)
                 }
                 if self._wanted and not self._is_counting:
                     self._is_counting = True
@@ -220,15 +220,15 @@ class AboutRuns:
     def _count(self) -> None:
         while True:
             with self._lock:
-                self._now = None
+                self._in_progress = None
                 if not self._wanted:
                     self._is_counting = False
                     return
-                name, state = self._now = self._wanted.popitem()
+                name, state = self._in_progress = self._wanted.popitem()
             about = self._of_run(name)
             with self._lock:
                 self._known[name] = (state, about)
-                self._now = None
+                self._in_progress = None
 
     def _of_run(self, name: str) -> AboutRun:
         unread = None

@@ -1,0 +1,281 @@
+"""What `import adjudge` offers: runs whose options an editor completes, and results that a notebook shows.
+
+Nothing is computed here. A result is the one of its analysis with the same fields, and can be shown as HTML. The options
+of a run are declared in `run_options.py`; a test compares the parameters of `run` and `run_async` with them.
+"""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Never, TypeVar, Unpack
+
+from msgspec import Struct
+
+from . import engine
+from .analysis import compare as comparing
+from .analysis import rank as ranking
+from .analysis import result_types
+from .analysis import trust as trusting
+from .analysis.compare_words import compare_sections
+from .analysis.games import Game
+from .analysis.item_view import has_unread
+from .analysis.rank import RankSettings
+from .analysis.rank_words import rank_sections
+from .analysis.report import summarise
+from .analysis.report_words import report_sections
+from .analysis.run_view import tabulate
+from .analysis.trust import CardSettings
+from .analysis.trust_words import trust_sections
+from .data import frame_of
+from .engine import EXPORT_COLUMNS, Progress, Watcher, export_row
+from .engine.api import Judges, Models, Protocols
+from .records import Estimator, Item, Label, Result, Rubric, Scale
+from .run_options import OrderPolicy, default_store
+from .sections import Section
+from .store import open_store
+
+if TYPE_CHECKING:
+    from .data.tables import PolarsFrame
+
+
+class Frame(typing.Protocol):
+    """A polars or pandas frame."""
+
+    @property
+    def columns(self) -> Any:
+        """The names of its columns."""
+
+
+Items = str | Path | Sequence[Item | Mapping[str, Any]] | Frame
+Labels = str | Path | Sequence[Label]
+Kind = TypeVar("Kind", bound=Struct)
+
+
+class _Shown:
+    """A result that a notebook shows as the sections of its page."""
+
+    __slots__ = ()
+
+    def sections(self) -> Iterator[Section]:
+        """The result as titled texts and tables."""
+        raise NotImplementedError
+
+    def _repr_html_(self) -> str:
+        from .web.report_file import fragment
+
+        sections = list(self.sections())
+        return fragment(sections, sections[0].title)
+
+
+class Report(_Shown, result_types.Summary, frozen=True):
+    """The scores of a run by system and criterion."""
+
+    def sections(self) -> Iterator[Section]:
+        yield from report_sections(self)
+
+
+class Card(_Shown, result_types.Card, frozen=True):
+    """The judge card: how far a judge agrees with people."""
+
+    def sections(self) -> Iterator[Section]:
+        yield from trust_sections(self)
+
+
+class Comparison(_Shown, result_types.Comparison, frozen=True):
+    """The same items judged twice."""
+
+    def sections(self) -> Iterator[Section]:
+        yield from compare_sections(self)
+
+
+class Ranking(_Shown, result_types.Ranking, frozen=True):
+    """The systems, best first."""
+
+    def sections(self) -> Iterator[Section]:
+        yield from rank_sections(self)
+
+
+class Run(_Shown, engine.Run, frozen=True):
+    """A run in a store."""
+
+    def frame(self) -> PolarsFrame:
+        """The results as a polars frame, with the columns of an export; `.to_pandas()` makes a pandas frame of it."""
+        return frame_of(map(export_row, self.results()), EXPORT_COLUMNS)
+
+    def report(self) -> Report:
+        """The scores by system and criterion, with intervals, failures and warnings."""
+        with open_store(self.store, write=False) as store:
+            return _as(Report, summarise(tabulate(store, store.run(self.name), keep_results=False)))
+
+    def trust(self, labels: Labels | None = None, **settings: Unpack[CardSettings]) -> Card:
+        """The judge card, with labels of a file, a list, or those in the store."""
+        return trust(self, labels, **settings)
+
+    def compare(self, other: engine.Run, *, seed: int = 0) -> Comparison:
+        """This run and another one on the same items: paired differences (other - this)."""
+        return compare(self, other, seed=seed)
+
+    def rank(self, **settings: Unpack[RankSettings]) -> Ranking:
+        """The systems of this run, best first."""
+        return rank(self, **settings)
+
+    def sections(self) -> Iterator[Section]:
+        yield from self.report().sections()
+
+
+def _as(kind: type[Kind], value: Struct) -> Kind:
+    """The same fields in a type that a notebook shows."""
+    return kind(**{name: getattr(value, name) for name in value.__struct_fields__})
+
+
+def open_run(name: str = "last", store: str | Path | None = None) -> Run:
+    """A run of a store, by its name; `last` is the one started last."""
+    path = str(store if store is not None else default_store())
+    with open_store(path, write=False) as opened:
+        row = opened.run(name)
+        totals = opened.totals(row)
+        calls = (call for call in opened.judgments(row) if call.about.kind not in ("reask", "steps"))
+        outcomes = [
+            call.error is not None or (call.judgment is not None and has_unread(call.judgment))
+            for call in calls
+        ]
+        n_calls = len(outcomes)
+        progress = Progress(n_calls, n_calls, sum(outcomes), n_calls, totals.cost_usd)
+        return Run(row.name, path, row.status, progress, tuple(row.manifest.get("adjustments", ())))
+
+
+def trust(
+    source: engine.Run | Iterable[Result],
+    labels: Labels | None = None,
+    *,
+    scales: dict[str, Scale] | None = None,
+    versus: str | None = None,
+    checked: str | Path | None = None,
+    **settings: Unpack[CardSettings],
+) -> Card:
+    """Compare a run, or any results, with labels: a file, a list, or for a run the labels in its store.
+
+    The scales of a run are known; for other results `scales` gives them by criterion. `versus` names a second run in
+    the same store; `checked` is a file of replies that were checked by hand.
+    """
+    card = trusting.trust(source, labels, scales=scales, versus=versus, checked=checked, **settings)
+    return _as(Card, card)
+
+
+def compare(
+    first: engine.Run | Iterable[Result],
+    second: engine.Run | Iterable[Result],
+    *,
+    scales: Mapping[str, Scale] | None = None,
+    names: tuple[str, str] = ("first", "second"),
+    seed: int = 0,
+) -> Comparison:
+    """The same items judged twice: paired differences (second - first), rank agreement, and whether a conclusion changes.
+
+    The scales of a run are known; for other results `scales` gives them by criterion, and `names` gives them names.
+    """
+    return _as(Comparison, comparing.compare(first, second, scales=scales, names=names, seed=seed))
+
+
+def rank(
+    source: engine.Run | Iterable[Result] | Iterable[Game] | Iterable[Sequence[object]],
+    *,
+    scales: dict[str, Scale] | None = None,
+    **settings: Unpack[RankSettings],
+) -> Ranking:
+    """Rank the systems of a run, of any results, or of games: `Game`s or (system, system, "a" | "b" | "tie" | share).
+
+    `criterion` selects one of several; `n_next` is the number of comparisons to propose, on the outputs of the run and
+    of the files in `outputs`. The scales of a run are known; for other results `scales` gives them by criterion.
+    """
+    return _as(Ranking, ranking.rank(source, scales=scales, **settings))
+
+
+def run(
+    items: Items,
+    protocol: Protocols = (),
+    model: Models = (),
+    judge: Judges = (),
+    *,
+    samples: int = 1,
+    estimator: Estimator | None = None,
+    rubric: Rubric | str | Path | Sequence[Rubric | str | Path] | None = None,
+    examples: str | Path | None = None,
+    criterion: str | Sequence[str] | Mapping[str, str] = "",
+    steps: Sequence[str] | Literal["generate"] = (),
+    map: Mapping[str, str] = {},
+    run: str | None = None,
+    replace: bool = False,
+    limit: int | None = None,
+    order: OrderPolicy = "both",
+    concurrency: int = 64,
+    rpm: float | None = None,
+    tpm: float | None = None,
+    budget: float | None = None,
+    price: tuple[float, float] | Mapping[str, tuple[float, float]] | None = None,
+    key_env: str | Mapping[str, str] | None = None,
+    temperature: float | None = None,
+    max_tokens: int | None = None,
+    reasoning_effort: str | None = None,
+    thinking_tokens: int | None = None,
+    seed: int | None = None,
+    reask: int = 1,
+    patience: float = 10.0,
+    skip_bad: bool = False,
+    store: str | Path = default_store(),
+    watcher: Watcher | None = None,
+    **unknown: Never,
+) -> Run:
+    """Judge items and store every call, reply and judgment; the same request again asks only what is missing.
+
+    Items are a file, a list of mappings, or a polars or pandas frame. An option means what the flag of `adjudge run` with
+    its name means. A `watcher` receives the run's progress. Works in a script, beside a running event loop and in a notebook.
+    """
+    return _as(Run, engine.run(**_given(locals())))
+
+
+async def run_async(
+    items: Items,
+    protocol: Protocols = (),
+    model: Models = (),
+    judge: Judges = (),
+    *,
+    samples: int = 1,
+    estimator: Estimator | None = None,
+    rubric: Rubric | str | Path | Sequence[Rubric | str | Path] | None = None,
+    examples: str | Path | None = None,
+    criterion: str | Sequence[str] | Mapping[str, str] = "",
+    steps: Sequence[str] | Literal["generate"] = (),
+    map: Mapping[str, str] = {},
+    run: str | None = None,
+    replace: bool = False,
+    limit: int | None = None,
+    order: OrderPolicy = "both",
+    concurrency: int = 64,
+    rpm: float | None = None,
+    tpm: float | None = None,
+    budget: float | None = None,
+    price: tuple[float, float] | Mapping[str, tuple[float, float]] | None = None,
+    key_env: str | Mapping[str, str] | None = None,
+    temperature: float | None = None,
+    max_tokens: int | None = None,
+    reasoning_effort: str | None = None,
+    thinking_tokens: int | None = None,
+    seed: int | None = None,
+    reask: int = 1,
+    patience: float = 10.0,
+    skip_bad: bool = False,
+    store: str | Path = default_store(),
+    watcher: Watcher | None = None,
+    **unknown: Never,
+) -> Run:
+    """`run` for async code: other tasks of the event loop go on meanwhile."""
+    return _as(Run, await engine.run_async(**_given(locals())))
+
+
+def _given(arguments: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of `run`; an unknown one is reported with the name that may be meant."""
+    unknown = arguments.pop("unknown")
+    return {**arguments, **unknown}
