@@ -47,6 +47,11 @@ QUERIES = {
     "search, system, sorted": "q={frequent}&system=system-{n4}&sort=-score",
 }
 """Each with something that differs from round to round: nothing is answered from what was counted before."""
+MATRICES = {
+    "matrix": "page={n}",
+    "matrix, largest disagreement": "sort=apart&page={n}",
+    "matrix, rare text": "q=item-0424{n}",
+}
 FREQUENT = ("the", "reply", "score", "item", "judge", "model", "run", "and", "are", "with")
 PHRASES = (
     "score of the",
@@ -149,6 +154,10 @@ def measured(browser: Browser, rounds: int) -> list[str]:
         missed += [name] if is_missed else []
         line = f"{name:34} {statistics.median(times):6.1f} ms {percentile(times, 0.95):6.1f} ms"
         print(line + ("   missed" if is_missed else ""))
+    for name, query in MATRICES.items():
+        times = [timed(browser, f"/matrix?run=last&{query.format(n=n)}&part=1") for n in range(1, rounds + 1)]
+        everything += times
+        print(f"{name:34} {statistics.median(times):6.1f} ms {percentile(times, 0.95):6.1f} ms")
     times = [timed(browser, f"/item?run=last&n={7 * n}&sort=-score&q=reply") for n in range(4 * rounds)]
     print(f"{'one item':34} {statistics.median(times):6.1f} ms {percentile(times, 0.95):6.1f} ms")
     print(

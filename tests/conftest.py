@@ -6,6 +6,7 @@ import functools
 import gzip
 import json
 import os
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,10 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 for _name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
     os.environ.pop(_name, None)
     os.environ.pop(_name.upper(), None)
+
+# What the viewer keeps between two starts must not come from an earlier run of the tests, nor stay behind.
+_CACHE = tempfile.TemporaryDirectory(prefix="adjudge-tests-")
+os.environ["XDG_CACHE_HOME"] = _CACHE.name
 
 # `main` rebuilds its parser at each call, which takes longer than most commands; here it is built once.
 typer.main.get_command = functools.cache(typer.main.get_command)

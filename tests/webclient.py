@@ -78,9 +78,9 @@ def ask(
 class Browser:
     """Somebody who has opened the printed address."""
 
-    def __init__(self, store: Path, *, session: Any = None) -> None:
+    def __init__(self, store: Path, *, session: Any = None, given: Any = None) -> None:
         self.secrets = Secrets()
-        self.app = build_app(store, port=PORT, secrets=self.secrets, session=session)
+        self.app = build_app(store, port=PORT, secrets=self.secrets, session=session, given=given)
         self.host = f"127.0.0.1:{PORT}"
         opened = ask(self.app, "GET", f"/?token={self.secrets.token}", {"host": self.host})
         assert opened.status == 303, opened

@@ -1,4 +1,4 @@
-"""Makes the screenshots docs/images/{report,viewer,item,annotate}*.png: the pages as they look today.
+"""Makes the screenshots docs/images/{report,run,trust-map,matrix,viewer,item,annotate}*.png: the pages as they look today.
 
 The sixty responses of `src/adjudge/demo`, scored by a judge that is invented here and labelled by two raters
 who are invented too: the pictures show the pages, not a finding. Needs playwright and a Chromium. Run from
@@ -139,6 +139,15 @@ def take(open_page: Callable[..., Page], store: Path, folder: Path) -> None:
             page.wait_for_selector("table[data-rows] tbody tr")
             shot(page, f"viewer{suffix}")
         page = open_page(url)
+        page.goto(f"{home}/run?run=summaries")
+        page.wait_for_selector(".strip")
+        shot(page, "run")
+        page.evaluate("document.getElementById('card').scrollIntoView()")
+        shot(page, "trust-map")
+        page.goto(f"{home}/matrix?run=summaries&sort=apart")
+        page.click("a[data-pane]")
+        page.wait_for_selector("#pane #results-head")
+        shot(page, "matrix")
         page.goto(f"{home}/item?run=summaries&n=3")
         shot(page, "item")
     with serving("annotate", "summaries", "--rater", "Kim", "--store", store) as url:
@@ -151,10 +160,15 @@ def main() -> None:
         store = judged(folder)
         browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
 
+        cookies: dict[str, Any] = {}
+
         def open_page(url: str, theme: Any = "light") -> Page:
             profile = browser.new_context(viewport={"width": 1280, "height": 800}, color_scheme=theme)
+            # An address works once; later pages of the same server borrow the cookie of the first.
+            profile.add_cookies(cookies.get(urlsplit(url).netloc, []))
             page = profile.new_page()
             page.goto(url)
+            cookies[urlsplit(url).netloc] = profile.cookies()
             return page
 
         take(open_page, store, folder)

@@ -20,8 +20,10 @@ ACTING = re.compile(
     "\U000e0000-\U000e00ff\U000e01f0-\U000e0fff"  # tags: text that no reader sees
     "\ud800-\udfff\ue000-\uf8ff\U000f0000-\U0010ffff"  # halves of characters, and private use
     "]"
+    "|(?<![^\x00-\u024f\u200c\u200d])[\u200c\u200d]"  # joiners after Latin letters or alone, where they only hide
 )
-"""Characters that can act on a terminal, reorder or hide text. Variation selectors and U+200C, U+200D are not among them."""
+"""Characters that can act on a terminal, reorder or hide text. Variation selectors are not among them, nor are U+200C and U+200D
+after letters and signs that they can join."""
 
 _COMMAND = re.compile(r"(^|\s)(?=::)|(#)(?=#\[)")
 """A runner of GitHub reads `::name::` at the beginning of a line, and `##[name]` wherever it stands."""

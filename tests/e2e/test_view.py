@@ -149,6 +149,10 @@ def pages(home: str) -> dict[str, str]:
         "item": at(home, "/item", run="tact", n=17),
         "pair": at(home, "/item", run="pairs", n=0),
         "failed item": at(home, "/item", run="failed", n=0),
+        "matrix": at(home, "/matrix", run="tact"),
+        "matrix with an item": at(home, "/matrix", run="tact", open=17),
+        "matrix of pairs": at(home, "/matrix", run="pairs"),
+        "matrix of an empty run": at(home, "/matrix", run="empty"),
         "comparison": f"{at(home, '/compare', **{'with': 'tact'})}&with=failed",
     }
 
@@ -180,7 +184,9 @@ UNNAMED = """() => {
   const found = [];
   const say = (what, one) => found.push(`${what}: ${one.outerHTML.slice(0, 100)}`);
   const all = (selector) => [...document.querySelectorAll(selector)];
-  for (const one of all("svg:not([aria-hidden=true])")) if (one.getAttribute("role") !== "img" || !one.querySelector(":scope > title")) say("chart", one);
+  for (const one of all("svg:not([aria-hidden=true])"))
+    if (one.getAttribute("role") !== "img" ? !(one.getAttribute("role") === "group" && one.getAttribute("aria-label")) : !one.querySelector(":scope > title")) say("chart", one);
+  for (const one of all(".scroll")) if (one.scrollWidth > one.clientWidth && one.tabIndex < 0 && !one.querySelector("a, button, input")) say("no key scrolls", one);
   for (const one of all("a, button, summary")) if (!(one.getAttribute("aria-label") || one.textContent).trim()) say("control", one);
   for (const one of all("input:not([type=hidden]), select, progress, meter"))
     if (!one.labels?.length && !one.getAttribute("aria-label")) say("field", one);
@@ -214,6 +220,49 @@ def test_every_page_can_be_read_aloud_and_used_by_keyboard(home: str, watch: Cal
             # The first stop after the skip link is in the content, and its outline is drawn.
             at = "(() => { const one = document.activeElement; return [one.closest('main') !== null, getComputedStyle(one).outlineStyle]; })()"
             assert page.evaluate(at) == [True, "solid"], name
+
+
+def tab_to(page: Any, selector: str, most: int = 200) -> None:
+    """Press Tab until an element of the selector has the focus."""
+    for _ in range(most):
+        page.keyboard.press("Tab")
+        if page.evaluate("(selector) => document.activeElement.matches(selector)", selector):
+            return
+    raise AssertionError(f"{selector} cannot be reached by Tab on {page.url}")
+
+
+def test_from_the_strip_over_the_trust_map_to_its_items_by_keyboard(
+    home: str, watch: Callable[..., Any]
+) -> None:
+    page = watch(home).page
+    page.goto(at(home, "/run", run="tact"))
+    page.wait_for_selector(".strip")
+    tab_to(page, '.strip a[href="#card"]')
+    page.keyboard.press("Enter")
+    assert page.url.endswith("#card")
+    tab_to(page, ".heat.map .door")
+    n = page.evaluate("Number(document.activeElement.textContent)")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/items?*")
+    assert page.locator("table.items tbody tr").count() == n
+
+
+def test_a_cell_of_the_matrix_opens_its_item_beside_it_by_keyboard(
+    home: str, watch: Callable[..., Any]
+) -> None:
+    watched = watch(home)
+    page = watched.page
+    page.goto(at(home, "/matrix", run="tact"))
+    tab_to(page, "a[data-pane]")
+    title = page.evaluate("document.activeElement.getAttribute('aria-label')")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#pane #results-head")
+    assert title.partition(":")[0] in page.inner_text("#pane h2")
+    assert page.evaluate("document.activeElement.id") == "pane"
+    assert "open=" in page.url
+    watched.check("the matrix with an item")
+    page.set_viewport_size({"width": 390, "height": 844})
+    watched.check("the matrix with an item on a phone")
 
 
 def test_the_theme_that_was_chosen_stays(home: str, watch: Callable[..., Any]) -> None:

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import re
+import sqlite3
+import stat
 import threading
 from collections.abc import Callable
 from html import unescape
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from adjudge.analysis import brief
+from adjudge.data.labels import LabelFile
 from adjudge.records import Label
 from adjudge.store import open_store
-from adjudge.web.run_pages import UnreadReplies
+from adjudge.web.run_pages import AboutRun, AboutRuns
+from adjudge.web.server import Context
 from running import DIRECT, EXAMPLES, adjudge, answers, read_rows, write_rows
 from webclient import Browser
 
@@ -65,34 +71,39 @@ def test_calls_that_failed_and_replies_that_could_not_be_read_are_counted_apart(
     }
     assert counts["scores"] == (10, 1, 2)
     page = browser.get("/").text
-    assert row_of(page, "scores")[7:10] == ["10", "1", "2"]
+    assert row_of(page, "scores")[5:9] == ["1", "2", "10", "10"]
+
+
+def unread(counts: AboutRuns, runs: dict[str, int], wait: float) -> tuple[dict[str, int | None], bool]:
+    known, is_known = counts.of(runs, wait)
+    return {name: about.unread for name, about in known.items()}, is_known
 
 
 def test_unread_replies_are_counted_again_when_the_judgments_have_changed_and_not_before(store: Path) -> None:
-    counts = UnreadReplies(store)
+    counts = AboutRuns(Context(store, "csrf"))
     looks = _counting(counts)
-    assert counts.of({"scores": 1}, 20) == ({"scores": 2}, True)
-    assert counts.of({"scores": 1}, 20) == ({"scores": 2}, True)
+    assert unread(counts, {"scores": 1}, 20) == ({"scores": 2}, True)
+    assert unread(counts, {"scores": 1}, 20) == ({"scores": 2}, True)
     assert len(looks) == 1
-    assert counts.of({"scores": 2, "gone": 1}, 20) == ({"scores": 2, "gone": None}, True)
+    assert unread(counts, {"scores": 2, "gone": 1}, 20) == ({"scores": 2, "gone": None}, True)
     assert len(looks) == 3
 
 
 def test_a_list_does_not_wait_for_a_count_that_takes_long(store: Path) -> None:
-    counts = UnreadReplies(store)
+    counts = AboutRuns(Context(store, "csrf"))
     held = threading.Event()
     _counting(counts, before=lambda: held.wait(20))
-    assert counts.of({"scores": 1}, 0.05) == ({}, False)
+    assert unread(counts, {"scores": 1}, 0.05) == ({}, False)
     held.set()
-    assert counts.of({"scores": 1}, 20) == ({"scores": 2}, True)
+    assert unread(counts, {"scores": 1}, 20) == ({"scores": 2}, True)
 
 
-def _counting(counts: UnreadReplies, before: Callable[[], object] = lambda: None) -> list[str]:
+def _counting(counts: AboutRuns, before: Callable[[], object] = lambda: None) -> list[str]:
     """Every look of a counter at a run, as it happens."""
     looks: list[str] = []
     count_run = counts._of_run
 
-    def look(name: str) -> int | None:
+    def look(name: str) -> AboutRun:
         looks.append(name)
         before()
         return count_run(name)
@@ -128,3 +139,53 @@ def test_the_name_of_the_tool_leads_home_from_every_page_but_home(browser: Brows
     assert home not in browser.get("/").text
     for address in ("/run?run=scores", "/items?run=scores", "/item?run=scores&n=0"):
         assert home in browser.get(address).text, address
+
+
+def test_the_judge_card_is_kept_for_the_next_start_until_a_label_changes(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    copy = tmp_path / "copy.db"
+    with sqlite3.connect(store) as before, sqlite3.connect(copy) as after:
+        before.backup(after)
+    first = Browser(copy).get("/run?run=scores").text
+    assert 'id="card"' in first
+    (kept,) = (tmp_path / "adjudge" / "estimates").iterdir()
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    made: list[str] = []
+    estimate = brief.estimates_of
+
+    def counted(*arguments: Any) -> brief.Estimates:
+        made.append("again")
+        return estimate(*arguments)
+
+    monkeypatch.setattr(brief, "estimates_of", counted)
+    assert Browser(copy).get("/run?run=scores").text.count("<tr") == first.count("<tr")
+    assert made == []
+    with open_store(copy) as opened:
+        opened.put_labels([Label("i4", "tact", "cleo", 2)], opened.run("scores"))
+    assert Browser(copy).get("/run?run=scores").text != first
+    assert made == ["again"]
+    kept.write_bytes(b"broken")
+    assert 'id="card"' in Browser(store).get("/run?run=scores").text
+
+
+def test_labels_of_a_file_are_shown_instead_of_those_in_the_store(store: Path) -> None:
+    given = LabelFile((Label("i3", "tact", "dora", 1), Label("i5", "tact", "dora", 5)))
+    browser = Browser(store, given=given)
+    page = browser.get("/items?run=scores&sort=-people").text
+    assert row_of(page, "i3")[-4:-2] == ["1.00", "+3.00"]
+    assert row_of(page, "i2")[-4:-2] == ["–", "–"]
+    assert "dora" in browser.get("/item?run=scores&n=2").text
+
+
+def test_the_list_of_runs_is_searched_and_sorted(browser: Browser) -> None:
+    def names(query: str) -> list[str]:
+        return re.findall(r'<a href="/run\?run=\w+"><bdi>(\w+)', browser.get(f"/?{query}").text)
+
+    assert sorted(names("")) == ["pairs", "scores"]
+    assert names("q=pairwise") == ["pairs"]
+    assert names("q=nothing-like-it") == []
+    assert names("sort=run") == ["pairs", "scores"]
+    assert names("sort=-run") == ["scores", "pairs"]
+    assert names("sort=-failed") == ["scores", "pairs"]

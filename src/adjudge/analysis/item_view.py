@@ -28,6 +28,8 @@ class ShownText(Struct, frozen=True):
 
     text: str
     spans: tuple[Span, ...] = ()
+    doubtful: tuple[Span, ...] = ()
+    """the spans among them that contradict each other, so that none was taken"""
 
 
 class Turn(Struct, frozen=True):
@@ -204,7 +206,8 @@ def item_view(
         else:
             judgment = _without_second(place.judgment) if key in with_second else place.judgment
             spans = answer_spans(judgment)
-        calls.append(_call_view(place, judgment, spans, sources, longest))
+        doubtful = conflicting_spans(place, protocols.get(place.about.protocol), item)
+        calls.append(_call_view(place, judgment, spans, doubtful, sources, longest))
     quotes = dict.fromkeys(quote for place in places for quote in _quotes(place.judgment))
     samples: dict[tuple[str, str, tuple[str, ...]], set[int]] = {}
     for place in places:
@@ -226,6 +229,7 @@ def _call_view(
     place: CallOutcome,
     judgment: Judgment | None,
     spans: Sequence[Span],
+    doubtful: Sequence[Span],
     sources: Mapping[str, Sequence[_Source]],
     longest: int | None,
 ) -> CallView:
@@ -242,7 +246,7 @@ def _call_view(
         kind=about.kind,
         messages=tuple(Turn(message.role, shorten(message.content, longest)) for message in messages),
         target=shorten(target, longest) if target is not None else None,
-        reply=shorten(reply.text, longest, spans) if reply is not None else None,
+        reply=shorten(reply.text, longest, {*spans, *doubtful}, doubtful) if reply is not None else None,
         reasoning=shorten(reply.reasoning, longest) if reply is not None and reply.reasoning else None,
         error=place.error,
         answers=tuple(_answers(judgment, reply, sources, longest)) if judgment is not None else (),
@@ -271,6 +275,37 @@ def answer_spans(judgment: Judgment | None) -> list[Span]:
         return []
     spans = [judgment.choice_span, *(score.span for score in judgment.scores)]
     return sorted({span for span in spans if span is not None})
+
+
+_MOST_CONFLICTS = 6
+
+
+def conflicting_spans(place: CallOutcome, protocol: Protocol | None, item: Item | None) -> list[Span]:
+    """All answers in a reply that contradict each other; nothing for a reply without a contradiction.
+
+    A judgment keeps one of them at most. Without it the parser finds the next, until it finds no more.
+    """
+    judgment, reply = place.judgment, place.reply
+    if judgment is None or reply is None or protocol is None or item is None:
+        return []
+    in_doubt = {
+        (score.criterion, score.subject) for score in judgment.scores if score.status == "conflicting"
+    }
+    is_choice = judgment.choice_status == "conflicting"
+    if not in_doubt and not is_choice:
+        return []
+    text, spans = reply.text, list[Span]()
+    for _ in range(_MOST_CONFLICTS):
+        second = parse(protocol, text, item=item, order=place.about.order)
+        found = {score.span for score in second.scores if (score.criterion, score.subject) in in_doubt}
+        found |= {second.choice_span} if is_choice else set()
+        new = [span for span in found if span is not None and span not in spans]
+        if not new:
+            break
+        spans += new
+        for start, end in new:
+            text = f"{text[:start]}{' ' * (end - start)}{text[end:]}"
+    return sorted(spans)
 
 
 def _without_second(judgment: Judgment | None) -> Judgment | None:
@@ -459,16 +494,18 @@ def merge_spans(spans: Iterable[Span]) -> list[Span]:
     return merged
 
 
-def shorten(text: str, longest: int | None, spans: Iterable[Span] = ()) -> ShownText:
+def shorten(
+    text: str, longest: int | None, spans: Iterable[Span] = (), doubtful: Sequence[Span] = ()
+) -> ShownText:
     """A text of at most about `longest` characters, with its spans moved along; gaps say how much is missing.
 
     The beginning and the end are kept, and what surrounds each span: that is where a judge gives its score.
     """
     inside = sorted(span for span in spans if 0 <= span[0] < span[1] <= len(text))
     if longest is None or len(text) <= longest:
-        return ShownText(text, tuple(inside))
+        return ShownText(text, tuple(inside), tuple(span for span in inside if span in doubtful))
     parts: list[str] = []
-    moved: list[Span] = []
+    moved: dict[Span, Span] = {}
     length = 0
     last_end = 0
     for start, end in _kept_pieces(len(text), longest, inside):
@@ -476,11 +513,17 @@ def shorten(text: str, longest: int | None, spans: Iterable[Span] = ()) -> Shown
             gap = f"\n[… {start - last_end:,} characters …]\n"
             parts.append(gap)
             length += len(gap)
-        moved += [(a - start + length, b - start + length) for a, b in inside if start <= a and b <= end]
+        moved |= {
+            (a, b): (a - start + length, b - start + length) for a, b in inside if start <= a and b <= end
+        }
         parts.append(text[start:end])
         length += end - start
         last_end = end
-    return ShownText("".join(parts), tuple(moved))
+    return ShownText(
+        "".join(parts),
+        tuple(moved.values()),
+        tuple(new for old, new in moved.items() if old in doubtful),
+    )
 
 
 def _kept_pieces(length: int, longest: int, spans: Sequence[Span]) -> list[Span]:

@@ -53,7 +53,16 @@ from .games import (
 )
 from .next_pairs import Outputs, item_rows, outputs_of, proposals, with_files
 from .rank_words import notes_on
-from .result_types import SIGNIFICANCE, CriterionRanking, Difference, Length, Proposal, Ranking, Standing
+from .result_types import (
+    SIGNIFICANCE,
+    CriterionRanking,
+    Difference,
+    Leaders,
+    Length,
+    Proposal,
+    Ranking,
+    Standing,
+)
 from .run_view import Positions, RunView, by_criterion, tabulate, text_length, view_of_results
 
 # -- Probabilities of choices, from the log-probabilities of replies
@@ -244,13 +253,44 @@ def _by_scores(ranking_input: RankingInput, settings: FitSettings) -> CriterionR
             f"{ranking_input.name} has only one system ({', '.join(ranking_input.systems) or 'none'}); a ranking needs two. "
             "Name the system of each output in the field 'system'."
         )
+    rows = _score_rows(ranking_input)
+    fitted = _fitted(games_from_scores(rows, ranking_input.is_higher_better), ranking_input.systems, settings)
+    means, order, differences, ranks = _by_means(ranking_input, rows)
+    games = _games_from_scores(fitted)
+    games_of = shares_by_system(games, ranking_input.systems)
+    standings = tuple(
+        structs.replace(
+            _standing(ranking_input, fitted, i, rank, ranks, games_of),
+            mean=means[i],
+        )
+        for rank, i in enumerate(order, start=1)
+    )
+    return _ranking(ranking_input, fitted, standings, differences, None, ChoiceDetails())
+
+
+ScoreRows = list[list[float | None]]
+"""systems × inputs"""
+
+
+def _score_rows(ranking_input: RankingInput) -> ScoreRows:
     units = list(dict.fromkeys(score.unit for score in ranking_input.scores))
     column_of_unit = {unit: column for column, unit in enumerate(units)}
     table: dict[str, list[float | None]] = {system: [None] * len(units) for system in ranking_input.systems}
     for score in ranking_input.scores:
         table[score.system][column_of_unit[score.unit]] = score.value
-    rows = [table[system] for system in ranking_input.systems]
-    fitted = _fitted(games_from_scores(rows, ranking_input.is_higher_better), ranking_input.systems, settings)
+    return [table[system] for system in ranking_input.systems]
+
+
+class ByMeans(NamedTuple):
+    """Systems by their mean scores: means, best first, differences of all pairs, ranks that remain possible."""
+
+    means: list[Estimate]
+    order: list[int]
+    differences: tuple[Difference, ...]
+    ranks: dict[str, tuple[int, int]]
+
+
+def _by_means(ranking_input: RankingInput, rows: ScoreRows) -> ByMeans:
     means = [
         mean_interval(
             [value for value in row if value is not None],
@@ -264,17 +304,30 @@ def _by_scores(ranking_input: RankingInput, settings: FitSettings) -> CriterionR
         range(len(rows)), key=lambda i: (means[i].value is None, -sign * (means[i].value or 0.0), i)
     )
     differences = paired_differences(rows, order, ranking_input.systems)
-    ranks = rank_ranges(order, differences, ranking_input.systems, sign)
-    games = _games_from_scores(fitted)
-    games_of = shares_by_system(games, ranking_input.systems)
-    standings = tuple(
-        structs.replace(
-            _standing(ranking_input, fitted, i, rank, ranks, games_of),
-            mean=means[i],
+    return ByMeans(means, order, differences, rank_ranges(order, differences, ranking_input.systems, sign))
+
+
+def leaders_of(view: RunView, ranking: Ranking | None = None) -> dict[tuple[str, str], Leaders]:
+    """(protocol, criterion) → its best systems, as the ranking has them.
+
+    Strengths are not fitted: by scores the means decide. Choices need a `ranking` of the run; without one they are left out.
+    """
+    leaders: dict[tuple[str, str], Leaders] = {}
+    chosen = [] if ranking is None else [one for one in ranking.criteria.values() if one.kind == "choices"]
+    for of_choices in chosen:
+        first = [standing.system for standing in of_choices.systems if standing.places[0] == 1]
+        leaders[of_choices.protocol, of_choices.criterion] = Leaders(
+            of_choices.criterion, "choices", tuple(first)
         )
-        for rank, i in enumerate(order, start=1)
-    )
-    return _ranking(ranking_input, fitted, standings, differences, None, ChoiceDetails())
+    for one in ranking_inputs(view):
+        key = (one.protocol, one.criterion)
+        if one.kind == "scores" and key not in leaders and len(one.systems) > 1:
+            scale = view.scale(*key)
+            found = _by_means(one, _score_rows(one))
+            first = [one.systems[i] for i in found.order if found.ranks[one.systems[i]][0] == 1]
+            is_known = (scale is None or scale.direction != 0) and bool(one.scores)
+            leaders[key] = Leaders(one.name, "scores", tuple(first) if is_known else ())
+    return leaders
 
 
 def _games_from_scores(fitted: Fitted) -> list[Game]:

@@ -36,8 +36,9 @@ from ..words import (
     percent_cell,
     share,
 )
+from .brief import Brief, brief_section
 from .result_types import Cell, FailureShare, PairSummary, PanelSummary, RungShare, Summary
-from .tally import key_text
+from .tally import best_first, key_text
 
 Values = Mapping[tuple[str, str], Sequence[float]]
 """(criterion, system) → scores, where a summary has too many different ones to count by value"""
@@ -68,10 +69,13 @@ STATUSES = ("unparsed", "out_of_range", "conflicting", "refused", "truncated", "
 _SEVERE = frozenset({"all_failed", "fake_model", "weak_judge", "incomplete"})
 
 
-def report_sections(summary: Summary, values: Values | None = None) -> tuple[Section, ...]:
-    """All sections of the report. `values` are scores to draw, where they are known."""
+def report_sections(
+    summary: Summary, values: Values | None = None, *, brief: Brief | None = None
+) -> tuple[Section, ...]:
+    """All sections of the report. `values` are scores to draw, where they are known; `brief` is the run in one line."""
     return (
         _head(summary),
+        *([] if brief is None else [brief_section(brief)]),
         *caution_sections(summary),
         *score_sections(summary, values),
         *pair_sections(summary),
@@ -104,10 +108,15 @@ def _head(summary: Summary) -> Section:
 def caution_sections(summary: Summary) -> Iterator[Section]:
     """The warnings."""
     if summary.warnings:
-        # A run in progress is incomplete too, but nothing is wrong with it.
-        severe = _SEVERE - {"incomplete"} if summary.status == "running" else _SEVERE
-        warned = tuple(Notice(warning.text, warning.kind in severe) for warning in summary.warnings)
+        severe = _severe_kinds(summary)
+        in_order = sorted(summary.warnings, key=lambda warning: warning.kind not in severe)
+        warned = tuple(Notice(warning.text, warning.kind in severe) for warning in in_order)
         yield Section("Before you use these numbers", notices=warned)
+
+
+def _severe_kinds(summary: Summary) -> frozenset[str]:
+    # A run in progress is incomplete too, but nothing is wrong with it.
+    return _SEVERE - {"incomplete"} if summary.status == "running" else _SEVERE
 
 
 def how_to_read(summary: Summary) -> Iterator[Section]:
@@ -152,6 +161,8 @@ def score_sections(summary: Summary, values: Values | None = None) -> Iterator[S
         }
         if not cells:
             continue
+        in_order = best_first({system: {criterion: cell} for system, cell in cells.items()}, [about.scale])
+        cells = {system: by_name[criterion] for system, by_name in in_order.items()}
         digits = decimals(about.scale)
         bars = _bars(criterion, about.scale, cells, values or {})
         rows = tuple(

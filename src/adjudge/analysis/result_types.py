@@ -637,6 +637,14 @@ class Ranking(CriterionRanking, frozen=True, kw_only=True):
     seed: int = 0
 
 
+class Leaders(Struct, frozen=True):
+    """The best system of a criterion, then those that may be the best; empty where the direction is unknown."""
+
+    name: str
+    kind: Kind
+    systems: tuple[str, ...]
+
+
 # -- The comparison of two runs; every difference is second - first
 
 

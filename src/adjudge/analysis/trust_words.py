@@ -79,7 +79,11 @@ def _noun(cards: Mapping[str, CriterionCard]) -> tuple[str, str]:
     """What the card has several of: judges of one criterion, or criteria."""
     is_one = len({card.criterion for card in cards.values()}) == 1
     has_judges = len({(card.protocol, card.model) for card in cards.values()}) == len(cards)
-    return ("judge", "judges") if is_one and has_judges else ("criterion", "criteria")
+    if is_one and has_judges:
+        return "judge", "judges"
+    if len({card.model for card in cards.values()}) > 1:
+        return "criterion of a judge", "criteria of judges"
+    return "criterion", "criteria"
 
 
 def _which(card: CriterionCard, name: str, noun: str) -> str:
@@ -94,6 +98,14 @@ def sentences(card: CriterionCard) -> tuple[Sentence, ...]:
 
 def _main(card: CriterionCard) -> Estimate:
     return card.item["spearman"] if card.kind == "scores" else card.item["exact"]
+
+
+def agreement_of(card: CriterionCard) -> tuple[Estimate, Estimate | None]:
+    """The agreement that the card states for the judge, and that of a human rater beside it, where there is one."""
+    top = card.ceiling
+    if top is None or top.value is None or top.judge.value is None:
+        return _main(card), None
+    return top.judge, top
 
 
 def _statistic(card: CriterionCard) -> str:

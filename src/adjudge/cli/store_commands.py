@@ -198,19 +198,22 @@ def show_report(
     store: str, name: str, *, as_json: bool = False, as_markdown: bool = False
 ) -> tuple[int, int]:
     """Print the report of a run, and return how many of its scores and choices were read, and how many there are."""
+    from ..analysis.brief import brief_of_run
     from ..analysis.report import summarise
     from ..analysis.report_words import report_sections
     from ..analysis.run_view import tabulate
     from ..store import open_store
 
     with open_store(store, write=False) as opened:
-        summary = summarise(tabulate(opened, opened.run(name), keep_results=False))
+        view = tabulate(opened, opened.run(name), keep_results=not as_json)
+        summary = summarise(view)
+        brief = None if as_json else brief_of_run(opened, view, summary)
     if as_json:
         print_json(summary)
     elif as_markdown:
-        print_text(markdown_of(report_sections(summary)))
+        print_text(markdown_of(report_sections(summary, brief=brief)))
     else:
-        print_sections(report_sections(summary))
+        print_sections(report_sections(summary, brief=brief))
     return summary.n_scores - summary.n_failed, summary.n_scores
 
 

@@ -15,18 +15,23 @@ _NO_BROWSER = typer.Option(False, "--no-browser", help="Print the address, and d
 
 def view_command(
     run: str = typer.Argument(None, metavar="[RUN]", help="The run to open first, or 'last'."),
+    labels: Path = typer.Option(
+        None, "--labels", metavar="FILE", help="Human labels to show. Default: the labels in the store."
+    ),
     port: int = _PORT,
     no_browser: bool = _NO_BROWSER,
     store: Path = STORE,
 ) -> None:
     """Browse runs, items, prompts and replies. Read-only: nothing in the store changes."""
+    from ..data import read_labels
     from ..store import open_store
     from ..web.server import build_app, serve
 
+    given = read_labels(labels) if labels is not None else None
     with open_store(store, write=False) as opened:
         path = "/" if run is None else f"/run?{urlencode({'run': opened.run(run).name})}"
     serve(
-        lambda bound_port, secrets: build_app(store, port=bound_port, secrets=secrets),
+        lambda bound_port, secrets: build_app(store, port=bound_port, secrets=secrets, given=given),
         path=path,
         port=port,
         is_opened=not no_browser,

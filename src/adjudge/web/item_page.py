@@ -9,12 +9,22 @@ from msgspec import Struct, field
 from starlette.requests import Request
 from starlette.responses import Response
 
-from ..analysis.item_view import item_view
+from ..analysis.item_view import item_view, shorten
 from ..engine import protocols_of
 from ..errors import StoreError
-from ..store import RunRow
+from ..records import Item
+from ..store import RunRow, Store
 from ..store.browsing import calls_of_item, item_at, items_between
-from .items_table import FIRST_COPY_SECONDS, Filter, IndexedRow, ItemsPage, Listing, read_filter
+from .items_index import field_text
+from .items_table import (
+    FIRST_COPY_SECONDS,
+    ROWS_ON_A_PAGE,
+    Filter,
+    IndexedRow,
+    ItemsPage,
+    Listing,
+    read_filter,
+)
 from .run_pages import run_named
 from .server import Context
 
@@ -31,48 +41,92 @@ class ItemPage:
 
     def page(self, request: Request) -> Response:
         wanted = read_filter(request.query_params)
-        seq = _number(request.query_params.get("n"))
-        row = _number(request.query_params.get("row"))
+        seq = query_number(request.query_params.get("n"))
         if seq is None:
             raise StoreError("The address has no item number.\nGo back to the list of runs.")
         with self._context.reading() as store:
             run = run_named(store, request)
-            item = item_at(store, run, seq)
-            places = calls_of_item(store, run, seq)
-            labels = [label for label in store.labels(run) if label.item == item.id]
-            has_order = wanted.is_narrowed or bool(wanted.sort)
-            # Only a filtered or sorted list needs the copy; otherwise the item numbers give the neighbours.
-            listing = self._items.listing(run, FIRST_COPY_SECONDS if has_order else 0.0)
-            is_last = not items_between(store, run, seq + 1, seq + 1)
-            view = item_view(item, places, protocols_of(store, run), longest=LONGEST_TEXT)
-            rows = listing.of_item(seq) or listing.index.made_at_once(store, run, seq)
+            values = self.values(store, run, seq, wanted, query_number(request.query_params.get("row")))
+        crumbs = [
+            (self._context.store_path.name, "/"),
+            (run.name, f"/run?{urlencode({'run': run.name})}"),
+            ("Items", values["list"]),
+            (values["item"].id, None),
+        ]
+        return self._context.page(request, "view/item.html", crumbs=crumbs, **values)
+
+    def values(self, store: Store, run: RunRow, seq: int, wanted: Filter, row: int | None) -> dict[str, Any]:
+        """What a page shows of an item, in the order of a list."""
+        item = item_at(store, run, seq)
+        places = calls_of_item(store, run, seq)
+        labels = [label for label in self._context.labels(store, run) if label.item == item.id]
+        has_order = wanted.is_narrowed or bool(wanted.sort)
+        # Only a filtered or sorted list needs the copy; otherwise the item numbers give the neighbours.
+        listing = self._items.listing(run, FIRST_COPY_SECONDS if has_order else 0.0)
+        is_last = not items_between(store, run, seq + 1, seq + 1)
+        view = item_view(item, places, protocols_of(store, run), longest=LONGEST_TEXT)
+        rows = listing.of_item(seq) or listing.index.made_at_once(store, run, seq)
+        place: tuple[int, int] | None = None
         if has_order:
-            back, after = _around(listing, run, wanted, row if row is not None or not rows else rows[0]["id"])
+            row = row if row is not None or not rows else rows[0]["id"]
+            back, after = _around(listing, run, wanted, row)
+            place = listing.place(wanted, row) if row is not None else None
         else:
             back = f"/item?{wanted.query(run.name)}&n={seq - 1}" if seq else None
             after = None if is_last else f"/item?{wanted.query(run.name)}&n={seq + 1}"
         results, flags = _results(rows)
-        values: dict[str, Any] = {
+        # The page of the list on which this item is, and its row there.
+        page = (place[0] - 1) // ROWS_ON_A_PAGE + 1 if place is not None else wanted.page
+        anchor = f"#n{seq}"
+        return {
             "run": run.name,
             "item": item,
             "number": seq + 1,
+            "place": place,
             "view": view,
             "results": results,
             "flags": flags,
             "labels": labels,
+            "others": _others(store, run, item, seq, listing),
             "back": back,
             "next": after,
-            "list": f"/items?{wanted.query(run.name)}",
+            "list": f"/items?{wanted.query(run.name, page=page)}{anchor}",
             "is_narrowed": wanted.is_narrowed,
             "permalink": f"/item?{urlencode({'run': run.name, 'n': seq})}",
-            "crumbs": [
-                (self._context.store_path.name, "/"),
-                (run.name, f"/run?{urlencode({'run': run.name})}"),
-                ("Items", f"/items?{wanted.query(run.name)}"),
-                (item.id, None),
-            ],
         }
-        return self._context.page(request, "view/item.html", **values)
+
+
+_MOST_OTHERS = 12
+_LONGEST_OTHER = 1500
+
+
+class OtherOutput(Struct, frozen=True):
+    """What another system gave for the same input: the fields that differ, and its results."""
+
+    item: str
+    system: str
+    url: str
+    results: tuple[IndexedRow, ...]
+    texts: tuple[tuple[str, str], ...]
+
+
+def _others(store: Store, run: RunRow, item: Item, seq: int, listing: Listing) -> list[OtherOutput]:
+    """The other items of the same group."""
+    if item.group is None:
+        return []
+    others = []
+    for number in listing.of_input(item.group, seq, _MOST_OTHERS):
+        other = items_between(store, run, number, number).get(number)
+        if other is not None:
+            texts = [
+                (name, shorten(field_text(value), _LONGEST_OTHER).text)
+                for name, value in other.fields.items()
+                if value != item.fields.get(name)
+            ]
+            url = f"/item?{urlencode({'run': run.name, 'n': number})}"
+            system = other.system if other.system_b is None else f"{other.system_a} – {other.system_b}"
+            others.append(OtherOutput(other.id, system, url, tuple(listing.of_item(number)), tuple(texts)))
+    return others
 
 
 def _around(listing: Listing, run: RunRow, wanted: Filter, row: int | None) -> tuple[str | None, str | None]:
@@ -124,7 +178,7 @@ def _results(rows: list[IndexedRow]) -> tuple[list[ResultLine], list[str]]:
     return list(lines.values()), common
 
 
-def _number(text: str | None) -> int | None:
+def query_number(text: str | None) -> int | None:
     """The number of an item or a row in a query; none where it is not a plain number."""
     if text is None or not text.isascii() or not text.isdigit() or len(text) > 15:
         return None

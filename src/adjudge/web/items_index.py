@@ -22,6 +22,7 @@ from msgspec import Struct
 
 from ..analysis.label_join import label_of
 from ..combine import CallJudgment, Kind
+from ..data.labels import LabelFile
 from ..engine import JudgedItem, judged_items, protocols_of
 from ..errors import AdjudgeError
 from ..records import FieldValue, Item, Label, Message, Order, Result
@@ -171,7 +172,7 @@ ALL_TEXT = 150_000_000
 
 COLUMNS = (
     "id, seq, system, status, value, criterion, system_a, system_b, subject, choice, item, protocol, model, "
-    "samples_gap, judges_gap, orders_gap, label_gap, label, n_samples, n_failed, how, flags, explanation"
+    "samples_gap, judges_gap, orders_gap, label_gap, label, n_samples, n_failed, how, flags, explanation, input"
 )
 NUMBERS = ("value", "samples_gap", "judges_gap", "orders_gap", "label_gap")
 TEXTS = ("item", "system", "criterion", "status")
@@ -183,6 +184,7 @@ _INDEXES = [
 _SCHEMA = f"""
 CREATE TABLE rows ({COLUMNS.replace("id,", "id INTEGER PRIMARY KEY,", 1)});
 CREATE INDEX rows_seq ON rows (seq);
+CREATE INDEX rows_input ON rows (input);
 CREATE TABLE texts (seq INTEGER PRIMARY KEY, text TEXT NOT NULL);
 """
 _WORDS = """
@@ -211,8 +213,9 @@ class Progress:
 class RunIndex:
     """The copy of one run."""
 
-    def __init__(self, path: Path, store_path: Path, run: str) -> None:
+    def __init__(self, path: Path, store_path: Path, run: str, given: LabelFile | None = None) -> None:
         self._path = path
+        self._given = given
         self._store_path = store_path
         self._run = run
         self.progress = Progress()
@@ -262,6 +265,9 @@ class RunIndex:
 
     def made_at_once(self, store: Store, run: RunRow, seq: int) -> list[dict[str, Any]]:
         """The rows of one item straight from the store, for a page that does not wait for the copy."""
+        if self._labels_state is None:
+            labels = store.labels(run) if self._given is None else self._given.labels
+            self._labels = combined_labels(labels)
         judged = judged_items(judged_between(store, run, seq, seq), protocols_of(store, run))
         made = [row for item in judged for row in rows_of(item)]
         names = COLUMNS.split(", ")
@@ -390,10 +396,11 @@ class RunIndex:
 
     def _take_labels(self, store: Store, run: RunRow) -> None:
         """Compare the rows with people again where there are new labels."""
-        state = labels_state(store)
+        state = labels_state(store) if self._given is None else (len(self._given.labels), 0)
         if state == self._labels_state:
             return
-        before, self._labels = self._labels, combined_labels(store.labels(run))
+        labels = store.labels(run) if self._given is None else self._given.labels
+        before, self._labels = self._labels, combined_labels(labels)
         self._labels_state = state
         items = [(item,) for item in {key[0] for key in (*before, *self._labels)}]
         if not items or not self._states:
@@ -432,14 +439,16 @@ class RunIndex:
             result.system_b, result.subject, result.choice, result.item, result.protocol, result.model,
             row.samples_gap, row.judges_gap, row.orders_gap, gap, label, result.n_samples, result.n_failed, result.how,
             f" {' '.join(result.flags)} " if result.flags else "", row.explanation[:200],
+            result.item if result.group is None else result.group,
         )  # fmt: skip
 
 
 class Indexes:
     """The copies of all runs that were opened since the server was started."""
 
-    def __init__(self, folder: Path, store_path: Path) -> None:
+    def __init__(self, folder: Path, store_path: Path, given: LabelFile | None = None) -> None:
         self._folder = folder
+        self._given = given
         self._store_path = store_path
         self._of: dict[int, RunIndex] = {}
         self._lock = threading.Lock()
@@ -449,7 +458,7 @@ class Indexes:
         with self._lock:
             if run.id not in self._of or self._of[run.id].progress.fault is not None:
                 path = self._folder / f"{run.id}-{len(list(self._folder.iterdir()))}.db"
-                self._of[run.id] = RunIndex(path, self._store_path, run.name)
+                self._of[run.id] = RunIndex(path, self._store_path, run.name, self._given)
             return self._of[run.id]
 
     def close(self) -> None:
@@ -485,13 +494,14 @@ def _pages(seqs: Sequence[int]) -> Iterator[Sequence[int]]:
 def _text(item: Item, rows: Sequence[TableRow], most: int) -> str:
     """The searchable text of an item: its id, explanations of judges, and its fields, the short ones first."""
     explanations = dict.fromkeys(row.explanation for row in rows if row.explanation)
-    fields = sorted(map(_field_text, item.fields.values()), key=len)
+    fields = sorted(map(field_text, item.fields.values()), key=len)
     # Lower case, since SQLite ignores case in ASCII only. The two line ends let the last two characters
     # begin a trigram as well.
     return "\n".join((item.id, *explanations, *fields))[:most].lower() + "\n\n"
 
 
-def _field_text(value: FieldValue) -> str:
+def field_text(value: FieldValue) -> str:
+    """A field as one text."""
     if isinstance(value, str):
         return value
     return "\n".join(part.content if isinstance(part, Message) else part for part in value)

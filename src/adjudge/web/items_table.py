@@ -6,17 +6,22 @@ is full after a few: a list of nearly all items would take longer than the page.
 
 from __future__ import annotations
 
+import contextlib
+import csv
+import io
 import math
 import sqlite3
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import urlencode
 
+import msgspec
 from msgspec import Struct, structs
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
+from ..data.tables import guarded
 from ..store import RunRow
 from .items_index import COLUMNS, GAPS, NUMBERS, RunIndex, choices_of
 from .run_pages import run_named, tabs
@@ -40,6 +45,10 @@ SORTS = {
 _EQUAL = ("criterion", "protocol", "model", "choice")
 
 
+_ROUNDING = 1e-9
+"""A number in an address has 15 digits; the mean of three has more."""
+
+
 class Filter(Struct, frozen=True):
     """Which rows to show, and in which order."""
 
@@ -52,8 +61,12 @@ class Filter(Struct, frozen=True):
     model: str = ""
     choice: str = ""
     flag: str = ""
+    people: str = ""
+    """people's choice"""
     low: float | None = None
     high: float | None = None
+    people_low: float | None = None
+    people_high: float | None = None
     apart: str = ""
     """a kind of disagreement, of `GAPS`"""
     least: float | None = None
@@ -65,7 +78,7 @@ class Filter(Struct, frozen=True):
         """The query string of the same filter with some changes."""
         values = structs.asdict(structs.replace(self, **changes))
         kept = {
-            name: f"{value:g}" if isinstance(value, float) else value
+            name: f"{value:.15g}" if isinstance(value, float) else value
             for name, value in values.items()
             if value not in ("", None) and (name, value) != ("page", 1)
         }
@@ -89,13 +102,15 @@ class Where(Struct, frozen=True):
 
 def read_filter(query: Mapping[str, str]) -> Filter:
     """The filter in a query string, which anybody may have written: what makes no sense is ignored."""
-    texts = {name: query.get(name, "")[:1000] for name in ("system", "status", "flag", *_EQUAL)}
+    texts = {name: query.get(name, "")[:1000] for name in ("system", "status", "flag", "people", *_EQUAL)}
     sort = query.get("sort", "")
     apart = query.get("apart", "")
     return Filter(
         q=query.get("q", "").replace("\0", "").strip()[:_LONGEST_QUERY],
         low=_number(query.get("low", "")),
         high=_number(query.get("high", "")),
+        people_low=_number(query.get("people_low", "")),
+        people_high=_number(query.get("people_high", "")),
         apart=apart if apart in GAPS else "",
         least=_number(query.get("least", "")) if apart in GAPS else None,
         sort=sort if sort.removeprefix("-") in SORTS else "",
@@ -120,9 +135,16 @@ def where(wanted: Filter) -> Where:
     if wanted.flag:
         parts.append(("instr(flags, ?)", (f" {wanted.flag} ",)))
     if wanted.low is not None:
-        parts.append(("value >= ?", (wanted.low,)))
+        parts.append(("value >= ?", (wanted.low - _ROUNDING,)))
     if wanted.high is not None:
-        parts.append(("value <= ?", (wanted.high,)))
+        parts.append(("value <= ?", (wanted.high + _ROUNDING,)))
+    if wanted.people:
+        parts.append(("label = ?", (wanted.people,)))
+    # Choices are texts, and in SQLite every text is above every number.
+    if wanted.people_low is not None:
+        parts.append(("label >= ? AND typeof(label) <> 'text'", (wanted.people_low - _ROUNDING,)))
+    if wanted.people_high is not None:
+        parts.append(("label <= ?", (wanted.people_high + _ROUNDING,)))
     if wanted.apart:
         column = GAPS[wanted.apart]
         parts.append((f"{column} > 0", ()) if wanted.least is None else (f"{column} >= ?", (wanted.least,)))
@@ -147,6 +169,8 @@ FREQUENT = 4000
 _SHORTEST_INDEXED = 3
 _MOST_TERMS = 300
 _KEPT_COUNTS = 500
+_ROWS_AT_ONCE = 500
+"""SQLite allows 999 parameters at least."""
 
 IndexedRow = dict[str, Any]
 
@@ -177,6 +201,40 @@ class Listing:
         with self.index.reading() as connection:
             ids = connection.execute("SELECT id FROM rows WHERE seq = ? ORDER BY id", (seq,)).fetchall()
             return _rows(connection, [number for (number,) in ids])
+
+    def of_input(self, name: str, but: int, most: int) -> list[int]:
+        """The numbers of the items of one group, apart from one of them."""
+        with self.index.reading() as connection:
+            seqs = connection.execute(
+                "SELECT DISTINCT seq FROM rows WHERE input = ? AND seq <> ? ORDER BY system, seq LIMIT ?",
+                (name, but, most),
+            )
+            return [seq for (seq,) in seqs]
+
+    def place(self, wanted: Filter, row: int) -> tuple[int, int] | None:
+        """The place of a row in the list, from 1, and the length of the list; none where a frequent text is searched."""
+        with self.index.reading() as connection:
+            here = _rows(connection, [row])
+            rule = self._rule(connection, wanted)
+            if not here or rule.is_frequent:
+                return None
+            before = [_both(step, rule) for step in _steps_before(wanted, here[0])]
+            n_before = sum(_n_rows(connection, step) for step in before)
+            return n_before + 1, self._count(connection, rule)
+
+    def all_rows(self, wanted: Filter) -> Iterator[IndexedRow]:
+        """All rows of a filter in its order."""
+        with self.index.reading() as connection:
+            rule = self._rule(connection, wanted)
+            ids = _ids(connection, wanted, rule, 1 << 40, 0)
+            for start in range(0, len(ids), _ROWS_AT_ONCE):
+                yield from _rows(connection, ids[start : start + _ROWS_AT_ONCE])
+
+    @contextlib.contextmanager
+    def matching(self, wanted: Filter) -> Iterator[tuple[sqlite3.Connection, Where]]:
+        """A connection, and the condition of a filter."""
+        with self.index.reading() as connection:
+            yield connection, self._rule(connection, wanted)
 
     def around(self, wanted: Filter, row: int) -> tuple[IndexedRow | None, IndexedRow | None]:
         """The rows of the items before and after a row in the order of the table; none at its ends."""
@@ -326,6 +384,22 @@ def _neighbour(
     return _first(connection, [_both(_both(step, other), rule) for step in steps], order)
 
 
+def _steps_before(wanted: Filter, here: IndexedRow) -> list[Where]:
+    """The conditions of all rows before this one in the order of the table."""
+    column, way = _order(wanted)
+    if column == "id":
+        return [Where("id < ?", (here["id"],))]
+    collated = column if column in NUMBERS else f"{column} COLLATE NOCASE"
+    value = here[column]
+    if value is None:
+        return [Where(f"{column} IS NOT NULL", ()), Where(f"{column} IS NULL AND id < ?", (here["id"],))]
+    beyond = "<" if way == "ASC" else ">"
+    return [
+        Where(f"{collated} {beyond} ?", (value,)),
+        Where(f"{collated} = ? AND id < ?", (value, here["id"])),
+    ]
+
+
 def _first(connection: sqlite3.Connection, rules: list[Where], order: str) -> IndexedRow | None:
     for rule in rules:
         ids = _ids_by(connection, rule, order, 1, 0)
@@ -381,11 +455,32 @@ class ItemsPage:
     def page(self, request: Request) -> Response:
         with self._context.reading() as store:
             run = run_named(store, request)
+        if "worst" in request.query_params:
+            return RedirectResponse(f"/items?{self._worst(run).query(run.name)}", status_code=303)
         values = self._values(request, run)
         if "part" in request.query_params:
             return HTMLResponse(self._context.fragment(request, "view/items_rows.html", **values))
         crumbs = [(self._context.store_path.name, "/"), (run.name, values["tabs"][0][1]), ("Items", None)]
         return self._context.page(request, "view/items.html", crumbs=crumbs, **values)
+
+    def _worst(self, run: RunRow) -> Filter:
+        """The largest disagreements first: with people, else between judges, orders or samples; or else the failures."""
+        n_apart = self.listing(run, FIRST_COPY_SECONDS).choices()["n_apart"]
+        kind = next((name for name in ("people", "judges", "orders", "samples") if n_apart[name]), "")
+        return Filter(apart=kind, sort=f"-{kind}") if kind else Filter(status="failed")
+
+    def export(self, request: Request) -> Response:
+        """The rows of a filter as a file, all pages of them: CSV, or JSON lines."""
+        with self._context.reading() as store:
+            run = run_named(store, request)
+        rows = self.listing(run, FIRST_COPY_SECONDS).all_rows(read_filter(request.query_params))
+        is_csv = request.query_params.get("format") != "jsonl"
+        name = "items.csv" if is_csv else "items.jsonl"
+        return Response(
+            "".join(_as_csv(rows)) if is_csv else b"".join(_as_json_lines(rows)),
+            media_type="text/csv; charset=utf-8" if is_csv else "application/x-ndjson",
+            headers={"content-disposition": f'attachment; filename="{name}"'},
+        )
 
     def live(self, request: Request) -> Response:
         """The rows alone, for a page that updates itself."""
@@ -431,7 +526,72 @@ class ItemsPage:
             "live_version": f"{version}-{progress.is_whole}-{progress.done * 20 // max(1, progress.total)}",
             "tabs": tabs(run.name),
             "tab": "Items",
+            "said": _said(wanted, run.name),
+            "export": f"/items/export?{wanted.query(run.name, page=1)}",
         }
+
+
+EXPORTED = (
+    "item", "input", "system", "system_a", "system_b", "subject", "protocol", "criterion", "model", "status", "value",
+    "choice", "label", "samples_gap", "judges_gap", "orders_gap", "label_gap", "n_samples", "n_failed", "how", "flags",
+    "explanation",
+)  # fmt: skip
+"""The explanation is as the table has it: its first 200 characters."""
+
+
+def _as_csv(rows: Iterator[IndexedRow]) -> Iterator[str]:
+    line = io.StringIO()
+    writer = csv.writer(line)
+    writer.writerow(EXPORTED)
+    for row in rows:
+        cells = (row[name] for name in EXPORTED)
+        writer.writerow([guarded(cell.strip()) if isinstance(cell, str) else cell for cell in cells])
+        yield line.getvalue()
+        line.seek(0)
+        line.truncate()
+    yield line.getvalue()
+
+
+def _as_json_lines(rows: Iterator[IndexedRow]) -> Iterator[bytes]:
+    for row in rows:
+        yield msgspec.json.encode({name: row[name] for name in EXPORTED}) + b"\n"
+
+
+_SAID = {
+    "q": "contains “{}”",
+    "system": "system {}",
+    "status": "status {}",
+    "criterion": "criterion {}",
+    "protocol": "protocol {}",
+    "model": "judge {}",
+    "choice": "choice {}",
+    "flag": "flag {}",
+    "people": "people chose {}",
+    "low": "score at least {}",
+    "high": "score at most {}",
+    "people_low": "people at least {}",
+    "people_high": "people at most {}",
+    "least": "difference at least {}",
+}
+_SAID_APART = {
+    "people": "judge and people differ",
+    "samples": "samples differ",
+    "judges": "judges differ",
+    "orders": "the two orders differ",
+}
+
+
+def _said(wanted: Filter, run: str) -> list[tuple[str, str]]:
+    """Each condition of a filter in words, with the address without it."""
+    said = []
+    for name, value in structs.asdict(wanted).items():
+        if value in ("", None) or name in ("sort", "page"):
+            continue
+        shown = f"{value:.4g}" if isinstance(value, float) else str(value).replace("_", " ")
+        words = _SAID_APART[value] if name == "apart" else _SAID[name].format(shown)
+        empty = Filter.__struct_defaults__[Filter.__struct_fields__.index(name)]
+        said.append((words, f"/items?{wanted.query(run, **{name: empty, 'page': 1})}"))
+    return said
 
 
 def _sorted_by(wanted: Filter, run: str, name: str) -> tuple[str, str]:

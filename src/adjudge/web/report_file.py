@@ -143,7 +143,7 @@ def report_page(
     known = known_of(store, view, summary, read_labels(labels) if labels is not None else None)
     parts = run_parts(summary, **known)
     method = structs.replace(
-        parts.method, commands=(*parts.method.commands, *_commands(view.run, path, labels, parts))
+        parts.method, commands=(*parts.method.commands, *_commands(store, view.run, path, labels, parts))
     )
     notable = notable_items(view.results, view.scales, known["points"])
     return _fitted(structs.replace(parts, method=method), _with_calls(store, view, notable), view.protocols)
@@ -252,9 +252,12 @@ def _page(parts: RunParts, items: Sequence[tuple[Sequence[str], ItemView]]) -> s
     )
 
 
-def _commands(run: RunRow, path: Path | None, labels: Path | None, parts: RunParts) -> list[str]:
+def _commands(
+    store: Store, run: RunRow, path: Path | None, labels: Path | None, parts: RunParts
+) -> list[str]:
     """The commands that make this file and its numbers again."""
     with_labels = ["--labels", str(labels)] if labels is not None else []
+    with_labels += ["--store", str(store.path)]
     commands = [
         shlex.join(["adjudge", "report", run.name, "--html", str(path or "report.html"), *with_labels])
     ]

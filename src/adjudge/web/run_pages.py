@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import shlex
 import sqlite3
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Hashable, Mapping
+from functools import cache
+from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from urllib.parse import urlencode
 
 from msgspec import Struct, structs
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, Response
 
 from ..analysis.item_view import has_unread
 from ..errors import AdjudgeError, StoreError
-from ..store import RunRow, Store, Totals, open_store
+from ..store import RunRow, Store, Totals
 from ..store.browsing import calls_per_item, labels_state, reading_of
 from .server import Context
 
 if TYPE_CHECKING:
+    from ..analysis.brief import Brief, BriefPart, Estimates
+    from ..analysis.result_types import Summary
+    from ..analysis.run_view import RunView
     from .run_parts import RunParts
     from .section_view import SectionView
 
@@ -80,29 +89,112 @@ class Cached(Generic[T]):
             self._changed.notify_all()
 
 
+# Estimates that are kept between two starts of the server
+
+_MOST_KEPT = 200
+
+
+class Kept:
+    """Judge cards and rankings on disk, so that a page does not wait for them again after a restart.
+
+    A file is named by a hash of everything that the estimates depend on: the store, the run and its judgments, the labels
+    and the code. It lies in the user's cache folder, readable by this user alone; what cannot be read is estimated again.
+    """
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._folder = _cache_folder()
+
+    def estimates(self, store: Store, view: RunView, summary: Summary) -> Estimates:
+        """The estimates of a run as it is now, kept or new."""
+        import msgspec
+
+        from ..analysis.brief import Estimates, estimates_of
+
+        assert view.run is not None
+        path = self._folder / f"{self._name(store, view.run)}.msgpack"
+        with contextlib.suppress(OSError, msgspec.MsgspecError):
+            return msgspec.msgpack.decode(path.read_bytes(), type=Estimates)
+        estimates = estimates_of(store, view, summary, self._context.given)
+        if view.run.status != "running" and (estimates.card is not None or estimates.ranking is not None):
+            with contextlib.suppress(OSError):
+                self._keep(path, msgspec.msgpack.encode(estimates))
+        return estimates
+
+    def _name(self, store: Store, run: RunRow) -> str:
+        import msgspec
+
+        given = b"" if self._context.given is None else msgspec.json.encode(self._context.given)
+        facts = (
+            str(self._context.store_path.resolve()),
+            structs.asdict(run),
+            reading_of(store, run),
+            labels_state(store),
+            structs.asdict(self._context.totals(store, run)),
+            blake2b(given).hexdigest(),
+            _code_state(),
+        )
+        return blake2b(repr(facts).encode("utf-8", "backslashreplace"), digest_size=20).hexdigest()
+
+    def _keep(self, path: Path, data: bytes) -> None:
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=self._folder)  # readable by this user alone
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        os.replace(name, path)
+        kept = sorted(self._folder.glob("*.msgpack"), key=lambda one: one.stat().st_mtime)
+        for oldest in kept[:-_MOST_KEPT]:
+            oldest.unlink(missing_ok=True)
+
+
+def _cache_folder() -> Path:
+    home = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA")
+    return (Path(home) if home else Path.home() / ".cache") / "adjudge" / "estimates"
+
+
+@cache
+def _code_state() -> int:
+    """Changes with the code: an update must not show estimates of an older version."""
+    package = Path(__file__).parents[1]
+    return max(path.stat().st_mtime_ns for path in package.rglob("*.py"))
+
+
 # The list of runs
 
 State = Hashable
 """Changes whenever the judgments of a run change."""
 
 
-class UnreadReplies:
-    """How many replies of each ended run could not be read completely.
+class AboutRun(Struct, frozen=True):
+    """What takes a while to find out about a run."""
 
-    A call that brought an unreadable reply has not failed, so without this count a run of nothing else would look sound.
-    Counting reads every judgment: one thread counts one run after another, and a count is kept until its run changes.
+    unread: int | None = None
+    """replies that could not be read in full"""
+    strip: tuple[BriefPart, ...] = ()
+    """the run in short, by its first criterion"""
+    n_criteria: int = 0
+    trust: float | None = None
+    is_all_failed: bool = False
+
+
+class AboutRuns:
+    """What the list says of each ended run beyond its totals: the unread replies, and the run in short.
+
+    A call that brought an unreadable reply has not failed, so without that count a run of nothing else would look sound.
+    Both read every judgment: one thread takes one run after another, and what it found is kept until the run changes.
     """
 
-    def __init__(self, store_path: Path) -> None:
-        self._store_path = store_path
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._kept = Kept(context)
         self._lock = threading.Lock()
-        self._known: dict[str, tuple[State, int | None]] = {}
+        self._known: dict[str, tuple[State, AboutRun]] = {}
         self._wanted: dict[str, State] = {}
         self._is_counting = False
         self._in_progress: tuple[str, State] | None = None
 
-    def of(self, runs: Mapping[str, State], wait_seconds: float) -> tuple[dict[str, int | None], bool]:
-        """Unread replies by run, none where they cannot be counted; and whether all runs are counted."""
+    def of(self, runs: Mapping[str, State], wait_seconds: float) -> tuple[dict[str, AboutRun], bool]:
+        """What is known by run; and whether all runs are known."""
         deadline = time.monotonic() + wait_seconds
         while True:
             with self._lock:
@@ -112,14 +204,14 @@ class UnreadReplies:
                 self._wanted |= {
                     name: state
                     for name, state in runs.items()
-                    if name not in counted and (name, state) != self._in_progress
+                    if name not in counted and self._in_progress != (name, state)
                 }
                 if self._wanted and not self._is_counting:
                     self._is_counting = True
-                    threading.Thread(target=self._count, name="unread replies", daemon=True).start()
+                    threading.Thread(target=self._count, name="about runs", daemon=True).start()
             is_complete = len(counted) == len(runs)
             if is_complete or time.monotonic() >= deadline:
-                return {name: count for name, (_, count) in counted.items()}, is_complete
+                return {name: about for name, (_, about) in counted.items()}, is_complete
             time.sleep(0.01)
 
     def _is_current(self, name: str, state: State) -> bool:
@@ -128,26 +220,50 @@ class UnreadReplies:
     def _count(self) -> None:
         while True:
             with self._lock:
+                self._in_progress = None
                 if not self._wanted:
                     self._is_counting = False
                     return
-                self._in_progress = name, state = self._wanted.popitem()
-            count = self._of_run(name)
+                name, state = self._in_progress = self._wanted.popitem()
+            about = self._of_run(name)
             with self._lock:
-                self._known[name] = (state, count)
+                self._known[name] = (state, about)
                 self._in_progress = None
 
-    def _of_run(self, name: str) -> int | None:
+    def _of_run(self, name: str) -> AboutRun:
+        unread = None
         try:
-            with open_store(self._store_path, write=False) as store:
-                places = store.judgments(store.run(name))
-                return sum(place.judgment is not None and has_unread(place.judgment) for place in places)
+            with self._context.reading() as store:
+                run = store.run(name)
+                places = store.judgments(run)
+                unread = sum(place.judgment is not None and has_unread(place.judgment) for place in places)
+                brief = self._brief(store, run)
         except (AdjudgeError, sqlite3.Error, OSError):
-            return None  # the run was deleted, or its page says what is wrong with the store
+            return AboutRun(unread)  # the run was deleted, or its page says what is wrong with the store
+        from ..analysis.brief import brief_parts
+
+        first = brief.criteria[0].agreement if brief.criteria else None
+        return AboutRun(
+            unread,
+            brief_parts(brief),
+            len(brief.criteria),
+            first.value if first is not None else None,
+            brief.is_all_failed,
+        )
+
+    def _brief(self, store: Store, run: RunRow) -> Brief:
+        from ..analysis.brief import brief_of_run
+        from ..analysis.rank import has_logprobs
+        from ..analysis.report import summarise
+        from ..analysis.run_view import tabulate
+
+        view = tabulate(store, run, choice_spans=has_logprobs(store, run))
+        summary = summarise(view)
+        return brief_of_run(store, view, summary, self._kept.estimates(store, view, summary))
 
 
 LIST_WAIT_SECONDS = 0.5
-"""How long the list waits for the counts of unread replies; the page shows later ones as they come."""
+"""How long the list waits for what takes a while to find out; the page shows later findings as they come."""
 
 
 class RunLine(Struct, frozen=True):
@@ -171,6 +287,31 @@ class RunLine(Struct, frozen=True):
     planned: int | None
     unread: int | None = None
     """replies that could not be read in full; none where they were not counted"""
+
+
+class ListedRun(Struct, frozen=True):
+    """One run of the list: its line, the run in short, and its address."""
+
+    line: RunLine
+    about: AboutRun
+    url: str
+
+    def part(self, name: str) -> BriefPart | None:
+        """A part of the run in short."""
+        return next((part for part in self.about.strip if part.name == name), None)
+
+
+RUN_SORTS: dict[str, Callable[[ListedRun], Any]] = {
+    "run": lambda one: one.line.run.casefold(),
+    "started": lambda one: one.line.started,
+    "items": lambda one: one.line.items,
+    "calls": lambda one: one.line.calls,
+    "failed": lambda one: one.line.failed / max(1, one.line.calls),
+    "unread": lambda one: one.line.unread or 0,
+    "trust": lambda one: -2.0 if one.about.trust is None else one.about.trust,
+    "cost": lambda one: one.line.cost_usd or 0.0,
+    "time": lambda one: one.line.seconds,
+}
 
 
 def line_of(run: RunRow, totals: Totals) -> RunLine:
@@ -199,52 +340,88 @@ class RunsPage:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._unread = UnreadReplies(context.store_path)
+        self._about = AboutRuns(context)
 
     def page(self, request: Request) -> Response:
-        lines, is_counted = self._lines()
-        return self._context.page(
-            request,
-            "view/runs.html",
-            crumbs=[(self._context.store_path.name, None)],
-            lines=lines,
-            links={line.run: f"/run?{urlencode({'run': line.run})}" for line in lines},
-            is_live=not is_counted or any(line.status == "running" for line in lines),
-            live_version=_version(lines),
-        )
+        values = self._values(request)
+        if "part" in request.query_params:
+            return HTMLResponse(self._context.fragment(request, "view/runs_table.html", **values))
+        crumbs = [(self._context.store_path.name, None)]
+        return self._context.page(request, "view/runs.html", crumbs=crumbs, **values)
 
     def live(self, request: Request) -> Response:
         """The table alone, for a page that updates itself."""
-        lines, is_counted = self._lines()
-        version = _version(lines)
-        is_same = request.query_params.get("version") == version
-        links = {line.run: f"/run?{urlencode({'run': line.run})}" for line in lines}
-        table: dict[str, Any] = {"lines": lines, "links": links}
+        values = self._values(request)
+        is_same = request.query_params.get("version") == values["live_version"]
         return JSONResponse(
             {
-                "version": version,
-                "is_live": not is_counted or any(line.status == "running" for line in lines),
-                "html": "" if is_same else self._context.fragment(request, "view/runs_table.html", **table),
+                "version": values["live_version"],
+                "is_live": values["is_live"],
+                "html": "" if is_same else self._context.fragment(request, "view/runs_table.html", **values),
             }
         )
 
     def as_json(self, _: Request) -> Response:
         import msgspec
 
-        return Response(msgspec.json.encode(self._lines()[0]), media_type="application/json")
+        return Response(
+            msgspec.json.encode([one.line for one in self._runs()[0]]), media_type="application/json"
+        )
 
-    def _lines(self) -> tuple[list[RunLine], bool]:
-        """All runs, the latest first; and whether the unread replies of all ended runs are counted."""
+    def _values(self, request: Request) -> dict[str, Any]:
+        runs, is_known = self._runs()
+        wanted = request.query_params.get("q", "").strip()[:200]
+        sort = request.query_params.get("sort", "")
+        sort = sort if sort.removeprefix("-") in RUN_SORTS else ""
+        shown = [one for one in runs if _mentions(one.line, wanted)]
+        if sort:
+            shown.sort(key=RUN_SORTS[sort.removeprefix("-")], reverse=sort.startswith("-"))
+        return {
+            "runs": shown,
+            "n_runs": len(runs),
+            "q": wanted,
+            "sort": sort,
+            "sorted_by": lambda name: _runs_sorted_by(name, sort, wanted),
+            "query": urlencode({"q": wanted, "sort": sort}),
+            "is_live": not is_known or any(one.line.status == "running" for one in runs),
+            "live_version": _version([one.line for one in runs]),
+        }
+
+    def _runs(self) -> tuple[list[ListedRun], bool]:
+        """All runs, the latest first; and whether everything about the ended ones is known."""
         with self._context.reading() as store:
             runs = list(reversed(store.runs()))
             lines = [line_of(run, self._context.totals(store, run)) for run in runs]
+            labels = labels_state(store)
             ended = {
-                run.name: (run.id, reading_of(store, run), line.judged)
+                run.name: (run.id, reading_of(store, run), line.judged, labels)
                 for run, line in zip(runs, lines, strict=True)
                 if run.status != "running"
             }
-        unread, is_counted = self._unread.of(ended, LIST_WAIT_SECONDS)
-        return [structs.replace(line, unread=unread.get(line.run)) for line in lines], is_counted
+        known, is_known = self._about.of(ended, LIST_WAIT_SECONDS)
+        return [
+            ListedRun(
+                structs.replace(line, unread=known.get(line.run, AboutRun()).unread),
+                known.get(line.run, AboutRun()),
+                f"/run?{urlencode({'run': line.run})}",
+            )
+            for line in lines
+        ], is_known
+
+
+def _mentions(line: RunLine, wanted: str) -> bool:
+    """Whether a run, its judges or its protocols have all words of a search."""
+    text = " ".join((line.run, line.status, *line.models, *line.protocols)).casefold()
+    return all(word in text for word in wanted.casefold().split())
+
+
+def _runs_sorted_by(name: str, sort: str, wanted: str) -> tuple[str, str]:
+    """The address that sorts the list by a column or reverses it, and how it is sorted now."""
+    is_up, is_down = sort == name, sort == f"-{name}"
+    # Names from A, everything else from the largest.
+    new = f"-{name}" if is_up or (name != "run" and not is_down) else name
+    query = {key: value for key, value in (("q", wanted), ("sort", new)) if value}
+    return f"/?{urlencode(query)}", "ascending" if is_up else "descending" if is_down else ""
 
 
 def _version(lines: list[RunLine]) -> str:
@@ -266,7 +443,12 @@ def run_named(store: Store, request: Request) -> RunRow:
 def tabs(run: str) -> list[tuple[str, str]]:
     """The pages of a run."""
     query = urlencode({"run": run})
-    return [("Summary", f"/run?{query}"), ("Items", f"/items?{query}")]
+    return [
+        ("Summary", f"/run?{query}"),
+        ("Items", f"/items?{query}"),
+        ("Matrix", f"/matrix?{query}"),
+        ("Largest disagreements", f"/items?{query}&worst=1"),
+    ]
 
 
 class RunPage:
@@ -276,6 +458,7 @@ class RunPage:
         self._context = context
         self._lock = threading.Lock()
         self._cache: dict[int, Cached[RunParts]] = {}
+        self._kept = Kept(context)
 
     def page(self, request: Request) -> Response:
         values = self._values(request, WAIT_SECONDS)
@@ -301,6 +484,8 @@ class RunPage:
             line = line_of(run, self._context.totals(store, run))
             state = (reading_of(store, run), labels_state(store), line)
             per_item = calls_per_item(store, run) if run.status == "running" else 0
+        from .run_parts import command_of
+
         cached = self._cached_for(run)
         parts, is_current = cached.get(state, wait_seconds) if line.calls else (None, True)
         return {
@@ -314,7 +499,10 @@ class RunPage:
             "tab": "Summary",
             "query": urlencode({"run": run.name}),
             "item_links": _item_links(run.name),
-            "command": f"adjudge report {run.name}",
+            "label_command": shlex.join(
+                ["adjudge", "annotate", run.name, "-n", "50", "--store", str(self._context.store_path)]
+            ),
+            "run_command": command_of(run.manifest),
         }
 
     def _cached_for(self, run: RunRow) -> Cached[RunParts]:
@@ -329,12 +517,15 @@ class RunPage:
         from ..analysis.report import summarise
         from ..analysis.run_view import tabulate
         from .run_parts import known_of, run_parts, with_item_links
+        from .section_view import Doors
 
         with self._context.reading() as store:
             run = store.run(name)
             view = tabulate(store, run, choice_spans=has_logprobs(store, run))
             summary = summarise(view)
-            parts = run_parts(summary, **known_of(store, view, summary))
+            estimates = self._kept.estimates(store, view, summary)
+            known = known_of(store, view, summary, self._context.given, estimates)
+            parts = run_parts(summary, **known, doors=Doors.of(summary))
         # The id of an item under a probe ends with the probe's name.
         return with_item_links(parts, lambda probe: f"/items?{urlencode({'run': name, 'q': f'~ {probe}'})}")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from statistics import median, quantiles
 from typing import Any, TypedDict
 
@@ -13,9 +14,17 @@ from msgspec import Struct, structs
 
 from ..analysis.audit import audit_view
 from ..analysis.audit_words import audit_sections
+from ..analysis.brief import (
+    Brief,
+    BriefPart,
+    Estimates,
+    brief_of_run,
+    criterion_parts,
+    estimates_of,
+    run_parts_of,
+)
 from ..analysis.human_agreement import levels_of, share_a_level
 from ..analysis.label_join import LabelledItem, LabelledTable, join, numbers
-from ..analysis.rank import rank_view
 from ..analysis.rank_words import rank_sections
 from ..analysis.report_words import (
     Values,
@@ -32,17 +41,39 @@ from ..analysis.report_words import (
 )
 from ..analysis.result_types import Audit, Card, CriterionCard, Ranking, Summary
 from ..analysis.run_view import RunView
-from ..analysis.trust import card_of_views
-from ..analysis.trust_words import trust_sections
+from ..analysis.trust_words import agreement_of, trust_sections
 from ..data.labels import LabelFile
-from ..errors import DataError
-from ..sections import Section
-from ..stats import halved, mean_interval, wilson
+from ..sections import Mark, Section
+from ..stats import halved, mean_interval, nearest, wilson
 from ..store import Store
 from ..store.browsing import Spent, spent
-from ..words import duration, share
-from .charts import Axes, Bin, Domain, Point, curve_with_intervals, domain_of, histogram, scatter
-from .section_view import Figure, SectionView, spread_figure, view_of, views_of
+from ..words import duration, interval, number, share
+from .charts import (
+    MOST_POINTS,
+    Axes,
+    Bin,
+    Domain,
+    Point,
+    agreement_bar,
+    curve_with_intervals,
+    domain_of,
+    histogram,
+    scatter,
+    tick_text,
+)
+from .section_view import (
+    CellView,
+    Door,
+    Doors,
+    Figure,
+    HeadView,
+    SectionView,
+    TableView,
+    shade,
+    spread_figure,
+    view_of,
+    views_of,
+)
 
 # What a store knows of a run beyond its summary: the card where there are labels, times, and scores to draw.
 
@@ -61,30 +92,35 @@ class Known(TypedDict):
     values: Mapping[tuple[str, str], Sequence[float]] | None
     manifest: Mapping[str, Any] | None
     audit: Audit | None
+    brief: Brief | None
 
 
-def known_of(store: Store, view: RunView, summary: Summary, given: LabelFile | None = None) -> Known:
-    """Everything that can be drawn of a run. `given` are labels of a file; the default is the labels in the store."""
+def known_of(
+    store: Store,
+    view: RunView,
+    summary: Summary,
+    given: LabelFile | None = None,
+    estimates: Estimates | None = None,
+) -> Known:
+    """Everything that can be drawn of a run. `given` are labels of a file; the default is the labels in the store.
+
+    `estimates` are those of the same run and labels, where they were kept.
+    """
     assert view.run is not None
     labels = given if given is not None else LabelFile(tuple(store.labels(view.run)))
-    has_card = bool(labels.labels) and summary.n_scores > 0
+    if estimates is None:
+        estimates = estimates_of(store, view, summary, given)
+    card, ranking = estimates.card, estimates.ranking
     return Known(
-        card=card_of_views(store, [view], labels) if has_card else None,
-        ranking=_ranking(store, view) if summary.pairs else None,
-        points=join(view, labels.labels) if has_card else None,
+        card=card,
+        ranking=ranking,
+        points=join(view, labels.labels) if card is not None else None,
         timing=spent(store, view.run, MOST_TIMED),
         values=values_of(view, summary),
         manifest=view.run.manifest,
         audit=audit_view(view) if view.is_audit else None,
+        brief=brief_of_run(store, view, summary, estimates),
     )
-
-
-def _ranking(store: Store, view: RunView) -> Ranking | None:
-    """None if there is nothing to rank, as with pairs of a single system."""
-    try:
-        return rank_view(store, view)
-    except DataError:
-        return None
 
 
 def values_of(view: RunView, summary: Summary) -> dict[tuple[str, str], list[float]]:
@@ -128,6 +164,27 @@ class Group(Struct, frozen=True):
     id: str
     title: str
     sections: tuple[SectionView, ...]
+    folded: tuple[SectionView, ...] = ()
+
+
+class StripLine(Struct, frozen=True):
+    """One line of the decision strip: a criterion, or the run as a whole where the name is empty."""
+
+    name: str
+    parts: tuple[BriefPart, ...]
+
+
+_MOST_STRIP_LINES = 8
+
+
+def strip_of(brief: Brief) -> tuple[StripLine, ...]:
+    """The decision strip: all parts in one line for one criterion; else a line for each, and one for the run."""
+    lines = [(line.name, criterion_parts(brief, line)) for line in brief.criteria[:_MOST_STRIP_LINES]]
+    lines = [(name, parts) for name, parts in lines if parts]
+    of_run = run_parts_of(brief)
+    if len(lines) < 2:
+        return (StripLine("", (*(part for _, parts in lines for part in parts), *of_run)),)
+    return (*(StripLine(name, parts) for name, parts in lines), StripLine("", of_run))
 
 
 class RunParts(Struct, frozen=True):
@@ -140,6 +197,19 @@ class RunParts(Struct, frozen=True):
     facts: tuple[Fact, ...]
     groups: tuple[Group, ...]
     method: MethodPart
+    brief: Brief | None = None
+
+    @property
+    def strip(self) -> tuple[StripLine, ...]:
+        """The decision strip."""
+        return strip_of(self.brief) if self.brief is not None else ()
+
+    def place_of(self, part: BriefPart) -> str:
+        """The anchor of the evidence for a part of the strip; empty where this page has none."""
+        wanted = {"ranking": ("ranking", "pairs"), "scores": ("scores", "pairs")}.get(
+            part.evidence, (part.evidence,)
+        )
+        return next((name for name in wanted if name == "label" or self.has(name)), "")
 
     def has(self, group_id: str) -> bool:
         """Whether a group is on the page."""
@@ -175,18 +245,26 @@ def run_parts(
     values: Values | None = None,
     manifest: Mapping[str, Any] | None = None,
     audit: Audit | None = None,
+    brief: Brief | None = None,
+    doors: Doors | None = None,
 ) -> RunParts:
-    """The parts of a run, from its summary and what else is known of it (see `known_of`)."""
-    scores = [view_of(section, spread_figure(section)) for section in score_sections(summary, values)]
+    """The parts of a run, from its summary and what else is known of it (see `known_of`).
+
+    With `doors`, every mark opens the items behind it, and the statistics of the card are folded under its map.
+    """
+    scores = [view_of(section, spread_figure(section), doors) for section in score_sections(summary, values)]
+    card_views = tuple(_card_views(card, points or {}))
+    maps = tuple(_trust_maps(card, points or {}, doors))
+    n_open = 1 if doors is not None and maps else len(card_views)
     groups = (
         Group("cautions", "Before you use these numbers", views_of(caution_sections(summary))),
         Group("audit", "Audit", views_of(audit_sections(audit) if audit is not None else ())),
         Group("scores", "Scores", (*scores, *views_of(how_to_read(summary)))),
-        Group("ranking", "Ranking", views_of(_ranking_sections(ranking))),
+        Group("ranking", "Ranking", views_of(_ranking_sections(ranking), doors)),
         Group("pairs", "Choices", views_of(pair_sections(summary))),
         Group("panel", "Agreement between judges", views_of(panel_sections(summary))),
-        Group("failures", "Failures", views_of(failure_sections(summary))),
-        Group("card", "Judge card", tuple(_card_views(card, points or {}))),
+        Group("failures", "Failures", views_of(failure_sections(summary), doors)),
+        Group("card", "Judge card", (*card_views[:n_open], *maps), card_views[n_open:]),
         Group("readings", "How replies were read", views_of(reading_sections(summary))),
         Group("timing", "Time and cost", tuple(_timing_views(summary, timing or ()))),
     )
@@ -197,6 +275,7 @@ def run_parts(
         facts=tuple(_facts(summary)),
         groups=tuple(group for group in groups if group.sections),
         method=method_part(summary, manifest, card.seed if card is not None else None),
+        brief=brief,
     )
 
 
@@ -207,7 +286,7 @@ def with_item_links(parts: RunParts, link: Callable[[str], str]) -> RunParts:
         if view.table is None or not view.table.heads or view.table.heads[0].name != "probe":
             return view
         rows = tuple(
-            tuple(structs.replace(cell, link=link(cell.text)) if cell.is_name else cell for cell in row)
+            tuple(structs.replace(cell, url=link(cell.text)) if cell.is_name else cell for cell in row)
             for row in view.table.rows
         )
         return structs.replace(view, table=structs.replace(view.table, rows=rows))
@@ -292,8 +371,8 @@ def method_part(summary: Summary, manifest: Mapping[str, Any] | None, seed: int 
             for name, key in (("Items", "path"), ("Items, sha256", "sha256"))
             if items.get(key)
         ]
-        if manifest.get("command"):
-            commands.append(_command(manifest["command"]))
+        if command := command_of(manifest):
+            commands.append(command)
     if seed is not None:
         signature.append(("Resampling seed", str(seed)))
     return MethodPart(
@@ -306,7 +385,9 @@ def method_part(summary: Summary, manifest: Mapping[str, Any] | None, seed: int 
     )
 
 
-def _command(words: Sequence[str] | str) -> str:
+def command_of(manifest: Mapping[str, Any]) -> str:
+    """The command that started a run, to give again; empty where it is unknown."""
+    words = manifest.get("command") or ""
     return words if isinstance(words, str) else shlex.join(words)
 
 
@@ -370,13 +451,120 @@ def _card_views(card: Card | None, points: Points) -> Iterator[SectionView]:
         yield view_of(section, figures)
 
 
+_MOST_MAP_LEVELS = 11
+_MAP_BINS = 6
+
+
+class _Ends(Struct, frozen=True):
+    """A row or a column of the map: its name, and the answers in it, which are texts or lie between two numbers."""
+
+    name: str
+    low: float | str
+    high: float | str
+
+    def has(self, answer: float | str | None) -> bool:
+        return answer is not None and self.low <= answer <= self.high  # type: ignore[operator]
+
+    def query(self, prefix: str = "") -> dict[str, str | float]:
+        if isinstance(self.low, str) or isinstance(self.high, str):
+            return {prefix or "choice": str(self.low)}
+        start = f"{prefix}_" if prefix else ""
+        return {f"{start}low": self.low, f"{start}high": self.high}
+
+
+def _trust_maps(card: Card | None, points: Points, doors: Doors | None) -> Iterator[SectionView]:
+    """Judge × people as a heat map for each judge and criterion, with a bar of agreement over it."""
+    for name, about in card.criteria.items() if card is not None else ():
+        joined = points.get(name)
+        agreement, people = agreement_of(about)
+        if joined is None or agreement.value is None or not joined.labelled():
+            continue
+        is_share = about.kind == "choices" or agreement.value >= 0
+        domain = Domain(0.0 if is_share else -1.0, 1.0)
+        beside = "" if people is None else f", where people reach {number(people.value or 0.0)}"
+        title = f"{name}: agreement {number(agreement.value)}{beside}"
+        bar = agreement_bar(
+            Mark(agreement.value, agreement.low, agreement.high),
+            None if people is None else Mark(people.value),
+            domain,
+            title,
+        )
+        section = Section(f"Judge and people: {name}", notes=(_MAP_NOTE,))
+        door = None
+        if doors is not None:
+            model = about.model if doors.n_judges > 1 else ""
+            door = (Door(doors.run, about.protocol, about.criterion), model)
+        note = f"Agreement with people: {interval(agreement)}{beside}."
+        yield SectionView(
+            section, section.notes, _map_table(joined, door), figures=(Figure("Agreement", bar, note),)
+        )
+
+
+_MAP_NOTE = (
+    "Each number counts items: the judge's answer from left, what people said from above. Blue: both agree."
+)
+
+
+def _map_table(joined: LabelledTable, door: tuple[Door, str] | None) -> TableView:
+    rows = joined.labelled()
+    judge, people = (
+        _map_ends(joined, [row.answer for row in rows]),
+        _map_ends(joined, [row.label for row in rows]),
+    )
+    counts = [
+        [sum(left.has(row.answer) and top.has(row.label) for row in rows) for top in people] for left in judge
+    ]
+    most = max((n for line in counts for n in line), default=1) or 1
+    heads = (HeadView("judge ↓ people →", "c-name"), *(HeadView(top.name, "num") for top in people))
+    table = []
+    for left, line in reversed(list(zip(judge, counts, strict=True))):
+        cells = [CellView(left.name, "c-name", is_name=True)]
+        for top, n in zip(people, line, strict=True):
+            weight = n / most / 2
+            css = "none" if not n else shade(0.5 + weight if left.name == top.name else 0.5 - weight)
+            words = f"{n} items: judge {left.name}, people {top.name}"
+            url = ""
+            if door is not None and n:
+                model = {"model": door[1]} if door[1] else {}
+                url = door[0].url(**left.query(), **top.query("people"), **model)
+            cells.append(CellView(f"{n:,}" if n else "", css, words, url=url))
+        table.append(tuple(cells))
+    return TableView("heat map", heads, tuple(table), 0)
+
+
+def _map_ends(joined: LabelledTable, answers: Sequence[float | str | None]) -> list[_Ends]:
+    """The rows of a map: choices; the levels of the scale, each with what is nearest to it; or bins of equal width."""
+    if joined.kind == "choices":
+        return [_Ends(choice, choice, choice) for choice in ("a", "tie", "b")]
+    seen = sorted(value for value in numbers(answers) if value is not None)
+    levels = levels_of(joined.scale) if joined.is_same_scale else None
+    if levels is not None and len(levels) <= _MOST_MAP_LEVELS:
+        names = {tick_text(level): (level, nearest(seen, levels)) for level in levels}
+        parts = {
+            name: [value for value, near in zip(seen, nears, strict=True) if near == level]
+            for name, (level, nears) in names.items()
+        }
+    else:
+        domain = domain_of(joined.scale if joined.is_same_scale else None, seen)
+        step = (domain.high - domain.low) / _MAP_BINS
+        edges = [domain.low + place * step for place in range(_MAP_BINS + 1)]
+        parts = {f"{tick_text(low)} to {tick_text(high)}": [] for low, high in pairwise(edges)}
+        for value in seen:
+            place = min(_MAP_BINS - 1, max(0, int((value - domain.low) / step)))
+            parts[list(parts)[place]].append(value)
+    # The ends are answers that occur, so that a filter finds exactly these items.
+    return [
+        _Ends(name, min(part), max(part)) if part else _Ends(name, 1.0, 0.0) for name, part in parts.items()
+    ]
+
+
 def _plots(name: str, card: CriterionCard, joined: LabelledTable | None) -> Iterator[Figure]:
     against_people = _scatter(name, card, joined)
     if against_people is not None:
         yield Figure(
             "Judge and human labels",
             against_people,
-            "Each small dot is an item, with jitter. Large dots: the mean human label of the items with this judge score, with its "
+            f"Each small dot is an item, with jitter{_drawn_of(joined)}. Large dots: the mean human label of the items with this judge score, with its "
             "95 % confidence interval.",
         )
     reliability = _reliability(name, joined)
@@ -386,6 +574,12 @@ def _plots(name: str, card: CriterionCard, joined: LabelledTable | None) -> Iter
             reliability,
             "On the dashed line, a judge that states 80 % confidence is right 80 % of the time.",
         )
+
+
+def _drawn_of(joined: LabelledTable | None) -> str:
+    """How many items are drawn, where it is not all of them."""
+    n = 0 if joined is None else sum(1 for _ in _both(joined.labelled()))
+    return f"; {MOST_POINTS:,} of {n:,} items are drawn" if n > MOST_POINTS else ""
 
 
 def _scatter(name: str, card: CriterionCard, joined: LabelledTable | None) -> Markup | None:

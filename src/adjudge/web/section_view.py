@@ -9,10 +9,13 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
+from urllib.parse import urlencode
 
 from markupsafe import Markup
 from msgspec import Struct
 
+from ..analysis.report_words import STATUSES
+from ..analysis.result_types import Summary
 from ..sections import Axis, Bars, Column, Counts, Interval, Section, Shade, Value, text_of
 from .charts import Domain, Part, axis, axis_of_bins, axis_of_levels, bars, domain_of, stacked, strip, swatch
 from .templating import judge_name
@@ -37,6 +40,43 @@ _LEVELS = ("rank", "level")
 """heads of short columns before the name of a row"""
 
 
+class Doors(Struct, frozen=True):
+    """The addresses of the items behind the marks of a run's page."""
+
+    run: str
+    keys: dict[str, tuple[str, str]]
+    """title of a section → protocol and criterion"""
+    n_judges: int = 1
+
+    @classmethod
+    def of(cls, summary: Summary) -> Doors:
+        keys = {name: (about.protocol, about.criterion) for name, about in summary.criteria.items()}
+        return cls(summary.run, keys, len(summary.models))
+
+    def of_section(self, section: Section) -> Door:
+        """The door of a section; one without a criterion leads to the items of all of them."""
+        protocol, criterion = self.keys.get(section.title, ("", ""))
+        return Door(self.run, protocol, criterion, self.n_judges == 1 and bool(criterion))
+
+
+class Door(Struct, frozen=True):
+    """The addresses of the items behind the marks of one section."""
+
+    run: str
+    protocol: str = ""
+    criterion: str = ""
+    has_scores: bool = True
+    """whether a bar is of single results; with several judges it is of their means, which no item has"""
+
+    def url(self, **query: str | float) -> str:
+        """The items of a filter."""
+        given = {"run": self.run, "protocol": self.protocol, "criterion": self.criterion, **query}
+        texts = {
+            name: f"{value:.15g}" if isinstance(value, float) else value for name, value in given.items()
+        }
+        return f"/items?{urlencode({name: value for name, value in texts.items() if value != ''})}"
+
+
 class HeadView(Struct, frozen=True):
     """The head of a column; above pictures an axis, with the name for screen readers only."""
 
@@ -54,8 +94,8 @@ class CellView(Struct, frozen=True):
     interval: str = ""
     picture: Markup | None = None
     is_name: bool = False
-    link: str = ""
-    """of a name: the page with its items"""
+    url: str = ""
+    """of the items behind it"""
 
 
 class TableView(Struct, frozen=True):
@@ -95,14 +135,15 @@ class SectionView(Struct, frozen=True):
     figures: tuple[Figure, ...] = ()
 
 
-def views_of(sections: Iterable[Section]) -> tuple[SectionView, ...]:
+def views_of(sections: Iterable[Section], doors: Doors | None = None) -> tuple[SectionView, ...]:
     """All sections, in their order."""
-    return tuple(view_of(section) for section in sections)
+    return tuple(view_of(section, doors=doors) for section in sections)
 
 
-def view_of(section: Section, figures: Sequence[Figure] = ()) -> SectionView:
-    """The section, drawn."""
+def view_of(section: Section, figures: Sequence[Figure] = (), doors: Doors | None = None) -> SectionView:
+    """The section, drawn; with `doors`, its marks open the items behind them."""
     filled = section.filled()
+    door = doors.of_section(section) if doors is not None else None
     major = [at for at, column in enumerate(filled.heads) if not column.is_minor]
     notes = section.notes
     marks = [
@@ -120,7 +161,7 @@ def view_of(section: Section, figures: Sequence[Figure] = ()) -> SectionView:
     return SectionView(
         section,
         notes,
-        _table(filled, major, is_drawn=True) if major else None,
+        _table(filled, major, is_drawn=True, door=door) if major else None,
         _table(filled, range(len(filled.columns)), is_drawn=False)
         if len(major) < len(filled.columns)
         else None,
@@ -157,10 +198,12 @@ class _Track(NamedTuple):
     cells: list[CellView]
 
 
-def _table(section: Section, columns: Sequence[int], *, is_drawn: bool) -> TableView:
+def _table(
+    section: Section, columns: Sequence[int], *, is_drawn: bool, door: Door | None = None
+) -> TableView:
     n_rows = len(section.rows)
     shown = section.rows if n_rows <= FIRST + LAST else (*section.rows[:FIRST], *section.rows[-LAST:])
-    tracks = list(_tracks(section.heads, shown, columns, is_drawn))
+    tracks = list(_tracks(section.heads, shown, columns, is_drawn, door))
     css = "table"
     if any(isinstance(value, Shade) for row in shown for value in row):
         css = "heat"
@@ -171,26 +214,32 @@ def _table(section: Section, columns: Sequence[int], *, is_drawn: bool) -> Table
 
 
 def _tracks(
-    heads: Sequence[Column], rows: Sequence[Sequence[Value]], columns: Sequence[int], is_drawn: bool
+    heads: Sequence[Column],
+    rows: Sequence[Sequence[Value]],
+    columns: Sequence[int],
+    is_drawn: bool,
+    door: Door | None,
 ) -> Iterator[_Track]:
     name_at = columns[1 if heads[columns[0]].name in _LEVELS and len(columns) > 1 else 0]
     names = [text_of(row[name_at]) for row in rows]
     n_pictures = sum(is_drawn and _is_picture(heads[at], rows, at) for at in columns)
     width = {1: "c-strip", 2: "c-half"}.get(n_pictures, "c-fifth")
     has_main = False
+    # Only the marks of systems have items behind them.
+    door = door if heads[name_at].name == "system" else None
     for at in columns:
         column, values = heads[at], [row[at] for row in rows]
         if is_drawn and _is_picture(column, rows, at):
             is_interval = column.axis is not None
             more = " hide-narrow" if has_main and is_interval else ""
-            yield _pictures(column, values, names, f"pic {width}{more}")
+            yield _pictures(column, values, names, f"pic {width}{more}", door)
             if is_interval:
                 yield _texts(column, values, f"num {'c-more' if has_main else 'c-value'}")
                 has_main = True
         elif is_drawn and any(isinstance(value, Bars) for value in values):
-            yield _pictures(column, values, names, "pic c-spread")
+            yield _pictures(column, values, names, "pic c-spread", door)
         elif at == name_at:
-            yield _texts(column, values, "c-name", is_name=True)
+            yield _texts(column, values, "c-name", is_name=True, door=door)
         else:
             yield _texts(column, values, "c-level" if at == columns[0] else _text_css(column, values))
 
@@ -210,7 +259,9 @@ def _text_css(column: Column, values: Sequence[Value]) -> str:
     return "num c-n" if longest <= _SHORT else "num c-more"
 
 
-def _texts(column: Column, values: Sequence[Value], css: str, *, is_name: bool = False) -> _Track:
+def _texts(
+    column: Column, values: Sequence[Value], css: str, *, is_name: bool = False, door: Door | None = None
+) -> _Track:
     cells = []
     for value in values:
         text, bracket, rest = text_of(value), "", ""
@@ -221,11 +272,14 @@ def _texts(column: Column, values: Sequence[Value], css: str, *, is_name: bool =
             continue
         if column.name == "judge":
             text = judge_name(text)
-        cells.append(CellView(text, css, column.name, bracket.strip() + rest, is_name=is_name))
+        url = door.url(system=text) if door is not None else ""
+        cells.append(CellView(text, css, column.name, bracket.strip() + rest, is_name=is_name, url=url))
     return _Track(HeadView(column.name, css), cells)
 
 
-def _pictures(column: Column, values: Sequence[Value], names: Sequence[str], css: str) -> _Track:
+def _pictures(
+    column: Column, values: Sequence[Value], names: Sequence[str], css: str, door: Door | None = None
+) -> _Track:
     """The cells of a column drawn on one axis."""
     marks = [mark for value in values if isinstance(value, Interval) for mark in value.marks]
     domain = _domain(
@@ -233,16 +287,34 @@ def _pictures(column: Column, values: Sequence[Value], names: Sequence[str], css
     )
     reference = column.axis.reference if column.axis is not None else None
     head: Markup | None = axis(domain) if marks else None
+    # By shares, because counts would hide a system with few scores.
+    shares = [
+        max(value.counts, default=0) / max(1, sum(value.counts))
+        for value in values
+        if isinstance(value, Bars)
+    ]
     cells = []
     for name, value in zip(names, values, strict=True):
         picture, text, title = None, "", f"{name}: {text_of(value)}"
         if isinstance(value, Interval):
             picture = strip(value.marks, domain, title, reference=reference)
         elif isinstance(value, Counts):
-            parts = [Part(part.name, part.n, _part_css(part.kind)) for part in value.parts]
+            parts = [
+                Part(
+                    part.name,
+                    part.n,
+                    _part_css(part.kind),
+                    door.url(system=name, status=part.kind)
+                    if door is not None and part.kind in STATUSES
+                    else "",
+                )
+                for part in value.parts
+            ]
             picture, text = stacked(parts, title), value.text
         elif isinstance(value, Bars):
-            picture, head = _bars(value, f"scores of {name}"), _levels(value)
+            urls = _bar_urls(value, name, door) if door is not None and door.has_scores else ()
+            tallest = max(shares) * sum(value.counts)
+            picture, head = _bars(value, f"scores of {name}", tallest=tallest, urls=urls), _levels(value)
         cells.append(CellView(text, css, column.name, picture=picture))
     return _Track(HeadView(column.name, css, head), cells)
 
@@ -258,11 +330,35 @@ def _levels(value: Bars) -> Markup:
     return axis_of_bins(value.levels[0], value.levels[-1]) if is_binned else axis_of_levels(value.levels)
 
 
-def _bars(value: Bars, title: str, height: float = 24) -> Markup:
+def _bar_urls(value: Bars, system: str, door: Door) -> tuple[str, ...]:
+    """The items of each bar: a level and what is nearest to it, or a bin."""
+    levels = value.levels
+    if len(levels) > len(value.counts):
+        ends = [(low, high - _LESS * (high - low)) for low, high in pairwise(levels)]
+        ends[-1] = (ends[-1][0], levels[-1])
+    else:
+        gap = min((high - low for low, high in pairwise(levels)), default=1.0)
+        ends = [(level - gap / 2, level + gap * (0.5 - _LESS)) for level in levels]
+    return tuple(door.url(system=system, low=float(low), high=float(high)) for low, high in ends)
+
+
+_LESS = 1e-6
+"""The upper end of a bin belongs to the next one."""
+
+
+def _bars(
+    value: Bars,
+    title: str,
+    height: float = 24,
+    *,
+    tallest: float | None = None,
+    urls: Sequence[str] = (),
+) -> Markup:
     names = [f"{level:.4g}" for level in value.levels]
     if len(names) > len(value.counts):
         names = [f"{low} to {high}" for low, high in pairwise(names)]
-    return bars(list(zip(names, value.counts, strict=True)), title, height=height, tallest=value.tallest)
+    counts = list(zip(names, value.counts, strict=True))
+    return bars(counts, title, height=height, tallest=tallest or value.tallest, urls=urls)
 
 
 def spread_figure(section: Section) -> tuple[Figure, ...]:

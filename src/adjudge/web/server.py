@@ -31,7 +31,9 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
+from ..data.labels import LabelFile
 from ..errors import AdjudgeError
+from ..records import Label
 from ..store import RunRow, Store, Totals, open_store
 from .items_index import Indexes
 from .security import HAS_SESSION, Guard, Secrets
@@ -46,9 +48,11 @@ class Context:
     A page opens the store only while it reads, so that the store may be written, moved or replaced while the server runs.
     """
 
-    def __init__(self, store_path: Path, csrf: str) -> None:
+    def __init__(self, store_path: Path, csrf: str, given: LabelFile | None = None) -> None:
         self.store_path = store_path
         self.csrf = csrf
+        self.given = given
+        """labels of a file, which replace those in the store"""
         self._lock = threading.Lock()
         self._indexes: Indexes | None = None
         self._totals: dict[int, tuple[RunRow, Totals]] = {}
@@ -63,9 +67,13 @@ class Context:
         with self._lock:
             if self._indexes is None:
                 folder = tempfile.mkdtemp(prefix="adjudge-")  # readable by this user alone
-                self._indexes = Indexes(Path(folder), self.store_path)
+                self._indexes = Indexes(Path(folder), self.store_path, self.given)
                 weakref.finalize(self, _tidy, self._indexes, folder)
             return self._indexes
+
+    def labels(self, store: Store, run: RunRow) -> list[Label]:
+        """The labels of a run: those of the file that was given, or those in the store."""
+        return list(self.given.labels) if self.given is not None else list(store.labels(run))
 
     def totals(self, store: Store, run: RunRow) -> Totals:
         """The totals of a run; those of a run that has ended are counted once."""
@@ -96,10 +104,20 @@ def _tidy(indexes: Indexes, folder: str) -> None:
 _KINDS = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
 
 
-def build_app(store_path: Path, *, port: int, secrets: Secrets | None = None, session: Any = None) -> ASGIApp:
-    """The application for a server on `port`: the viewer, or with a `session` the pages to label on."""
+def build_app(
+    store_path: Path,
+    *,
+    port: int,
+    secrets: Secrets | None = None,
+    session: Any = None,
+    given: LabelFile | None = None,
+) -> ASGIApp:
+    """The application for a server on `port`: the viewer, or with a `session` the pages to label on.
+
+    `given` are the labels of a file, shown by the viewer instead of those in the store.
+    """
     secrets = secrets or Secrets()
-    context = Context(store_path, secrets.csrf)
+    context = Context(store_path, secrets.csrf, given)
     routes = [Route("/static/{name}", _static(), methods=["GET"])]
     if session is None:
         routes += _view_routes(context)
@@ -128,15 +146,19 @@ def _to_labels(_: Request) -> Response:
 def _view_routes(context: Context) -> list[Route]:
     from .item_page import ItemPage
     from .items_table import ItemsPage
+    from .matrix_page import MatrixPage
     from .run_pages import ComparePage, RunPage, RunsPage
 
     runs, run, items = RunsPage(context), RunPage(context), ItemsPage(context)
     item, compare = ItemPage(context, items), ComparePage(context)
+    matrix = MatrixPage(context, items, item)
     pages = {
         "/": runs.page,
         "/run": run.page,
         "/items": items.page,
+        "/items/export": items.export,
         "/item": item.page,
+        "/matrix": matrix.page,
         "/compare": compare.page,
         "/live/runs": runs.live,
         "/live/run": run.live,

@@ -7,9 +7,11 @@ one flat list: no name from outside ever becomes a path.
 
 from __future__ import annotations
 
+import contextlib
+import json
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -52,6 +54,9 @@ def environment() -> Environment:
         "words": lambda name: str(name).replace("_", " "),
         "moment": _moment,
         "short": _short,
+        "middle": middle,
+        "hits": hits,
+        "rendered": rendered,
     }
     templates.globals |= {"version": __version__, "no_value": NO_VALUE}
     return templates
@@ -87,6 +92,25 @@ def _short(text: str, most: int = 120) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
+def middle(text: str, most: int = 40) -> str:
+    """A name that fits, without its middle: ids differ at both ends."""
+    if len(text) <= most:
+        return text
+    end = (most - 1) // 2
+    return f"{text[: most - 1 - end]}…{text[len(text) - end :]}"
+
+
+def hits(text: str, searched: str) -> Markup:
+    """The text as HTML with what was searched for marked."""
+    low, wanted = text.lower(), searched.lower()
+    spans = []
+    start = low.find(wanted) if wanted and len(low) == len(text) else -1
+    while start >= 0:
+        spans.append((start, start + len(wanted)))
+        start = low.find(wanted, start + len(wanted))
+    return marked(text, spans, "found")
+
+
 def _moment(stamp: str | None) -> str:
     """2026-11-16 05:45 of an ISO timestamp; the zone is UTC."""
     return f"{stamp[:10]} {stamp[11:16]} UTC" if stamp and len(stamp) >= 16 else NO_VALUE
@@ -117,17 +141,111 @@ def shown(text: str) -> Markup:
     return Markup("").join(parts)
 
 
-def marked(text: str, spans: Iterable[Span | None], title: str = "") -> Markup:
-    """The text as HTML with its spans marked; spans outside the text or inside others are ignored."""
+def marked(text: str, spans: Iterable[Span | None], title: str = "", doubtful: Sequence[Span] = ()) -> Markup:
+    """The text as HTML with its spans marked, those in `doubtful` as contradictions; spans outside the text or inside others are ignored."""
     parts = []
     position = 0
     for start, end in sorted(span for span in spans if span is not None):
         if not position <= start < end <= len(text):
             continue
         parts.append(shown(text[position:start]))
-        parts.append(Markup('<mark class="span" title="{}">{}</mark>').format(title, shown(text[start:end])))
+        is_doubtful = (start, end) in doubtful
+        css, why = (
+            ("span doubt", "one of several answers that contradict each other")
+            if is_doubtful
+            else ("span", title)
+        )
+        parts.append(Markup('<mark class="{}" title="{}">{}</mark>').format(css, why, shown(text[start:end])))
         position = end
     parts.append(shown(text[position:]))
+    return Markup("").join(parts)
+
+
+# Markdown and JSON as they are meant to be read. Every piece of text is escaped by `shown`; links and images stay text.
+
+_LONGEST_RENDERED = 30_000
+_FENCE = re.compile(r"^ {0,3}(```+|~~~+)[^\n]*\n(.*?)(?:^ {0,3}\1[ \t]*$|\Z)", re.S | re.M)
+_BLOCK = re.compile(r"^ {0,3}(?:(?P<head>#{1,6})[ \t]+|(?P<bullet>[-*+]|\d{1,3}[.)])[ \t]+)(?P<rest>\S.*)$")
+_INLINE = re.compile(
+    r"`([^`\n]{1,400})`|\*\*([^*\n]{1,400})\*\*|(?<![\w*])\*([^*\s][^*\n]{0,400})\*(?![\w*])"
+)
+_JSON_TOKEN = re.compile(
+    r'(?P<key>"(?:[^"\\]|\\.)*"(?=\s*:))|(?P<text>"(?:[^"\\]|\\.)*")|(?P<number>-?\d[\d.eE+-]*)|(?P<word>true|false|null)'
+)
+_MARKDOWN = re.compile(
+    r"^ {0,3}(?:#{1,6} \S|[-*+] \S|\d{1,3}[.)] \S|```|~~~)|\*\*\S[^*\n]*\*\*|`[^`\n]+`", re.M
+)
+
+
+def rendered(text: str) -> Markup | None:
+    """The text as Markdown or JSON; none where it is neither, or too long to be worth it."""
+    if len(text) > _LONGEST_RENDERED:
+        return None
+    body = text.strip()
+    if body[:1] in ("{", "["):
+        with contextlib.suppress(ValueError, RecursionError):
+            value = json.loads(body)
+            return _code(json.dumps(value, ensure_ascii=False, indent=2)) if value else None
+    return _markdown(text) if _MARKDOWN.search(text) else None
+
+
+def _code(text: str) -> Markup:
+    """Code, with the parts of JSON coloured."""
+    parts, start = [], 0
+    for match in _JSON_TOKEN.finditer(text):
+        parts.append(shown(text[start : match.start()]))
+        parts.append(Markup('<span class="j-{}">{}</span>').format(match.lastgroup, shown(match[0])))
+        start = match.end()
+    parts.append(shown(text[start:]))
+    return Markup('<pre class="code" dir="ltr">{}</pre>').format(Markup("").join(parts))
+
+
+def _markdown(text: str) -> Markup:
+    parts, start = [], 0
+    for fence in _FENCE.finditer(text):
+        parts.append(_blocks(text[start : fence.start()]))
+        parts.append(_code(fence[2].rstrip("\n")))
+        start = fence.end()
+    parts.append(_blocks(text[start:]))
+    return Markup("").join(parts)
+
+
+def _blocks(text: str) -> Markup:
+    """Headings, list items and paragraphs."""
+    parts: list[Markup] = []
+    lines: list[str] = []
+
+    def end_paragraph() -> None:
+        if any(line.strip() for line in lines):
+            parts.append(Markup("<p>{}</p>").format(_inline("\n".join(lines).strip("\n"))))
+        lines.clear()
+
+    for line in text.splitlines():
+        block = _BLOCK.match(line)
+        if block is None:
+            if line.strip():
+                lines.append(line)
+            else:
+                end_paragraph()
+            continue
+        end_paragraph()
+        if block["head"]:
+            parts.append(Markup('<p class="md-head">{}</p>').format(_inline(block["rest"])))
+        else:
+            sign = "•" if not block["bullet"][0].isdigit() else block["bullet"]
+            parts.append(Markup('<p class="md-item">{} {}</p>').format(sign, _inline(block["rest"])))
+    end_paragraph()
+    return Markup("").join(parts)
+
+
+def _inline(text: str) -> Markup:
+    parts, start = [], 0
+    for match in _INLINE.finditer(text):
+        parts.append(shown(text[start : match.start()]))
+        name = ("code", "strong", "em")[(match.lastindex or 1) - 1]
+        parts.append(Markup(f"<{name}>{{}}</{name}>").format(shown(match[match.lastindex or 1])))
+        start = match.end()
+    parts.append(shown(text[start:]))
     return Markup("").join(parts)
 
 

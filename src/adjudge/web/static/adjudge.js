@@ -2,11 +2,13 @@
 
    Markup:
      [data-theme-switch]           a button that changes the theme (key t)
-     [data-copy="TEXT"]            a button that copies an address
+     [data-copy="ADDRESS"]         a button that copies an address
+     [data-copy-text="TEXT"]       a button that copies a text, such as a command
      form[data-instant="#ID"]      a filter: each change fetches the element #ID again (…&part=1)
      [data-live="URL"]             fetched every two seconds; {version, html, is_live} replaces it
      table[data-rows]              j and k move, Enter opens the link of the row
      a[rel=prev], a[rel=next]      k and j, or the arrows, where there is no table
+     a[data-pane]                  opens its item in #pane, beside the list
      #help                         a dialog (key ?) */
 "use strict";
 (() => {
@@ -28,6 +30,7 @@
   function replace(element, html) {
     const open = [...element.querySelectorAll("details")].map((details) => details.open);
     element.innerHTML = html;
+    element.querySelectorAll("[data-needs-script][hidden]").forEach((part) => { part.hidden = false; });
     element.querySelectorAll("details").forEach((details, index) => { if (open[index]) details.open = true; });
   }
 
@@ -140,13 +143,37 @@
     act();
   });
 
+  /* The item of a cell beside its matrix; where that fails, the link itself does it. */
+  async function openBeside(link) {
+    const pane = document.getElementById("pane");
+    const url = new URL(link.href);
+    url.searchParams.set("part", "pane");
+    try {
+      const response = await fetch(url);
+      if (!response.ok) throw new Error(String(response.status));
+      pane.innerHTML = await response.text();
+    } catch { location.assign(link.href); return; }
+    history.replaceState(null, "", link.href);
+    document.querySelector(".workspace").classList.add("is-open");
+    document.querySelectorAll(".matrix td.is-open").forEach((cell) => cell.classList.remove("is-open"));
+    link.closest("td").classList.add("is-open");
+    pane.scrollTop = 0;
+    pane.focus({ preventScroll: matchMedia("(min-width: 901px)").matches });
+  }
+
   document.addEventListener("click", async (event) => {
-    const button = event.target.closest("[data-theme-switch], [data-copy], [data-help]");
+    const cell = event.target.closest("a[data-pane]");
+    if (cell && !event.ctrlKey && !event.metaKey && !event.shiftKey && event.button === 0) {
+      event.preventDefault();
+      await openBeside(cell);
+      return;
+    }
+    const button = event.target.closest("[data-theme-switch], [data-copy], [data-copy-text], [data-help]");
     if (button) {
       if ("themeSwitch" in button.dataset) switchTheme();
       else if ("help" in button.dataset) openHelp();
       else {
-        await navigator.clipboard.writeText(new URL(button.dataset.copy, location.href).href);
+        await navigator.clipboard.writeText(button.dataset.copyText ?? new URL(button.dataset.copy, location.href).href);
         const before = button.textContent;
         button.textContent = "Copied";
         setTimeout(() => { button.textContent = before; }, 1200);
@@ -160,6 +187,7 @@
 
   document.addEventListener("DOMContentLoaded", () => {
     document.querySelectorAll("[data-needs-script][hidden]").forEach((element) => { element.hidden = false; });
+    if (matchMedia("(max-width: 640px)").matches) document.querySelectorAll("[data-fold-on-phone]").forEach((part) => { part.open = false; });
     document.querySelectorAll("[data-live]").forEach(follow);
     document.querySelectorAll("form[data-instant]").forEach(filterInstantly);
   });
