@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import adjudge as package
-from adjudge.cli.init_command import guessed
+from adjudge.cli.run_command import guessed
 from adjudge.errors import DataError
 from adjudge.run_file import json_schema, read_run_file, run_settings
 from adjudge.run_options import declared_options

@@ -15,10 +15,9 @@ from .analysis_commands import (
 )
 from .audit_command import audit_command
 from .demo import demo_command
-from .init_command import init_command, schema_command
 from .options import use_plain_words
 from .protocol_commands import models_app, protocols_app
-from .run_command import run_command
+from .run_command import init_command, run_command, schema_command
 from .store_commands import doctor_command, export_command, report_command, reread_command, runs_app
 from .web_commands import annotate_command, view_command
 
