@@ -18,8 +18,15 @@ from .demo import demo_command
 from .options import use_plain_words
 from .protocol_commands import models_app, protocols_app
 from .run_command import init_command, run_command, schema_command
-from .store_commands import doctor_command, export_command, report_command, reread_command, runs_app
-from .web_commands import annotate_command, view_command
+from .store_commands import (
+    annotate_command,
+    doctor_command,
+    export_command,
+    report_command,
+    reread_command,
+    runs_app,
+    view_command,
+)
 
 app = typer.Typer(
     name="adjudge",
