@@ -6,6 +6,7 @@ import typer
 
 from ..version import __version__
 from .analysis_commands import (
+    audit_command,
     compare_command,
     gate_command,
     pair_command,
@@ -13,7 +14,6 @@ from .analysis_commands import (
     sample_command,
     trust_command,
 )
-from .audit_command import audit_command
 from .demo import demo_command
 from .options import use_plain_words
 from .protocol_commands import models_app, protocols_app
