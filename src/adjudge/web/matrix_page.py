@@ -16,8 +16,7 @@ from starlette.responses import HTMLResponse, Response
 
 from ..store import RunRow
 from ..words import number
-from .item_page import ItemPage, query_number
-from .items_table import FIRST_COPY_SECONDS, Filter, ItemsPage, Where, read_filter
+from .items_table import FIRST_COPY_SECONDS, Filter, ItemPage, ItemsPage, Where, query_number, read_filter
 from .run_pages import run_named, tabs
 from .section_view import shade
 from .server import Context

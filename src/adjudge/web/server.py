@@ -144,8 +144,7 @@ def _to_labels(_: Request) -> Response:
 
 
 def _view_routes(context: Context) -> list[Route]:
-    from .item_page import ItemPage
-    from .items_table import ItemsPage
+    from .items_table import ItemPage, ItemsPage
     from .matrix_page import MatrixPage
     from .run_pages import ComparePage, RunPage, RunsPage
 
