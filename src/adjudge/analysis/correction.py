@@ -54,8 +54,13 @@ from ..stats import (
 )
 from ..stats.arrays import AnyEstimate, make_estimate, no_interval, with_remark, within
 from ..words import percent, share
-from .human_agreement import levels_of, two_judges_sentence, undefined_items, with_failures
-from .judge_details import replacement_verdict
+from .human_agreement import (
+    levels_of,
+    replacement_verdict,
+    two_judges_sentence,
+    undefined_items,
+    with_failures,
+)
 from .label_join import Answer, LabelledItem, LabelledTable, number_or_none
 from .result_types import (
     BestJudge,

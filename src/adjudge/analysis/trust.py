@@ -49,25 +49,23 @@ from .correction import (
 )
 from .human_agreement import (
     agreement,
+    agreement_by,
     alternative_annotator_test,
+    best_judges,
     ceiling,
     ceiling_of_choices,
+    check_fields,
     choice_agreements,
+    confusion_matrix,
     correlations,
     levels_of,
     pairwise,
-    stated_confidence,
-    two_judges,
-)
-from .judge_details import (
-    agreement_by,
-    best_judges,
-    check_fields,
-    confusion_matrix,
     replacement_verdict,
     severities,
     severity_note,
     single_score,
+    stated_confidence,
+    two_judges,
 )
 from .label_join import LabelledItem, LabelledTable, choices, join, numbers, with_criterion
 from .result_types import Card, CriterionCard, Quality, Resampling, SystemFailures

@@ -18,8 +18,8 @@ from .options import AS_JSON, NAMED_RUN, RUN, STORE
 from .terminal import as_text, print_json, print_sections, print_table, print_text, writing
 
 if TYPE_CHECKING:
+    from ..analysis.human_agreement import ScoreIntervals
     from ..analysis.item_view import AnswerView, CallView
-    from ..analysis.judge_details import ScoreIntervals
     from ..store import RunRow, Store
     from ..store.browsing import CallOutcome
     from ..store.merge import MergedFile
@@ -430,7 +430,7 @@ def export_command(
 
 def _score_intervals(store: Store, run: RunRow, labels: Path | None) -> ScoreIntervals:
     """The intervals of single scores, from the labels of a file or those in the store."""
-    from ..analysis.judge_details import score_intervals
+    from ..analysis.human_agreement import score_intervals
     from ..analysis.run_view import tabulate
     from ..data import read_labels
 
