@@ -49,8 +49,8 @@ from ..stats import (
 )
 from ..stats import Kind as Coefficient
 from ..stats.agreement import CHOICES
-from ..stats.alt_test import EPSILON, Closeness
 from ..stats.arrays import SAME, make_estimate, no_interval, undefined, with_caution, within
+from ..stats.ceiling import EPSILON, Closeness
 from ..stats.two_judges import Test
 from ..words import count, interval, number, p_phrase
 from ..words import names as named

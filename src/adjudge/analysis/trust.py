@@ -30,8 +30,8 @@ from ..stats import (
     standard_error,
     wilson,
 )
-from ..stats.alt_test import EPSILON
 from ..stats.arrays import N_RESAMPLES
+from ..stats.ceiling import EPSILON
 from ..store import Store, open_store
 from ..words import count
 from .correction import (

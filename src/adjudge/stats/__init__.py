@@ -51,7 +51,6 @@ from .agreement import (
     retest,
     share_of_equal,
 )
-from .alt_test import AltTest, RaterTest, Rival, alt_test
 from .arrays import Resample
 from .biases import LengthControl, Position, PositionBias, length_controlled, position_bias
 from .bradley_terry import (
@@ -78,7 +77,7 @@ from .calibration import (
     ordinal_fit,
     score_interval,
 )
-from .ceiling import Ceiling, noise_ceiling, rater_severity
+from .ceiling import AltTest, Ceiling, RaterTest, Rival, alt_test, noise_ceiling, rater_severity
 from .correlation import Kind, Level, PartAgreement, agreement_in_parts, correlate, spearman
 from .means import (
     Bounds,
