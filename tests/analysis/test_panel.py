@@ -13,8 +13,7 @@ from msgspec import structs
 from adjudge.analysis.report_words import report_sections
 from adjudge.analysis.result_types import Summary
 from adjudge.analysis.run_view import ModelFacts, ProtocolFacts
-from adjudge.cli.markdown import markdown_of
-from adjudge.cli.terminal import section_lines
+from adjudge.cli.terminal import markdown_of, section_lines
 from adjudge.records import Choice, Result, Scale
 from adjudge.stats import krippendorff_alpha, position_bias, spearman
 from fakeserver import Answer, FakeServer, Request, as_json, chat

@@ -15,8 +15,7 @@ from rich.cells import cell_len
 from adjudge.analysis.report_words import report_sections
 from adjudge.analysis.result_types import Summary
 from adjudge.analysis.run_view import ModelFacts, ProtocolFacts
-from adjudge.cli.markdown import escaped, markdown_of
-from adjudge.cli.terminal import section_lines
+from adjudge.cli.terminal import escaped, markdown_of, section_lines
 from adjudge.records import Choice, How, Result, Scale, Status, Subject
 from judged import FIVE, numbers_in, score
 from thorough import tries

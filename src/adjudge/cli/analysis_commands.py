@@ -13,10 +13,17 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast, get_args
 import typer
 
 from ..errors import DataError
-from .markdown import markdown_of
 from .options import AS_JSON, RUN, STORE, parse_renames, takes_run_options, was_given
 from .run_command import carry_out, print_dry_run, request_of
-from .terminal import as_text, ignore_broken_pipe, print_json, print_sections, print_text, writing
+from .terminal import (
+    as_text,
+    ignore_broken_pipe,
+    markdown_of,
+    print_json,
+    print_sections,
+    print_text,
+    writing,
+)
 
 if TYPE_CHECKING:
     from typing import Unpack

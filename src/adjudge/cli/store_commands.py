@@ -13,9 +13,8 @@ import typer
 
 from ..errors import DataError
 from ..records import Item, Result
-from .markdown import markdown_of
 from .options import AS_JSON, NAMED_RUN, RUN, STORE
-from .terminal import as_text, print_json, print_sections, print_table, print_text, writing
+from .terminal import as_text, markdown_of, print_json, print_sections, print_table, print_text, writing
 
 if TYPE_CHECKING:
     from ..analysis.human_agreement import ScoreIntervals
