@@ -17,7 +17,7 @@ import scipy.special  # noqa: F401
 
 import adjudge.engine
 import adjudge.models.http_client
-import adjudge.pytest_plugin.summary  # noqa: F401
+import adjudge.pytest_plugin.judge_fixture  # noqa: F401
 from adjudge.store import open_store
 from fakeserver import FakeServer, chat
 

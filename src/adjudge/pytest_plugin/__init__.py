@@ -91,7 +91,7 @@ class _Session:
         if self._test is None:
             yield
             return
-        from .summary import explained, rows_of, section
+        from .judge_fixture import explained, rows_of, section
 
         folder = item.config.invocation_params.dir
         call.excinfo = explained(call.excinfo, self._test, folder)
@@ -107,7 +107,7 @@ class _Session:
 
     def pytest_terminal_summary(self, terminalreporter: Any, config: pytest.Config) -> None:
         if self._rows:
-            from .summary import summary
+            from .judge_fixture import summary
 
             terminalreporter.section("adjudge")
             is_long = config.get_verbosity() > 0
