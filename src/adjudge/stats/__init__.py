@@ -123,6 +123,8 @@ from .ppi import (
     worth,
 )
 from .proportions import (
+    Crossing,
+    LabelStream,
     Preference,
     any_time_mean,
     clustered_share,
@@ -133,7 +135,6 @@ from .proportions import (
     token_preference,
     wilson,
 )
-from .sequences import Crossing, LabelStream
 from .two_judges import (
     HeldOut,
     ManyJudges,
