@@ -82,7 +82,7 @@ def _selected(places: Iterable[Judged], item: str | None, failed: bool) -> Itera
 def _place(store: Store, run: RunRow, judged: Judged, *, with_prompt: bool) -> CallOutcome:
     """A call of a run with its reply; with its messages only where they are shown."""
     from ..store.browsing import CallOutcome
-    from ..store.sqlite_errors import damage_error
+    from ..store.writer import damage_error
 
     call = store.call(run, judged.call) if with_prompt else None
     if with_prompt and call is None:

@@ -19,8 +19,7 @@ from ..errors import StoreError
 from . import owners, schema
 from .calls import CallWriter
 from .rows import DECODE_FAULTS
-from .sqlite_errors import damage_error, is_explained, primary_code, store_error
-from .writer import Put, Writer
+from .writer import Put, Writer, damage_error, is_explained, primary_code, store_error
 
 T = TypeVar("T")
 

@@ -25,7 +25,7 @@ from .calls import insert_rows
 from .reading import Asked
 from .repair import examine
 from .runs import NewJudgment, RunRow
-from .sqlite_errors import damage_error, store_error
+from .writer import damage_error, store_error
 
 ParseAgain = Callable[[RunRow, Iterator[Item], Callable[[], Iterator[Asked]]], Iterator[NewJudgment]]
 """Parses all replies of a run, which the last argument reads."""

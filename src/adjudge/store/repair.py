@@ -20,7 +20,7 @@ from ..errors import StoreError
 from . import rows, schema
 from .calls import insert_rows
 from .runs import seal, whole_manifest
-from .sqlite_errors import damage_error, is_explained, store_error
+from .writer import damage_error, is_explained, store_error
 
 _RANGE = 500
 """How many numbers are asked for at once."""

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from ..errors import StoreError
 from . import rows
-from .sqlite_errors import primary_code, store_error
+from .writer import primary_code, store_error
 
 APPLICATION_ID = 0x41444A47
 """Written to the file's header, so that another program's database is never mistaken for a store."""

@@ -35,8 +35,7 @@ from .calls import Claim
 from .connection import Access, check_pages
 from .rows import DECODE_FAULTS
 from .runs import NewJudgment, RunRow, RunStatus
-from .sqlite_errors import damage_error, is_explained, store_error
-from .writer import Put
+from .writer import Put, damage_error, is_explained, store_error
 
 T = TypeVar("T")
 
