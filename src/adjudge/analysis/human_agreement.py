@@ -3,6 +3,11 @@
 A judge is compared with one label per item (the mean or majority of its raters), except for exact agreement on scores,
 Gwet's coefficient, the noise ceiling and the alternative annotator test, which compare it with each rater. Of two
 judges, one is called better only where the interval of the difference excludes 0.
+
+Details of the judge card: the verdict, rater severity, the confusion matrix, agreement in parts, single scores, many judges.
+
+Agreement as a whole is in `human_agreement`. Where several intervals are read together (raters, parts, judges) they hold
+together with 95 %.
 """
 
 from __future__ import annotations

@@ -4,6 +4,10 @@ From choices, the games are the judged pairs. From scores, two systems with a sc
 that win rates and strengths mean the same; ranks then follow the means and their paired differences.
 
 Differences of all pairs of systems with their tests, and the ranks that the tests leave possible.
+
+Proposes which pairs of systems to compare next, and on which prompts. Calls no model and writes no file.
+
+A pair is proposed on a prompt where both outputs are known but not compared yet; if there is none, without a prompt.
 """
 
 from __future__ import annotations

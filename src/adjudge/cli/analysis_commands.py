@@ -1,4 +1,7 @@
-"""The commands that analyse runs: trust, sample, rank, pair, compare and gate."""
+"""The commands that analyse runs: trust, sample, rank, pair, compare and gate.
+
+`adjudge audit`: how far a judge moves for reasons that should not matter.
+"""
 
 from __future__ import annotations
 

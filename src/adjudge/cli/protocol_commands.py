@@ -1,4 +1,7 @@
-"""`adjudge protocols`: list, show, check, write and import protocols."""
+"""`adjudge protocols`: list, show, check, write and import protocols.
+
+`adjudge models`: list the kinds of model, download the embedded model, test a model.
+"""
 
 from __future__ import annotations
 

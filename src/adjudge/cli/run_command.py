@@ -1,4 +1,9 @@
-"""`adjudge run`: judge items and print the scores."""
+"""`adjudge run`: judge items and print the scores.
+
+`adjudge init`: a run file for a data file, from its columns and a few answers; `adjudge schema`: its JSON schema.
+
+The columns are guessed by the names that people give them. Nothing is sent, and no file is overwritten.
+"""
 
 from __future__ import annotations
 

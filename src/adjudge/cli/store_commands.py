@@ -1,4 +1,7 @@
-"""Commands on the contents of a store: `report`, `runs` with its replies, `reread`, `export` and `doctor`."""
+"""Commands on the contents of a store: `report`, `runs` with its replies, `reread`, `export` and `doctor`.
+
+`adjudge view` and `adjudge annotate`: pages in the browser, served on this machine only.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Prints results: sections and tables for people, JSON for programs. Escapes the names that users chose."""
+"""Prints results: sections and tables for people, JSON for programs. Escapes the names that users chose.
+
+Sections as Markdown, for a pull request, a paper or a step summary.
+
+Names come from users' files, so they are escaped: they cannot start a tag, a table cell, a link or a mention.
+"""
 
 from __future__ import annotations
 

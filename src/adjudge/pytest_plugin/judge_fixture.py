@@ -6,6 +6,10 @@ asked: the same test resumes its run, a changed one starts another.
 What `judge` returns to a test: scores, a choice, the judge's explanation; for several items also their mean.
 
 A failed judgment has no score: `score` is none, never a default number. No model is called here.
+
+What pytest prints: the judgments of a test that failed, and a table of all at the end.
+
+Texts come from judges and from users' files: all are escaped for the terminal.
 """
 
 from __future__ import annotations

@@ -3,6 +3,16 @@
 The ceiling is the correlation of one rater with the mean of the others (lower bound) and with the mean of all, the
 rater included (upper bound), averaged over raters (Nili et al. 2014). The judge is compared with the same means of the
 others, so that judge and rater are measured in the same way.
+
+Can the judge replace a human rater? The alternative annotator test (Calderon, Reichart and Dror 2025).
+
+Each rater in turn is left out, and the judge and that rater are compared with the others: which of the two is
+closer to them, item by item? The judge wins against a rater if the rater's advantage is below eps, the cost of a
+human rating. omega is the share of raters it wins against, rho how often it is at least as close.
+
+Where most ratings are one level, a judge that always gives that level passes. So two rivals take the same test: the best
+constant answer, and the judge's own answers shuffled over the items. The judge passes only where it is significantly
+closer than both.
 """
 
 from __future__ import annotations

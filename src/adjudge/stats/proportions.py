@@ -1,6 +1,19 @@
 """Shares and win rates with their intervals: Wilson, Newcombe, Rogan and Gladen, clustered and anytime-valid.
 
 Wilson's interval is right for 0 of 20, where the textbook one has no width.
+
+Means that may be looked at after every label: tests and intervals that hold at all looks together.
+
+A usual interval is right at one number of labels that was fixed before. Looked at after every label, a false finding shows
+up far more often than in 5 % of cases. Here each possible mean is a fair game on which one bets, label by label; a mean at
+which the bets have won 40 times the stake is rejected, and by Ville's inequality a true one is rejected with a probability
+of at most 1 / 40 on each side, whenever one stops (Waudby-Smith and Ramdas 2024).
+
+Half of the stake follows the bet that looked best so far, the other half is divided over fixed bets. Where a judge has
+scored all items, each label is corrected by what the judge says of its item (prediction-powered, as in `ppi`), with a slope
+from the labels before it, so that no label is used to predict itself.
+
+Labels must come in random order, and with equal chances.
 """
 
 from __future__ import annotations

@@ -3,6 +3,10 @@
 Every commit waits for the disk, however little is in it; so all jobs that were queued during one
 commit go into the next. A caller learns of its row only when the row is durable. This file
 knows nothing of tables.
+
+Turns errors of SQLite and the file system into messages that a user can act on.
+
+A message says what happened, where, and what to do. This file knows no tables.
 """
 
 from __future__ import annotations

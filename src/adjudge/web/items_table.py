@@ -2,6 +2,8 @@
 
 A rare text is looked up in the full-text index. A frequent one is searched in the rows as they come in order, since a page
 is full after a few: a list of nearly all items would take longer than the page.
+
+The viewer's page of one item: its fields, its results and labels, and every call with its reply.
 """
 
 from __future__ import annotations
