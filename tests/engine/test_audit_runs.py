@@ -382,7 +382,7 @@ def test_the_report_and_the_viewer_show_the_audit_and_open_the_items_of_a_probe(
     assert 'id="audit"' in html
     browser = Browser(store)
     shown = browser.get("/run?run=probed").text
-    (link,) = set(re.findall(r'href="(/items\?run=probed[^"]*length)"', shown))
+    (link,) = set(re.findall(r'href="(/items\?run=probed[^"]*q=[^"]*length)"', shown))
     listed = browser.get(unescape(link)).text
     assert "i1 ~ length" in listed
     assert "i1 ~ tone" not in listed

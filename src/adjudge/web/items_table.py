@@ -176,6 +176,7 @@ FREQUENT = 4000
 _SHORTEST_INDEXED = 3
 _MOST_TERMS = 300
 _KEPT_COUNTS = 500
+_KEPT_QUERIES = 40
 _ROWS_AT_ONCE = 500
 """SQLite allows 999 parameters at least."""
 
@@ -190,6 +191,8 @@ class Listing:
         self._lock = threading.Lock()
         self._version = -1
         self._counts: dict[Where, int] = {}
+        self._kept_version = -1
+        self._kept: dict[tuple[str, tuple[Any, ...]], list[Any]] = {}
 
     def page(self, wanted: Filter) -> tuple[list[IndexedRow], int | None]:
         """One page of rows, and the number of rows on all pages; none for a frequent text."""
@@ -236,6 +239,21 @@ class Listing:
             ids = _ids(connection, wanted, rule, 1 << 40, 0)
             for start in range(0, len(ids), _ROWS_AT_ONCE):
                 yield from _rows(connection, ids[start : start + _ROWS_AT_ONCE])
+
+    def remembered(
+        self, connection: sqlite3.Connection, select: str, parameters: tuple[Any, ...] = ()
+    ) -> list[Any]:
+        """All rows of a query that reads the whole table, kept until the copy changes."""
+        version = self.index.progress.version
+        with self._lock:
+            if self._kept_version != version or len(self._kept) > _KEPT_QUERIES:
+                self._kept_version, self._kept = version, {}
+            known = self._kept.get((select, parameters))
+        if known is None:
+            known = connection.execute(select, parameters).fetchall()
+            with self._lock:
+                self._kept[select, parameters] = known
+        return known
 
     @contextlib.contextmanager
     def matching(self, wanted: Filter) -> Iterator[tuple[sqlite3.Connection, Where]]:

@@ -16,7 +16,16 @@ from starlette.responses import HTMLResponse, Response
 
 from ..store import RunRow
 from ..words import number
-from .items_table import FIRST_COPY_SECONDS, Filter, ItemPage, ItemsPage, Where, query_number, read_filter
+from .items_table import (
+    FIRST_COPY_SECONDS,
+    Filter,
+    ItemPage,
+    ItemsPage,
+    Listing,
+    Where,
+    query_number,
+    read_filter,
+)
 from .run_pages import run_named, tabs
 from .section_view import shade
 from .server import Context
@@ -112,7 +121,7 @@ class MatrixPage:
     def _values(self, run: RunRow, wanted: Filter, shown: Shown) -> dict[str, Any]:
         listing = self._items.listing(run, FIRST_COPY_SECONDS)
         with listing.matching(wanted) as (connection, rule):
-            questions = _questions(connection)
+            questions = _questions(listing, connection)
             question = next(
                 (one for one in questions if one.key == shown.of), questions[0] if questions else None
             )
@@ -124,9 +133,9 @@ class MatrixPage:
                 "is_labelled": False,
             }
             if question is not None:
-                shown = _settled(connection, question, shown)
+                shown = _settled(listing, connection, question, shown)
                 matrix = _Matrix(
-                    connection, _joined(question.rule, rule), question, shown, run.name, wanted.q
+                    listing, connection, _joined(question.rule, rule), question, shown, run.name, wanted.q
                 ).made()
         total, first = matrix["total"], (shown.page - 1) * ROWS_ON_A_PAGE + 1
         last = first + len(matrix["rows"]) - 1
@@ -166,20 +175,22 @@ def _read(request: Request) -> Shown:
     )
 
 
-def _settled(connection: sqlite3.Connection, question: Question, shown: Shown) -> Shown:
+def _settled(listing: Listing, connection: sqlite3.Connection, question: Question, shown: Shown) -> Shown:
     """The same with defaults that fit the run: judges where there are several of them and one system."""
     rule = question.rule
-    n_systems, n_judges, n_labels = connection.execute(
+    ((n_systems, n_judges, n_labels),) = listing.remembered(
+        connection,
         f"SELECT count(DISTINCT system), count(DISTINCT model), count(label) FROM rows WHERE {rule.sql}",
         rule.parameters,
-    ).fetchone()
+    )
     by = shown.by or ("judges" if n_judges > 1 and (question.is_choice or n_systems < 2) else "systems")
     return structs.replace(shown, by=by, colour=shown.colour or ("people" if n_labels else "score"))
 
 
-def _questions(connection: sqlite3.Connection) -> list[Question]:
-    found = connection.execute(
-        "SELECT protocol, criterion, subject IS NULL AND system_b IS NOT NULL, min(id) FROM rows GROUP BY 1, 2, 3 ORDER BY 3 DESC, 4"
+def _questions(listing: Listing, connection: sqlite3.Connection) -> list[Question]:
+    found = listing.remembered(
+        connection,
+        "SELECT protocol, criterion, subject IS NULL AND system_b IS NOT NULL, min(id) FROM rows GROUP BY 1, 2, 3 ORDER BY 3 DESC, 4",
     )
     return [Question(protocol, criterion, bool(is_choice)) for protocol, criterion, is_choice, _ in found]
 
@@ -192,8 +203,16 @@ class _Matrix:
     """One page of a matrix, from the copy."""
 
     def __init__(
-        self, connection: sqlite3.Connection, rule: Where, question: Question, shown: Shown, run: str, q: str
+        self,
+        listing: Listing,
+        connection: sqlite3.Connection,
+        rule: Where,
+        question: Question,
+        shown: Shown,
+        run: str,
+        q: str,
     ) -> None:
+        self._listing = listing
         self._connection = connection
         self._rule = rule
         self._question = question
@@ -209,9 +228,9 @@ class _Matrix:
     def made(self) -> dict[str, Any]:
         columns = [
             name
-            for (name,) in self._select(f"SELECT DISTINCT {self._column} FROM rows WHERE RULE ORDER BY 1")
+            for (name,) in self._remembered(f"SELECT DISTINCT {self._column} FROM rows WHERE RULE ORDER BY 1")
         ]
-        ((total, n_labels, low, high, widest),) = self._select(
+        ((total, n_labels, low, high, widest),) = self._remembered(
             f"SELECT count(DISTINCT {self._row}), count(label), min(value), max(value), max(label_gap) FROM rows WHERE RULE"
         )
         kept = columns[:MOST_COLUMNS]
@@ -226,6 +245,11 @@ class _Matrix:
             "is_labelled": bool(n_labels),
         }
 
+    def _remembered(self, sql: str) -> list[Any]:
+        return self._listing.remembered(
+            self._connection, sql.replace("RULE", self._rule.sql), self._rule.parameters
+        )
+
     def _select(self, sql: str, *more: Any) -> list[Any]:
         return self._connection.execute(
             sql.replace("RULE", self._rule.sql), (*self._rule.parameters, *more)
@@ -237,11 +261,9 @@ class _Matrix:
         offset = (self._shown.page - 1) * ROWS_ON_A_PAGE
         keys = [
             key
-            for key, *_ in self._select(
-                f"SELECT {self._row} FROM rows WHERE RULE GROUP BY 1 ORDER BY {order} LIMIT ? OFFSET ?",
-                ROWS_ON_A_PAGE,
-                offset,
-            )
+            for (key,) in self._remembered(
+                f"SELECT {self._row} FROM rows WHERE RULE GROUP BY 1 ORDER BY {order}"
+            )[offset : offset + ROWS_ON_A_PAGE]
         ]
         marks = ",".join("?" * len(keys))
         found = self._select(
