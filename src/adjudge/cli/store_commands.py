@@ -198,6 +198,10 @@ def _write_html(store: Path, run: str, html: Path, labels: Path | None) -> None:
     typer.echo(f"Wrote the report of {name} to {safe(str(html))} ({max(1, n_bytes // 1000):,} kB)", err=True)
 
 
+MOST_BRIEFED = 100_000
+"""Up to so many items a report on the terminal begins with the run in short."""
+
+
 def show_report(
     store: str, name: str, *, as_json: bool = False, as_markdown: bool = False
 ) -> tuple[int, int]:
@@ -209,9 +213,12 @@ def show_report(
     from ..store import open_store
 
     with open_store(store, write=False) as opened:
-        view = tabulate(opened, opened.run(name), keep_results=not as_json)
+        run = opened.run(name)
+        # Who leads takes all results at once; a run that is too large for that has the tables alone.
+        is_brief = not as_json and run.manifest["items"]["n"] <= MOST_BRIEFED
+        view = tabulate(opened, run, keep_results=is_brief)
         summary = summarise(view)
-        brief = None if as_json else brief_of_run(opened, view, summary)
+        brief = brief_of_run(opened, view, summary) if is_brief else None
     if as_json:
         print_json(summary)
     elif as_markdown:
