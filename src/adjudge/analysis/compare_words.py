@@ -178,10 +178,10 @@ def _reversed_scale(card: CriterionComparison, runs: Runs) -> str:
     )
 
 
-def _order(card: CriterionComparison, runs: Runs) -> str:
-    """The winner in each run, and whether the significant differences between systems agree."""
+def _order(card: CriterionComparison, runs: Runs, change: str = "The conclusion changes: ") -> str:
+    """The winner in each run, and whether the significant differences between systems agree; `change` opens a change."""
     if card.kind == "choices":
-        return _winners_of_choices(card, runs)
+        return _winners_of_choices(card, runs, change)
     order = card.order
     if order is None:
         return ""
@@ -193,7 +193,7 @@ def _order(card: CriterionComparison, runs: Runs) -> str:
         return f"The conclusion reverses: {better} is significantly above {worse} in {runs.first}, {worse} above {better} in {runs.second}{more}; {winner}."
     one_sided = [pair for pair in order.pairs if pair.change in ("only first", "only second")]
     if one_sided:
-        return f"The conclusion changes: {_one_sided(one_sided, runs)}; {winner}."
+        return f"{change}{_one_sided(one_sided, runs)}; {winner}."
     same = [pair for pair in order.pairs if pair.change == "same"]
     if not same:
         return f"No two of the {len(order.first)} systems differ significantly in either run; {winner}."
@@ -230,7 +230,7 @@ def _ordered(pair: SystemPair, value: float) -> tuple[str, str]:
     return (first, second) if value > 0 else (second, first)
 
 
-def _winners_of_choices(card: CriterionComparison, runs: Runs) -> str:
+def _winners_of_choices(card: CriterionComparison, runs: Runs, change: str) -> str:
     changes = []
     for name, comparison in card.systems.items():
         winners = [_winner(name, side.low, side.high) for side in (comparison.first, comparison.second)]
@@ -240,7 +240,7 @@ def _winners_of_choices(card: CriterionComparison, runs: Runs) -> str:
             f"{name}: {winners[0] or 'neither'} wins in {runs.first}, {winners[1] or 'neither'} in {runs.second}"
         )
     if changes:
-        return f"The conclusion changes: {listed(changes, 3)}."
+        return f"{change}{listed(changes, 3)}."
     known = [
         name
         for name, comparison in card.systems.items()
@@ -325,7 +325,7 @@ def _orders(cards: Mapping[str, CriterionComparison], runs: Runs) -> tuple[str, 
         name for kind in ("reversed", "differs") for name, card in several.items() if card.conclusion == kind
     ]
     if changed:
-        first = _order(cards[changed[0]], runs).removeprefix("The conclusion changes: ")
+        first = _order(cards[changed[0]], runs, change="")
         sentences.append(
             f"The conclusion about systems changes on {listed(changed)}. On {changed[0]}: {first}"
         )

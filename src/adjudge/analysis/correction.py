@@ -116,9 +116,9 @@ def bias(table: LabelledTable) -> Estimate:
         return undefined_items("the labels are on a different scale", len(rows))
     if table.kind == "choices":
         return undefined_items("choices have no bias in points", len(rows))
-    if not rows:
-        return undefined_items("there is no label", 0)
     n_failed = sum(row.answer is None for row in rows)
+    if n_failed == len(rows):
+        return undefined_items("no item has both a score and a label", 0, n_failed)
     return structs.replace(within(_over_all_systems(table).bias, _gap_limits(table)), n_failed=n_failed)
 
 
@@ -602,7 +602,7 @@ class _Allowance:
 
 def _widen_best(best: BestJudge, upper: float) -> BestJudge:
     """Many judges: every difference may move by the allowance of both."""
-    is_choices = any(estimate.method.startswith("share") for estimate in best.agreement.values())
+    is_choices = best.kind == "choices"
     allowance = _Allowance(upper, None, is_choices=is_choices)
     highest = max((abs(estimate.value or 0.0) for estimate in best.agreement.values()), default=0.0)
     by = 2 * upper if is_choices else 2 * highest * (1 / max(1e-9, 1 - upper) - 1)

@@ -780,6 +780,7 @@ def _best_judge(criterion: str, kind: Kind, tables: Mapping[str, LabelledTable],
         if chosen is None
         else ChosenJudge(judges[chosen.chosen], chosen.agreement, chosen.lead),
         reason=result.reason,
+        kind=kind,
     )
 
 

@@ -489,6 +489,7 @@ class BestJudge(Struct, frozen=True):
     held_out: ChosenJudge | None
     """none with fewer than 100 labelled items (or groups)"""
     reason: str = ""
+    kind: Kind = "scores"
 
 
 class Card(Struct, frozen=True):

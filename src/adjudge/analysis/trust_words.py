@@ -230,12 +230,7 @@ def _means(known: Mapping[str, CorrectedMean], card: CriterionCard) -> str:
 def _leniency(bias: Estimate, scale: Scale | None) -> str:
     """The judge is 0.3 points too lenient; or higher, where the direction of the scale is unknown."""
     if bias.value is None:
-        why = (
-            bias.reason
-            if bias.n or not bias.reason.startswith("there is no")
-            else "no item has both a score and a label"
-        )
-        return f"The bias of the judge is unknown: {why}"
+        return f"The bias of the judge is unknown: {bias.reason}"
     size = number(abs(bias.value))
     range_ = interval(bias)
     if bias.reason == ALL_SAME:
