@@ -252,6 +252,20 @@ _ASCII_RULES = tuple(rule for rule in _RULES if rule.is_ascii)
 _WORDS = frozenset(word for rule in _RULES for word in rule.words)
 
 
+def _by_trigger(rules: tuple[_Rule, ...]) -> dict[str, tuple[re.Pattern[str], ...]]:
+    """Trigger → the patterns to look for where it occurs; none for a trigger of other rules."""
+    patterns: dict[str, tuple[re.Pattern[str], ...]] = {
+        trigger: () for rule in _RULES for trigger in (*rule.words, *rule.signs)
+    }
+    for rule in rules:
+        for trigger in (*rule.words, *rule.signs):
+            patterns[trigger] += (rule.pattern,)
+    return patterns
+
+
+_PATTERNS, _ASCII_PATTERNS = _by_trigger(_RULES), _by_trigger(_ASCII_RULES)
+
+
 def _by_mark(rules: tuple[_Rule, ...]) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """Signs by a punctuation character in them: a text without that character has none of the signs."""
     by_mark: dict[str, dict[str, None]] = {}
@@ -487,6 +501,8 @@ _LATIN_LOOKALIKES = str.maketrans("авеорсухіјѕԁԛԝһкмнтгӏА�
                                   "abeopcyxijsdqwhkmhtrlABEOPCXIJSKMHTaoeiaptuvknwABEZHIKMNOPTYXiilgaounogehilabcdefghijklmnoprstuvwyz")  # fmt: skip
 _LEET = str.maketrans("01345789@$", "oieastbgas")
 _LEET_WORD = re.compile(r"[A-Za-z][013457@$]{1,3}[A-Za-z]")
+_MAYBE_SPELT_OUT = re.compile(r"[A-Za-z][ .*_-]{1,2}[A-Za-z][ .*_-]{1,2}[A-Za-z][ .*_-]")
+"""Much faster, and in every text that has the other."""
 _SPELT_OUT = re.compile(r"(?<!\w)(?:[A-Za-z](?:[ .*_-]{1,2})(?=[A-Za-z](?:\W|_|$))){5,200}[A-Za-z](?!\w)")
 _ROT13_WORDS = ("vtaber", "vafgehpgvba", "qvfertneq", "uvturfg", "znkvzhz", "fpber", "engvat")
 _TAG_BLOCK = {0xE0000 + code: code for code in range(0x20, 0x7F)}
@@ -507,16 +523,16 @@ def _is_suspect(text: str) -> bool:
 
 
 def _addresses_the_judge(text: str) -> bool:
-    rules, signs = (_ASCII_RULES, _ASCII_SIGNS) if text.isascii() else (_RULES, _SIGNS)
+    patterns, signs = (_ASCII_PATTERNS, _ASCII_SIGNS) if text.isascii() else (_PATTERNS, _SIGNS)
     words = _words_in(text)
     seen = {sign for mark, with_mark in signs if mark in text for sign in with_mark if sign in text}
     if not words and not seen:
         return False
     return any(
-        rule.pattern.search(text, max(0, at - _BEFORE), at + _BEHIND) is not None
-        for rule in rules
-        for word in (*(rule.words & words), *(sign for sign in rule.signs if sign in seen))
-        for at in _occurrences(text, word)
+        pattern.search(text, max(0, at - _BEFORE), at + _BEHIND) is not None
+        for trigger in (*words, *seen)
+        for at in _occurrences(text, trigger)
+        for pattern in patterns[trigger]
     )
 
 
@@ -570,7 +586,7 @@ def _respelt(text: str) -> Iterator[str]:
     """The text without other spellings of its letters: digits for letters, letters apart, entities, ROT13."""
     if _LEET_WORD.search(text):
         yield text.translate(_LEET)
-    if _SPELT_OUT.search(text):
+    if _MAYBE_SPELT_OUT.search(text) and _SPELT_OUT.search(text):
         yield _SPELT_OUT.sub(
             lambda match: re.sub(r"[ .*_-]", "", match[0]), re.sub(r"[ ]{3,9}|[ ]{2}", "   ", text)
         )
