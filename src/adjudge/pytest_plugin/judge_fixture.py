@@ -769,7 +769,7 @@ def _cells(row: dict[str, Any]) -> list[str]:
 
 
 def _cost(row: dict[str, Any]) -> str:
-    """What this session spent; a dash where calls were made and no price is known."""
+    """What this run of pytest spent; a dash where calls were made and no price is known."""
     if row["cost_usd"]:
         return f"${row['cost_usd']:.4f}"
     return NO_VALUE if row["asked"] else "$0"

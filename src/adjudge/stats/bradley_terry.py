@@ -621,7 +621,7 @@ def _p_values(games: Games, won: Floats, pieces: Sequence[_Piece]) -> dict[tuple
 
 
 def _head_to_head(games: Games, i: int, j: int) -> float | None:
-    """The exact sign test of two systems' own games: a cluster is one observation, won by the one that took more of it."""
+    """The exact sign test of the games between two systems: a cluster is one observation, won by the one that took more of it."""
     import numpy as np
 
     forward = (games.first == i) & (games.second == j)

@@ -61,7 +61,7 @@ _N_RESAMPLES = 1000
 
 
 class Ceiling(Struct, frozen=True):
-    """What people reach among themselves, and what the judge reaches of it."""
+    """Inter-rater agreement, and the agreement of the judge with the same raters."""
 
     lower: Estimate
     """a rater against the mean of the others"""
