@@ -116,7 +116,7 @@ def parquet() -> bytes:
         (as_csv(","), ".csv"),
         (as_csv(";"), ".csv"),
         (as_csv("\t"), ".tsv"),
-        (gzip.compress(as_csv(",")), ".csv.gz"),
+        (gzip.compress(as_csv(","), mtime=0), ".csv.gz"),
         (json.dumps(ROWS).encode("utf-16"), ".json"),
         (parquet(), ".parquet"),
     ],
