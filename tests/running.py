@@ -200,7 +200,9 @@ def older(path: Path) -> None:
         for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
             connection.execute(f"DROP TRIGGER {name}")
         connection.execute("DROP TABLE counts")
+        for table in ("batches", "batch_calls"):
+            connection.execute(f"DROP TABLE {table}")
         for table in schema._CHECKED:
             connection.execute(f"ALTER TABLE {table} DROP COLUMN checksum")
-        connection.execute("DELETE FROM migrations WHERE number = 2")
+        connection.execute("DELETE FROM migrations WHERE number > 1")
     connection.close()

@@ -156,17 +156,18 @@ def test_steps_are_applied_once_and_recorded(tmp_path: Path, monkeypatch: pytest
     with open_store(tmp_path / "s.db") as store:
         started(store)
 
-    def m003_more(connection: sqlite3.Connection) -> None:
+    def m999_more(connection: sqlite3.Connection) -> None:
         connection.execute("ALTER TABLE runs ADD COLUMN note TEXT")
 
-    monkeypatch.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS, m003_more))
+    monkeypatch.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS, m999_more))
     for write in (False, True, True):  # a reader, too, needs the new form
         with open_store(tmp_path / "s.db", write=write) as store:
             assert [run.name for run in store.runs()] == ["first"]
     connection = sqlite3.connect(tmp_path / "s.db")
     rows = connection.execute("SELECT number, name FROM migrations").fetchall()
     connection.close()
-    assert rows == [(1, "m001_initial"), (2, "m002_counts"), (3, "m003_more")]
+    assert rows[:2] == [(1, "m001_initial"), (2, "m002_counts")]
+    assert rows[-1] == (len(schema.MIGRATIONS), "m999_more")
 
 
 def test_a_step_that_fails_leaves_the_store_as_it_was(

@@ -1,5 +1,6 @@
 """Stores every run, call, reply and judgment in one SQLite file, so that nothing is lost or paid for twice."""
 
+from .batches import BatchLine, BatchRow, Settled
 from .calls import Claim
 from .owners import Owner
 from .reading import Asked, Judged, ModelSeen, Totals
@@ -9,6 +10,8 @@ from .store import Store, open_store
 
 __all__ = [
     "Asked",
+    "BatchLine",
+    "BatchRow",
     "CallSpec",
     "Claim",
     "Judged",
@@ -16,6 +19,7 @@ __all__ = [
     "Owner",
     "RunRow",
     "RunStatus",
+    "Settled",
     "Store",
     "Totals",
     "open_store",

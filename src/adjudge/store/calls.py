@@ -9,7 +9,7 @@ can be dropped at any time.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -34,6 +34,13 @@ _INSERT_JUDGMENT = (
 )
 
 
+HOLDS_CALLS = ("filling", "planned", "uploaded", "creating", "open", "ended")
+"""The states in which a batch's calls must not be sent by other means; see `batches`."""
+
+_IS_BATCHED = f"""EXISTS (SELECT 1 FROM batch_calls AS line JOIN batches ON batches.id = line.batch
+    WHERE line.call = calls.id AND batches.state IN {HOLDS_CALLS})"""
+
+
 class Claim(Struct, frozen=True):
     """Which of the wanted calls this process sends, and which not."""
 
@@ -43,6 +50,8 @@ class Claim(Struct, frozen=True):
     """cache hits: `reply_for` returns their replies"""
     elsewhere: frozenset[str] = frozenset()
     """in flight already, in another process or in this one: `wait`, then claim them again"""
+    batched: frozenset[str] = frozenset()
+    """in a batch that is not collected, of this run or another one: nobody sends them until it is"""
 
 
 def insert_rows(
@@ -106,12 +115,13 @@ class CallWriter:
         elsewhere = frozenset(
             key for key, (_, owner, is_answered) in stored.items() if owner in live and not is_answered
         )
-        mine = frozenset(wanted.keys() - answered - elsewhere)
+        batched = self._batched(stored.keys() - answered - elsewhere)
+        mine = frozenset(wanted.keys() - answered - elsewhere - batched)
         self._insert([wanted[key] for key in wanted if key not in stored], self.owner)
         ids = {key: stored[key][0] for key in mine if key in stored}
         self._set_owner(list(ids.values()), self.owner)
         self._ids.update(ids)
-        return Claim(mine, answered, elsewhere)
+        return Claim(mine, answered, elsewhere, batched)
 
     def release(self, keys: Sequence[str]) -> None:
         """Give up claims on calls that will not be sent."""
@@ -129,6 +139,16 @@ class CallWriter:
             (as_json(keys),),
         )
         return {key: (number, owner, bool(is_answered)) for key, number, owner, is_answered in stored}
+
+    def _batched(self, keys: Collection[str]) -> frozenset[str]:
+        """The calls in a batch that is not collected."""
+        if not keys:
+            return frozenset()
+        found = self._connection.execute(
+            f"SELECT calls.key FROM json_each(?) AS wanted CROSS JOIN calls ON calls.key = wanted.value WHERE {_IS_BATCHED}",
+            (as_json(keys),),
+        )
+        return frozenset(key for (key,) in found)
 
     def _live(self, held_by: set[int]) -> set[int]:
         """The owners that are still alive; the others are removed."""

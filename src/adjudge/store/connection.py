@@ -110,10 +110,10 @@ class Access:
             self._close_writer()
         except (sqlite3.Error, OSError) as fault:
             is_refused = isinstance(fault, OSError) or primary_code(fault) in _REFUSALS
-            if not is_refused or schema.version_of(self._reader(), self.path) != 1:
+            if not is_refused or schema.version_of(self._reader(), self.path) == 0:
                 raise
             self._has_old_layout = True
-            schema.stand_in(self._reader())
+            schema.stand_in(self._reader(), self.path)
 
     def _open_writer(self) -> None:
         connection = schema.connect(self.path, write=True, busy_seconds=self._busy_seconds)
@@ -198,7 +198,7 @@ class Access:
         if connection is None:
             connection = schema.connect(self.path, write=False, busy_seconds=self._busy_seconds)
             if self._has_old_layout:
-                schema.stand_in(connection)
+                schema.stand_in(connection, self.path)
             self._local.connection = connection
             self._readers.append(connection)
         return connection

@@ -112,6 +112,9 @@ def _merge_file(into: Path, path: Path, parse_again: ParseAgain, calls_needed: C
     ):
         schema.migrate(connection, into, busy_seconds=_BUSY_SECONDS)
         connection.create_function("sealed", -1, lambda *row: rows.checksum(row), deterministic=True)
+        connection.create_function(
+            "sealed_line", -1, lambda *row: rows.batch_call_checksum(row), deterministic=True
+        )
         connection.execute("ATTACH ? AS other", (schema.address_of(source, write=False),))
         for statement in _TEMPORARY:
             connection.execute(statement)
@@ -157,12 +160,33 @@ _TEMPORARY = (
     # Judgments that depend on a reply that was not kept, and follow-up questions to such a reply.
     "CREATE TEMP TABLE outdated (call INTEGER PRIMARY KEY)",
     "CREATE TEMP TABLE dropped (call INTEGER PRIMARY KEY)",
+    "CREATE TEMP TABLE in_batches (call INTEGER PRIMARY KEY)",
 )
 _PAIR = """INSERT INTO pairs SELECT theirs.id, ours.id FROM other.calls AS theirs JOIN main.calls AS ours USING (key)
-    WHERE theirs.id IN (SELECT call FROM other.places WHERE run = :theirs)"""
+    WHERE theirs.id IN (SELECT call FROM other.places WHERE run = :theirs) OR theirs.id IN (SELECT call FROM in_batches)"""
 _COPY_CALLS = """INSERT OR IGNORE INTO main.calls (key, model, kind, messages, target, checksum)
     SELECT key, model, kind, messages, target, checksum FROM other.calls
-    WHERE id IN (SELECT call FROM other.places WHERE run = :theirs) ORDER BY id"""
+    WHERE id IN (SELECT call FROM other.places WHERE run = :theirs) OR id IN (SELECT call FROM in_batches) ORDER BY id"""
+_IN_BATCHES = """INSERT OR IGNORE INTO in_batches SELECT line.call FROM other.batch_calls AS line
+    JOIN other.batches AS b ON b.id = line.batch WHERE b.run = :theirs AND b.state NOT IN ('filling', 'planned')"""
+# What was not sent yet is not copied. A batch that was open when it was copied may be collected by now.
+_BATCH = (
+    "name, model, identity, state, provider_state, file, mark, remote, outputs, n_calls, n_done, n_failed, "
+    "estimate_usd, note, created, changed"
+)
+_COPY_BATCHES = f"""INSERT INTO main.batches (run, {_BATCH}) SELECT :ours, {_BATCH} FROM other.batches
+    WHERE run = :theirs AND state NOT IN ('filling', 'planned', 'dropped')
+    ON CONFLICT (name) DO UPDATE SET state = excluded.state, provider_state = excluded.provider_state,
+        outputs = excluded.outputs, n_done = excluded.n_done, n_failed = excluded.n_failed, changed = excluded.changed
+    WHERE excluded.state IN ('collected', 'closed') AND batches.state NOT IN ('collected', 'closed')"""
+_LINE = "o.id, pairs.ours, l.slot, l.outcome, l.error_kind, l.error_message, l.flags, l.reply"
+_COPY_LINES = f"""INSERT INTO main.batch_calls ({rows.BATCH_CALL_SEALED}, checksum)
+    SELECT {_LINE}, sealed_line({_LINE}) FROM other.batch_calls AS l JOIN other.batches AS t ON t.id = l.batch
+    JOIN main.batches AS o ON o.name = t.name JOIN pairs ON pairs.theirs = l.call WHERE t.run = :theirs
+    ON CONFLICT DO UPDATE SET outcome = excluded.outcome, error_kind = excluded.error_kind,
+        error_message = excluded.error_message, flags = excluded.flags, reply = excluded.reply, checksum = excluded.checksum
+    WHERE batch_calls.outcome IS NULL AND excluded.outcome IS NOT NULL"""
+_SEAL_BATCHES = f"UPDATE main.batches SET checksum = sealed({rows.BATCH_SEALED}) WHERE run = :ours"
 _DIFFERING = """SELECT pairs.theirs, t.text, t.reasoning, t.logprobs, t.finish, o.text, o.reasoning, o.logprobs, o.finish
     FROM pairs JOIN other.replies AS t ON t.call = pairs.theirs JOIN main.replies AS o ON o.call = pairs.ours
     WHERE t.checksum <> o.checksum"""
@@ -260,6 +284,8 @@ class _Merge:
         self._do(_COPY_SLOTS, numbers)
         n_calls = self._do(_COPY_PLACES, numbers)
         n_judgments = self._do(_COPY_JUDGMENTS, numbers)
+        for statement in (_COPY_BATCHES, _COPY_LINES, _SEAL_BATCHES):
+            self._do(statement, numbers)
         n_parsed = self._parse_missing(ours, numbers) if differing else 0
         labels, differing_labels = self._merge_labels("run = :theirs", numbers)
         self._settle(theirs, ours, is_new=is_new, has_grown=bool(n_calls))
@@ -326,8 +352,9 @@ class _Merge:
 
     def _pair_calls(self, theirs: _Theirs, numbers: dict[str, int]) -> set[int]:
         """Copy the calls that are missing; the calls whose replies differ, by their numbers in the other store."""
-        for table in ("pairs", "outdated", "dropped"):
+        for table in ("pairs", "outdated", "dropped", "in_batches"):
             self._do(f"DELETE FROM temp.{table}")
+        self._do(_IN_BATCHES, numbers)
         self._do(_COPY_CALLS, numbers)
         self._do(_PAIR, numbers)
         differing = {
@@ -433,7 +460,7 @@ class _Merge:
             )
         n_calls = self._calls_needed(run)
         is_whole = n_calls is not None and runs.is_whole(self._connection, ours, n_calls)
-        if is_whole and run.status in ("interrupted", "stopped"):
+        if is_whole and run.status in ("interrupted", "stopped", "submitted"):
             self._connection.execute(
                 "UPDATE main.runs SET status = 'done', ended = COALESCE(?, ended), owner = NULL WHERE id = ?",
                 (theirs.ended, ours),

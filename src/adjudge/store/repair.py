@@ -36,6 +36,8 @@ _TABLES = {
     "places": (f"{rows.PLACE_SEALED}, checksum", 8),
     "judgments": ("run, reading, item, slot, body, checksum", 6),
     "labels": (f"{rows.LABEL_SEALED}, checksum", 9),
+    "batches": (f"{rows.BATCH_SEALED}, checksum", 19),
+    "batch_calls": (f"{rows.BATCH_CALL_SEALED}, checksum", 9),
 }
 """The columns of each table that are copied, and how many they are."""
 
@@ -44,7 +46,7 @@ class Damage(Struct, frozen=True):
     """Rows of one kind that are missing or damaged."""
 
     what: str
-    """pages, runs, counts, items, slots, calls, judgments, labels or replies"""
+    """pages, runs, counts, items, slots, calls, judgments, labels, replies, batches or batch calls"""
     run: str | None
     """none for what belongs to the whole store"""
     n: int
@@ -119,8 +121,8 @@ def _interrupt(target: sqlite3.Connection, name: str) -> None:
 def _read_all(path: Path, keep: Keep) -> tuple[list[Damage], list[Saved]]:
     try:
         with closing(schema.connect(path, write=False, busy_seconds=30.0)) as connection:
-            if schema.version_of(connection, path) == 1:
-                schema.stand_in(connection)
+            if 0 < schema.version_of(connection, path) < len(schema.MIGRATIONS):
+                schema.stand_in(connection, path)
             return _Rows(connection, keep).read()
     except (sqlite3.Error, *rows.DECODE_FAULTS) as fault:
         if isinstance(fault, sqlite3.Error) and is_explained(fault):
@@ -146,6 +148,7 @@ class _Rows:
         self._read_replies()
         saved = [self._read_run(run) for run in runs]
         self._read_labels()
+        self._read_batches({number: name for number, name, _ in runs})
         return self._damage, saved
 
     def _note(self, what: str, run: str | None, n: int, detail: str = "") -> None:
@@ -339,6 +342,41 @@ class _Rows:
             n_whole += len(whole)
         (written,) = self._written(0, None, ("labels",), (n_found,))
         self._note("labels", None, max(written, n_found) - n_whole)
+
+    def _read_batches(self, runs: dict[int, str]) -> None:
+        """The batches of whole runs, each with its lines; a batch says how many it has."""
+        last = max(
+            self._number("SELECT max(id) FROM batches"),
+            self._number("SELECT seq FROM sqlite_sequence WHERE name = 'batches'"),
+        )
+        select = f"SELECT {_TABLES['batches'][0]} FROM batches WHERE id BETWEEN ? AND ? ORDER BY id"
+        for page in self._ranged(select, 1, last):
+            whole = self._checked("batches", page, lambda row: rows.check(row[:-1], row[-1]))
+            self._note("batches", None, len(page) - len(whole))
+            for row in whole:
+                if row[2] not in runs:
+                    continue
+                self._keep("batches", [row])
+                n_lines = self._read_batch_calls(row[0])
+                self._note("batch calls", runs[row[2]], max(0, row[11] - n_lines))
+
+    def _read_batch_calls(self, batch: int) -> int:
+        """How many lines of a batch are whole."""
+        last = max(self._calls, default=0)
+        select = (
+            f"SELECT {_TABLES['batch_calls'][0]} FROM batch_calls WHERE batch = ? AND call BETWEEN ? AND ?"
+        )
+        n_whole = 0
+
+        def check(row: tuple[Any, ...]) -> None:
+            if rows.batch_call_checksum(row[:-1]) != row[-1] or row[1] not in self._calls:
+                raise rows.DamagedError("the checksum differs")
+
+        for page in self._ranged(select, 1, last, (batch,)):
+            whole = self._checked("batch_calls", page, check)
+            self._keep("batch_calls", whole)
+            n_whole += len(whole)
+        return n_whole
 
     def _written(
         self, run: int, name: str | None, columns: tuple[str, ...], found: tuple[int, ...]

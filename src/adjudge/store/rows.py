@@ -46,6 +46,11 @@ RUN_SEALED = "id, name, identity, manifest, status, turn, reading, started, ende
 SLOT_SEALED = 'run, slot, protocol, criteria, model, "order", sample, kind'
 PLACE_SEALED = "run, item, slot, call, parent, error_kind, error_message"
 LABEL_SEALED = "run, item, criterion, rater, value, subject, probability, origin"
+BATCH_SEALED = (
+    "id, name, run, model, identity, state, provider_state, file, mark, remote, outputs, n_calls, n_done, n_failed, "
+    "estimate_usd, note, created, changed"
+)
+BATCH_CALL_SEALED = "batch, call, slot, outcome, error_kind, error_message, flags, reply"
 
 
 class DamagedError(ValueError):
@@ -84,6 +89,11 @@ def check(row: Columns, stored: object) -> None:
     """`DamagedError` where the checksum differs or is missing."""
     if stored != UNCHECKED and zlib.crc32(_to_json(row)) != stored:
         raise DamagedError("the checksum differs")
+
+
+def batch_call_checksum(row: Columns) -> int:
+    """The checksum of `BATCH_CALL_SEALED`, whose last column is binary."""
+    return zlib.crc32(row[-1] or b"", checksum((*row[:-1], None)))
 
 
 def pack(raw: bytes, packed_from: int = _PACKED_FROM, strategy: int = zlib.Z_DEFAULT_STRATEGY) -> bytes:

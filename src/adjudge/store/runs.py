@@ -111,7 +111,8 @@ def check_count(what: str, before: int | None, n: int, after: int | None) -> Non
         raise rows.DamagedError(f"{n} {what} found, {after} were written")
 
 
-RunStatus = Literal["running", "done", "interrupted", "stopped"]
+RunStatus = Literal["running", "done", "interrupted", "stopped", "submitted"]
+"""`submitted`: calls are in batches that are not collected yet."""
 
 _COLUMNS = f"{rows.RUN_SEALED}, owner, checksum"
 _INSERT_ITEM = (f"INSERT INTO items (run, {rows.ITEM_COLUMNS})", "")
@@ -255,6 +256,7 @@ def delete(connection: sqlite3.Connection, name: str) -> None:
     run = one_run(connection, name)
     if run.status == "running":
         raise StoreError(f"The run {run.name!r} is still running.\nStop it first, then delete it.")
+    _delete_batches(connection, run)
     for table in ("judgments", "places", "slots", "items"):
         connection.execute(f"DELETE FROM {table} WHERE run = ?", (run.id,))
     freed = [label for (label,) in connection.execute("SELECT id FROM labels WHERE run = ?", (run.id,))]
@@ -262,13 +264,30 @@ def delete(connection: sqlite3.Connection, name: str) -> None:
     _seal_labels(connection, freed)
     connection.execute("UPDATE replies SET run = NULL WHERE run = ?", (run.id,))
     connection.execute("DELETE FROM runs WHERE id = ?", (run.id,))
-    # Calls in flight belong to no run yet; they must keep their row id.
+    # Calls in flight and calls of a batch belong to no run yet; they must keep their row id.
     connection.execute(
-        """DELETE FROM calls WHERE id NOT IN (SELECT call FROM places)
+        """DELETE FROM calls WHERE id NOT IN (SELECT call FROM places) AND id NOT IN (SELECT call FROM batch_calls)
         AND NOT (COALESCE(owner, 0) IN (SELECT value FROM json_each(?)) AND id NOT IN (SELECT call FROM replies))""",
         (as_json(_live_owners(connection)),),
     )
     connection.execute("DELETE FROM replies WHERE call NOT IN (SELECT id FROM calls)")
+
+
+def _delete_batches(connection: sqlite3.Connection, run: RunRow) -> None:
+    """Delete the batches of a run; `StoreError` where the provider may still have one."""
+    (n_open,) = connection.execute(
+        "SELECT count(*) FROM batches WHERE run = ? AND state IN ('creating', 'open', 'ended')", (run.id,)
+    ).fetchone()
+    if n_open:
+        raise StoreError(
+            f"The run {run.name!r} has {n_open} batch{'' if n_open == 1 else 'es'} at the provider, and what they answer is paid for.\n"
+            f"Collect them with the command of the run, or cancel them first: adjudge runs cancel {run.name}, "
+            "then the command of the run once more."
+        )
+    connection.execute(
+        "DELETE FROM batch_calls WHERE batch IN (SELECT id FROM batches WHERE run = ?)", (run.id,)
+    )
+    connection.execute("DELETE FROM batches WHERE run = ?", (run.id,))
 
 
 def _seal_labels(connection: sqlite3.Connection, labels: Sequence[int]) -> None:

@@ -206,12 +206,68 @@ _COUNTS = (
     ),
 )
 
-MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (m001_initial, m002_counts)
+
+def m003_batches(connection: sqlite3.Connection) -> None:
+    """Calls that were handed to a provider's batch API."""
+    for statement in _BATCHES:
+        connection.execute(statement)
 
 
-def stand_in(connection: sqlite3.Connection) -> None:
-    """Make the first layout readable as the second, by temporary views, where the file cannot be upgraded."""
+# A call may be in several batches, one after the other, where the earlier ones did not answer it.
+_BATCHES = (
+    """CREATE TABLE batches (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        name TEXT NOT NULL UNIQUE,
+        run INTEGER NOT NULL,
+        model TEXT NOT NULL,
+        identity TEXT NOT NULL,
+        state TEXT NOT NULL,
+        provider_state TEXT NOT NULL DEFAULT '',
+        file TEXT NOT NULL DEFAULT '',
+        mark TEXT NOT NULL DEFAULT '',
+        remote TEXT NOT NULL DEFAULT '',
+        outputs TEXT NOT NULL DEFAULT '[]',
+        n_calls INTEGER NOT NULL DEFAULT 0,
+        n_done INTEGER NOT NULL DEFAULT 0,
+        n_failed INTEGER NOT NULL DEFAULT 0,
+        estimate_usd REAL,
+        note TEXT NOT NULL DEFAULT '',
+        created TEXT NOT NULL,
+        changed TEXT NOT NULL,
+        owner INTEGER,
+        checksum INTEGER
+    )""",
+    """CREATE TABLE batch_calls (
+        batch INTEGER NOT NULL,
+        call INTEGER NOT NULL,
+        slot INTEGER NOT NULL,
+        outcome TEXT,
+        error_kind TEXT,
+        error_message TEXT,
+        flags TEXT,
+        reply BLOB,                -- one that was cut off before its answer
+        checksum INTEGER,
+        PRIMARY KEY (batch, call)
+    ) WITHOUT ROWID""",
+    "CREATE INDEX batches_of_call ON batch_calls (call)",
+)
+
+MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (m001_initial, m002_counts, m003_batches)
+
+
+def stand_in(connection: sqlite3.Connection, path: Path) -> None:
+    """Make an older layout readable as the present one, by temporary views, where the file cannot be upgraded."""
+    version = version_of(connection, path)
     connection.execute("PRAGMA temp_store = MEMORY")
+    if version < 2:
+        _stand_in_for_counts(connection)
+    if version < 3:
+        for table, columns in (("batches", rows.BATCH_SEALED), ("batch_calls", rows.BATCH_CALL_SEALED)):
+            empty = ", ".join(f"NULL AS {name}" for name in (*columns.split(", "), "owner", "checksum"))
+            connection.execute(f"CREATE TEMP VIEW {table} AS SELECT {empty} WHERE 0")
+
+
+def _stand_in_for_counts(connection: sqlite3.Connection) -> None:
     for table in _CHECKED:
         value = "NULL" if table == "calls" else str(rows.UNCHECKED)
         connection.execute(f"CREATE TEMP VIEW {table} AS SELECT *, {value} AS checksum FROM main.{table}")

@@ -26,11 +26,12 @@ from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from ..errors import StoreError
 from ..records import Call, Item, Judgment, Label, Reply
-from . import owners, reading, runs, schema
+from . import batches, owners, reading, runs, schema
+from .batches import BatchLine, BatchRow, Settled
 from .calls import Claim
 from .connection import Access, check_pages
 from .rows import DECODE_FAULTS
@@ -249,6 +250,74 @@ class Store:
         )
         self._quarantine(damaged)
         return done
+
+    # Batches: calls that are handed to a provider all at once; see `batches` for their states
+
+    def begin_batch(self, name: str, run: RunRow, model: str, identity: str) -> Awaitable[BatchRow]:
+        """A new batch of this process, without calls."""
+        return self._access.soon(
+            lambda: batches.begin(self._access.connection, name, run.id, model, identity, self._owner)
+        )
+
+    def fill_batch(self, batch: BatchRow, lines: Sequence[tuple[str, int]]) -> Awaitable[None]:
+        """Move claimed calls (key, call index) into a batch: from now on nobody else may send them."""
+        return self._access.soon(lambda: batches.fill(self._access.connection, batch.id, lines, self._owner))
+
+    def change_batch(self, batch: BatchRow, **values: Any) -> Awaitable[BatchRow]:
+        """Record the next step of a batch of this process, before it is taken."""
+        return self._access.soon(
+            lambda: batches.change(self._access.connection, batch.id, self._owner, values)
+        )
+
+    def take_batch(self, batch: BatchRow) -> Awaitable[BatchRow | None]:
+        """Become the process that advances a batch; none where another live one does."""
+        return self._access.soon(
+            lambda: batches.take(self._access.connection, batch.id, self._owner, self._access.calls.watch)
+        )
+
+    def drop_batch(self, batch: BatchRow, note: str = "", *, is_refused: bool = False) -> Awaitable[None]:
+        """Free the calls of a batch that the provider does not have."""
+        state: Literal["dropped", "refused"] = "refused" if is_refused else "dropped"
+        return self._access.soon(lambda: batches.drop(self._access.connection, batch.id, state, note))
+
+    def settle_batch(self, batch: BatchRow, lines: Sequence[Settled]) -> Awaitable[None]:
+        """Store the outcomes of lines, with their replies."""
+        return self._access.soon(lambda: batches.settle(self._access.connection, batch, lines))
+
+    def close_batches(self, run: RunRow) -> None:
+        """Mark the batches of a complete run: a failed line may be asked again by its next start."""
+        self._access.do(lambda: batches.close_all(self._access.connection, run.id))
+
+    def batches(self, run: RunRow | None = None) -> list[BatchRow]:
+        """The batches of a run or of all runs, oldest first."""
+        return self._access.read(
+            lambda connection: batches.of_run(connection, None if run is None else run.id)
+        )
+
+    def batch_lines(self, run: RunRow, keys: Collection[str]) -> dict[str, BatchLine]:
+        """What the batches of a run say of calls: failures, flags, and how often they were not answered."""
+        return self._access.read(lambda connection: batches.lines(connection, run.id, keys))
+
+    def open_lines(self, batch: BatchRow) -> Iterator[list[str]]:
+        """The keys of the lines of a batch without an outcome, in pages."""
+        return self._access.stream(lambda connection: batches.open_lines(connection, batch.id))
+
+    def batch_calls(self, batch: BatchRow, keys: Collection[str]) -> dict[str, tuple[Call, int]]:
+        """Calls of a batch with their messages and call index, by key."""
+        return self._access.read(lambda connection: batches.calls_of(connection, batch.id, keys))
+
+    def batch_outcomes(self, batch: BatchRow) -> dict[str, int]:
+        """How many lines of a batch have each outcome."""
+        return self._access.read(lambda connection: batches.counted(connection, batch.id))
+
+    def remote_batches(self) -> set[str]:
+        """The providers' ids of all batches in this store."""
+        return self._access.read(batches.remote_ids)
+
+    @property
+    def _owner(self) -> int:
+        """This process; it may change while the process runs, so it is read inside the transaction."""
+        return self._access.calls.owner
 
     # Streams, in the order of the items
 
