@@ -171,9 +171,9 @@ def test_the_repository_has_no_symbolic_links() -> None:
 
 def test_the_public_names_are_these() -> None:
     assert sorted(adjudge.__all__) == [
-        "AdjudgeError", "Call", "Card", "Comparison", "Estimate", "Item", "Judgment", "Label", "Message", "Protocol", "Ranking",
+        "AdjudgeError", "Call", "Card", "Comparison", "Estimate", "Item", "Judgment", "Label", "Listing", "Message", "Protocol", "Ranking",
         "Reading", "Reply", "Report", "Result", "Rubric", "Run", "Scale", "Score", "__version__", "compare", "load_protocol",
-        "open_run", "rank", "read_choice", "read_json", "read_score", "run", "run_async",
+        "open_run", "rank", "read_choice", "read_json", "read_list", "read_option", "read_score", "run", "run_async",
         "trust",
     ]  # fmt: skip
     for name in adjudge.__all__:

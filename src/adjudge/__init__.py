@@ -9,7 +9,7 @@ from .version import __version__
 
 if TYPE_CHECKING:
     from .errors import AdjudgeError
-    from .parse import read_choice, read_json, read_score
+    from .parse import read_choice, read_json, read_list, read_option, read_score
     from .protocols import load_protocol
     from .public import (
         Card,
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         Item,
         Judgment,
         Label,
+        Listing,
         Message,
         Protocol,
         Reading,
@@ -49,6 +50,7 @@ __all__ = [
     "Item",
     "Judgment",
     "Label",
+    "Listing",
     "Message",
     "Protocol",
     "Ranking",
@@ -67,6 +69,8 @@ __all__ = [
     "rank",
     "read_choice",
     "read_json",
+    "read_list",
+    "read_option",
     "read_score",
     "run",
     "run_async",
@@ -86,6 +90,8 @@ _HOMES = {
     "rank": "public",
     "read_choice": "parse",
     "read_json": "parse",
+    "read_list": "parse",
+    "read_option": "parse",
     "read_score": "parse",
     "run": "public",
     "run_async": "public",

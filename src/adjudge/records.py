@@ -23,7 +23,7 @@ Subject = Literal["a", "b"]
 Choice = Literal["a", "b", "tie"]
 Order = Literal["ab", "ba"]
 Given = Literal["rubric", "criterion", "steps"]
-ReaderName = Literal["tag", "marker", "first_line", "label", "json", "free", "likelihood"]
+ReaderName = Literal["tag", "marker", "first_line", "label", "json", "free", "list", "likelihood"]
 
 
 class Scale(Struct, frozen=True):
@@ -112,6 +112,8 @@ class Answer(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     """the answers that the prompt asks for: a → "A", tie → "tie"; without a tie, none is offered"""
     target: str | None = None
     """likelihood: the input whose likelihood is scored"""
+    options: dict[str, float | Literal["none"]] = {}
+    """the names that the judge chooses from → the value of each on the scale; "none": counted, but without a value"""
 
 
 class Rubric(Struct, frozen=True):
@@ -373,6 +375,20 @@ class Score(Struct, frozen=True):
     evidence: tuple[str, ...] = ()
     grounded: float | None = None
     """the share of the evidence that is a verbatim quote of the judged text"""
+    label: str | None = None
+    """the option that the judge chose, where the protocol names options; one that is set aside has no value"""
+
+
+class Listing(Struct, frozen=True):
+    """The entries of a list in a reply, each with its span, or why there are none. A list may be empty."""
+
+    entries: tuple[str, ...] = ()
+    spans: tuple[tuple[int, int], ...] = ()
+    status: Status = "unparsed"
+    how: How | None = None
+    cut: str | None = None
+    """the beginning of the entry at which the reply was cut off: not an entry, but a failure"""
+    flags: tuple[str, ...] = ()
 
 
 class Judgment(Struct, frozen=True):

@@ -448,3 +448,56 @@ def test_a_hostile_megabyte_takes_time_in_proportion_to_its_length(unit: str) ->
 @pytest.mark.parametrize("piece", ["```\nScore: 4\n```\n", "Score: 1. a 2 ", "> Score: 4\n"])
 def test_marks_without_end_take_time_in_proportion_to_their_number(piece: str) -> None:
     assert growth(partial(parse, load_protocol("geval/score")), piece, 300_000) < LINEAR
+
+
+# -- options
+
+VERDICTS = {"supported": 1.0, "not supported": 0.0}
+
+
+@pytest.mark.parametrize(
+    ("answer", "reply", "expected"),
+    [
+        (Answer("tag", tag="v"), "Because. <v>not supported</v>", ("not supported", 0, "strict")),
+        (Answer("tag", tag="v"), "<v>\"Not Supported\"</v>", ("not supported", 0, "anchored")),
+        (Answer("tag", tag="v"), "It quotes `<v>supported</v>`. <v>not supported</v>", ("not supported", 0, "anchored")),
+        (Answer("tag", tag="v"), "<v>supported</v> <v>not supported</v>", (None, None, "conflicting")),
+        (Answer("tag", tag="v"), "<v>supported or not supported</v>", (None, None, "unparsed")),
+        (Answer("tag", tag="v"), "Verdict: supported", ("supported", 1, "anchored")),
+        (Answer("tag", tag="v"), "<v>supported</v> Correction: not supported.", (None, None, "conflicting")),
+        (Answer("marker", marker="[RESULT]"), "Fine. [RESULT] supported", ("supported", 1, "strict")),
+        (Answer("marker", marker="[RESULT]"), "Fine. [RESULT] **NOT_SUPPORTED**.", ("not supported", 0, "anchored")),
+        (Answer("label", labels=("Verdict",)), "Why: no.\nVerdict: not supported", ("not supported", 0, "strict")),
+        (Answer("first_line"), "not supported\nNo passage says so.", ("not supported", 0, "strict")),
+        (Answer("first_line"), "Not supported: no passage says so.", ("not supported", 0, "anchored")),
+        (Answer("free"), "The claim is not supported by the text.", ("not supported", 0, "anchored")),
+        (Answer("json", score="verdict"), '{"verdict": "not supported"}', ("not supported", 0, "strict")),
+        (Answer("json", score="verdict"), '{"verdict": "NOT_SUPPORTED"}', ("not supported", 0, "anchored")),
+        (Answer("json", score="verdict"), '{"verdict": "Supported (passage 2)"}', ("supported", 1, "anchored")),
+        (Answer("json", score="verdict"), '{"verdict": "partly supported"}', (None, None, "unparsed")),
+        (Answer("json", score="verdict"), '{"verdict": false}', ("not supported", 0, "anchored")),
+        (Answer("json", score="verdict"), '{"verdict": null}', (None, None, "unparsed")),
+    ],
+)  # fmt: skip
+def test_an_option_is_read_with_its_value(
+    protocols: dict[str, Protocol], answer: Answer, reply: str, expected: tuple[Any, ...]
+) -> None:
+    answer = structs.replace(answer, options=VERDICTS)
+    protocol = structs.replace(
+        protocols["prometheus/direct"], answer=answer, criteria={"supported": Scale(0, 1, 1)}
+    )
+    (score,) = parse(protocol, reply).scores
+    assert (score.label, score.value, score.how or score.status) == expected
+
+
+@pytest.mark.parametrize(
+    ("reply", "label"), [("[RESULT] relevant", None), ("[RESULT] relevant**", "relevant")]
+)
+def test_a_name_that_begins_another_one_may_have_been_cut_off(
+    protocols: dict[str, Protocol], reply: str, label: str | None
+) -> None:
+    answer = Answer("marker", marker="[RESULT]", options={"relevant": 1.0, "relevant in part": 0.5})
+    protocol = structs.replace(protocols["prometheus/direct"], answer=answer, criteria={"r": Scale(0, 1, 1)})
+    (score,) = parse(protocol, reply, finish="length").scores
+    assert score.label == label
+    assert (score.status == "truncated") == (label is None)

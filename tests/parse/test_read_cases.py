@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from adjudge import read_choice, read_score
+from adjudge import read_choice, read_option, read_score
 from adjudge.records import Reading
 from clock import LINEAR, growth
 
 CASES = Path(__file__).parent / "cases"
-READERS = {"scores": read_score, "choices": read_choice}
+READERS = {"scores": read_score, "choices": read_choice, "options": read_option}
 
 
 def groups() -> list[Any]:

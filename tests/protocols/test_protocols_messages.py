@@ -365,3 +365,19 @@ def test_a_case_that_cannot_be_read_is_one_problem_in_plain_words(tmp_path: Path
         ):
             wrong.append((case, shown))
     assert not wrong
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ('{ "good" = 1, "bad" = 9 }', "option 'bad' has the value 9, which is not on the scale of 'tone'."),
+        ('{ "not good" = 1, "Not-Good" = 2 }', "options 'not good' and 'Not-Good' read the same"),
+        ('{ "good" = 1, "unclear" = "none" }', "option 'unclear' has no value"),
+        ('{ "good" = "high" }', "cannot be 'high'"),
+    ],
+)
+def test_an_option_that_cannot_be_used_is_a_problem(tmp_path: Path, options: str, message: str) -> None:
+    settings = changed('score = "score"', f'score = "{{criterion}}"\noptions = {options}', JSON)
+    found = findings(tmp_path, settings)
+    assert any(message in finding.message for finding in found)
+    assert {finding.kind for finding in found} == {"problem"}

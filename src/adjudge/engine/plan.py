@@ -244,6 +244,8 @@ def _format_of(protocol: Protocol) -> str:
     """The form of the answer, without a value that the judge could copy."""
     if protocol.answer.reader == "json":
         return "the JSON object"
+    if protocol.answer.options:
+        return written_answer(protocol.answer, "WORD") + f" (WORD: {', '.join(protocol.answer.options)})"
     return written_answer(
         protocol.answer, "N" if any(scale is not None for scale in protocol.criteria.values()) else "LETTER"
     )
@@ -331,6 +333,8 @@ def _values(protocol: Protocol) -> tuple[str, ...]:
         return tuple(protocol.answer.choices.values())
     if len(protocol.criteria) != 1:
         return ()
+    if protocol.answer.options:
+        return tuple(protocol.answer.options)
     (scale,) = protocol.criteria.values()
     return _levels(scale) if scale is not None else ()
 
@@ -369,7 +373,9 @@ def _leaves(protocol: Protocol) -> dict[tuple[str, ...], dict[str, Any]]:
         score = answer.scores.get(name, answer.score)
         sides: list[Subject | None] = ["a", "b"] if "{subject}" in (score or "") else [None]
         for side in sides:
-            _add(leaves, protocol, score, name, side, _score_type(scale))
+            options = list(answer.options)
+            kind = {"type": "string", "enum": options} if options else _score_type(scale)
+            _add(leaves, protocol, score, name, side, kind)
             # The overall score often has no reasons: the criteria have them.
             if name not in answer.scores and not (name == "overall" and answer.choice):
                 _add(leaves, protocol, answer.reason, name, side, {"type": "string"})

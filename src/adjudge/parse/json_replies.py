@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from ..records import How, Protocol, Reading, Scale, Subject
 from .marks import score_value
 from .numbers import number_at
+from .options import OptionNames, option_names, read_option
 from .readers import offered, read_free_score, unread
 from .text import lazily, masked, narrow, thoughts, window
 
@@ -356,7 +357,11 @@ class JsonAnswer:
             return Reading(status="unparsed")
         if not self.documents:
             return self._without_json(scale)
-        return self._settled(self._path(template, criterion, subject), lambda entry: number_of(entry, scale))
+        path = self._path(template, criterion, subject)
+        if self.answer.options:
+            names = option_names(tuple(self.answer.options))
+            return self._settled(path, lambda entry: option_of(entry, names))
+        return self._settled(path, lambda entry: number_of(entry, scale))
 
     def choice(self) -> Reading:
         if not self.documents:
@@ -460,6 +465,8 @@ class JsonAnswer:
         is_strict = self.is_bare and entry.is_exact and not document.is_repaired
         # A choice is a string by nature; a score in quotation marks is not what was asked for.
         is_strict = is_strict and (isinstance(reading.value, str) or not isinstance(entry.value, str))
+        if self.answer.options:
+            is_strict = is_strict and entry.value == reading.value
         how: How | None = (
             None if reading.status in ("unparsed", "conflicting") else "strict" if is_strict else "anchored"
         )
@@ -470,7 +477,8 @@ class JsonAnswer:
         """No JSON at all: one lone criterion may still have been answered in words."""
         if len(self.protocol.criteria) > 1 or len(self.text) > _LONGEST_PROSE:
             return unread(self.text)
-        free = read_free_score(self.text, scale)
+        options = self.answer.options
+        free = read_option(self.text, options) if options else read_free_score(self.text, scale)
         return free if free.status in ("ok", "refused") else unread(self.text)
 
 
@@ -518,6 +526,20 @@ def number_of(entry: FoundValue, scale: Scale) -> Reading:
         return Reading(status="unparsed", span=entry.span)
     status = scale.status_of(float(value))
     return Reading(float(value) if status == "ok" else None, status, "anchored", entry.span)
+
+
+_TRUTHS = {True: ("true", "yes", "supported", "met"), False: ("false", "no", "not supported", "not met")}
+
+
+def option_of(entry: FoundValue, names: OptionNames) -> Reading:
+    """A JSON value as one of several named options: its name, or a truth value where the names are yes and no."""
+    value = entry.value
+    if isinstance(value, bool):
+        written = next((word for word in _TRUTHS[value] if names.exactly(word)), "")
+    else:
+        written = value if isinstance(value, str) and value != entry.cut else ""
+    name = names.exactly(written) or names.opens(narrow(written))
+    return Reading(name, "ok" if name else "unparsed", "anchored", entry.span)
 
 
 def _number_in(written: str, entry: FoundValue, scale: Scale) -> Reading:

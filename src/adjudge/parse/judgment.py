@@ -13,7 +13,7 @@ from msgspec import structs
 
 from ..records import Answer, Choice, Item, Judgment, Order, Protocol, Reading, Scale, Score, Status, Subject
 from .json_replies import JsonAnswer
-from .readers import read_chosen, read_scored
+from .readers import read_chosen, read_named, read_scored
 from .text import ASIDE, Span, lazily, masked, set_aside, thoughts
 
 # Checking what a judge quotes against what it judged, and what it said besides the answer.
@@ -203,6 +203,15 @@ def _continuations(protocol: Protocol, text: str) -> list[str]:
             ends += [f"{sign}{limit:g}" for limit in scale.limits for sign in (" or ", " ", "-")]
     if protocol.task == "compare":
         ends += [f"{sign}{word}" for word in protocol.answer.choices.values() for sign in (" or ", " ")]
+    names = protocol.answer.options
+    ends += [f"{sign}{name}" for name in names for sign in (" or ", " ")]
+    # A name that begins another one may have been going to be that one.
+    ends += [
+        longer[len(name) :]
+        for name in names
+        for longer in names
+        if longer.startswith(name) and longer != name
+    ]
     # The readers look at both ends of a long reply; where it is cut off, its beginning adds nothing new.
     return list(dict.fromkeys(ends)) if len(text) <= _LONGEST_CUT else []
 
@@ -219,7 +228,8 @@ def _complete_scores(
         key = (score.criterion, score.subject)
         others = [other for later in continued for other in later if (other.criterion, other.subject) == key]
         is_same = len(others) >= len(continued) > 0 and all(
-            other.status == "ok" and other.value == score.value for other in others
+            other.status == "ok" and (other.value, other.label) == (score.value, score.label)
+            for other in others
         )
         is_complete = (is_same or reply.is_closed(score.span)) and reply.is_marked(score.span)
         if score.status == "unparsed" or (score.status == "ok" and not is_complete):
@@ -242,7 +252,7 @@ def _complete_choice(
 
 
 def _without_value(score: Score, status: Status) -> Score:
-    return structs.replace(score, status=status, value=None, how=None)
+    return structs.replace(score, status=status, value=None, label=None, how=None)
 
 
 def _could_go_on(reply: _Reply, scores: tuple[Score, ...]) -> bool:
@@ -288,9 +298,14 @@ class _Reply:
         scored = [(name, scale) for name, scale in self.protocol.criteria.items() if scale is not None]
         scores = []
         for name, scale in scored:
-            reading = read_scored(self.answer, self.text, scale)
+            has_options = bool(self.answer.options)
+            reading = (
+                read_named(self.answer, self.text)
+                if has_options
+                else read_scored(self.answer, self.text, scale)
+            )
             self._keep(reading)
-            scores.append(_score(name, reading))
+            scores.append(_score(name, reading, self.answer))
         return scores
 
     def _json_scores(self, name: str, scale: Scale) -> list[Score]:
@@ -307,7 +322,7 @@ class _Reply:
             judged = self._judged_text(subject)
             scores.append(
                 structs.replace(
-                    _score(name, reading),
+                    _score(name, reading, self.answer),
                     subject=subject,
                     confidence=confidence,
                     explanation=self.json.reason(name, shown),
@@ -394,9 +409,13 @@ class _Reply:
         )
 
 
-def _score(criterion: str, reading: Reading) -> Score:
-    value = float(reading.value) if isinstance(reading.value, int | float) else None
-    return Score(criterion, reading.status, value=value, how=reading.how, span=reading.span)
+def _score(criterion: str, reading: Reading, answer: Answer) -> Score:
+    score = Score(criterion, reading.status, how=reading.how, span=reading.span)
+    if isinstance(reading.value, str):
+        worth = answer.options[reading.value]
+        value = None if worth == "none" else worth
+        return structs.replace(score, value=value, label=reading.value)
+    return score if reading.value is None else structs.replace(score, value=float(reading.value))
 
 
 # -- flags

@@ -238,7 +238,7 @@ def _might_have_been(text: str, left: str, number: Number) -> bool:
         or _CONDITION.search(clause) is not None
         or (_CONDITION.search(left) is not None and _MODAL.search(clause) is not None)
         or _IS_DESCRIBED.match(text, number.until) is not None
-        or _is_attributed(clause)
+        or is_attributed(clause)
         or IN_PARTS.match(text, number.until) is not None
         or _BY_OTHERS.match(text, number.until) is not None
         or is_taken_back(text, number)
@@ -246,7 +246,7 @@ def _might_have_been(text: str, left: str, number: Number) -> bool:
     )
 
 
-def _is_attributed(clause: str) -> bool:
+def is_attributed(clause: str) -> bool:
     """Whether another person says so, or requests it, and the judge does not take it up afterwards."""
     others = _ATTRIBUTED.search(clause)
     return others is not None and _FIRST_PERSON.search(clause, others.end()) is None

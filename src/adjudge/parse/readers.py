@@ -14,6 +14,7 @@ from typing import TypeGuard
 from ..records import Answer, Reading, Scale
 from .choice import read_choice
 from .marks import Value, choice_value, read_first_line, read_label, read_marker, read_tag, score_value
+from .options import is_option_corrected, option_names, option_value, read_option
 from .score import is_corrected, read_score
 from .text import ASIDE, declines, lazily, narrow, set_aside, window
 
@@ -51,6 +52,26 @@ def read_chosen(answer: Answer, text: str) -> Reading:
         return read_choice(reply, options, tie is not None)
 
     return _read(answer, text, choice_value(options, tie), re.compile(words), free)
+
+
+def read_named(answer: Answer, text: str) -> Reading:
+    """The one option of a reply that is not JSON, by its name in `options`."""
+    names = option_names(tuple(answer.options))
+    words = "|".join(re.escape(name) for name in sorted(answer.options, key=len, reverse=True))
+
+    def free(reply: str) -> Reading:
+        return read_option(reply, answer.options)
+
+    # A name of two words in quotation marks is a way of writing it, and would otherwise be set aside as a quotation.
+    plain_text = text if answer.reader == "free" else names.unquoted(text)
+    reading = _read(answer, plain_text, option_value(names), re.compile(words), free)
+    if (
+        reading.status == "ok"
+        and answer.reader in _MARKED
+        and is_option_corrected(text[:_LONGEST], names, reading)
+    ):
+        return Reading(status="conflicting", span=reading.span)
+    return reading
 
 
 def _read(

@@ -15,6 +15,7 @@ import msgspec
 
 from ..data import BrokenFileError, read_examples, read_rubric, read_small
 from ..errors import ProtocolError, listed
+from ..parse.options import flat_name
 from ..records import Accepted, Answer, Example, ExampleWords, Given, Language, Protocol, Rubric, Scale, Task
 from ..render import PROTOCOL_SLOTS, USER_SLOTS, slots_of, targets_of
 from .findings import (
@@ -292,6 +293,35 @@ class _FolderReader:
         if answer.reader == "json" and answer.score is None and answer.choice is None and not answer.scores:
             message = "reader 'json' needs the path of a score or of a choice."
             self._problem("bad-answer", message, 'Add score = "path.to.score" under [answer].', key="answer")
+
+        if answer.options:
+            self._check_options(protocol)
+
+    def _check_options(self, protocol: Protocol) -> None:
+        """Options must be told apart, and each needs a value on the scale."""
+        answer = protocol.answer
+        steps = ("answer", "options")
+        if answer.reader in ("likelihood", "list"):
+            message = f"reader '{answer.reader}' reads no options."
+            self._problem("bad-answer", message, "Leave options out, or use another reader.", steps=steps)
+        same: dict[str, str] = {}
+        for name, value in answer.options.items():
+            if not flat_name(name):
+                self._problem("bad-answer", f"option '{name}' has no name.", "Write a word.", steps=steps)
+            elif (other := same.setdefault(flat_name(name), name)) != name:
+                message = (
+                    f"options '{other}' and '{name}' read the same: case, spaces and hyphens do not count."
+                )
+                self._problem("bad-answer", message, "Give one of them another name.", steps=steps)
+            if value == "none":
+                message = f"option '{name}' has no value, so an item that gets it would have no score."
+                todo = "Give it a value on the scale; only the options of a check step may be set aside."
+                self._problem("bad-answer", message, todo, steps=steps)
+                continue
+            for criterion, scale in protocol.criteria.items():
+                if scale is not None and scale.status_of(float(value)) != "ok":
+                    message = f"option '{name}' has the value {value:g}, which is not on the scale of '{criterion}'."
+                    self._problem("bad-answer", message, "Correct the value or the scale.", steps=steps)
 
     def _check_scores(self, protocol: Protocol) -> None:
         """Each criterion needs a separate number: one number is not a judgment of two criteria."""
