@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from ..records import How, Protocol, Reading, Scale, Subject
 from .marks import score_value
+from .named_options import OptionNames, option_names, read_option
 from .numbers import number_at
-from .options import OptionNames, option_names, read_option
 from .readers import offered, read_free_score, unread
 from .text import lazily, masked, narrow, thoughts, window
 

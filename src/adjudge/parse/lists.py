@@ -13,7 +13,7 @@ import unicodedata
 from typing import Any, NamedTuple
 
 from ..records import How, Listing
-from .options import flat_name
+from .named_options import flat_name
 from .text import ASIDE, Span, declines, lazily, masked, narrow, quotations, thoughts, window
 
 MOST_ENTRIES = 2_000

@@ -14,7 +14,7 @@ from typing import TypeGuard
 from ..records import Answer, Reading, Scale
 from .choice import read_choice
 from .marks import Value, choice_value, read_first_line, read_label, read_marker, read_tag, score_value
-from .options import is_option_corrected, option_names, option_value, read_option
+from .named_options import is_option_corrected, option_names, option_value, read_option
 from .score import is_corrected, read_score
 from .text import ASIDE, declines, lazily, narrow, set_aside, window
 

@@ -15,7 +15,7 @@ import msgspec
 
 from ..data import BrokenFileError, read_examples, read_rubric, read_small
 from ..errors import ProtocolError, listed
-from ..parse.options import flat_name
+from ..parse.named_options import flat_name
 from ..records import Accepted, Answer, Example, ExampleWords, Given, Language, Protocol, Rubric, Scale, Task
 from ..render import PROTOCOL_SLOTS, USER_SLOTS, slots_of, targets_of
 from .findings import (
