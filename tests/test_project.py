@@ -42,7 +42,7 @@ ONLY_IN = {
 }
 
 
-MOST_FILES, MOST_LINES, MOST_FUNCTION_LINES = 150, 1000, 60
+MOST_FILES, MOST_LINES, MOST_FUNCTION_LINES = 165, 1000, 60
 
 LONG_COMMANDS = {"audit_command", "gate_command", "rank_command", "run_command", "trust_command"}
 """Functions that are longer because they declare the options of a command, one to a line."""
