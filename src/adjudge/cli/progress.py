@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
+from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Any
 
@@ -117,6 +119,31 @@ class ProgressWatcher(Watcher):
         cost = f", ${latest.cost_usd:.4f}" if latest.cost_usd else ""
         stored = f", {latest.cached} from the store" if latest.cached else ""
         return f"{latest.failed} failed{stored}{cost}, {rate:.1f}/s"
+
+
+@contextlib.contextmanager
+def page_progress() -> Iterator[Callable[[int, int], None]]:
+    """The progress of writing pages: a bar on a terminal, a line every few seconds elsewhere."""
+    printed = time.monotonic()
+
+    def print_line(done: int, total: int) -> None:
+        nonlocal printed
+        if time.monotonic() - printed > _LINE_SECONDS:
+            printed = time.monotonic()
+            sys.stderr.write(f"{done} of {total} pages written\n")
+            sys.stderr.flush()
+
+    if not sys.stderr.isatty():
+        yield print_line
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("pages"), TimeRemainingColumn())
+    with Bar(*columns, console=Console(file=raw_stream(sys.stderr)), transient=True) as bar:
+        task = bar.add_task("", total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
 def _duration(seconds: float) -> str:

@@ -22,6 +22,7 @@ from .terminal import as_text, markdown_of, print_json, print_sections, print_ta
 if TYPE_CHECKING:
     from ..analysis.human_agreement import ScoreIntervals
     from ..analysis.item_view import AnswerView, CallView
+    from ..data.labels import LabelFile
     from ..store import RunRow, Store
     from ..store.browsing import CallOutcome
     from ..store.merge import MergedFile
@@ -577,6 +578,15 @@ def view_command(
     labels: Path = typer.Option(
         None, "--labels", metavar="FILE", help="Human labels to show. Default: the labels in the store."
     ),
+    export: Path = typer.Option(
+        None,
+        "--export",
+        metavar="DIR",
+        help="Write the pages of RUN, or of all runs, as files that open without a server, and start none.",
+    ),
+    most_items: int = typer.Option(
+        2000, "--items", metavar="N", min=1, help="With --export: at most N items of each run."
+    ),
     port: int = _PORT,
     no_browser: bool = _NO_BROWSER,
     store: Path = STORE,
@@ -587,6 +597,9 @@ def view_command(
     from ..web.server import build_app, serve
 
     given = read_labels(labels) if labels is not None else None
+    if export is not None:
+        _export_pages(store, run, export, most_items, given)
+        return
     with open_store(store, write=False) as opened:
         path = "/" if run is None else f"/run?{urlencode({'run': opened.run(run).name})}"
     serve(
@@ -596,6 +609,31 @@ def view_command(
         is_opened=not no_browser,
         announce=_announce,
     )
+
+
+def _export_pages(
+    store: Path, run: str | None, folder: Path, most_items: int, given: LabelFile | None
+) -> None:
+    """Write a static copy, and say on standard error what it has and what was left out."""
+    from ..untrusted import safe
+    from ..web.static_copy import write_copy
+    from ..words import count
+    from .progress import page_progress
+
+    with page_progress() as on_progress:
+        written = write_copy(store, run, folder, most_items=most_items, given=given, on_progress=on_progress)
+    size = f"{written.n_bytes / 1e6:,.1f} MB" if written.n_bytes >= 1e6 else f"{written.n_bytes // 1000:,} kB"
+    names = ", ".join(written.runs) if len(written.runs) <= 5 else count(len(written.runs), "run")
+    lines = [
+        f"Wrote {count(written.n_pages, 'page')} of {names} to {folder} ({size}). Open {folder / 'index.html'}"
+    ]
+    lines += [
+        f"{one.run}: the copy has {one.n_items:,} of {count(one.n_all, 'item')}. For more: --items N"
+        for one in written.left_out
+    ]
+    lines += [f"{name} has not ended and is not in the copy." for name in written.running]
+    for line in lines:
+        typer.echo(safe(line), err=True)
 
 
 def annotate_command(

@@ -15,7 +15,7 @@ import math
 import sqlite3
 import threading
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 import msgspec
@@ -33,6 +33,9 @@ from ..store.browsing import calls_of_item, item_at, items_between
 from .items_index import COLUMNS, GAPS, NUMBERS, RunIndex, choices_of, field_text
 from .run_pages import run_named, tabs
 from .server import Context
+
+if TYPE_CHECKING:
+    from .static_copy import Limits
 
 # The filter
 
@@ -211,6 +214,20 @@ class Listing:
         with self.index.reading() as connection:
             ids = connection.execute("SELECT id FROM rows WHERE seq = ? ORDER BY id", (seq,)).fetchall()
             return _rows(connection, [number for (number,) in ids])
+
+    def first_items(self, limits: Limits) -> list[IndexedRow]:
+        """The rows of the first items, for a static copy."""
+        with self.index.reading() as connection:
+            n_items, n_rows = connection.execute("SELECT count(DISTINCT seq), count(*) FROM rows").fetchone()
+            ids = connection.execute(
+                "SELECT id FROM rows WHERE seq IN (SELECT DISTINCT seq FROM rows ORDER BY seq LIMIT ?) ORDER BY id",
+                (limits.kept(n_items, n_rows),),
+            ).fetchall()
+            numbers = [number for (number,) in ids]
+            starts = range(0, len(numbers), _ROWS_AT_ONCE)
+            return [
+                row for start in starts for row in _rows(connection, numbers[start : start + _ROWS_AT_ONCE])
+            ]
 
     def of_input(self, name: str, but: int, most: int) -> list[int]:
         """The numbers of the items of one group, apart from one of them."""
@@ -498,7 +515,12 @@ class ItemsPage:
         """The rows of a filter as a file, all pages of them: CSV, or JSON lines."""
         with self._context.reading() as store:
             run = run_named(store, request)
-        rows = self.listing(run, FIRST_COPY_SECONDS).all_rows(read_filter(request.query_params))
+        listing, limits = self.listing(run, FIRST_COPY_SECONDS), self._context.limits
+        rows = (
+            listing.all_rows(read_filter(request.query_params))
+            if limits is None
+            else iter(listing.first_items(limits))
+        )
         is_csv = request.query_params.get("format") != "jsonl"
         name = "items.csv" if is_csv else "items.jsonl"
         return Response(
@@ -526,7 +548,9 @@ class ItemsPage:
         listing = self.listing(run, FIRST_COPY_SECONDS)
         progress = listing.index.progress
         version = progress.version
-        rows, total = listing.page(wanted)
+        limits = self._context.limits
+        rows, total = listing.page(wanted) if limits is None else (listing.first_items(limits), None)
+        total = len(rows) if limits is not None else total
         choices = listing.choices()
         first = (wanted.page - 1) * ROWS_ON_A_PAGE + 1
         last = first + len(rows) - 1
@@ -553,7 +577,21 @@ class ItemsPage:
             "tab": "Items",
             "said": _said(wanted, run.name),
             "export": f"/items/export?{wanted.query(run.name, page=1)}",
+            "row_facts": _row_facts,
+            "said_words": _said_words(),
         }
+
+
+def _row_facts(row: IndexedRow) -> str:
+    """What the script of a static copy filters and sorts a row by: the same names as a filter and `SORTS` have."""
+    facts = {
+        **{name: row[name] for name in ("system", "system_a", "system_b", "status", "flags", *_EQUAL)},
+        **{name: row[column] for name, column in GAPS.items()},
+        "item": row["item"],
+        "score": row["value"],
+        "label": row["label"],
+    }
+    return msgspec.json.encode(facts).decode()
 
 
 EXPORTED = (
@@ -604,6 +642,12 @@ _SAID_APART = {
     "judges": "judges differ",
     "orders": "the two orders differ",
 }
+
+
+def _said_words() -> str:
+    """The words of all conditions, for the script of a static copy."""
+    apart = {f"apart={kind}": words for kind, words in _SAID_APART.items()}
+    return msgspec.json.encode({**_SAID, **apart}).decode()
 
 
 def _said(wanted: Filter, run: str) -> list[tuple[str, str]]:

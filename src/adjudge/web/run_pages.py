@@ -389,8 +389,9 @@ class RunsPage:
 
     def _runs(self) -> tuple[list[ListedRun], bool]:
         """All runs, the latest first; and whether everything about the ended ones is known."""
+        limits = self._context.limits
         with self._context.reading() as store:
-            runs = list(reversed(store.runs()))
+            runs = [run for run in reversed(store.runs()) if limits is None or run.name in limits.runs]
             lines = [line_of(run, self._context.totals(store, run)) for run in runs]
             labels = labels_state(store)
             ended = {

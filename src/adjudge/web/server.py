@@ -41,6 +41,8 @@ from .security import HAS_SESSION, Guard, Secrets
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
+    from .static_copy import Limits
+
 
 class Context:
     """What all pages of one server share: the store, the items tables, and the frame around a page.
@@ -53,6 +55,8 @@ class Context:
         self.csrf = csrf
         self.given = given
         """labels of a file, which replace those in the store"""
+        self.limits: Limits | None = None
+        """for a static copy: its runs, and how many items of each"""
         self._lock = threading.Lock()
         self._indexes: Indexes | None = None
         self._totals: dict[int, tuple[RunRow, Totals]] = {}
@@ -92,7 +96,12 @@ class Context:
         """A template as text."""
         from .templating import render
 
-        common = {"csrf": self.csrf, "store_name": self.store_path.name, "path": request.url.path}
+        common = {
+            "csrf": self.csrf,
+            "store_name": self.store_path.name,
+            "path": request.url.path,
+            "is_copy": self.limits is not None,
+        }
         return render(template, **common, **values)
 
 
@@ -117,7 +126,12 @@ def build_app(
     `given` are the labels of a file, shown by the viewer instead of those in the store.
     """
     secrets = secrets or Secrets()
-    context = Context(store_path, secrets.csrf, given)
+    inner = build_pages(Context(store_path, secrets.csrf, given), session)
+    return Guard(inner, port=port, secrets=secrets)
+
+
+def build_pages(context: Context, session: Any = None) -> Starlette:
+    """The pages without the checks around them: what the server wraps, and what a static copy is made of."""
     routes = [Route("/static/{name}", _static(), methods=["GET"])]
     if session is None:
         routes += _view_routes(context)
@@ -136,7 +150,7 @@ def build_app(
     )
     inner.router.redirect_slashes = False
     inner.state.context = context
-    return Guard(inner, port=port, secrets=secrets)
+    return inner
 
 
 def _to_labels(_: Request) -> Response:

@@ -9,6 +9,8 @@
      table[data-rows]              j and k move, Enter opens the link of the row
      a[rel=prev], a[rel=next]      k and j, or the arrows, where there is no table
      a[data-pane]                  opens its item in #pane, beside the list
+     html[data-static]             a copy without a server: its lists are filtered and sorted here, by the fragment of the
+                                   address and by tr[data-row], the facts of a row; a[data-sort] sorts by one of them
      #help                         a dialog (key ?) */
 "use strict";
 (() => {
@@ -87,7 +89,114 @@
     form.addEventListener("submit", (event) => { event.preventDefault(); clearTimeout(timer); update(); });
   }
 
-  const rows = () => [...document.querySelectorAll("table[data-rows] tbody tr")].filter((row) => row.querySelector("a[href]"));
+  /* Lists of a static copy. The conditions are those of the server's filter, and have its names. */
+  const SLACK = 1e-9;
+  const isNumber = (value) => typeof value === "number";
+  const CONDITIONS = {
+    q: (row, text) => textOf(row).includes(text.toLowerCase()),
+    system: (row, name) => [row.facts.system, row.facts.system_a, row.facts.system_b].includes(name),
+    status: (row, name) => (name === "failed" ? row.facts.status !== "ok" : row.facts.status === name),
+    flag: (row, name) => ` ${row.facts.flags} `.includes(` ${name} `),
+    low: (row, least) => isNumber(row.facts.score) && row.facts.score >= Number(least) - SLACK,
+    high: (row, most) => isNumber(row.facts.score) && row.facts.score <= Number(most) + SLACK,
+    people: (row, choice) => row.facts.label === choice,
+    people_low: (row, least) => isNumber(row.facts.label) && row.facts.label >= Number(least) - SLACK,
+    people_high: (row, most) => isNumber(row.facts.label) && row.facts.label <= Number(most) + SLACK,
+    apart: (row, kind, wanted) => (wanted.has("least") ? row.facts[kind] >= Number(wanted.get("least")) : row.facts[kind] > 0) && row.facts[kind] !== null,
+    least: () => true,
+  };
+  for (const name of ["criterion", "protocol", "model", "choice"]) CONDITIONS[name] = (row, value) => row.facts[name] === value;
+
+  function textOf(row) {
+    row.words ??= [row.textContent, ...[...row.querySelectorAll("[title]")].map((part) => part.title)].join(" ").toLowerCase();
+    return row.words;
+  }
+
+  function orderOf(row, name, column) {
+    if (name in row.facts) return row.facts[name];
+    const text = row.cells[column]?.textContent.trim() ?? "";
+    const number = Number(text.replace(/[$,+%]/g, ""));
+    return text === "–" ? null : text !== "" && Number.isFinite(number) ? number : text.toLowerCase();
+  }
+
+  function sortRows(table, all, sort) {
+    const name = sort.replace(/^-/, ""), way = sort.startsWith("-") ? -1 : 1;
+    const head = [...table.querySelectorAll("a[data-sort]")].find((link) => link.dataset.sort === name)?.closest("th");
+    table.querySelectorAll("th[aria-sort]").forEach((cell) => cell.removeAttribute("aria-sort"));
+    if (head) head.setAttribute("aria-sort", way > 0 ? "ascending" : "descending");
+    const keyed = all.map((row, index) => ({ row, index, key: head ? orderOf(row, name, head.cellIndex) : null }));
+    keyed.sort((one, other) => {
+      if (one.key === null || other.key === null) return (one.key === null) - (other.key === null) || one.index - other.index;
+      const before = typeof one.key === typeof other.key ? one.key < other.key : isNumber(one.key);
+      return one.key === other.key ? one.index - other.index : (before ? -way : way);
+    });
+    table.tBodies[0].append(...keyed.map((one) => one.row));
+  }
+
+  function filterHere(form) {
+    const target = document.querySelector(form.dataset.instant);
+    const table = target?.querySelector("table[data-rows]");
+    if (!table) return;
+    const all = [...table.tBodies[0].rows];
+    for (const row of all) row.facts = JSON.parse(row.dataset.row ?? "{}");
+    const said = JSON.parse(form.dataset.said ?? "{}");
+    const total = target.querySelector("[data-count]");
+    const chips = total?.parentElement.insertBefore(document.createElement("span"), total.nextSibling);
+    let wanted = new URLSearchParams();
+
+    const show = () => {
+      const conditions = [...wanted].filter(([name]) => Object.hasOwn(CONDITIONS, name));
+      for (const row of all) row.hidden = !conditions.every(([name, value]) => CONDITIONS[name](row, value, wanted));
+      sortRows(table, all, wanted.get("sort") ?? "");
+      const n = all.filter((row) => !row.hidden).length;
+      if (total) total.textContent = n === all.length ? `${all.length} results` : `${n} of ${all.length} results`;
+      chips?.replaceChildren(...conditions.map(([name, value]) => {
+        const chip = document.createElement("button");
+        chip.type = "button";
+        chip.className = "chip";
+        chip.title = "Remove this condition";
+        chip.textContent = `${said[`${name}=${value}`] ?? (said[name] ?? `${name} {}`).replace("{}", value)} ×`;
+        chip.addEventListener("click", () => { wanted.delete(name); if (name === "apart") wanted.delete("least"); write(); });
+        return chip;
+      }));
+    };
+    const write = () => {
+      for (const field of form.elements) if (field.name) field.value = wanted.get(field.name) ?? "";
+      history.replaceState(null, "", `#${wanted}`);
+      show();
+    };
+    const read = () => {
+      const fragment = location.hash.slice(1);
+      wanted = new URLSearchParams(fragment.includes("=") ? fragment : "");
+      for (const field of form.elements) if (field.name) field.value = wanted.get(field.name) ?? "";
+      show();
+    };
+    const change = () => {
+      for (const field of form.elements) {
+        if (!field.name) continue;
+        if (field.value === "") wanted.delete(field.name); else wanted.set(field.name, field.value);
+      }
+      history.replaceState(null, "", `#${wanted}`);
+      show();
+    };
+    form.addEventListener("input", change);
+    form.addEventListener("submit", (event) => { event.preventDefault(); change(); });
+    form.addEventListener("reset", () => { wanted = new URLSearchParams(); write(); });
+    table.tHead.addEventListener("click", (event) => {
+      const link = event.target.closest("a[data-sort]");
+      if (!link) return;
+      event.preventDefault();
+      const name = link.dataset.sort, now = wanted.get("sort") ?? "";
+      // As on the server: disagreements begin with the largest, everything else with the lowest.
+      const startsDown = ["samples", "judges", "orders", "people"].includes(name);
+      wanted.set("sort", now === name || (startsDown && now !== `-${name}`) ? `-${name}` : name);
+      write();
+    });
+    addEventListener("hashchange", read);
+    read();
+  }
+
+  const rows = () => [...document.querySelectorAll("table[data-rows] tbody tr")].filter((row) => !row.hidden && row.querySelector("a[href]"));
   const position = () => rows().findIndex((row) => row.classList.contains("is-current"));
 
   function mark(index) {
@@ -189,6 +298,6 @@
     document.querySelectorAll("[data-needs-script][hidden]").forEach((element) => { element.hidden = false; });
     if (matchMedia("(max-width: 640px)").matches) document.querySelectorAll("[data-fold-on-phone]").forEach((part) => { part.open = false; });
     document.querySelectorAll("[data-live]").forEach(follow);
-    document.querySelectorAll("form[data-instant]").forEach(filterInstantly);
+    document.querySelectorAll("form[data-instant]").forEach("static" in root.dataset ? filterHere : filterInstantly);
   });
 })();
