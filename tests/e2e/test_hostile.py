@@ -12,7 +12,7 @@ import pytest
 
 from adjudge.web.annotate import start_path
 from adjudge.web.annotate_session import open_session
-from running import ROOT, adjudge, as_id, write_rows
+from running import ROOT, adjudge, as_id, started, write_rows
 
 pytestmark = pytest.mark.browser
 
@@ -178,3 +178,22 @@ def test_the_report_acts_on_nothing_either(
     links = page.evaluate("[...document.links].map((one) => one.getAttribute('href'))")
     assert all(link.startswith("#") for link in links), links
     watched.check("the report")
+
+
+@pytest.mark.parametrize(("width", "height", "theme"), [(1440, 900, "light"), (390, 844, "dark")])
+def test_no_page_of_an_export_acts_on_what_it_shows(
+    store: Path, watch: Callable[..., Any], tmp_path: Path, width: int, height: int, theme: str
+) -> None:
+    with started("view", "--export", tmp_path / "out", "--store", store) as process:
+        assert process.wait() == 0
+    watched = watch((tmp_path / "out" / "index.html").as_uri(), width=width, height=height, theme=theme)
+    pages = sorted((tmp_path / "out").rglob("*.html"))
+    assert len(pages) > 2 * len(payloads())
+    for path in pages:
+        watched.page.goto(path.as_uri())
+        watched.page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
+        outside = watched.page.evaluate(
+            "[...document.links].map((one) => one.href).filter((one) => !one.startsWith('file:///'))"
+        )
+        assert outside == [], path.name
+        watched.check(path.name)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import io
+import json
 import math
 import sqlite3
 import threading
@@ -30,6 +31,7 @@ from ..errors import StoreError
 from ..records import Item
 from ..store import RunRow, Store
 from ..store.browsing import calls_of_item, item_at, items_between
+from ..untrusted import ACTING
 from .items_index import COLUMNS, GAPS, NUMBERS, RunIndex, choices_of, field_text
 from .run_pages import run_named, tabs
 from .server import Context
@@ -591,7 +593,8 @@ def _row_facts(row: IndexedRow) -> str:
         "score": row["value"],
         "label": row["label"],
     }
-    return msgspec.json.encode(facts).decode()
+    # Characters that hide or reverse text are written out wherever a page shows them; JSON has a way of its own for that.
+    return ACTING.sub(lambda match: json.dumps(match[0])[1:-1], msgspec.json.encode(facts).decode())
 
 
 EXPORTED = (

@@ -1,0 +1,143 @@
+"""A static copy opened by a double click: filters, orders and doors by keyboard, the same rows as the server's, and nothing acts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+
+from adjudge.records import Label
+from adjudge.store import open_store
+from adjudge.web.static_copy import write_copy
+from running import DIRECT, adjudge, write_rows
+from webclient import Browser
+
+pytestmark = pytest.mark.browser
+
+N = 30
+
+
+@pytest.fixture(scope="module")
+def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Thirty items of three systems, some unreadable, some with labels of people."""
+    folder = tmp_path_factory.mktemp("scored")
+    items = [
+        {"id": f"i{k}", "system": f"s{k % 3}", "group": f"g{k // 3}", "instruction": "Say a number.", "response": f"answer {k}"}
+        for k in range(N)
+    ]  # fmt: skip
+    write_rows(folder / "items.jsonl", items)
+    write_rows(
+        folder / "replies.jsonl",
+        [
+            {"item": f"i{k}", "text": f"It is {k}. [RESULT] {k * 7 % 5 + 1}" if k % 9 else "no"}
+            for k in range(N)
+        ],
+    )
+    path = folder / "s.db"
+    done = adjudge(
+        "run", folder / "items.jsonl", *DIRECT, "-m", f"replay:{folder / 'replies.jsonl'}", "--run", "tact",
+        "--store", path,
+    )  # fmt: skip
+    assert done.code == 0
+    with open_store(path) as opened:
+        run = opened.run("tact")
+        labels = [Label(item=f"i{k}", criterion="tact", rater="ann", value=float(k % 5 + 1), origin="file") for k in range(0, N, 2)]  # fmt: skip
+        opened.put_labels(labels, run)
+    return path
+
+
+def apart(work: Callable[[], Any]) -> Any:
+    """While playwright is on, this thread has a running event loop: what starts one runs in another thread."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(work).result()
+
+
+def exported(store: Path, folder: Path) -> None:
+    apart(lambda: write_copy(store, "tact", folder))
+
+
+def adjudge_rows(store: Path, query: dict[str, str]) -> list[str]:
+    """The items of a filter, as the server lists them."""
+    url = f"/items/export?{urlencode({'run': 'tact', 'format': 'jsonl', **query})}"
+    lines = apart(lambda: Browser(store).get(url)).text.splitlines()
+    return [json.loads(line)["item"] for line in lines]
+
+
+QUERIES: tuple[dict[str, str], ...] = (
+    {"sort": "score"},
+    {"sort": "-score"},
+    {"sort": "-people", "apart": "people"},
+    {"status": "failed"},
+    {"system": "s1", "low": "2", "high": "3"},
+    {"apart": "people", "least": "2"},
+    {"people_low": "4"},
+    {"people_low": "2", "people_high": "3", "sort": "system"},
+    {"q": "i2", "sort": "-item"},
+    {"criterion": "tact", "status": "ok"},
+)
+
+
+def test_a_list_of_the_copy_has_the_rows_that_the_server_gives(
+    scored: Path, tmp_path: Path, watch: Callable[..., Any]
+) -> None:
+    exported(scored, tmp_path / "out")
+    home = (tmp_path / "out" / "pages" / "items-1.html").as_uri()
+    watched = watch(home)
+    for query in QUERIES:
+        wanted = adjudge_rows(scored, query)
+        watched.page.goto("about:blank")
+        watched.page.goto(f"{home}#{urlencode(query)}")
+        shown = watched.page.eval_on_selector_all(
+            "tbody tr:not([hidden]) th a", "(links) => links.map((link) => link.textContent)"
+        )
+        assert shown == wanted, query
+        watched.check_quiet(str(query))
+
+
+def test_a_copy_is_read_by_keyboard_alone(scored: Path, tmp_path: Path, watch: Callable[..., Any]) -> None:
+    exported(scored, tmp_path / "out")
+    watched = watch((tmp_path / "out" / "index.html").as_uri())
+    page = watched.page
+    assert "tact" in page.inner_text("h1")
+    page.focus(".tabs a:nth-child(2)")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("table.items")
+    assert page.inner_text("[data-count]") == f"{N} results"
+    page.keyboard.press("/")
+    page.keyboard.type("i1")
+    assert page.inner_text("[data-count]") == f"11 of {N} results"
+    page.keyboard.press("Escape")
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".item-head")
+    assert page.inner_text("h1") == "i10"
+    page.keyboard.press("j")
+    page.wait_for_selector("h1:has-text('i11')")
+    page.keyboard.press("u")
+    page.wait_for_selector("table.items")
+    assert page.evaluate("location.hash") == "#n11"
+    page.focus("button[type=reset]")
+    page.focus("a[data-sort=score]")
+    page.keyboard.press("Enter")
+    page.keyboard.press("Enter")
+    assert page.get_attribute("th[aria-sort]", "aria-sort") == "descending"
+    assert page.evaluate("location.hash") == "#sort=-score"
+    watched.check()
+
+
+def test_a_door_of_a_chart_opens_its_items(scored: Path, tmp_path: Path, watch: Callable[..., Any]) -> None:
+    exported(scored, tmp_path / "out")
+    watched = watch((tmp_path / "out" / "index.html").as_uri())
+    page = watched.page
+    page.click("a:text-is('Largest disagreements')")
+    page.wait_for_selector("table.items")
+    assert "judge and people differ" in page.inner_text(".above")
+    n_apart = page.inner_text("[data-count]")
+    page.click("button.chip")
+    assert page.inner_text("[data-count]") == f"{N} results" != n_apart
