@@ -16,8 +16,7 @@ from adjudge.records import Choice, Label, Result, Scale
 from adjudge.sections import Bars, Section, Shade
 from adjudge.store import open_store
 from adjudge.store.browsing import Spent, calls_of_item
-from adjudge.web.notable_items import MOST_ITEMS, notable_items
-from adjudge.web.report_file import MOST_CALLS, calls_to_show
+from adjudge.web.report_file import MOST_CALLS, MOST_ITEMS, calls_to_show, notable_items
 from adjudge.web.run_parts import RunParts, run_parts
 from adjudge.web.templating import environment, judge_name
 from judged import FIVE, choice, score
