@@ -193,16 +193,24 @@ needs_mount = pytest.mark.skipif(
 )
 
 
-def older(path: Path) -> None:
-    """The same store as the first version of the layout left it."""
+def older(path: Path, version: int = 1) -> None:
+    """The same store as an older version of the layout left it."""
     connection = sqlite3.connect(path)
     with connection:
-        for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
-            connection.execute(f"DROP TRIGGER {name}")
-        connection.execute("DROP TABLE counts")
-        for table in ("batches", "batch_calls"):
+        later = [name for name, (since, _) in schema._EMPTY_BEFORE.items() if since > version]
+        for table in later:
             connection.execute(f"DROP TABLE {table}")
-        for table in schema._CHECKED:
-            connection.execute(f"ALTER TABLE {table} DROP COLUMN checksum")
-        connection.execute("DELETE FROM migrations WHERE number > 1")
+        if version == 1:
+            for (name,) in connection.execute(
+                "SELECT name FROM sqlite_master WHERE type = 'trigger'"
+            ).fetchall():
+                connection.execute(f"DROP TRIGGER {name}")
+            connection.execute("DROP TABLE counts")
+            for table in schema._CHECKED:
+                connection.execute(f"ALTER TABLE {table} DROP COLUMN checksum")
+        else:
+            for name, since in schema._COUNTED_SINCE.items():
+                if since > version:
+                    connection.execute(f"ALTER TABLE counts DROP COLUMN {name}")
+        connection.execute("DELETE FROM migrations WHERE number > ?", (version,))
     connection.close()

@@ -449,6 +449,41 @@ class Label(Struct, frozen=True):
     origin: Literal["file", "annotate"] = "file"
 
 
+Verdict = Literal["judge", "people", "both", "unclear"]
+"""A review's decision: the judge is right, people are right, both are defensible, or the item itself is unclear."""
+
+
+class Review(Struct, frozen=True):
+    """A reviewer's decision about one cell: an item on one criterion, and for a pair one of its responses."""
+
+    item: str
+    protocol: str
+    criterion: str
+    model: str
+    """the judge that was reviewed; of a panel, the one that the reviewer sides with"""
+    reviewer: str
+    verdict: Verdict
+    subject: Subject | None = None
+    answer: float | str | None = None
+    """the judge's answer that the reviewer saw"""
+    label: float | str | None = None
+    """people's label that the reviewer saw"""
+    reason: str = ""
+    """the queue that showed the cell: people, judges, orders, confidence, injection or random"""
+    note: str = ""
+    made: str = ""
+
+
+class Note(Struct, frozen=True):
+    """What one person wrote about an item: a text, and tags to find it by."""
+
+    item: str
+    author: str
+    text: str = ""
+    tags: tuple[str, ...] = ()
+    made: str = ""
+
+
 class Estimate(Struct, frozen=True):
     """A number with its uncertainty, the method, and the number of observations."""
 

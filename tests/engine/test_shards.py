@@ -32,7 +32,19 @@ from running import (
     write_rows,
 )
 
-TABLES = ("runs", "items", "slots", "calls", "replies", "places", "judgments", "labels", "counts")
+TABLES = (
+    "runs",
+    "items",
+    "slots",
+    "calls",
+    "replies",
+    "places",
+    "judgments",
+    "labels",
+    "reviews",
+    "notes",
+    "counts",
+)
 
 
 def contents(store: Path) -> dict[str, list[Any]]:

@@ -7,10 +7,11 @@ import sqlite3
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 from test_store_records import a_call, an_error, an_item, put_answered, started
 
 from adjudge.errors import StoreError
-from adjudge.records import Label
+from adjudge.records import Label, Note, Review
 from adjudge.store import RunRow, Store, browsing, open_store, schema
 from adjudge.store.repair import examine, repair
 from running import older
@@ -22,6 +23,8 @@ READ = {
     "asked": lambda store, run: list(store.asked(run)),
     "totals": lambda store, run: store.totals(run),
     "labels": lambda store, run: store.labels(run),
+    "reviews": lambda store, run: store.reviews(run),
+    "notes": lambda store, run: store.notes(run),
     "runs": lambda store, _: store.runs(),
     "run": lambda store, _: store.run("first"),
     "call": lambda store, run: store.call(run, a_call(3).key),
@@ -44,8 +47,17 @@ def path(tmp_path: Path) -> Path:
         run = started(store)
         asyncio.run(judge(store, run))
         store.put_labels([Label(f"item-{k}", "polite", "ann", float(k % 5)) for k in range(10)], run)
+        for k in range(3):
+            store.put_review(run, a_review(k))
+            store.put_note(run, Note(f"item-{k}", "ann", "odd", ("check", "长")))
         store.finish_run(run, "done")
     return path
+
+
+def a_review(k: int) -> Review:
+    return Review(
+        f"item-{k}", "tone@1", "polite", "judge", "ann", "judge", None, 4.0, 2.5, "people", "says why"
+    )
 
 
 def alter(path: Path, statement: str) -> None:
@@ -83,7 +95,11 @@ DAMAGES = [
     ("DELETE FROM counts WHERE run <> 0", ["judgments", "runs"]),
     ("UPDATE counts SET judgments = judgments + 1", ["judgments", "totals"]),
     ("UPDATE counts SET items = items - 1 WHERE run <> 0", ["items", "totals"]),
-    ("DELETE FROM counts WHERE run = 0", ["labels"]),
+    ("DELETE FROM counts WHERE run = 0", ["labels", "reviews", "notes"]),
+    ("DELETE FROM reviews WHERE id = 2", ["reviews"]),
+    ("UPDATE reviews SET verdict = 'people' WHERE id = 2", ["reviews"]),
+    ("DELETE FROM notes WHERE id = 1", ["notes"]),
+    ("UPDATE notes SET tags = '[]' WHERE id = 1", ["notes"]),
 ]
 
 
@@ -111,6 +127,16 @@ def test_the_counts_follow_every_change(path: Path) -> None:
         store.replace_judgments(run, [])
         store.put_labels([Label("item-1", "polite", "ann", 2.0), Label("item-30", "polite", "ben", 2.0)], run)
         assert store.delete_label(run, Label("item-30", "polite", "ben", 2.0))
+        store.put_review(run, structs.replace(a_review(1), verdict="unclear"))
+        assert store.delete_review(run, a_review(2))
+        assert not store.delete_review(run, a_review(2))
+        store.put_note(run, Note("item-1", "ann", "changed"))
+        store.put_note(run, Note("item-2", "ann"))
+        assert [(note.item, note.text) for note in store.notes(run)] == [
+            ("item-0", "odd"),
+            ("item-1", "changed"),
+        ]
+        assert [review.verdict for review in store.reviews(run)] == ["judge", "unclear"]
         store.rename_run("first", "renamed")
         store.note_adjustments(run, ["no seed"])
         other = store.start_run("other", {"items": {}}, "two")
@@ -121,6 +147,7 @@ def test_the_counts_follow_every_change(path: Path) -> None:
         store.delete_run("renamed")
         assert [row.name for row in store.runs()] == ["other"]
         assert len(store.labels()) == 10
+        assert store.reviews(run) == [] == store.notes(run)
     assert examine(path) == []
 
 
@@ -133,6 +160,8 @@ def test_repair_saves_what_is_whole_and_the_run_can_go_on(path: Path, tmp_path: 
     alter(path, "UPDATE items SET id = 'other' WHERE seq = 7")
     alter(path, "DELETE FROM calls WHERE id = 10")
     alter(path, "UPDATE labels SET value = '9' WHERE id = 2")
+    alter(path, "UPDATE reviews SET note = '' WHERE id = 2")
+    alter(path, "DELETE FROM notes WHERE id = 3")
     before = path.read_bytes()
     out = tmp_path / "saved.db"
     (saved,), damage = repair(path, out)
@@ -140,12 +169,15 @@ def test_repair_saves_what_is_whole_and_the_run_can_go_on(path: Path, tmp_path: 
     assert (saved.items, saved.items_written) == (N, N + 1)
     assert (saved.calls, saved.calls_written) == (N - 1, N + 1)
     assert (saved.judgments, saved.judgments_written) == (N - 4, N)
-    assert {part.what for part in damage} == {"items", "calls", "judgments", "labels", "replies"}
+    lost = {"items", "calls", "judgments", "labels", "reviews", "notes", "replies"}
+    assert {part.what for part in damage} == lost
     assert examine(out) == []
     with open_store(out) as store:
         run = store.run("first")
         assert run.status == "interrupted"
         assert len(store.labels(run)) == 9
+        assert [review.item for review in store.reviews(run)] == ["item-0", "item-2"]
+        assert [note.tags for note in store.notes(run)] == [("check", "长")] * 2
         assert sum(judged.judgment is not None for judged in store.judgments(run)) == N - 4
         # Replies that were paid for are there, also those whose item is lost.
         assert len(store.reply_for([a_call(k).key for k in range(N)])) == N - 1
@@ -183,25 +215,31 @@ def test_repair_overwrites_nothing_and_leaves_nothing_half_done(path: Path, tmp_
     assert sorted(file.name for file in tmp_path.iterdir()) == ["s.db", "taken.db"]
 
 
+def read_all(store: Store) -> dict[str, object]:
+    return {name: read(store, store.run("first")) for name, read in READ.items()}
+
+
 @pytest.mark.parametrize("write", [True, False])
-def test_an_older_store_is_upgraded_and_reads_the_same(path: Path, write: bool) -> None:
+@pytest.mark.parametrize("version", range(1, len(schema.MIGRATIONS)))
+def test_an_older_store_is_upgraded_and_reads_the_same(path: Path, write: bool, version: int) -> None:
     with open_store(path) as store:
-        right = {name: read(store, store.run("first")) for name, read in READ.items()}
-    older(path)
+        right = read_all(store) | {"reviews": [], "notes": []}
+    older(path, version)
     with open_store(path, write=write) as store:
-        assert {name: read(store, store.run("first")) for name, read in READ.items()} == right
+        assert read_all(store) == right
     assert examine(path) == []
     alter(path, "DELETE FROM judgments WHERE item = 3")
     with pytest.raises(StoreError, match="damaged"), open_store(path, write=False) as store:
         list(store.judgments(store.run("first")))
 
 
+@pytest.mark.parametrize("version", range(1, len(schema.MIGRATIONS)))
 def test_an_older_store_that_cannot_be_written_is_read_as_it_is(
-    path: Path, monkeypatch: pytest.MonkeyPatch
+    path: Path, monkeypatch: pytest.MonkeyPatch, version: int
 ) -> None:
     with open_store(path) as store:
-        right = {name: read(store, store.run("first")) for name, read in READ.items()}
-    older(path)
+        right = read_all(store) | {"reviews": [], "notes": []}
+    older(path, version)
     connect = schema.connect
 
     def refused(where: Path, *, write: bool, busy_seconds: float) -> sqlite3.Connection:
@@ -212,7 +250,7 @@ def test_an_older_store_that_cannot_be_written_is_read_as_it_is(
     monkeypatch.setattr(schema, "connect", refused)
     before = path.read_bytes()
     with open_store(path, write=False) as store:
-        assert {name: read(store, store.run("first")) for name, read in READ.items()} == right
+        assert read_all(store) == right
     assert path.read_bytes() == before
     assert examine(path) == []
 

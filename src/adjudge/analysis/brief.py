@@ -19,7 +19,7 @@ from ..sections import Section
 from ..store import Store
 from ..words import count, listed, number, share, signed
 from .rank import leaders_of, rank_view
-from .result_types import Card, CriterionCard, Leaders, Ranking, Summary
+from .result_types import Card, CriterionCard, Leaders, Ranking, ReviewTally, Summary
 from .run_view import RunView
 from .trust import card_of_views
 from .trust_words import agreement_of
@@ -53,6 +53,11 @@ class CriterionBrief(Struct, frozen=True):
     """the judge compared with a human rater, see `PeopleCeiling`"""
     bias: Estimate | None = None
     """judge - people; none without labels, and for choices"""
+    n_labels: int = 0
+    n_reviewed: int = 0
+    """labels that were reviewed"""
+    n_changed: int = 0
+    """labels that reviews changed or left out"""
 
 
 class Brief(Struct, frozen=True):
@@ -151,7 +156,15 @@ def _criterion(
         people,
         about.ceiling.standing if about.ceiling is not None and people is not None else "unknown",
         about.bias if about.bias.value is not None else None,
+        *_reviewed(about.reviews),
     )
+
+
+def _reviewed(tally: ReviewTally | None) -> tuple[int, int, int]:
+    """Labels, how many of them were reviewed, and how many of those changed."""
+    if tally is None:
+        return 0, 0, 0
+    return tally.n_labels, tally.n_reviewed, tally.n_changed + tally.n_unclear
 
 
 def _short_name(name: str) -> str:
@@ -254,6 +267,9 @@ def _trust(brief: Brief, line: CriterionBrief) -> Iterator[BriefPart]:
         low, high = line.bias.low, line.bias.high
         is_clear = low is not None and high is not None and not low <= 0 <= high
         yield BriefPart("Bias", signed(line.bias.value), "judge − people", "warn" if is_clear else "", "card")
+    if line.n_reviewed:
+        text = f"{line.n_reviewed} of {count(line.n_labels, 'label')}"
+        yield BriefPart("Reviewed", text, f"{line.n_changed} changed", "", "card")
 
 
 def brief_section(brief: Brief) -> Section:

@@ -97,13 +97,15 @@ def levels_of(scale: Scale | None) -> list[float] | None:
     return (scale.values() or None) if scale is not None else None
 
 
-def correlations(table: LabelledTable, level: Level, resampling: Resampling) -> dict[str, Estimate]:
+def correlations(
+    table: LabelledTable, level: Level, resampling: Resampling, kinds: Sequence[Coefficient] = COEFFICIENTS
+) -> dict[str, Estimate]:
     """Pearson, Spearman and Kendall at one level, over the labelled items."""
     rows = table.labelled()
     judge, human = numbers(row.answer for row in rows), numbers(row.label for row in rows)
     n_failed = _n_failed(rows)
     estimates = {}
-    for kind in COEFFICIENTS:
+    for kind in kinds:
         estimate = correlate(
             judge,
             human,

@@ -322,6 +322,8 @@ class CorrectedMean(Estimate, frozen=True, kw_only=True):
     """weight of the judge's scores; 0 ignores them"""
     effective_labels: float | None = None
     """number of labels that would give an interval of this width without a judge; at most all items"""
+    as_labelled: float | None = None
+    """the same with labels as people gave them; none where none was reviewed"""
     is_thin: bool = False
     """whether groups or unequal probabilities leave so few effective labels that the interval may be too narrow"""
 
@@ -358,6 +360,34 @@ class Quality(Struct, frozen=True):
     failures: dict[str, SystemFailures]
     failures_p: float | None = None
     """of the test that the judge fails equally often on every system; none where there is nothing to test"""
+
+
+class ReviewTally(Struct, frozen=True):
+    """What the reviews of one criterion did to its labels."""
+
+    n_labels: int
+    n_reviewed: int
+    """labels that were reviewed"""
+    n_changed: int
+    """labels replaced by the judge's answer"""
+    n_confirmed: int
+    """labels that stand, because people are right or both are defensible"""
+    n_unclear: int
+    """items that are left out like items without a label"""
+    n_split: int
+    """labels that stand, because reviewers disagree"""
+    n_unusable: int
+    """labels that stand although the judge is right: it failed, or its answers are on another scale"""
+    n_unlabelled: int
+    """reviews of items without a label, which are not used"""
+    n_random: int = 0
+    """labels that were reviewed at random"""
+    n_random_changed: int = 0
+    """changed or left out"""
+    random_changed: Estimate | None = None
+    """of the labels reviewed at random, the share that changed: an estimate for all labels that were not reviewed"""
+    agreement: Estimate | None = None
+    """with the reviewed labels: Spearman over items, for choices the share of equal choices"""
 
 
 class CriterionCard(Struct, frozen=True):
@@ -408,6 +438,8 @@ class CriterionCard(Struct, frozen=True):
     """none where the answers have no levels, or too many"""
     by: dict[str, dict[str, PartAgreement]] = {}
     """`system`, `length` or a field → part → agreement in that part"""
+    reviews: ReviewTally | None = None
+    """what reviews did to the labels; none without reviews"""
     single_score: ScoreInterval | None = None
     """between which labels of people a single score stands; none for choices"""
 

@@ -17,7 +17,7 @@ from ..data import read_labels, read_scores
 from ..data.labels import LabelFile
 from ..engine import Run
 from ..errors import DataError
-from ..records import Label, Result, Scale
+from ..records import Label, Result, Review, Scale
 from ..stats import (
     Resample,
     Retest,
@@ -67,8 +67,16 @@ from .human_agreement import (
     stated_confidence,
     two_judges,
 )
-from .label_join import LabelledItem, LabelledTable, choices, join, numbers, with_criterion
-from .result_types import Card, CriterionCard, Quality, Resampling, SystemFailures
+from .label_join import LabelledItem, LabelledTable, choices, join, numbers, with_criterion, with_reviews
+from .result_types import (
+    Card,
+    CorrectedMean,
+    CriterionCard,
+    Quality,
+    Resampling,
+    ReviewTally,
+    SystemFailures,
+)
 from .run_view import (
     RunView,
     attributes_of,
@@ -79,7 +87,7 @@ from .run_view import (
     view_of_results,
 )
 from .sampling import parse_stop_rule, stop_labelling
-from .trust_words import opening, sentences
+from .trust_words import opening, reviews_note, sentences
 
 # -- Checks that need no labels
 
@@ -184,8 +192,9 @@ def judge_card(
     epsilon: float = EPSILON,
     by: Sequence[str] = (),
     n_empty: int = 0,
+    reviews: Sequence[Review] = (),
 ) -> Card:
-    """Compare a judge with people's labels, criterion by criterion.
+    """Compare a judge with people's labels, criterion by criterion; `reviews` of disagreements change labels.
 
     `plan_width` is the interval width for which the card says how many labels are needed, `stop` a rule that says when
     there are enough (mean>=4, width<=0.3). `resample` says what the intervals generalise to: new inputs, new systems, or
@@ -198,7 +207,10 @@ def judge_card(
     if by:
         check_fields(by, tables)
     resampling = Resampling(resample, n_resamples, seed)
-    cards = {name: _criterion(table, resampling, plan_width, epsilon, by) for name, table in tables.items()}
+    cards = {
+        name: _criterion(table, resampling, plan_width, epsilon, by, reviews)
+        for name, table in tables.items()
+    }
     criteria = {card.criterion for card in cards.values()}
     judge_pairs = two_judges(tables, resampling)
     return Card(
@@ -236,10 +248,14 @@ def _criterion(
     plan_width: float | None,
     epsilon: float,
     by: Sequence[str],
+    reviews: Sequence[Review],
 ) -> CriterionCard:
     labelled = table.labelled()
     is_scores = table.kind == "scores"
-    means = corrected(table)
+    # Reviewers see the judge's answer and pick disagreements, which can only raise agreement: it stays that with the labels
+    # as people gave them. The sample behind the means is the same with either label.
+    settled, tally = with_reviews(table, reviews)
+    means = _corrected_after_review(table, settled)
     human_ceiling = ceiling(table, resampling) if is_scores else ceiling_of_choices(table)
     test = alternative_annotator_test(table, epsilon, resampling.seed)
     severity = severities(table)
@@ -264,13 +280,13 @@ def _criterion(
         pairwise=pairwise(table, resampling.seed) if is_scores else None,
         ceiling=human_ceiling,
         alt_test=test,
-        bias=bias(table),
+        bias=bias(settled),
         corrected=means,
-        pooled=pooled(table),
-        differences=differences(table, means),
-        pass_share=pass_shares(table),
+        pooled=pooled(settled),
+        differences=differences(settled, means),
+        pass_share=pass_shares(settled),
         calibration=calibration(table, resampling.seed),
-        plan=plans(table, plan_width),
+        plan=plans(settled, plan_width),
         confidence=stated_confidence(table, resampling.seed),
         quality=quality(table),
         verdict=replacement_verdict(test, human_ceiling),
@@ -279,7 +295,33 @@ def _criterion(
         by=agreement_by(table, by) if labelled else {},
         single_score=single_score(table, resampling.seed),
     )
+    if tally is not None:
+        tally = _with_effects(tally, settled, resampling)
+        card = structs.replace(card, reviews=tally, notes=(*reviews_note(card, tally), *card.notes))
     return structs.replace(card, sentences=sentences(card))
+
+
+def _corrected_after_review(table: LabelledTable, settled: LabelledTable) -> dict[str, CorrectedMean]:
+    """The corrected means with reviewed labels, each with that of the labels as people gave them."""
+    means = corrected(settled)
+    if settled is table:
+        return means
+    before = corrected(table)
+    return {
+        name: structs.replace(mean, as_labelled=before[name].value) if name in before else mean
+        for name, mean in means.items()
+    }
+
+
+def _with_effects(tally: ReviewTally, settled: LabelledTable, resampling: Resampling) -> ReviewTally:
+    """The agreement with reviewed labels, and how many of the other labels would change."""
+    after = (
+        correlations(settled, "item", resampling, ("spearman",))["spearman"]
+        if settled.kind == "scores"
+        else choice_agreements(settled)["exact"]
+    )
+    changed = wilson(tally.n_random_changed, tally.n_random) if tally.n_random else None
+    return structs.replace(tally, agreement=after, random_changed=changed)
 
 
 def _criterion_notes(table: LabelledTable) -> tuple[str, ...]:
@@ -431,7 +473,8 @@ def card_of_views(
         else structs.replace(view, attributes=attributes_of(store.items(view.run), by))
         for view in views
     ]
-    card = judge_card(side_by_side(views), labels.labels, n_empty=labels.n_empty, **settings)
+    reviews = [review for view in views if view.run is not None for review in store.reviews(view.run)]
+    card = judge_card(side_by_side(views), labels.labels, n_empty=labels.n_empty, reviews=reviews, **settings)
     return structs.replace(card, notes=(*notes, *card.notes))
 
 

@@ -27,6 +27,7 @@ from .result_types import (
     JudgePair,
     PeopleCeiling,
     Quality,
+    ReviewTally,
     Sentence,
     Stop,
     StopDecision,
@@ -251,6 +252,47 @@ def _leniency(bias: Estimate, scale: Scale | None) -> str:
 
 def _direction(bias: Estimate) -> str:
     return "higher" if (bias.value or 0.0) > 0 else "lower"
+
+
+def reviews_note(card: CriterionCard, tally: ReviewTally) -> Iterator[str]:
+    """What reviews did to the labels of a criterion, and which numbers follow them."""
+    if not tally.n_reviewed:
+        if tally.n_unlabelled:
+            yield f"{count(tally.n_unlabelled, 'review')} of items without a label: no number uses them."
+        return
+    said = {
+        "changed to the judge's answer": tally.n_changed,
+        "confirmed": tally.n_confirmed,
+        "left out because the item is unclear": tally.n_unclear,
+        "unchanged because reviewers disagree": tally.n_split,
+        "unchanged because the judge has no answer on the scale of the labels": tally.n_unusable,
+    }
+    parts = ", ".join(f"{n} {what}" for what, n in said.items() if n)
+    yield f"{tally.n_reviewed} of {count(tally.n_labels, 'label')} were reviewed: {parts}."
+    before, after = _main(card), tally.agreement
+    means = "means and bias" if card.kind == "scores" else "win rates"
+    note = f"Corrected {means} use the reviewed labels; the other labels stand as people gave them"
+    if after is not None and after.value is not None and before.value is not None:
+        note += (
+            f". Agreement is with the labels before review ({_statistic(card)} {number(before.value)}; after review "
+            f"{number(after.value)}), because reviewing disagreements alone can only raise it"
+        )
+    yield f"{note}."
+    yield _random_check(tally)
+    if tally.n_unlabelled:
+        yield f"{count(tally.n_unlabelled, 'more review')} of items without a label: no number uses them."
+
+
+def _random_check(tally: ReviewTally) -> str:
+    if tally.random_changed is None:
+        return (
+            "No label was reviewed at random, so errors on which judge and people agree are unknown, and the corrected "
+            "numbers may lean towards the judge."
+        )
+    return (
+        f"Of {count(tally.n_random, 'label')} reviewed at random, {tally.n_random_changed} changed "
+        f"({percent(tally.random_changed)}): about this share of the labels that were not reviewed would change, too."
+    )
 
 
 def failures_sentence(quality: Quality) -> Sentence:
@@ -825,13 +867,14 @@ def _corrected(
     """Each mean corrected, by the judge alone and by labels alone, with its effective number of labels."""
     axis = Axis() if scale is None else Axis(scale.low, scale.high)
     columns = (
-        "system", Column("corrected [95 % CI]", axis), "judge alone", Column("labels alone", is_minor=True), "judge − people", count_of,
+        "system", Column("corrected [95 % CI]", axis), "before review", "judge alone", Column("labels alone", is_minor=True), "judge − people", count_of,
         "failed", Column("effective labels", is_minor=True), Column("unit", is_minor=True), "remark",
     )  # fmt: skip
     rows = tuple(
         (
             name,
             interval_cell(mean, beside=mean.judge_only),
+            "" if mean.as_labelled is None else number(mean.as_labelled),
             interval(mean.judge_only),
             interval(mean.labels_only),
             interval(mean.bias),

@@ -257,7 +257,9 @@ def print_runs(store: Path, as_json: bool) -> None:
     if as_json:
         print_json(rows)
         return
-    columns = ("run", "status", "started", "items", "calls", "failed_calls", "cost", "protocols", "models")
+    columns = ["run", "status", "started", "items", "calls", "failed_calls", "cost", "protocols", "models"]
+    if any(row["reviews"] for row in rows):
+        columns.insert(6, "reviews")
     print_table(
         [name.replace("_", " ") for name in columns],
         [tuple(_cell(row[column]) for column in columns) for row in rows],
@@ -276,6 +278,7 @@ def _run_row(store: Any, run: Any) -> dict[str, Any]:
         "protocols": [f"{protocol['id']}@{protocol['digest']}" for protocol in run.manifest["protocols"]],
         "models": [model["spec"] for model in run.manifest["models"]],
         "cost": totals.cost_usd if totals.replies > totals.unpriced else None,
+        "reviews": len(store.reviews(run)),
     }
 
 
@@ -310,10 +313,19 @@ def delete_run(
 
     with open_store(store) as opened:
         row = opened.run(run)
+        written = _written_text(len(opened.reviews(row)), len(opened.notes(row)))
         if not yes:
-            typer.confirm(f"Delete {row.name} and the replies that no other run uses?", abort=True)
+            typer.confirm(f"Delete {row.name}{written} and the replies that no other run uses?", abort=True)
         opened.delete_run(row.name)
-    typer.echo(f"Deleted {row.name}")
+    typer.echo(f"Deleted {row.name}{written}")
+
+
+def _written_text(n_reviews: int, n_notes: int) -> str:
+    """What is deleted with a run; empty where there is nothing."""
+    from ..words import count
+
+    parts = [count(n, what) for n, what in ((n_reviews, "review"), (n_notes, "note")) if n]
+    return f" with {' and '.join(parts)}" if parts else ""
 
 
 @runs_app.command("merge")
@@ -322,7 +334,7 @@ def merge_command(
     store: Path = STORE,
     as_json: bool = AS_JSON,
 ) -> None:
-    """Merge the runs, replies and labels of other stores into one: shards of a run, or work of several machines.
+    """Merge the runs, replies, labels and reviews of other stores into one: shards of a run, or work of several machines.
 
     Where both stores have a reply to a call, the one in --store is kept. Merging a file again changes nothing.
     """
@@ -356,18 +368,26 @@ def _merge_notes(file: MergedFile) -> Iterator[str]:
                 f"in the store, which was kept; {count(run.parsed_again, 'judgment was', 'judgments were')} parsed "
                 "again from it."
             )
-        if run.differing_labels:
-            yield _labels_note(f"{file.file}, run {run.run}", run.differing_labels)
+        for n, what in ((run.reviews, "review"), (run.notes, "note")):
+            if n:
+                yield f"{file.file}, run {run.run}: {count(n, what)} added."
+        for n, what in (
+            (run.differing_labels, "label"),
+            (run.differing_reviews, "review"),
+            (run.differing_notes, "note"),
+        ):
+            if n:
+                yield _kept_note(f"{file.file}, run {run.run}", n, what)
     if file.labels:
         yield f"{file.file}: {count(file.labels, 'label')} of no run added."
     if file.differing_labels:
-        yield _labels_note(f"{file.file}, labels of no run", file.differing_labels)
+        yield _kept_note(f"{file.file}, labels of no run", file.differing_labels, "label")
 
 
-def _labels_note(where: str, n: int) -> str:
+def _kept_note(where: str, n: int, what: str) -> str:
     from ..words import count
 
-    return f"{where}: {count(n, 'label has', 'labels have')} another value in the store, which was kept."
+    return f"{where}: {count(n, f'{what} has', f'{what}s have')} another value in the store, which was kept."
 
 
 def reread_command(run: str = RUN, store: Path = STORE, as_json: bool = AS_JSON) -> None:
@@ -403,13 +423,16 @@ def export_command(
         metavar="FILE",
         help="Human labels for low and high; default: the labels in the store.",
     ),
+    reviews: bool = typer.Option(
+        False, "--reviews", help="Export the reviews made with `adjudge view` instead: one row per review."
+    ),
     store: Path = STORE,
 ) -> None:
     """Export one row per item, protocol, criterion, subject and model, in item order.
 
-    With enough labels, low and high are the interval of each score: 95 % of items have a human label inside.
+    With enough labels, low and high are the interval of each score: 95 % of items have a human label inside. Where items
+    have tags or notes, so do the rows.
     """
-    from ..engine import EXPORT_COLUMNS, export_row, results
     from ..store import open_store
 
     form = form or _format_by_suffix(output)
@@ -421,12 +444,7 @@ def export_command(
         )
     with open_store(store, write=False) as opened:
         exported = opened.run(run)
-        intervals = _score_intervals(opened, exported, labels)
-        columns = {**EXPORT_COLUMNS, "low": float, "high": float} if intervals else EXPORT_COLUMNS
-        rows = (
-            {**export_row(result), **_ends(result, intervals)} if intervals else export_row(result)
-            for result in results(opened, exported)
-        )
+        columns, rows = _reviews(opened, exported) if reviews else _results(opened, exported, labels)
         with writing(output) as file:
             if form == "jsonl":
                 _write_jsonl(rows, file)
@@ -436,6 +454,49 @@ def export_command(
                 from ..data import write_parquet
 
                 write_parquet(rows, columns, file)
+
+
+def _results(
+    store: Store, run: RunRow, labels: Path | None
+) -> tuple[dict[str, type], Iterator[dict[str, Any]]]:
+    """The columns and rows of the results, with what people wrote about the items."""
+    from ..engine import EXPORT_COLUMNS, export_row, results
+
+    intervals = _score_intervals(store, run, labels)
+    notes = store.notes(run)
+    columns = {**EXPORT_COLUMNS, "low": float, "high": float} if intervals else dict(EXPORT_COLUMNS)
+    tags_of: dict[str, list[str]] = {}
+    texts_of: dict[str, list[str]] = {}
+    for note in notes:
+        tags = tags_of.setdefault(note.item, [])
+        tags += [tag for tag in note.tags if tag not in tags]
+        if note.text:
+            texts_of.setdefault(note.item, []).append(f"{note.author}: {note.text}")
+    if notes:
+        columns |= {"tags": list, "notes": str}
+
+    def written(item: str) -> dict[str, Any]:
+        if not notes:
+            return {}
+        return {"tags": tags_of.get(item, []), "notes": "\n".join(texts_of.get(item, [])) or None}
+
+    rows = (
+        {**export_row(result), **(_ends(result, intervals) if intervals else {}), **written(result.item)}
+        for result in results(store, run)
+    )
+    return columns, rows
+
+
+def _reviews(store: Store, run: RunRow) -> tuple[dict[str, type], Iterator[dict[str, Any]]]:
+    """The columns and rows of the reviews."""
+    from ..analysis.label_join import REVIEW_COLUMNS, review_row
+
+    found = store.reviews(run)
+    if not found:
+        raise DataError(
+            f"{run.name} has no reviews. Make some: adjudge view {run.name}, page Review; or leave --reviews out."
+        )
+    return REVIEW_COLUMNS, map(review_row, found)
 
 
 def _score_intervals(store: Store, run: RunRow, labels: Path | None) -> ScoreIntervals:

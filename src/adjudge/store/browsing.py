@@ -59,7 +59,17 @@ def item_states(store: Store, run: RunRow) -> dict[int, ItemState]:
 
 def labels_state(store: Store) -> tuple[int, int]:
     """A value that changes with every label: a label that replaces another gets a new number."""
-    return store._access.read(_labels_state)
+    return store._access.read(lambda connection: _table_state(connection, "labels"))
+
+
+def reviews_state(store: Store) -> tuple[int, int]:
+    """A value that changes with every review."""
+    return store._access.read(lambda connection: _table_state(connection, "reviews"))
+
+
+def notes_state(store: Store) -> tuple[int, int]:
+    """A value that changes with every note."""
+    return store._access.read(lambda connection: _table_state(connection, "notes"))
 
 
 def judged_between(store: Store, run: RunRow, first: int, last: int) -> list[reading.Judged]:
@@ -99,8 +109,8 @@ def _reading(connection: sqlite3.Connection, run: int) -> int:
     return -1 if row is None else int(row[0])
 
 
-def _labels_state(connection: sqlite3.Connection) -> tuple[int, int]:
-    n, last = connection.execute("SELECT count(*), COALESCE(max(id), 0) FROM labels").fetchone()
+def _table_state(connection: sqlite3.Connection, table: str) -> tuple[int, int]:
+    n, last = connection.execute(f"SELECT count(*), COALESCE(max(id), 0) FROM {table}").fetchone()
     return int(n), int(last)
 
 

@@ -1,4 +1,4 @@
-"""Merges other stores into one: their runs, calls, replies, judgments and labels.
+"""Merges other stores into one: their runs, calls, replies, judgments, labels, reviews and notes.
 
 The other stores are only read, and all are checked for damage before anything is written. Each run is merged in one
 transaction, so that a process that is killed leaves it merged or not begun; merging a file again changes nothing.
@@ -57,6 +57,12 @@ class MergedRun(Struct, frozen=True):
     """judgments that were parsed again, from a reply that was kept"""
     differing_labels: int
     """labels of the same rater with another value: the store's own were kept"""
+    reviews: int = 0
+    differing_reviews: int = 0
+    """reviews of the same reviewer with another verdict: the store's own were kept"""
+    notes: int = 0
+    differing_notes: int = 0
+    """notes of the same author with another content: the store's own were kept"""
 
 
 class MergedFile(Struct, frozen=True):
@@ -231,6 +237,17 @@ _CONTRADICTIONS = """SELECT EXISTS (SELECT 1 FROM other.items AS t JOIN main.ite
         <> (o.protocol, o.criteria, o.model, o."order", o.sample, o.kind))"""
 
 
+_WRITTEN = {
+    "reviews": (
+        rows.REVIEW_SEALED,
+        ("run", "item", "criterion", "subject", "reviewer"),
+        ("verdict", "model", "note"),
+    ),
+    "notes": (rows.NOTE_SEALED, ("run", "item", "author"), ("text", "tags")),
+}
+"""table → its columns, what one row is of, and what it says"""
+
+
 class _Theirs(Struct, frozen=True):
     """A run of the other store."""
 
@@ -288,13 +305,14 @@ class _Merge:
             self._do(statement, numbers)
         n_parsed = self._parse_missing(ours, numbers) if differing else 0
         labels, differing_labels = self._merge_labels("run = :theirs", numbers)
+        of_people = [self._merge_written(table, numbers) for table in _WRITTEN]
         self._settle(theirs, ours, is_new=is_new, has_grown=bool(n_calls))
         name, status = self._connection.execute(
             "SELECT name, status FROM main.runs WHERE id = ?", (ours,)
         ).fetchone()
         return MergedRun(
             theirs.name, name, status, is_new, n_items, n_calls, n_judgments + n_parsed, labels,
-            len(differing), n_parsed, differing_labels,
+            len(differing), n_parsed, differing_labels, *of_people[0], *of_people[1],
         )  # fmt: skip
 
     def _do(self, statement: str, numbers: dict[str, int] | None = None) -> int:
@@ -445,6 +463,29 @@ class _Merge:
             elif known[0] != value:
                 n_differing += 1
         head = f"INSERT INTO main.labels ({rows.LABEL_SEALED}, checksum)"
+        return insert_rows(self._connection, (head, ""), new), n_differing
+
+    def _merge_written(self, table: str, numbers: dict[str, int]) -> tuple[int, int]:
+        """How many reviews or notes of a run were added, and how many say something else here."""
+        columns, key, said = _WRITTEN[table]
+        names = columns.split(", ")
+        found = self._connection.execute(
+            f"SELECT {columns} FROM other.{table} WHERE run = :theirs ORDER BY id", numbers
+        ).fetchall()
+        same = " AND ".join(f"COALESCE({name}, '') = ?" for name in key)
+        new, n_differing = [], 0
+        for row in found:
+            values = dict(zip(names, row, strict=True)) | {"run": numbers["ours"]}
+            known = self._connection.execute(
+                f"SELECT {', '.join(said)} FROM main.{table} WHERE {same}",
+                [values[name] or "" for name in key],
+            ).fetchone()
+            if known is None:
+                ours = tuple(values.values())
+                new.append((*ours, rows.checksum(ours)))
+            elif known != tuple(values[name] for name in said):
+                n_differing += 1
+        head = f"INSERT INTO main.{table} ({columns}, checksum)"
         return insert_rows(self._connection, (head, ""), new), n_differing
 
     def _settle(self, theirs: _Theirs, ours: int, *, is_new: bool, has_grown: bool) -> None:

@@ -38,6 +38,8 @@ _TABLES = {
     "labels": (f"{rows.LABEL_SEALED}, checksum", 9),
     "batches": (f"{rows.BATCH_SEALED}, checksum", 19),
     "batch_calls": (f"{rows.BATCH_CALL_SEALED}, checksum", 9),
+    "reviews": (f"{rows.REVIEW_SEALED}, checksum", 14),
+    "notes": (f"{rows.NOTE_SEALED}, checksum", 7),
 }
 """The columns of each table that are copied, and how many they are."""
 
@@ -46,7 +48,7 @@ class Damage(Struct, frozen=True):
     """Rows of one kind that are missing or damaged."""
 
     what: str
-    """pages, runs, counts, items, slots, calls, judgments, labels, replies, batches or batch calls"""
+    """pages, runs, counts, items, slots, calls, judgments, labels, reviews, notes, replies, batches or batch calls"""
     run: str | None
     """none for what belongs to the whole store"""
     n: int
@@ -147,7 +149,8 @@ class _Rows:
         self._read_calls()
         self._read_replies()
         saved = [self._read_run(run) for run in runs]
-        self._read_labels()
+        for table in ("labels", "reviews", "notes"):
+            self._read_people(table)
         self._read_batches({number: name for number, name, _ in runs})
         return self._damage, saved
 
@@ -328,20 +331,21 @@ class _Rows:
             n_damaged += len(page) - len(whole)
         return n_whole, n_damaged
 
-    def _read_labels(self) -> None:
+    def _read_people(self, table: str) -> None:
+        """What people wrote: labels, reviews or notes."""
         last = max(
-            self._number("SELECT max(id) FROM labels"),
-            self._number("SELECT seq FROM sqlite_sequence WHERE name = 'labels'"),
+            self._number(f"SELECT max(id) FROM {table}"),
+            self._number("SELECT seq FROM sqlite_sequence WHERE name = ?", table),
         )
-        select = f"SELECT {_TABLES['labels'][0]} FROM labels WHERE id BETWEEN ? AND ? ORDER BY id"
+        select = f"SELECT {_TABLES[table][0]} FROM {table} WHERE id BETWEEN ? AND ? ORDER BY id"
         n_found = n_whole = 0
         for page in self._ranged(select, 1, last):
-            whole = self._checked("labels", page, lambda row: rows.check(row[:-1], row[-1]))
-            self._keep("labels", whole)
+            whole = self._checked(table, page, lambda row: rows.check(row[:-1], row[-1]))
+            self._keep(table, whole)
             n_found += len(page)
             n_whole += len(whole)
-        (written,) = self._written(0, None, ("labels",), (n_found,))
-        self._note("labels", None, max(written, n_found) - n_whole)
+        (written,) = self._written(0, None, (table,), (n_found,))
+        self._note(table, None, max(written, n_found) - n_whole)
 
     def _read_batches(self, runs: dict[int, str]) -> None:
         """The batches of whole runs, each with its lines; a batch says how many it has."""

@@ -46,6 +46,10 @@ RUN_SEALED = "id, name, identity, manifest, status, turn, reading, started, ende
 SLOT_SEALED = 'run, slot, protocol, criteria, model, "order", sample, kind'
 PLACE_SEALED = "run, item, slot, call, parent, error_kind, error_message"
 LABEL_SEALED = "run, item, criterion, rater, value, subject, probability, origin"
+REVIEW_SEALED = (
+    "run, item, protocol, criterion, subject, model, reviewer, verdict, answer, label, reason, note, made"
+)
+NOTE_SEALED = "run, item, author, text, tags, made"
 BATCH_SEALED = (
     "id, name, run, model, identity, state, provider_state, file, mark, remote, outputs, n_calls, n_done, n_failed, "
     "estimate_usd, note, created, changed"

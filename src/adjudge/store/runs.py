@@ -1,4 +1,4 @@
-"""Starts, lists, renames and deletes runs; stores their items; replaces their judgments.
+"""Starts, lists, renames and deletes runs; stores their items, labels, reviews and notes; replaces their judgments.
 
 A run is found by its name and can be resumed only with the same `identity`, the caller's hash
 of all settings that decide which calls are sent. This file does not interpret manifests.
@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from ..errors import StoreError, listed
-from ..records import Item, Judgment, Label
+from ..records import Item, Judgment, Label, Note, Review
 from ..untrusted import has_control
 from . import owners, rows
 from .calls import as_json, insert_rows
@@ -84,6 +84,73 @@ def delete_label(connection: sqlite3.Connection, run: int, label: Label) -> bool
     return deleted.rowcount == 1
 
 
+# Reviews and notes: one for each reviewer and cell, or author and item; a later one replaces the earlier. Like labels they
+# are few, so that all of them are read, which tells whether one is missing.
+
+
+def put_review(connection: sqlite3.Connection, review: Review, run: int) -> None:
+    """Store a review of a run."""
+    answer, label = (json_of(value).decode() for value in (review.answer, review.label))
+    row = (
+        run, review.item, review.protocol, review.criterion, review.subject, review.model, review.reviewer,
+        review.verdict, answer, label, review.reason, review.note, review.made or now(),
+    )  # fmt: skip
+    head = f"INSERT OR REPLACE INTO reviews ({rows.REVIEW_SEALED}, checksum)"
+    insert_rows(connection, (head, ""), [(*row, rows.checksum(row))])
+
+
+def read_reviews(connection: sqlite3.Connection, run: int) -> list[Review]:
+    """The reviews of a run, oldest first."""
+    return [
+        Review(
+            item, protocol, criterion, model, reviewer, verdict, subject,
+            msgspec.json.decode(answer), msgspec.json.decode(label), reason, note, made,
+        )
+        for item, protocol, criterion, subject, model, reviewer, verdict, answer, label, reason, note, made
+        in _of_run(connection, "reviews", rows.REVIEW_SEALED, run)
+    ]  # fmt: skip
+
+
+def delete_review(connection: sqlite3.Connection, run: int, review: Review) -> bool:
+    """Delete a review; false where it is gone already or was changed."""
+    deleted = connection.execute(
+        "DELETE FROM reviews WHERE run = ? AND item = ? AND criterion = ? AND COALESCE(subject, '') = ? AND reviewer = ?"
+        " AND verdict = ?",
+        (run, review.item, review.criterion, review.subject or "", review.reviewer, review.verdict),
+    )
+    return deleted.rowcount == 1
+
+
+def put_note(connection: sqlite3.Connection, note: Note, run: int) -> None:
+    """Store what one person wrote about an item; nothing at all deletes it."""
+    if not note.text and not note.tags:
+        connection.execute(
+            "DELETE FROM notes WHERE run = ? AND item = ? AND author = ?", (run, note.item, note.author)
+        )
+        return
+    row = (run, note.item, note.author, note.text, json_of(note.tags).decode(), note.made or now())
+    head = f"INSERT OR REPLACE INTO notes ({rows.NOTE_SEALED}, checksum)"
+    insert_rows(connection, (head, ""), [(*row, rows.checksum(row))])
+
+
+def read_notes(connection: sqlite3.Connection, run: int) -> list[Note]:
+    """The notes of a run, oldest first."""
+    return [
+        Note(item, author, text, tuple(msgspec.json.decode(tags)), made)
+        for item, author, text, tags, made in _of_run(connection, "notes", rows.NOTE_SEALED, run)
+    ]
+
+
+def _of_run(connection: sqlite3.Connection, table: str, columns: str, run: int) -> list[rows.Columns]:
+    """The rows of a run without its number, after a check of all rows of the table."""
+    before = getattr(kept(connection, 0), table)
+    found = connection.execute(f"SELECT {columns}, checksum FROM {table} ORDER BY id").fetchall()
+    check_count(table, before, len(found), getattr(kept(connection, 0), table))
+    for *row, stored in found:
+        rows.check(tuple(row), stored)
+    return [row[1:-1] for row in found if row[0] == run]
+
+
 class Counts(Struct, frozen=True):
     """How many rows of a run were written; none where the file was made before they were counted."""
 
@@ -91,12 +158,14 @@ class Counts(Struct, frozen=True):
     places: int | None = None
     judgments: int | None = None
     labels: int | None = None
+    reviews: int | None = None
+    notes: int | None = None
 
 
 def kept(connection: sqlite3.Connection, run: int) -> Counts:
     """The counts of a run, or with the number 0 those of the whole store."""
     row = connection.execute(
-        "SELECT items, places, judgments, labels FROM counts WHERE run = ?", (run,)
+        "SELECT items, places, judgments, labels, reviews, notes FROM counts WHERE run = ?", (run,)
     ).fetchone()
     if row is None:
         if run and connection.execute("SELECT 1 FROM runs WHERE id = ?", (run,)).fetchone() is None:
@@ -252,12 +321,12 @@ def rename(connection: sqlite3.Connection, old: str, new: str) -> None:
 
 
 def delete(connection: sqlite3.Connection, name: str) -> None:
-    """Delete a run and all that no other run uses. Human labels are kept."""
+    """Delete a run and all that no other run uses, its reviews and notes included. Human labels are kept."""
     run = one_run(connection, name)
     if run.status == "running":
         raise StoreError(f"The run {run.name!r} is still running.\nStop it first, then delete it.")
     _delete_batches(connection, run)
-    for table in ("judgments", "places", "slots", "items"):
+    for table in ("judgments", "places", "slots", "items", "reviews", "notes"):
         connection.execute(f"DELETE FROM {table} WHERE run = ?", (run.id,))
     freed = [label for (label,) in connection.execute("SELECT id FROM labels WHERE run = ?", (run.id,))]
     connection.execute("UPDATE OR REPLACE labels SET run = NULL WHERE run = ?", (run.id,))

@@ -252,7 +252,73 @@ _BATCHES = (
     "CREATE INDEX batches_of_call ON batch_calls (call)",
 )
 
-MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (m001_initial, m002_counts, m003_batches)
+
+def m004_reviews(connection: sqlite3.Connection) -> None:
+    """Reviews of disagreements, and notes and tags on items."""
+    for statement in _REVIEWS:
+        connection.execute(statement)
+
+
+_REVIEWS = (
+    """CREATE TABLE reviews (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        run INTEGER NOT NULL,
+        item TEXT NOT NULL,
+        protocol TEXT NOT NULL,
+        criterion TEXT NOT NULL,
+        subject TEXT,
+        model TEXT NOT NULL,
+        reviewer TEXT NOT NULL,
+        verdict TEXT NOT NULL,
+        answer TEXT NOT NULL,      -- JSON: a number, a choice or null
+        label TEXT NOT NULL,       -- JSON, too
+        reason TEXT NOT NULL,
+        note TEXT NOT NULL,
+        made TEXT NOT NULL,
+        checksum INTEGER NOT NULL
+    )""",
+    """CREATE UNIQUE INDEX one_review_per_reviewer
+        ON reviews (run, item, criterion, COALESCE(subject, ''), reviewer)""",
+    """CREATE TABLE notes (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        run INTEGER NOT NULL,
+        item TEXT NOT NULL,
+        author TEXT NOT NULL,
+        text TEXT NOT NULL,
+        tags TEXT NOT NULL,        -- JSON: a list of texts
+        made TEXT NOT NULL,
+        checksum INTEGER NOT NULL
+    )""",
+    "CREATE UNIQUE INDEX one_note_per_author ON notes (run, item, author)",
+    *(
+        statement
+        for table in ("reviews", "notes")
+        for statement in (
+            f"ALTER TABLE counts ADD COLUMN {table} INTEGER NOT NULL DEFAULT 0",
+            f"""CREATE TRIGGER {table}_in AFTER INSERT ON {table}
+            BEGIN UPDATE counts SET {table} = {table} + 1 WHERE run = 0; END""",
+            f"""CREATE TRIGGER {table}_out AFTER DELETE ON {table}
+            BEGIN UPDATE counts SET {table} = {table} - 1 WHERE run = 0; END""",
+        )
+    ),
+)
+
+MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
+    m001_initial,
+    m002_counts,
+    m003_batches,
+    m004_reviews,
+)
+
+_COUNTED_SINCE = {"items": 2, "places": 2, "judgments": 2, "labels": 2, "reviews": 4, "notes": 4}
+"""column of `counts` → the migration that added it"""
+_EMPTY_BEFORE = {
+    "batches": (3, f"{rows.BATCH_SEALED}, owner, checksum"),
+    "batch_calls": (3, f"{rows.BATCH_CALL_SEALED}, checksum"),
+    "reviews": (4, f"id, {rows.REVIEW_SEALED}, checksum"),
+    "notes": (4, f"id, {rows.NOTE_SEALED}, checksum"),
+}
+"""table → the migration that added it, and its columns"""
 
 
 def stand_in(connection: sqlite3.Connection, path: Path) -> None:
@@ -260,21 +326,18 @@ def stand_in(connection: sqlite3.Connection, path: Path) -> None:
     version = version_of(connection, path)
     connection.execute("PRAGMA temp_store = MEMORY")
     if version < 2:
-        _stand_in_for_counts(connection)
-    if version < 3:
-        for table, columns in (("batches", rows.BATCH_SEALED), ("batch_calls", rows.BATCH_CALL_SEALED)):
-            empty = ", ".join(f"NULL AS {name}" for name in (*columns.split(", "), "owner", "checksum"))
-            connection.execute(f"CREATE TEMP VIEW {table} AS SELECT {empty} WHERE 0")
-
-
-def _stand_in_for_counts(connection: sqlite3.Connection) -> None:
-    for table in _CHECKED:
-        value = "NULL" if table == "calls" else str(rows.UNCHECKED)
-        connection.execute(f"CREATE TEMP VIEW {table} AS SELECT *, {value} AS checksum FROM main.{table}")
-    connection.execute(
-        """CREATE TEMP VIEW counts AS SELECT 0 AS run, NULL AS items, NULL AS places, NULL AS judgments, NULL AS labels
-        UNION ALL SELECT id, NULL, NULL, NULL, NULL FROM main.runs"""
+        for table in _CHECKED:
+            value = "NULL" if table == "calls" else str(rows.UNCHECKED)
+            connection.execute(f"CREATE TEMP VIEW {table} AS SELECT *, {value} AS checksum FROM main.{table}")
+    for table, (since, columns) in _EMPTY_BEFORE.items():
+        if version < since:
+            nothing = ", ".join(f"NULL AS {column}" for column in columns.split(", "))
+            connection.execute(f"CREATE TEMP VIEW {table} AS SELECT {nothing} WHERE 0")
+    counted = ", ".join(
+        name if version >= since else f"NULL AS {name}" for name, since in _COUNTED_SINCE.items()
     )
+    known = "main.counts" if version >= 2 else "(SELECT 0 AS run UNION ALL SELECT id FROM main.runs)"
+    connection.execute(f"CREATE TEMP VIEW counts AS SELECT run, {counted} FROM {known}")
 
 
 def now() -> str:

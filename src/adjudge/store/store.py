@@ -29,7 +29,7 @@ from types import TracebackType
 from typing import Any, Literal, TypeVar
 
 from ..errors import StoreError
-from ..records import Call, Item, Judgment, Label, Reply
+from ..records import Call, Item, Judgment, Label, Note, Reply, Review
 from . import batches, owners, reading, runs, schema
 from .batches import BatchLine, BatchRow, Settled
 from .calls import Claim
@@ -383,6 +383,28 @@ class Store:
     def delete_label(self, run: RunRow, label: Label) -> bool:
         """Delete a label, durably; false where it is gone already or has another value now."""
         return self._access.do(lambda: runs.delete_label(self._access.connection, run.id, label))
+
+    # Reviews and notes
+
+    def put_review(self, run: RunRow, review: Review) -> None:
+        """Store a review; a reviewer's later one of the same cell replaces the earlier."""
+        self._access.do(lambda: runs.put_review(self._access.connection, review, run.id))
+
+    def reviews(self, run: RunRow) -> list[Review]:
+        """The reviews of a run, oldest first."""
+        return self._access.read(lambda connection: runs.read_reviews(connection, run.id))
+
+    def delete_review(self, run: RunRow, review: Review) -> bool:
+        """Delete a review, durably; false where it is gone already or was changed."""
+        return self._access.do(lambda: runs.delete_review(self._access.connection, run.id, review))
+
+    def put_note(self, run: RunRow, note: Note) -> None:
+        """Store a person's note and tags on an item, instead of the earlier ones; an empty note deletes them."""
+        self._access.do(lambda: runs.put_note(self._access.connection, note, run.id))
+
+    def notes(self, run: RunRow) -> list[Note]:
+        """The notes and tags on a run's items, oldest first."""
+        return self._access.read(lambda connection: runs.read_notes(connection, run.id))
 
     # Damage
 
