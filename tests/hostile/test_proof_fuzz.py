@@ -1,6 +1,7 @@
 """Every command on mutated files, stores, protocols and replies: a documented exit code, no traceback, no hang.
 
-`ADJUDGE_FUZZ` is the number of tries; the default fits into a minute. A failing try is named by its number and seed.
+`ADJUDGE_FUZZ` is the number of tries; the default fits into a minute. A failing try is named by its number and seed, and repeated alone
+with `ADJUDGE_FUZZ=1 ADJUDGE_FUZZ_FIRST=NUMBER ADJUDGE_FUZZ_SEED=SEED`.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from running import EXAMPLES, Outcome, adjudge, compare_folder, write_rows
 TRIES = int(os.environ.get("ADJUDGE_FUZZ", "600"))
 FEW_TRIES = 80
 SEED = int(os.environ.get("ADJUDGE_FUZZ_SEED", "7"))
+FIRST = int(os.environ.get("ADJUDGE_FUZZ_FIRST", "0"))
 HANGS_AFTER_SECONDS = 60.0
 DOCUMENTED = {0, 2, 3, 4, 5, 130}
 SCORES = ("geval/score", "prometheus/direct", "prometheus/direct-reference", "commentary-zh/evidence")
@@ -64,6 +66,7 @@ class Case(NamedTuple):
 
 RUN = ("run", "items.jsonl", "--store", "new.db", "-q", "-m")
 RUBRIC = ("-p", "prometheus/direct", "--rubric")
+AUDIT = ("audit", "items.jsonl", "-n", "4", "--store", "new.db", "-q", "-m")
 CASES = (
     Case((*RUN, "replay:replies.jsonl", *RUBRIC, "rubric.toml"), ("items.jsonl", "replies.jsonl", "rubric.toml")),
     Case((*RUN, "fake:text=[RESULT] 4", *RUBRIC, "rubric.json"), ("items.jsonl", "rubric.json")),
@@ -86,6 +89,21 @@ CASES = (
     Case(("gate", "tact", "--config", "gate.toml", "--store", "store.db", "--json"), ("gate.toml",)),
     Case(("pair", "clear.jsonl", "terse.jsonl", "-o", "pairs.jsonl"), ("clear.jsonl", "terse.jsonl")),
     Case(("rank", "pairs", "--next", "3", "--outputs", "clear.jsonl", "--store", "store.db"), ("clear.jsonl",)),
+    Case((*AUDIT, "fake:text=[RESULT] 3", *RUBRIC, "rubric.toml", "--probes", "length,truncated,injection/direct-order", "--json"), ("items.jsonl", "rubric.toml")),
+    Case((*AUDIT, "fake:script=script.jsonl", *RUBRIC, "rubric.toml", "--probes", "probe,typos"), ("probe/probe.toml", "script.jsonl")),
+    Case((*AUDIT, "fake:text=4", "-p", "protocol", "--probes", "probe", "--dry-run"), ("probe/probe.toml", "protocol/protocol.toml")),
+    Case(("audit", "--scores", "audit.csv", "--json"), ("audit.csv",)),
+    Case(("audit", "--scores", "audit.jsonl", "--scale", "1,5"), ("audit.jsonl",)),
+    Case(("audit", "--scores", "orders.csv", "--json"), ("orders.csv",)),
+    Case(("run", "nightly", "--config", "runs.toml", "--store", "new.db", "-q"), ("runs.toml", "items.jsonl")),
+    Case(("gate", "probed", "--audit", "--config", "runs.toml", "--store", "store.db"), ("runs.toml",)),
+    Case(("init", "items.csv", "--yes", "-m", "fake:text=4", "--config", "written.toml"), ("items.csv",)),
+    Case(("init", "items.jsonl", "--yes", "-m", "fake:text=4", "--config", "written.toml"), ("items.jsonl",)),
+    Case(("sample", "tact", "-n", "5", "--more", "5", "--labels", "drawn.csv", "--store", "store.db"), ("drawn.csv",)),
+    Case(("trust", "tact", "--checked", "checked.csv", "--labels", "labels.csv", "--store", "store.db"), ("checked.csv",)),
+    Case(("export", "tact", "--labels", "labels.csv", "--store", "store.db"), ("labels.csv",)),
+    Case(("runs", "merge", "store.db", "--store", "other.db"), ("store.db",)),
+    Case(("runs", "merge", "store.db", "--store", "other.db", "--json"), ("other.db",)),
     *(
         Case((*arguments, "--store", "store.db"), ("store.db",))
         for arguments in (
@@ -94,14 +112,17 @@ CASES = (
             ("compare", "tact", "again"), ("rank", "pairs", "--json"), ("trust", "tact"), ("sample", "tact", "-n", "5"),
             ("sample", "tact", "--replies"), ("gate", "tact", "--min", "tact=3", "--baseline", "again", "--max-drop", "tact=1"),
             ("reread", "tact"), ("doctor",), ("doctor", "--repair", "saved.db"), ("runs", "rename", "tact", "other"),
-            ("runs", "delete", "tact", "--yes"), ("annotate", "tact", "--export", "out.csv"),
+            ("runs", "delete", "tact", "--yes"), ("annotate", "tact", "--export", "out.csv"), ("audit", "probed"), ("audit", "probed", "--json"),
+            ("audit", "pairs", "--json"), ("audit", "tact", "--markdown"), ("gate", "probed", "--audit", "--json"), ("compare", "probed", "probed", "--json"),
+            ("report", "probed", "--html", "out.html"), ("export", "tact", "-o", "out.parquet"), ("trust", "tact", "--versus", "again", "--by", "question"),
+            ("sample", "tact", "--where", "uncertain"), ("report", "tact", "--markdown"), ("doctor", "--json"),
         )
     ),
 )  # fmt: skip
 
 
 def make_corpus(folder: Path) -> None:
-    """Valid files of every kind that a command reads, and a store with three runs and labels."""
+    """Valid files of every kind that a command reads, and a store with four runs and labels."""
     import gzip
     import json
 
@@ -141,11 +162,37 @@ def make_corpus(folder: Path) -> None:
     (folder / "gate.toml").write_text(
         '[gate]\nmin = { tact = 2.0 }\nmax_failed = "10%"\nsystem = ["a", "b"]\n'
     )
+    make_audit_files(folder)
     make_store(folder)
 
 
+def make_audit_files(folder: Path) -> None:
+    """Scores of an audit made elsewhere, choices in both orders, a probe, a run file, and files of a draw."""
+    probes = ("none", "repeat", "length", "injection/direct-order", "direct-order/control", "emptied")
+    rows = [
+        {"item": f"i{k}", "probe": probe, "value": (k + n) % 5 + 1, "judge": "j", "criterion": "tact", "group": f"g{k // 3}"}
+        for k in range(24)
+        for n, probe in enumerate(probes)
+    ]  # fmt: skip
+    write_rows(folder / "audit.jsonl", rows)
+    lines = [",".join(rows[0]), *(",".join(map(str, row.values())) for row in rows)]
+    (folder / "audit.csv").write_text("\n".join(lines))
+    choices = [f"i{k},{order},{choice}" for k in range(24) for order, choice in zip(("ab", "ba"), ("ab", "ba", "aa")[k % 3], strict=True)]  # fmt: skip
+    (folder / "orders.csv").write_text("\n".join(["item,order,choice", *choices]))
+    (folder / "probe").mkdir()
+    (folder / "probe" / "probe.toml").write_text(
+        'title = "A signature"\nkind = "must_not_move"\n\n[[variants]]\nname = "signature"\nedit = "append"\n'
+        'texts = ["Kind regards, {model}", "Yours, Sam"]\n'
+    )
+    (folder / "runs.toml").write_text(
+        '[models.judge]\nmodel = "fake:text=[RESULT] 4"\nprice = [1.0, 2.0]\ntemperature = 0.5\n\n[runs.nightly]\nitems = "items.jsonl"\n'
+        'models = ["judge"]\nsamples = 2\njudge = [{ protocol = "prometheus/direct", rubric = "rubric.toml" }]\n\n'
+        '[gate]\nmax_shift = 0.5\nmax_injection = "5%"\nmax_failed = "10%"\n'
+    )
+
+
 def make_store(folder: Path) -> None:
-    """Three runs, one of pairs, with labels and failed calls."""
+    """Four runs, one of pairs and one an audit, with labels and failed calls; and another store to merge with."""
     store = folder / "store.db"
     write_rows(
         folder / "pairs-items.jsonl",
@@ -158,6 +205,10 @@ def make_store(folder: Path) -> None:
         ("run", folder / "items.jsonl", "-m", f"replay:{some}", *direct, "--run", "tact"),
         ("run", folder / "items.jsonl", "-m", "fake:text=[RESULT] 3", *direct, "--run", "again"),
         ("run", folder / "pairs-items.jsonl", "-m", "fake:text=Output (a)", "-p", compare_folder(folder), "--store", store, "-q", "--run", "pairs"),
+        ("audit", folder / "items.jsonl", "-m", f"fake:script={folder / 'script.jsonl'}", *direct, "--run", "probed", "-n", "4", "--probes", "length,emptied,injection/direct-order"),
+        ("run", folder / "items.jsonl", "-m", "fake:text=[RESULT] 2", *RUBRIC, folder / "rubric.toml", "--store", folder / "other.db", "-q", "--run", "elsewhere"),
+        ("sample", "tact", "-n", "5", "-o", folder / "drawn.csv", "--store", store),
+        ("sample", "tact", "--replies", "-n", "5", "-o", folder / "checked.csv", "--store", store),
     )  # fmt: skip
     for run in runs:
         done = adjudge(*run)
@@ -177,13 +228,11 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def prepared(case: Case, corpus: Path, folder: Path, change: Callable[[str, bytes], bytes]) -> None:
     """The files of the corpus in a fresh folder, those of the case changed."""
     shutil.rmtree(folder, ignore_errors=True)
-    shutil.copytree(corpus / "protocol", folder / "protocol")
+    for name in ("protocol", "probe"):
+        shutil.copytree(corpus / name, folder / name)
     for file in corpus.iterdir():
-        if (
-            file.is_file()
-            and (file.suffix != ".db" or "store.db" in case.arguments)
-            and not file.name.endswith(("-wal", "-shm"))
-        ):
+        is_wanted = file.suffix != ".db" or file.name in case.arguments
+        if file.is_file() and is_wanted and not file.name.endswith(("-wal", "-shm")):
             shutil.copyfile(file, folder / file.name)
     for name in case.files:
         (folder / name).write_bytes(change(name, (corpus / name).read_bytes()))
@@ -193,27 +242,32 @@ def prepared(case: Case, corpus: Path, folder: Path, change: Callable[[str, byte
 def test_no_command_ends_with_a_traceback(
     corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tries: int
 ) -> None:
-    random = Random(SEED)
-    for number in range(tries):
-        case = CASES[number % len(CASES)]
+    for number in range(FIRST, FIRST + tries):
         # A file that was closed by a failing command may still be open in this process: a new folder for each try.
         folder = tmp_path / f"try-{number}"
-        wanted = random.choice(case.files)
-
-        def change(name: str, data: bytes, wanted: str = wanted) -> bytes:
-            if name != wanted and random.random() < 0.7:
-                return data
-            return damaged(data, random) if name.endswith(".db") else mutated(data, random)
-
-        prepared(case, corpus, folder, change)
-        monkeypatch.chdir(folder)
-        try:
-            done = run_bounded(*case.arguments)
-        except Hang:
-            raise AssertionError(f"try {number} hangs: {case.arguments}") from None
-        check(done, case.arguments, f"try {number}, seed {SEED}")
+        try_one(number, corpus, folder, monkeypatch)
         monkeypatch.chdir(tmp_path)
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def try_one(number: int, corpus: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One command on changed files; number and seed decide which command and which changes."""
+    random = Random(f"{SEED}/{number}")
+    case = CASES[number % len(CASES)]
+    wanted = random.choice(case.files)
+
+    def change(name: str, data: bytes) -> bytes:
+        if name != wanted and random.random() < 0.7:
+            return data
+        return damaged(data, random) if name.endswith(".db") else mutated(data, random)
+
+    prepared(case, corpus, folder, change)
+    monkeypatch.chdir(folder)
+    try:
+        done = run_bounded(*case.arguments)
+    except Hang:
+        raise AssertionError(f"try {number}, seed {SEED} hangs: {case.arguments}") from None
+    check(done, case.arguments, f"try {number}, seed {SEED}")
 
 
 READERS: dict[str, tuple[str, ...]] = {
@@ -227,6 +281,12 @@ READERS: dict[str, tuple[str, ...]] = {
     "trust": ("trust", "tact", "--json"),
     "sample": ("sample", "tact", "-n", "10"),
     "gate": ("gate", "tact", "--min", "tact=2", "--json"),
+    "audit": ("audit", "probed", "--json"),
+    "audit of pairs": ("audit", "pairs", "--json"),
+    "gate of an audit": ("gate", "probed", "--audit", "--json"),
+    "corrected intervals": ("export", "tact", "--format", "csv", "--labels", "labels.csv"),
+    "compare of audits": ("compare", "probed", "probed", "--json"),
+    "labels": ("annotate", "tact", "--export", "labels-out.csv"),
 }
 DAMAGES = int(os.environ.get("ADJUDGE_DAMAGES", "40"))
 
@@ -240,33 +300,62 @@ def facts(name: str, done: Outcome) -> object:
             {key: row[key] for key in ("run", "status", "items", "calls", "failed_calls")}
             for row in done.json
         ]
+    if name == "labels":
+        return Path("labels-out.csv").read_text(encoding="utf-8")
     return done.out
 
 
 @pytest.mark.slow
-def test_a_damaged_store_gives_an_error_or_the_right_rows(corpus: Path, tmp_path: Path) -> None:
+def test_a_damaged_store_gives_an_error_or_the_right_rows(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(corpus / "labels.csv", tmp_path)
     whole = (corpus / "store.db").read_bytes()
-    right = {}
-    for name, arguments in READERS.items():
-        done = adjudge(*arguments, "--store", corpus / "store.db")
-        right[name] = (done.code, facts(name, done))
-    random = Random(SEED)
-    n_errors = 0
-    for number in range(DAMAGES):
-        data = damaged(whole, random)
-        outcomes: dict[str, int] = {}
-        for name, arguments in READERS.items():
-            store = tmp_path / f"{number}-{name}.db"
-            store.write_bytes(data)
-            done = run_bounded(*arguments, "--store", store)
-            check(done, arguments, f"damage {number}, seed {SEED}")
-            outcomes[name] = done.code
-            if done.code != 2:
-                assert (done.code, facts(name, done)) == right[name], f"damage {number}, seed {SEED}: {name}"
-            store.unlink()
-        if outcomes["export"] == 2:
-            n_errors += 1
-            examined = tmp_path / f"{number}-doctor.db"
-            examined.write_bytes(data)
-            assert adjudge("doctor", "--store", examined).code == 2, f"damage {number}: doctor calls it whole"
+    (tmp_path / "whole.db").write_bytes(whole)
+    right = {name: answer(name, tmp_path / "whole.db", "the whole store") for name in READERS}
+    n_errors = sum(check_damage(number, whole, right, tmp_path) for number in range(FIRST, FIRST + DAMAGES))
     assert n_errors > 0
+
+
+def answer(name: str, store: Path, where: str) -> tuple[int, object]:
+    """The exit code of a reading command, and what must be right in its output."""
+    try:
+        done = run_bounded(*READERS[name], "--store", store)
+    except Hang:
+        raise AssertionError(f"{where}: {name} hangs") from None
+    check(done, READERS[name], where)
+    return done.code, facts(name, done) if done.code != 2 else None
+
+
+def check_damage(number: int, whole: bytes, right: dict[str, tuple[int, object]], folder: Path) -> bool:
+    """Damage the store, and read it with every command; whether export noticed."""
+    data = damaged(whole, Random(f"{SEED}/{number}"))
+    outcomes: dict[str, int] = {}
+    for name in READERS:
+        store = folder / f"{number}-{name}.db"
+        store.write_bytes(data)
+        code, content = answer(name, store, f"damage {number}, seed {SEED}")
+        outcomes[name] = code
+        if code != 2:
+            assert (code, content) == right[name], f"damage {number}, seed {SEED}: {name}"
+        store.unlink()
+    check_merge(number, data, right, folder)
+    if outcomes["export"] == 2:
+        examined = folder / f"{number}-doctor.db"
+        examined.write_bytes(data)
+        assert adjudge("doctor", "--store", examined).code == 2, f"damage {number}: doctor calls it whole"
+    return outcomes["export"] == 2
+
+
+def check_merge(number: int, data: bytes, right: dict[str, tuple[int, object]], folder: Path) -> None:
+    """A damaged store that merges has all its rows in the new one; one that does not leaves an error."""
+    where = f"damage {number}, seed {SEED}"
+    source, merged = folder / f"{number}-part.db", folder / f"{number}-merged.db"
+    source.write_bytes(data)
+    arguments = ("runs", "merge", str(source), "--store", str(merged))
+    done = run_bounded(*arguments)
+    check(done, arguments, where)
+    if done.code == 0:
+        for name in ("export", "export of pairs", "audit"):
+            assert answer(name, merged, where) == right[name], f"{where}: {name} of the merged store"

@@ -14,7 +14,7 @@ from adjudge.errors import StoreError
 from adjudge.records import Label, Note, Review
 from adjudge.store import RunRow, Store, browsing, open_store, schema
 from adjudge.store.repair import examine, repair
-from running import older
+from running import adjudge, older
 
 N = 40
 READ = {
@@ -100,6 +100,10 @@ DAMAGES = [
     ("UPDATE reviews SET verdict = 'people' WHERE id = 2", ["reviews"]),
     ("DELETE FROM notes WHERE id = 1", ["notes"]),
     ("UPDATE notes SET tags = '[]' WHERE id = 1", ["notes"]),
+    ("DELETE FROM replies", []),
+    ("DELETE FROM replies WHERE call = 4", []),
+    ("INSERT INTO owners (machine, pid, started) VALUES (x'00', 'a', 1)", ["runs", "run"]),
+    ("INSERT INTO owners (machine, pid, started) VALUES ('no host', 1, '1')", ["runs"]),
 ]
 
 
@@ -201,6 +205,32 @@ def test_repair_reads_around_a_page_that_is_gone(path: Path, tmp_path: Path) -> 
     assert (saved.items, saved.calls) == (N + 1, N + 1)
     assert 0 < saved.judgments < N
     assert examine(tmp_path / "saved.db") == []
+
+
+def test_replies_that_are_gone_are_requested_again_after_a_repair(path: Path, tmp_path: Path) -> None:
+    alter(path, "DELETE FROM replies WHERE call IN (4, 5)")
+    assert [(part.what, part.run, part.n) for part in examine(path)] == [("replies", "first", 2)]
+    saved, _ = repair(path, tmp_path / "new.db")
+    assert all(run.is_whole for run in saved)
+    assert examine(tmp_path / "new.db") == []
+    with open_store(tmp_path / "new.db") as store:
+        run = store.run("first")
+        assert len(list(store.judgments(run))) == N + 1
+        assert {item for item, _ in store.finished(run, 0, N)} == set(range(N)) - {3, 4}
+
+
+def test_a_reply_that_was_set_aside_is_not_missing(path: Path) -> None:
+    alter(path, "UPDATE replies SET text = 'other' WHERE call = 4")
+    assert adjudge("doctor", "--store", path).code == 0
+    assert examine(path) == []
+
+
+def test_a_store_that_lost_replies_is_not_merged(path: Path, tmp_path: Path) -> None:
+    alter(path, "DELETE FROM replies")
+    done = adjudge("runs", "merge", path, "--store", tmp_path / "all.db")
+    assert done.code == 2
+    assert "40 replies of run first" in done.err
+    assert adjudge("doctor", "--store", path).code == 2
 
 
 def test_repair_overwrites_nothing_and_leaves_nothing_half_done(path: Path, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import os
+import shutil
 import sqlite3
 import stat
 import subprocess
@@ -261,3 +262,44 @@ except StoreError as error:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
     )
     return done.stdout
+
+
+@needs_root
+@pytest.mark.parametrize("is_damaged", [False, True])
+def test_doctor_examines_a_store_that_it_cannot_write(tmp_path: Path, is_damaged: bool) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "s.db"
+        with open_store(path) as store:
+            run = started(store)
+            asyncio.run(put_answered(store, run, 0, 3))
+        if is_damaged:
+            connection = sqlite3.connect(path)
+            with connection:
+                connection.execute("UPDATE replies SET text = 'other' WHERE call = 2")
+            connection.close()
+        copy = shutil.copy(path, tmp_path)
+        path.chmod(0o444)
+        Path(folder).chmod(0o555)
+        before = path.read_bytes()
+        # The first time as root, on a copy: another user may not read the modules that are imported there.
+        code = f"""
+import contextlib, io, os, sys
+from adjudge.cli import main
+sys.argv = ["adjudge", "doctor", "--store", {str(copy)!r}]
+with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):
+    main()
+os.setgroups([]); os.setgid(65534); os.setuid(65534)
+sys.argv[-1] = {str(path)!r}
+main()
+"""
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+        assert path.read_bytes() == before
+        assert os.listdir(folder) == ["s.db"]
+        Path(folder).chmod(0o755)
+    assert "1 run, the file is intact" in done.stdout
+    if is_damaged:
+        assert (done.returncode, done.stderr) == (2, "")
+        assert "1 reply is damaged, but could not be quarantined.\n" in done.stdout
+        assert "s.db" in done.stdout.splitlines()[-2] + done.stdout.splitlines()[-1]
+    else:
+        assert done.returncode == 0, done.stderr

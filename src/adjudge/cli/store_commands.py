@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 
 import typer
 
-from ..errors import DataError
+from ..errors import DataError, StoreError
 from ..records import Item, Result
 from .options import AS_JSON, NAMED_RUN, RUN, STORE
 from .terminal import as_text, markdown_of, print_json, print_sections, print_table, print_text, writing
@@ -557,7 +557,10 @@ def doctor_command(
     ),
     as_json: bool = AS_JSON,
 ) -> None:
-    """Check every page and every row of a store; damaged replies are quarantined and requested again."""
+    """Check every page and every row of a store; damaged replies are quarantined and requested again.
+
+    A store that cannot be written is only checked.
+    """
     from ..store import open_store
     from ..store.repair import examine
 
@@ -566,22 +569,40 @@ def doctor_command(
         return
     with open_store(store, write=False):
         pass  # a missing store is an error; opening it for writing would create one
-    damage = [part for part in examine(store) if part.what != "replies"]
+    # Damaged replies can be set aside; a reply that is gone cannot.
+    damage = [part for part in examine(store) if part.what != "replies" or part.run is not None]
     damaged: list[str] = []
     runs: list[str] = []
+    not_done: str | None = None
     if not damage:
-        with open_store(store) as opened:
+        with open_store(store, write=False) as opened:
             damaged = opened.verify()
             runs = [run.name for run in opened.runs()]
+    if damaged:
+        not_done = _set_aside(store)
     if as_json:
-        print_json({"store": str(store), "runs": runs, "damaged": damaged, "problems": damage})
+        print_json(
+            {"store": str(store), "runs": runs, "damaged": damaged, "problems": damage, "not_done": not_done}
+        )
     elif damage:
         print_text("\n".join([f"{store} is damaged:", *(f"  {_damage_text(part)}" for part in damage)]))
         print_text(f"Save what is whole: adjudge doctor --store {store} --repair NEW.db")
     else:
-        _print_whole(store, runs, damaged)
-    if damage:
+        _print_whole(store, runs, damaged, not_done)
+    if damage or not_done:
         raise typer.Exit(2)
+
+
+def _set_aside(store: Path) -> str | None:
+    """Quarantine the damaged replies; why they could not be, or none."""
+    from ..store import open_store
+
+    try:
+        with open_store(store) as opened:
+            opened.verify()
+    except StoreError as refusal:
+        return str(refusal)
+    return None
 
 
 def _repair(store: Path, out: Path, as_json: bool) -> None:
@@ -618,13 +639,14 @@ def _damage_text(part: Damage) -> str:
     return f"{number}{part.what}{where}{detail}"
 
 
-def _print_whole(store: Path, runs: list[str], damaged: list[str]) -> None:
+def _print_whole(store: Path, runs: list[str], damaged: list[str], not_done: str | None) -> None:
     print_text(f"{store}: {len(runs)} run{'' if len(runs) == 1 else 's'}, the file is intact.")
     if damaged:
         is_single = len(damaged) == 1
+        done = "damaged, but could not be quarantined" if not_done else "damaged and quarantined"
+        print_text(f"{len(damaged)} repl{'y is' if is_single else 'ies are'} {done}.")
         print_text(
-            f"{len(damaged)} repl{'y is' if is_single else 'ies are'} damaged and quarantined. "
-            f"Run the command of the run again to request {'it' if is_single else 'them'} again."
+            not_done or f"Run the command of the run again to request {'it' if is_single else 'them'} again."
         )
     else:
         print_text("Every reply is intact.")

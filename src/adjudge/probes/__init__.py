@@ -141,7 +141,8 @@ def _load(folder: Path) -> Probe:
     path = folder / "probe.toml"
     try:
         probe = msgspec.convert(tomllib.loads(read_small_text(path)), Probe)
-    except (tomllib.TOMLDecodeError, msgspec.ValidationError, OSError) as error:
+    except (ValueError, RecursionError, msgspec.ValidationError, OSError) as error:
+        # ValueError: not TOML, or an integer of thousands of digits.
         raise DataError(f"{path}: cannot be used ({error}). Correct it.") from error
     problems = [
         f"variant '{variant.name}': {problem}"
@@ -182,8 +183,15 @@ def response_field(protocol: Protocol, given: str = "") -> str:
             )
         return given
     if protocol.task == "compare":
-        return "response_a" if "response_a" in names else next(name for name in names if name.endswith("_a"))
-    return next((name for name in _RESPONSES if name in names), protocol.inputs[-1])
+        found = [name for name in ("response_a", *names) if name in names and name.endswith("_a")]
+    else:
+        found = [name for name in (*_RESPONSES, *reversed(names)) if name in names]
+    if not found:
+        raise DataError(
+            f"{protocol.id}: no input of this protocol is known to be the judged text. Name it with --response; the "
+            f"inputs are: {', '.join(names)}."
+        )
+    return found[0]
 
 
 # -- the items of an audit

@@ -16,6 +16,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from .rows import DamagedError
+
 BEAT_SECONDS = 5.0
 LEASE_SECONDS = 60.0
 
@@ -122,7 +124,22 @@ def beat(connection: sqlite3.Connection, owner: int) -> bool:
 
 def owners(connection: sqlite3.Connection) -> list[Owner]:
     """All registered owners, oldest first."""
-    return [
+    found = [
         Owner(*row)
         for row in connection.execute("SELECT id, machine, pid, started, beats FROM owners ORDER BY id")
     ]
+    for owner in found:
+        _check(owner)
+    return found
+
+
+def _check(owner: Owner) -> None:
+    """`DamagedError` for a row that no process wrote: nothing but damage changes its types."""
+    is_whole = (
+        isinstance(owner.machine, str)
+        and owner.machine.count("|") == 2
+        and all(isinstance(number, int) for number in (owner.pid, owner.beats))
+        and isinstance(owner.started, str)
+    )
+    if not is_whole:
+        raise DamagedError(f"the row of process number {owner.id}")

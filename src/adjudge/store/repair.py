@@ -17,7 +17,7 @@ from typing import Any
 from msgspec import Struct
 
 from ..errors import StoreError
-from . import rows, schema
+from . import owners, rows, schema
 from .calls import insert_rows
 from .runs import seal, whole_manifest
 from .writer import damage_error, is_explained, store_error
@@ -40,6 +40,7 @@ _TABLES = {
     "batch_calls": (f"{rows.BATCH_CALL_SEALED}, checksum", 9),
     "reviews": (f"{rows.REVIEW_SEALED}, checksum", 14),
     "notes": (f"{rows.NOTE_SEALED}, checksum", 7),
+    "quarantine": ("key, reason, found", 3),
 }
 """The columns of each table that are copied, and how many they are."""
 
@@ -48,7 +49,7 @@ class Damage(Struct, frozen=True):
     """Rows of one kind that are missing or damaged."""
 
     what: str
-    """pages, runs, counts, items, slots, calls, judgments, labels, reviews, notes, replies, batches or batch calls"""
+    """pages, processes, runs, counts, items, slots, calls, judgments, labels, reviews, notes, replies, batches or batch calls"""
     run: str | None
     """none for what belongs to the whole store"""
     n: int
@@ -142,9 +143,14 @@ class _Rows:
         self._damage: list[Damage] = []
         self._calls: dict[int, str] = {}
         """number → key of the whole calls"""
+        self._answered: set[str] = set()
+        """keys of the calls with a whole reply"""
+        self._set_aside: set[str] = set()
+        """keys of the calls whose reply is damaged or was set aside"""
 
     def read(self) -> tuple[list[Damage], list[Saved]]:
         self._check_pages()
+        self._check_owners()
         runs = self._read_runs()
         self._read_calls()
         self._read_replies()
@@ -166,6 +172,12 @@ class _Rows:
         for (problem,) in found:
             if problem != "ok":
                 self._note("pages", None, 0, str(problem))
+
+    def _check_owners(self) -> None:
+        try:
+            owners.owners(self._connection)
+        except (sqlite3.Error, rows.DamagedError) as fault:
+            self._note("processes", None, 0, str(fault))
 
     # Ranges
 
@@ -246,14 +258,18 @@ class _Rows:
             whole = self._checked("replies", page, check)
             self._keep("replies", whole)
             n_damaged += len(page) - len(whole)
+            self._answered.update(self._calls[row[0]] for row in whole)
+            self._set_aside.update(self._calls[row[0]] for row in page if row[0] in self._calls)
         self._note("replies", None, n_damaged)
+        with contextlib.suppress(sqlite3.Error):
+            self._set_aside.update(key for (key,) in self._connection.execute("SELECT key FROM quarantine"))
 
     def _read_run(self, run: tuple[int, str, int]) -> Saved:
         number, name, reading = run
         items = self._read_items(number)
         slots = self._read_slots(number, name)
         last = max(self._number("SELECT max(item) FROM places WHERE run = ?", number), max(items, default=-1))
-        places = self._read_places(number, last, items, slots)
+        places = self._read_places(run, last, items, slots)
         n_judgments, n_misread = self._read_judgments(number, reading, last, places)
         kept = (len(items), len(places), n_judgments)
         written = self._written(number, name, ("items", "places", "judgments"), kept)
@@ -295,11 +311,12 @@ class _Rows:
         return {row[1] for row in whole}
 
     def _read_places(
-        self, run: int, last: int, items: set[int], slots: set[int]
+        self, run: tuple[int, str, int], last: int, items: set[int], slots: set[int]
     ) -> dict[tuple[int, int], str]:
         """The keys of the whole calls of a run, by item and slot."""
         select = f"SELECT {_TABLES['places'][0]} FROM places WHERE run = ? AND item BETWEEN ? AND ?"
         keys: dict[tuple[int, int], str] = {}
+        answered: set[str] = set()
 
         def check(row: tuple[Any, ...]) -> None:
             _, item, slot, call, parent, kind, _, stored = row
@@ -308,10 +325,22 @@ class _Rows:
             if slot not in slots or (item >= 0 and items and item not in items):
                 raise rows.DamagedError("its item or slot is missing")
             keys[item, slot] = self._calls[call]
+            if kind is None:
+                answered.add(self._calls[call])
 
-        for page in self._ranged(select, -1, last, (run,)):
+        for page in self._ranged(select, -1, last, run[:1]):
             self._keep("places", self._checked("places", page, check))
+        self._note_lost(run[1], answered)
         return keys
+
+    def _note_lost(self, name: str, answered: set[str]) -> None:
+        """Note the replies of a run that are gone without a trace, and have a repaired store request them again."""
+        without = answered - self._answered
+        self._note("replies", name, len(without - self._set_aside))
+        self._keep(
+            "quarantine",
+            [(key, "lost before the store was repaired", schema.now()) for key in sorted(without)],
+        )
 
     def _read_judgments(
         self, run: int, reading: int, last: int, places: dict[tuple[int, int], str]
