@@ -233,6 +233,24 @@ def test_a_store_that_lost_replies_is_not_merged(path: Path, tmp_path: Path) -> 
     assert adjudge("doctor", "--store", path).code == 2
 
 
+def test_a_damaged_list_of_tables_is_a_message(path: Path, tmp_path: Path) -> None:
+    connection = sqlite3.connect(path)
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    connection.close()
+    data = path.read_bytes()
+    name = b"tablequarantinequarantine"
+    assert name in data
+    path.write_bytes(
+        data.replace(name, b"tablequ\xffrantine\xffuarantine").replace(
+            b"CREATE TABLE quarantine", b"CREATE TABLF quarantine"
+        )
+    )
+    for arguments in (("runs", "merge", path, "--store", tmp_path / "all.db"), ("doctor", "--store", path), ("runs", "--store", path)):  # fmt: skip
+        done = adjudge(*arguments)
+        assert done.code == 2
+        assert "damaged" in done.err, done.err
+
+
 def test_repair_overwrites_nothing_and_leaves_nothing_half_done(path: Path, tmp_path: Path) -> None:
     taken = tmp_path / "taken.db"
     taken.write_text("mine")

@@ -86,6 +86,7 @@ def merge(
     except (sqlite3.Error, OSError, *rows.DECODE_FAULTS) as fault:
         if isinstance(fault, sqlite3.Error | OSError | rows.DamagedError):
             raise store_error(into, fault) from fault
+        _check_whole(into)  # the others were checked before
         raise
 
 
@@ -97,6 +98,11 @@ def _check(path: Path, into: Path) -> None:
         raise StoreError(f"{path}: a store cannot be merged into itself.\nName another file with --store.")
     if _version(path) == 0:
         raise StoreError(f"{path}: the file is empty, not a store.\nLeave it out.")
+    _check_whole(path)
+
+
+def _check_whole(path: Path) -> None:
+    """`StoreError` with the first damage of a store."""
     if damage := examine(path):
         first = damage[0]
         where = f" of run {first.run}" if first.run is not None else ""
@@ -107,7 +113,7 @@ def _version(path: Path) -> int:
     try:
         with closing(schema.connect(path, write=False, busy_seconds=_BUSY_SECONDS)) as connection:
             return schema.version_of(connection, path)
-    except sqlite3.Error as fault:
+    except (sqlite3.Error, rows.DamagedError) as fault:
         raise store_error(path, fault) from fault
 
 

@@ -385,8 +385,10 @@ def connect(path: Path, *, write: bool, busy_seconds: float) -> sqlite3.Connecti
         connection.execute("PRAGMA trusted_schema = OFF")
         # A row that is replaced counts as deleted too; see the triggers that count.
         connection.execute("PRAGMA recursive_triggers = ON")
-    except BaseException:
+    except BaseException as fault:
         connection.close()
+        if isinstance(fault, UnicodeDecodeError):  # SQLite's message quotes a damaged name
+            raise rows.DamagedError("the list of tables cannot be read") from None
         raise
     return connection
 
