@@ -89,7 +89,7 @@ def test_the_list_of_runs_says_what_each_was(examples: Browser) -> None:
     assert [row["run"] for row in rows] == ["hopeless", "advice"]
     assert rows[1] | {"started": "", "seconds": 0, "protocols": [], "models": []} == {
         "run": "advice", "status": "done", "started": "", "seconds": 0, "items": 2, "calls": 4, "judged": 4, "failed": 0,
-        "failures": {}, "protocols": [], "models": [], "fakes": [], "cost_usd": None, "planned": 2, "unread": 0,
+        "failures": {}, "protocols": [], "models": [], "fakes": [], "cost_usd": 0.0, "planned": 2, "unread": 0,
     }  # fmt: skip
 
 

@@ -227,12 +227,14 @@ def run_parts_of(brief: Brief) -> tuple[BriefPart, ...]:
 
 def _spent(brief: Brief) -> Iterator[BriefPart]:
     calls = count(brief.n_calls, "call")
-    if brief.cost_usd is None:
-        yield BriefPart("Cost", "unknown", calls, evidence="timing")
-    else:
-        yield BriefPart(
-            "Cost", f"${number(brief.cost_usd, 2 if brief.cost_usd >= 0.1 else 4)}", calls, evidence="timing"
-        )
+    yield BriefPart("Cost", cost_word(brief.cost_usd), calls, evidence="timing")
+
+
+def cost_word(cost_usd: float | None) -> str:
+    """A cost in a word: to the cent, or to a hundredth of a cent where it is small."""
+    if cost_usd is None:
+        return "unknown"
+    return f"${number(cost_usd, 2 if cost_usd >= 0.1 else 4)}" if cost_usd else "free"
 
 
 def _best(line: CriterionBrief) -> Iterator[BriefPart]:

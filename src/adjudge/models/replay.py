@@ -89,7 +89,7 @@ class ReplayModel(Model):
     is_recorded = True
 
     def __init__(self, name: str, path: str | Path) -> None:
-        super().__init__(name)
+        super().__init__(name, (0.0, 0.0))
         self._path = Path(path)
         self._index = _Index(self._path)
         self._digest = ""
@@ -126,6 +126,7 @@ class ReplayModel(Model):
             row.text,
             row.reasoning or "",
             logprobs,
+            cost_usd=0.0,  # it was paid for when it was recorded
             model_name=row.model_name or "",
             finish=row.finish,
         )

@@ -19,6 +19,7 @@ from ..analysis.brief import (
     BriefPart,
     Estimates,
     brief_of_run,
+    cost_word,
     criterion_parts,
     estimates_of,
     run_parts_of,
@@ -332,9 +333,7 @@ def _facts(summary: Summary) -> list[Fact]:
     noun = "Choices" if summary.pairs and not summary.systems else "Scores"
     failed = share(summary.n_failed / summary.n_scores) if summary.n_scores else "–"
     calls = f"{summary.n_calls:,} calls"
-    cost = Fact("Cost", "–", f"price unknown; {calls}")
-    if summary.cost_usd is not None:
-        cost = Fact("Cost", f"${summary.cost_usd:,.4f}", calls)
+    cost = Fact("Cost", cost_word(summary.cost_usd), calls)
     return [
         Fact("Items", f"{summary.n_items:,}", of),
         Fact("Systems", f"{len(systems):,}"),
