@@ -14,8 +14,8 @@ from msgspec import Struct
 Status = Literal["ok", "unparsed", "out_of_range", "conflicting", "refused", "truncated", "no_reply"]
 """The outcome of one score. Only `ok` has a value."""
 
-How = Literal["strict", "anchored", "reask", "likelihood"]
-"""How a score was read from the reply."""
+How = Literal["strict", "anchored", "reask", "likelihood", "rule"]
+"""How a score was read from the reply; `rule`: no judge was asked, because a rule decides beyond doubt."""
 
 Estimator = Literal["parsed", "samples", "probability", "likelihood"]
 Task = Literal["score", "compare"]
@@ -176,10 +176,17 @@ VOCABULARY: dict[str, tuple[str, ...]] = {
     "task": ("instruction",),
     "response": ("generated_response", "summary"),
     "source": ("source_text",),
+    "conversation": ("messages", "trace"),
 }
 """The names of inputs that the built-in protocols share → their names in single protocols. An item may use either."""
 
 _SYNONYMS = {name: (common, *names) for common, names in VOCABULARY.items() for name in (common, *names)}
+
+
+TRANSCRIPT_TOKENS = 32_000
+
+Rule = Literal["equal"]
+"""`equal`: a response that is nothing but a number, an option or a short answer is compared with the reference."""
 
 
 class Protocol(Struct, frozen=True, omit_defaults=True):
@@ -220,6 +227,12 @@ class Protocol(Struct, frozen=True, omit_defaults=True):
     """evaluation steps, given or generated, for {{steps}}"""
     alias: dict[str, str] = {}
     """slot in the text → item field, where an imported prompt uses other names"""
+    transcripts: tuple[str, ...] = ()
+    """inputs that are conversations: shown with numbered turns, and cut where they are too long"""
+    transcript_tokens: int = TRANSCRIPT_TOKENS
+    """about how many tokens of one conversation are shown"""
+    rule: Rule | None = None
+    """a rule that judges an item without a call where it is certain"""
     accept: tuple[Accepted, ...] = ()
     imported: str = ""
     """the sha256 of the document that the texts were copied from, byte for byte"""
@@ -242,11 +255,92 @@ class Protocol(Struct, frozen=True, omit_defaults=True):
         return next(others, None)
 
 
-class Message(Struct, frozen=True, forbid_unknown_fields=True):
-    """One turn of a conversation: in a prompt, or inside a field that holds a transcript."""
+class ToolCall(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A call of a tool that a message makes."""
+
+    name: str
+    arguments: str
+    """as the model wrote them, usually JSON"""
+    id: str = ""
+
+
+class Image(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """An image in a conversation or a prompt. The hash identifies it: a store keeps no image data."""
+
+    media_type: str
+    """empty for an image at an address, whose content is not known here"""
+    sha256: str
+    """of the bytes; of the address for an image at an address"""
+    size: int = 0
+    """bytes"""
+    address: str = ""
+    """https; empty where the data is given"""
+    data: str = ""
+    """base64; empty where only the address or the hash is known"""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it can be sent: an image from the store is known by its hash alone."""
+        return bool(self.data or self.address)
+
+    @property
+    def label(self) -> str:
+        """What a reader sees in place of the image."""
+        if self.address:
+            return f"[image, {self.address[:200]}, sha {self.sha256[:8]}]"
+        size = f"{round(self.size / 1000):,} kB" if self.size >= 1000 else f"{self.size} bytes"
+        return f"[image, {size}, sha {self.sha256[:8]}]"
+
+
+class Message(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One turn of a conversation: in a prompt, or inside a field that holds a transcript.
+
+    A turn reads in the order of the fields: the text, the images, the tool calls. What a provider's message has in
+    another order is several records, of which all but the first `continue` the same turn.
+    """
 
     role: str
     content: str
+    images: tuple[Image, ...] = ()
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str = ""
+    """the call whose result this is"""
+    name: str = ""
+    """the tool whose result this is, or the name of the speaker"""
+    is_error: bool = False
+    """whether the tool failed"""
+    is_thought: bool = False
+    """whether the content is the model's thinking, which its user does not see"""
+    continues: bool = False
+    """whether this belongs to the same turn as the record before it"""
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it has a role and a text, and nothing else."""
+        return not (
+            self.images
+            or self.tool_calls
+            or self.tool_call_id
+            or self.name
+            or self.is_error
+            or self.is_thought
+            or self.continues
+        )
+
+    @property
+    def speaker(self) -> str:
+        """Who says it, for people: the role, with the name of a tool, or that it is a thought."""
+        details = (self.name, "thinks" if self.is_thought else "", "failed" if self.is_error else "")
+        said = ", ".join(filter(None, details))
+        return f"{self.role} ({said})" if said else self.role
+
+    @property
+    def shown(self) -> str:
+        """Its text with all that it holds besides, for people."""
+        if not (self.images or self.tool_calls):
+            return self.content
+        calls = [f"{call.name}({call.arguments})" for call in self.tool_calls]
+        return "\n".join(filter(None, [self.content, *(image.label for image in self.images), *calls]))
 
 
 FieldValue = str | tuple[str | Message, ...]
@@ -288,6 +382,12 @@ class Call(Struct, frozen=True):
     kind: Literal["generate", "likelihood", "reask", "steps"] = "generate"
     parent: str | None = None
     target: str | None = None
+    """the text whose likelihood is scored; the answer of a rule where no judge is asked"""
+
+    @property
+    def is_ruled(self) -> bool:
+        """Whether a rule has the answer, so that there is no prompt and no judge is asked."""
+        return not self.messages and self.target is not None
 
 
 ErrorKind = Literal[

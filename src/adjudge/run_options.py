@@ -96,6 +96,15 @@ class RunOptions(Struct, frozen=True, kw_only=True):
         Mapping[str, str],
         Option("content", "INPUT=FIELD", "Take an input from another field; repeatable.", is_repeatable=True),
     ] = {}
+    transcript_tokens: Annotated[
+        int | None,
+        Option(
+            "content",
+            "N",
+            "Show about N tokens of a conversation at most; a gap says what is left out. Default: the protocol's, 32000.",
+            at_least=100,
+        ),
+    ] = None
     run: Annotated[
         str | None,
         Option("execution", "NAME", "The name of the run; an existing run is resumed.", is_for_tests=False),

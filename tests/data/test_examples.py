@@ -66,7 +66,7 @@ def test_all_problems_of_all_examples_come_at_once(write):
 
 def test_a_field_that_cannot_be_shown_is_a_problem(write):
     path = write({**GOOD, "response": [{"role": "user", "content": [{"type": "image"}]}]})
-    with pytest.raises(DataError, match="line 1: message 1 of field 'response' has a part of type 'image'"):
+    with pytest.raises(DataError, match="line 1: message 1 of field 'response' has an image without data"):
         read_examples(path, ["response"])
 
 

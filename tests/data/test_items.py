@@ -98,9 +98,12 @@ def test_a_list_of_messages_is_a_transcript(write):
 @pytest.mark.parametrize(
     ("message", "said"),
     [
-        ({"role": "user", "content": [{"type": "image_url", "image_url": "u"}]}, "part of type 'image_url'"),
+        (
+            {"role": "user", "content": [{"type": "input_audio", "input_audio": {}}]},
+            "part of type 'input_audio'",
+        ),
         ({"role": "assistant", "content": None}, "no text as content"),
-        ({"role": "assistant", "content": "", "tool_calls": [{"id": 1}]}, "'tool_calls'"),
+        ({"role": "assistant", "content": "", "tool_calls": [{"id": 1}]}, "a tool call without a name"),
         ({"role": "", "content": "x"}, "no role"),
     ],
 )

@@ -244,7 +244,7 @@ def _call_view(
         order=about.order,
         sample=about.sample,
         kind=about.kind,
-        messages=tuple(Turn(message.role, shorten(message.content, longest)) for message in messages),
+        messages=tuple(Turn(message.role, shorten(message.shown, longest)) for message in messages),
         target=shorten(target, longest) if target is not None else None,
         reply=shorten(reply.text, longest, {*spans, *doubtful}, doubtful) if reply is not None else None,
         reasoning=shorten(reply.reasoning, longest) if reply is not None and reply.reasoning else None,
@@ -407,8 +407,8 @@ class _Source:
     """A part of a field, prepared for finding quotations."""
 
     def __init__(self, part: str | Message) -> None:
-        self.role = part.role if isinstance(part, Message) else ""
-        self.text = part.content if isinstance(part, Message) else part
+        self.role = part.speaker if isinstance(part, Message) else ""
+        self.text = part.shown if isinstance(part, Message) else part
         self.quotable = QuotableText(self.text)
 
 

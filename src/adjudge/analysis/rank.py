@@ -22,7 +22,8 @@ from typing import Any, NamedTuple, TypedDict, Unpack
 from msgspec import Struct, structs
 
 from ..combine import choice_criterion
-from ..data.pairs import pair_id, plain, read_outputs
+from ..data import plain
+from ..data.pairs import pair_id, read_outputs
 from ..engine import Run, settings_of
 from ..errors import DataError
 from ..records import Estimate, FieldValue, Item, Order, Protocol, Reply, Result, Scale

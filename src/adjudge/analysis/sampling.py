@@ -430,7 +430,7 @@ def _fields(item: Item, hidden: Container[str]) -> dict[str, str]:
 def _shown(value: FieldValue) -> str:
     if isinstance(value, str):
         return value
-    return "\n".join(part if isinstance(part, str) else f"{part.role}: {part.content}" for part in value)
+    return "\n".join(part if isinstance(part, str) else f"{part.speaker}: {part.shown}" for part in value)
 
 
 def replies_to_check(store: Store, run: RunRow, n: int, *, seed: int = 0) -> DrawnRows:

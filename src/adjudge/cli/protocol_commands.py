@@ -163,7 +163,7 @@ def show_protocol(
         )
         return
     for message in rendered.messages:
-        print_text(f"--- {message.role} ---\n{message.content}")
+        print_text(f"--- {message.role} ---\n{message.shown}")
     if rendered.flags:
         typer.echo(f"flags: {', '.join(rendered.flags)}", err=True)
 

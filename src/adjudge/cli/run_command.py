@@ -256,6 +256,10 @@ _PARSERS: dict[str, Callable[[Any], Any]] = {
 """How to turn the text of a flag into the value of the option, where it is not a plain type."""
 
 
+def _ruled(n: int) -> str:
+    return f"{n} more {'is' if n == 1 else 'are'} answered by a rule, without a judge.\n" if n else ""
+
+
 def print_dry_run(request: Request, as_json: bool) -> None:
     from ..engine.api import dry_run
 
@@ -264,7 +268,7 @@ def print_dry_run(request: Request, as_json: bool) -> None:
         print_json(estimate)
         return
     for message in estimate.first_messages:
-        print_text(f"--- {message.role} ---\n{message.content}")
+        print_text(f"--- {message.role} ---\n{message.shown}")
     cost = (
         f", about ${estimate.cost_usd:.4f}"
         if estimate.cost_usd is not None
@@ -274,6 +278,7 @@ def print_dry_run(request: Request, as_json: bool) -> None:
         cost += f" by published prices of {', '.join(sorted(set(estimate.price_dates.values())))}"
     typer.echo(
         f"\n{estimate.items} items, {estimate.calls} calls: {estimate.stored} are in the store, {estimate.calls - estimate.stored} would be sent.\n"
+        f"{_ruled(estimate.ruled)}"
         f"About {estimate.tokens_in} input tokens{cost}; replies not included. Nothing was sent."
     )
 
@@ -554,4 +559,4 @@ def _show_first_prompt(config: Path, plan: Plan) -> None:
     except DataError as error:
         raise DataError(f"{config} was written, but the first item cannot be judged yet:\n{error}") from error
     for message in estimate.first_messages:
-        print_text(f"--- {message.role} ---\n{message.content}")
+        print_text(f"--- {message.role} ---\n{message.shown}")

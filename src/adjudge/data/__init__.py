@@ -13,6 +13,7 @@ from .labels import (
     read_probe_scores,
     read_scores,
 )
+from .messages import plain
 from .rubrics import read_examples, read_rubric
 from .tables import (
     EXPORT_HEADER,
@@ -55,6 +56,7 @@ __all__ = [
     "is_address",
     "items_of_scores",
     "local_file",
+    "plain",
     "read_examples",
     "read_labels",
     "read_probe_scores",

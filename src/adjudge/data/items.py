@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import DataError
-from ..records import FieldValue, Item, Message
+from ..records import FieldValue, Item
 from ..untrusted import has_control, safe
-from .tables import BadRowError, BrokenFileError, Problems, Row, Table, json_text
+from .messages import conversation, nested_json, scalar_text
+from .tables import BadRowError, BrokenFileError, Problems, Row, Table
 
 # Values of a table as fields of an item. A value that cannot be shown to a judge without loss is
 # a `BadRowError`.
@@ -37,66 +38,8 @@ def fields_of(row: Row) -> dict[str, FieldValue]:
 def field_value(name: str, value: object) -> FieldValue:
     """One value, which is not null, as a field."""
     if isinstance(value, list):
-        return tuple(
-            _entry(name, index, entry) for index, entry in enumerate(value, start=1) if entry is not None
-        )
-    return scalar_text(value) if not isinstance(value, dict) else _json_text(name, value)
-
-
-def scalar_text(value: object) -> str:
-    """A text, number or boolean as text, as JSON writes it."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(value)
-
-
-def _entry(name: str, index: int, value: object) -> str | Message:
-    if isinstance(value, dict) and "role" in value and "content" in value:
-        return _message(name, index, value)
-    return _json_text(name, value) if isinstance(value, dict | list) else scalar_text(value)
-
-
-def _message(name: str, index: int, entry: Row) -> Message:
-    where = f"message {index} of field '{name:.80}'"
-    role, content = entry["role"], entry["content"]
-    if type(role) is not str or not role:
-        raise BadRowError(f'{where} has no role. Give it one, such as "user" or "assistant".')
-    for call in ("tool_calls", "function_call"):
-        if entry.get(call):
-            raise BadRowError(
-                f"{where} has '{call}', which a transcript does not show. Write the call into its content."
-            )
-    if isinstance(content, list):
-        return Message(role, "".join(_part_text(where, part) for part in content))
-    if content is None or isinstance(content, dict):
-        raise BadRowError(f"{where} has no text as content. Give the text, or remove the message.")
-    return Message(role, scalar_text(content))
-
-
-def _part_text(where: str, part: object) -> str:
-    """The text of one part of a message whose content comes in parts."""
-    if isinstance(part, str):
-        return str(part)
-    if (
-        not isinstance(part, dict)
-        or not isinstance(part.get("text"), str)
-        or part.get("type", "text") != "text"
-    ):
-        kind = part.get("type") if isinstance(part, dict) else type(part).__name__
-        raise BadRowError(
-            f"{where} has a part of type '{kind}'. Only text parts can be judged: describe the part in words, "
-            "or remove it."
-        )
-    return str(part["text"])
-
-
-def _json_text(name: str, value: object) -> str:
-    try:
-        return json_text(value)
-    except RecursionError:
-        raise BadRowError(
-            f"field '{name:.80}' is nested too deeply. Flatten it, or give it as a text."
-        ) from None
+        return conversation(name, value)
+    return scalar_text(value) if not isinstance(value, dict) else nested_json(name, value)
 
 
 def rows_of_frame(frame: Any) -> Iterable[dict[str, Any]] | None:

@@ -16,8 +16,9 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from ..errors import DataError
-from ..records import FieldValue, Item, Message
+from ..records import Item
 from .items import ItemFile
+from .messages import plain
 from .tables import Problems, Table
 
 Design = Literal["all", "ring", "random"]
@@ -234,16 +235,6 @@ def _row(
         "response_a": plain(a.fields[field]), "response_b": plain(b.fields[field]),
     }  # fmt: skip
     return row, differing
-
-
-def plain(value: FieldValue) -> str | list[Any]:
-    """A field as it is written to a JSON file."""
-    if isinstance(value, str):
-        return value
-    return [
-        {"role": entry.role, "content": entry.content} if isinstance(entry, Message) else entry
-        for entry in value
-    ]
 
 
 def _unmatched(outputs: Outputs, systems: Sequence[str]) -> dict[str, tuple[str, ...]]:

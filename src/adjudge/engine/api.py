@@ -25,10 +25,10 @@ from msgspec import Struct, structs
 from ..data import RESERVED, read_small
 from ..errors import AdjudgeError, DataError, ModelError, ProtocolError
 from ..models import Model, Network, check_alias, named, parse_model, takes_key, takes_price
-from ..models.base import estimated_tokens
-from ..protocols import load_protocol, with_digest
+from ..models.base import estimated_prompt
+from ..protocols import LEAST_TRANSCRIPT_TOKENS, load_protocol, with_digest
 from ..records import Call, Item, Message, ModelSettings, NamedModel, Protocol, Result, Rubric
-from ..render import problems_of
+from ..render import images_in, problems_of
 from ..run_options import JudgeSettings, RunOptions, Shard, check_options, named_criterion, shard_of
 from ..store import RunRow, RunStatus, Store, open_store
 from ..version import __version__
@@ -62,6 +62,8 @@ class DryRun(Struct, frozen=True, omit_defaults=True):
     tokens_in: int
     cost_usd: float | None
     first_messages: tuple[Message, ...]
+    ruled: int = 0
+    """calls that a rule answers, so that no judge is asked"""
     price_dates: dict[str, str] = {}
     """model → date of the published price, where the user gave none"""
 
@@ -88,7 +90,16 @@ def _counted(prepared: Prepared, store: Store | None) -> DryRun:
             count.add(call_for(planned, item)[0], planned.model)
     count.settle()
     dates = prepared.manifest.get("price_dates", {})
-    return DryRun(prepared.n_judged, count.calls, count.stored, count.tokens, count.cost, count.first, dates)
+    return DryRun(
+        prepared.n_judged,
+        count.calls,
+        count.stored,
+        count.tokens,
+        count.cost,
+        count.first,
+        count.ruled,
+        dates,
+    )
 
 
 class _Count:
@@ -97,7 +108,7 @@ class _Count:
     def __init__(self, store: Store | None) -> None:
         self.store = store
         self.first: tuple[Message, ...] = ()
-        self.calls = self.stored = self.tokens = 0
+        self.calls = self.stored = self.tokens = self.ruled = 0
         self.cost: float | None = 0.0
         self._seen: set[int] = set()
         self._waiting: dict[str, tuple[int, float | None]] = {}
@@ -110,8 +121,14 @@ class _Count:
         if short in self._seen:
             return
         self._seen.add(short)
+        if call.is_ruled:
+            self.ruled += 1
+            return
         self.calls += 1
-        self._waiting[call.key] = (_tokens(call.messages), None if model.price is None else model.price[0])
+        self._waiting[call.key] = (
+            estimated_prompt(call.messages),
+            None if model.price is None else model.price[0],
+        )
         if len(self._waiting) >= _BATCH:
             self.settle()
 
@@ -140,10 +157,6 @@ def _with_known_steps(plan: Plan, count: _Count) -> Plan:
         reply = count.store.reply_for([call.key]).get(call.key) if count.store is not None else None
         protocols.append(protocol if reply is None else with_digest(protocol, steps=steps_in(reply.text)))
     return make_plan(protocols, plan.models, plan.options, plan.steps_for, is_audit=plan.is_audit)
-
-
-def _tokens(messages: tuple[Message, ...]) -> int:
-    return sum(estimated_tokens(message.content) + 4 for message in messages)
 
 
 class Run(Struct, frozen=True):
@@ -499,7 +512,8 @@ def prepare(request: Request, network: Network, opened: list[Model], *, is_dry: 
 
     def problems(item: Item) -> list[str]:
         absent.add(item)
-        return [problem for protocol in protocols for problem in problems_of(protocol, item)]
+        found = [problem for protocol in protocols for problem in problems_of(protocol, item)]
+        return found + image_problems(item, protocols, models)
 
     items = open_items(request.items, request.map, problems, request.limit)
     n_items = items.check(skip_bad=request.skip_bad)
@@ -510,6 +524,18 @@ def prepare(request: Request, network: Network, opened: list[Model], *, is_dry: 
         manifest["audit"] = request.audit
     bad = items.bad() if request.skip_bad else ()
     return Prepared(plan, items, n_items, manifest, bad, shard_of(request))
+
+
+def image_problems(item: Item, protocols: Sequence[Protocol], models: Sequence[Model]) -> list[str]:
+    """The models that cannot be shown the images of an item."""
+    blind = [model.name for model in models if not model.takes_images]
+    if not blind or not any(images_in(protocol, item) for protocol in protocols):
+        return []
+    return [
+        f"item '{item.id:.80}' has an image, and model {name} takes no images. Use a model that does "
+        "(OpenAI, Anthropic, an OpenAI-compatible server), or take the image out."
+        for name in blind
+    ]
 
 
 def _plan(
@@ -536,6 +562,10 @@ def only_protocol(request: Request) -> Protocol:
 
 def _protocols(request: Request, judges: Sequence[Judge]) -> list[Protocol]:
     protocols = [_protocol(judge) for judge in judges]
+    if (tokens := request.transcript_tokens) is not None:
+        if tokens < LEAST_TRANSCRIPT_TOKENS:
+            raise DataError(f"--transcript-tokens {tokens}: must be at least {LEAST_TRANSCRIPT_TOKENS}.")
+        protocols = [with_digest(protocol, transcript_tokens=tokens) for protocol in protocols]
     _check_names(judges, protocols)
     for protocol in protocols:
         is_likelihood = protocol.answer.reader == "likelihood"

@@ -39,6 +39,9 @@ def judge(
         judgment = read_likelihood(protocol, item, reply)
         return structs.replace(judgment, flags=tuple(dict.fromkeys((*flags, *judgment.flags))))
     judgment = parse(protocol, reply.text, item=item, order=call.order, finish=reply.finish, call=call.key)
+    if call.is_ruled:
+        scores = tuple(structs.replace(score, how="rule", span=None) for score in judgment.scores)
+        return structs.replace(judgment, scores=scores, flags=flags)
     if params.top_logprobs is not None:
         judgment = structs.replace(
             judgment, scores=tuple(_expected(score, reply, protocol) for score in judgment.scores)
@@ -349,6 +352,8 @@ class Loop:
         return reply
 
     async def _reply_of(self, planned: PlannedCall, call: Call) -> Reply:
+        if call.is_ruled:
+            return Reply(call.key, text=call.target or "", finish="stop")
         try:
             return await planned.model.ask(call, planned.params)
         except AdjudgeError:

@@ -23,7 +23,7 @@ from ..run_options import RunOptions, options_from
 from ..store import Asked, Judged, RunRow, Store
 from ..store.merge import MergedFile, merge
 from .loop import failed_judgment, judge, needs_reask, with_reask
-from .plan import parameters_for, steps_in
+from .plan import BY_RULE, parameters_for, steps_in
 
 
 def settings_of(run: RunRow) -> RunOptions:
@@ -168,7 +168,7 @@ def _judgment(
     """The judgment in a reply and in those to the follow-up questions, as long as an answer is missing."""
     item = asked.item
     assert item is not None
-    flags = render(protocol, item, asked.call.order, absent).flags
+    flags = (BY_RULE,) if asked.call.is_ruled else render(protocol, item, asked.call.order, absent).flags
     judgment = judge(protocol, item, asked.call, asked.reply, flags, params)
     reask = reasks.get(asked.call.key)
     while reask is not None and needs_reask(judgment):

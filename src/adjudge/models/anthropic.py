@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 import msgspec
 from msgspec import Struct, structs
 
-from ..records import Call, Message, Reply
-from .base import Parameters, Secret
+from ..records import Call, Image, Message, Reply
+from .base import Parameters, Secret, with_images
 from .http_errors import decode_leniently, streamed
 from .remote import IMPLAUSIBLE, RemoteModel, token_count
 
@@ -35,7 +35,7 @@ _FINISH = {
 class _Request(Struct, omit_defaults=True):
     model: str
     max_tokens: int
-    messages: list[Message]
+    messages: list[Message | dict[str, Any]]
     system: str = ""
     temperature: float | None = None
     tools: list[dict[str, Any]] | None = None
@@ -88,10 +88,18 @@ _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(_Answer).decode
 
 
+def _image_part(image: Image) -> dict[str, Any]:
+    if image.address:
+        return {"type": "image", "source": {"type": "url", "url": image.address}}
+    source = {"type": "base64", "media_type": image.media_type, "data": image.data}
+    return {"type": "image", "source": source}
+
+
 class AnthropicModel(RemoteModel):
     """A model behind Anthropic's messages API."""
 
     gives_logprobs = False
+    takes_images = True
     droppable: ClassVar[frozenset[str]] = frozenset(("temperature", "tools", "thinking", "output_config"))
 
     def _headers(self, key: Secret | None) -> dict[str, str]:
@@ -105,7 +113,7 @@ class AnthropicModel(RemoteModel):
         request = _Request(
             self._model,
             DEFAULT_MAX_TOKENS if max_tokens is None else max_tokens,
-            [message for message in call.messages if message.role != "system"],
+            [with_images(message, _image_part) for message in call.messages if message.role != "system"],
             "\n\n".join(system),
             params.temperature if "temperature" not in self._changes else None,
         )

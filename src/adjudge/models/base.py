@@ -20,7 +20,8 @@ import msgspec
 from msgspec import Struct
 
 from ..errors import AuthError, BudgetReached, ModelError
-from ..records import Call, ErrorKind, Message, ModelSettings, Reply, ReplyError
+from ..records import Call, ErrorKind, Image, Message, ModelSettings, Reply, ReplyError
+from ..render import estimated_tokens as estimated_tokens
 
 Price = tuple[float, float]
 """USD for a million tokens in and a million tokens out."""
@@ -92,6 +93,8 @@ class Model(ABC):
     """whether it runs on the user's own machine, so that calls cost nothing"""
     gives_logprobs: bool | None = None
     """none: unknown until it is probed"""
+    takes_images: bool = False
+    """whether images of a prompt can be sent to it"""
     gives_likelihood: bool | None = False
     """whether it can score the log-probability of a given text; none: unknown until it is probed"""
 
@@ -162,10 +165,25 @@ def no_logprobs(name: str, reason: str = "") -> ModelError:
     )
 
 
-def estimated_tokens(text: str) -> int:
-    """About one token for four ASCII characters, and for each character of most other scripts."""
-    n_ascii = len(text.encode("ascii", "ignore"))
-    return n_ascii // 4 + (len(text) - n_ascii)
+TOKENS_PER_IMAGE = 1_500
+"""What providers charge for an image of a common size."""
+
+
+def estimated_prompt(messages: Sequence[Message]) -> int:
+    """About how many tokens a prompt has, images included."""
+    return sum(
+        estimated_tokens(message.content) + 4 + TOKENS_PER_IMAGE * len(message.images) for message in messages
+    )
+
+
+def with_images(message: Message, as_part: Callable[[Image], dict[str, Any]]) -> Message | dict[str, Any]:
+    """A message as it is sent: one with images in parts, the text first, then each image after its number."""
+    if not message.images:
+        return message
+    parts: list[dict[str, Any]] = [{"type": "text", "text": message.content}]
+    for number, image in enumerate(message.images, 1):
+        parts += [{"type": "text", "text": f"Image {number}:"}, as_part(image)]
+    return {"role": message.role, "content": parts}
 
 
 def failed(call: Call, kind: ErrorKind, message: str, seconds: float = 0.0) -> Reply:

@@ -51,6 +51,7 @@ class FakeModel(Model):
     """A judge with prepared replies: one text, a list of lines, or a function of the call."""
 
     is_fake = True
+    takes_images = True
 
     def __init__(
         self,

@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 import msgspec
 from msgspec import Struct
 
-from ..records import Call, Message, Reply, TokenLogprob, TopToken
-from .base import Parameters, Secret
+from ..records import Call, Image, Message, Reply, TokenLogprob, TopToken
+from .base import Parameters, Secret, with_images
 from .http_errors import ErrorBody, decode_leniently, streamed
 from .http_likelihoods import PATH as COMPLETIONS
 from .http_likelihoods import Completions, Likelihoods
@@ -37,7 +37,7 @@ _FINISH = {
 
 class _Request(Struct, omit_defaults=True):
     model: str
-    messages: Sequence[Message]
+    messages: Sequence[Message | dict[str, Any]]
     temperature: float | None = None
     max_tokens: int | None = None
     max_completion_tokens: int | None = None
@@ -125,10 +125,16 @@ _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(_Completion).decode
 
 
+def _image_part(image: Image) -> dict[str, Any]:
+    url = image.address or f"data:{image.media_type};base64,{image.data}"
+    return {"type": "image_url", "image_url": {"url": url}}
+
+
 class OpenAIModel(RemoteModel):
     """A model behind chat completions; likelihoods come from the server's completions endpoint, if it has one."""
 
     gives_likelihood = None
+    takes_images = True
     key_header = "bearer"
     thinking_form = ""
     """how a budget for thinking is sent: google, openrouter, or not at all"""
@@ -168,7 +174,8 @@ class OpenAIModel(RemoteModel):
         return {"Authorization": f"Bearer {key.reveal()}"}
 
     def _encode(self, call: Call, params: Parameters, max_tokens: int | None) -> bytes:
-        request = _Request(self._model, call.messages, params.temperature, max_tokens, seed=params.seed)
+        messages = [with_images(message, _image_part) for message in call.messages]
+        request = _Request(self._model, messages, params.temperature, max_tokens, seed=params.seed)
         if params.top_logprobs is not None:
             request.logprobs = True
             request.top_logprobs = params.top_logprobs

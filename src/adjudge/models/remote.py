@@ -42,6 +42,7 @@ from .base import (
     Parameters,
     Price,
     Secret,
+    estimated_prompt,
     estimated_tokens,
     failed,
     no_logprobs,
@@ -336,7 +337,7 @@ class RemoteModel(Model):
         if is_plausible and not is_missing:
             return reply
         if not is_plausible or not tokens_in:
-            tokens_in = sum(estimated_tokens(message.content) + 4 for message in call.messages)
+            tokens_in = estimated_prompt(call.messages)
         if not is_plausible or not tokens_out:
             tokens_out = max(1, estimated_tokens(reply.text + reply.reasoning))
         why = "reports none" if is_plausible else "reports impossible ones"
@@ -651,6 +652,7 @@ class Replicas(Model):
         self.endpoint = name
         self.n_hosts = len(models)
         self.gives_logprobs, self.gives_likelihood = models[0].gives_logprobs, models[0].gives_likelihood
+        self.takes_images = all(model.takes_images for model in models)
         self.headers: dict[str, str | KeySource] = {}
         self._network, self._owns_network = network, owns_network
         self._replicas = [_Replica(model) for model in models]

@@ -87,6 +87,7 @@ class ReplayModel(Model):
     """Answers each call with its recorded reply."""
 
     is_recorded = True
+    takes_images = True
 
     def __init__(self, name: str, path: str | Path) -> None:
         super().__init__(name, (0.0, 0.0))

@@ -16,7 +16,20 @@ import msgspec
 from ..data import BrokenFileError, read_examples, read_rubric, read_small
 from ..errors import ProtocolError, listed
 from ..parse.named_options import flat_name
-from ..records import Accepted, Answer, Example, ExampleWords, Given, Language, Protocol, Rubric, Scale, Task
+from ..records import (
+    TRANSCRIPT_TOKENS,
+    Accepted,
+    Answer,
+    Example,
+    ExampleWords,
+    Given,
+    Language,
+    Protocol,
+    Rubric,
+    Rule,
+    Scale,
+    Task,
+)
 from ..render import PROTOCOL_SLOTS, USER_SLOTS, slots_of, targets_of
 from .findings import (
     Finding,
@@ -38,9 +51,12 @@ from .findings import (
 
 T = TypeVar("T")
 
+LEAST_TRANSCRIPT_TOKENS = 100
+
 _KEYS = (
     "title", "task", "language", "source", "inputs", "optional", "at_least_one", "takes", "refuses", "fence",
-    "not_given", "criteria", "examples", "answer", "alias", "accept", "imported",
+    "not_given", "criteria", "examples", "answer", "alias", "accept", "imported", "transcripts", "transcript_tokens",
+    "rule",
 )  # fmt: skip
 _REQUIRED = ("title", "task", "language", "source", "inputs", "criteria", "answer")
 
@@ -204,6 +220,9 @@ class _FolderReader:
             alias=self._convert("alias", dict[str, str], {}),
             accept=self._convert("accept", tuple[Accepted, ...], ()),
             imported=self._convert("imported", str, ""),
+            transcripts=self._convert("transcripts", tuple[str, ...], ()),
+            transcript_tokens=self._convert("transcript_tokens", int, TRANSCRIPT_TOKENS),
+            rule=self._convert("rule", Rule, None),
             folder=str(self.folder),
         )
 
@@ -362,12 +381,35 @@ class _FolderReader:
             if name not in protocol.optional:
                 message = f"at_least_one names '{name}', which is not in optional."
                 self._problem("bad-value", message, "Add it to optional.", key="at_least_one")
+        for name in protocol.transcripts:
+            if name not in declared:
+                message = f"transcripts names '{name}', which is not in inputs or optional."
+                self._problem("bad-value", message, "Correct the name.", key="transcripts")
+        if protocol.transcript_tokens < LEAST_TRANSCRIPT_TOKENS:
+            message = f"transcript_tokens = {protocol.transcript_tokens} leaves nothing of a conversation."
+            todo = f"Give at least {LEAST_TRANSCRIPT_TOKENS}."
+            self._problem("bad-value", message, todo, key="transcript_tokens")
+        self._check_rule(protocol, declared)
         for name in sorted({*protocol.inputs} & {*protocol.optional}):
             message = f"'{name}' is in both inputs and optional."
             self._problem("bad-value", message, "Keep it in one of them.", key="optional")
         for name in sorted(declared & (PROTOCOL_SLOTS | USER_SLOTS)):
             message = f"'{name}' cannot be an input: this slot name is reserved."
             self._problem("reserved-name", message, "Give the input another name.", key="inputs")
+
+    def _check_rule(self, protocol: Protocol, declared: set[str]) -> None:
+        """A rule compares a response with a reference, and answers with the name of an end of the only scale."""
+        if protocol.rule is None:
+            return
+        scales = list(protocol.criteria.values())
+        is_named = (
+            len(scales) == 1 and scales[0] is not None and len(scales[0].names) == len(scales[0].values())
+        )
+        if not {"response", "reference"} <= declared or not is_named or protocol.answer.reader == "json":
+            message = (
+                "rule needs the inputs response and reference, and one scale with a name for each value."
+            )
+            self._problem("bad-value", message, "Add them, or take rule out.", key="rule")
 
     def _check_slots(self, protocol: Protocol) -> None:
         known = {*protocol.inputs, *protocol.optional, "low", "high", *protocol.takes}
@@ -485,7 +527,8 @@ def builtin_root() -> Path:
 def builtin_ids() -> list[str]:
     """The ids of all built-in protocols, sorted."""
     root = builtin_root()
-    return sorted(path.parent.relative_to(root).as_posix() for path in root.glob("*/*/protocol.toml"))
+    places = (path.parent for depth in ("*", "*/*") for path in root.glob(f"{depth}/protocol.toml"))
+    return sorted(place.relative_to(root).as_posix() for place in places)
 
 
 def find_folder(ref: str | Path) -> tuple[Path, str]:

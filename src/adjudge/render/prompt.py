@@ -13,18 +13,35 @@ stable, and no text of the item contains it.
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import unicodedata
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import lru_cache
 from typing import NamedTuple
 
+import msgspec
 from msgspec import structs
 
 from ..errors import DataError, ProtocolError
-from ..records import Answer, Example, FieldValue, Item, Message, Order, Protocol, Rendered, Rubric, Scale
+from ..records import (
+    Answer,
+    Example,
+    FieldValue,
+    Image,
+    Item,
+    Message,
+    Order,
+    Protocol,
+    Rendered,
+    Rubric,
+    Scale,
+)
 from .injection import suspicions
+
+CUT = "transcript_cut"
+"""The flag of a judgment whose judge saw only a part of a conversation."""
 
 _IGNORED = re.compile(r"[\s\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]+")
 
@@ -89,13 +106,27 @@ def slots_of(template: str) -> tuple[str, ...]:
     return tuple(part.slot for part in parts_of(template) if part.slot is not None)
 
 
+# Fields, and conversations with numbered turns. Every line of what someone wrote is indented by four spaces, and what
+# this program says about it by two or none, so that no text can look like another turn, a tool call or a gap.
+
+
+class Shown(NamedTuple):
+    """A field as the judge sees it."""
+
+    text: str
+    images: tuple[Image, ...] = ()
+    is_cut: bool = False
+
+
 def field_text(value: FieldValue) -> str:
-    """A field as the judge sees it: a list line by line, messages as a transcript.
+    """A field as text: a list line by line, messages as a transcript.
 
     The content of a message is indented, so that a line of it cannot look like another speaker's turn.
     """
     if isinstance(value, str):
         return value
+    if any(isinstance(entry, Message) and not entry.is_plain for entry in value):
+        return transcript(value).text
     entries = []
     for entry in value:
         if isinstance(entry, Message):
@@ -104,6 +135,153 @@ def field_text(value: FieldValue) -> str:
         else:
             entries.append(entry)
     return "\n".join(entries)
+
+
+def estimated_tokens(text: str) -> int:
+    """About one token for four ASCII characters, and for each character of most other scripts."""
+    n_ascii = len(text.encode("ascii", "ignore"))
+    return n_ascii // 4 + (len(text) - n_ascii)
+
+
+_LINE_END = re.compile("\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
+_TOOL_NAME = re.compile(r"[\w.:/-]{1,128}")
+_HEAD_SHARE = 4
+"""Of what is shown of a conversation that is too long, a quarter is its beginning."""
+_PIECE_SHARE = 8
+"""One text of a conversation that is too long takes an eighth at most, a quarter in the first and the last turn."""
+
+
+def transcript(value: FieldValue, most_tokens: int | None = None, n_images: int = 0) -> Shown:
+    """A conversation with numbered turns, tool calls and results; `n_images` are shown before it.
+
+    One that is longer than about `most_tokens` loses the middle of long texts, then turns in the middle. The gaps say what
+    is missing; the first and the last turn always stay.
+    """
+    turns = _turns_of(value)
+    tokens = [turn.tokens for turn in turns]
+    if most_tokens is None or sum(tokens) <= most_tokens:
+        return _joined(turns, n_images, is_cut=False)
+    for place, turn in enumerate(turns):
+        share = _PIECE_SHARE // 2 if place in (0, len(turns) - 1) else _PIECE_SHARE
+        turn.shorten(max(50, most_tokens // share))
+    tokens = [turn.tokens for turn in turns]
+    if sum(tokens) <= most_tokens:
+        return _joined(turns, n_images, is_cut=True)
+    first, last = 1, len(turns) - 1
+    used = tokens[0] + (tokens[last] if last else 0)
+    while first < last and sum(tokens[:first]) + tokens[first] <= most_tokens // _HEAD_SHARE:
+        used += tokens[first]
+        first += 1
+    while last - 1 >= first and used + tokens[last - 1] <= most_tokens:
+        last -= 1
+        used += tokens[last]
+    kept = [*turns[:first], _gap(turns[first:last]), *turns[last:]] if first < last else turns
+    return _joined(kept, n_images, is_cut=True)
+
+
+class _Turn:
+    """One turn as pieces: each a line that says what it is, and the text below it."""
+
+    def __init__(self, heading: str, number: int = 0) -> None:
+        self.heading, self.number = heading, number
+        self.pieces: list[tuple[str, str]] = []
+        self.images: list[Image] = []
+
+    def add(self, line: str, text: str) -> None:
+        self.pieces.append((line, text))
+
+    @property
+    def tokens(self) -> int:
+        return estimated_tokens(self.heading) + sum(
+            estimated_tokens(line) + estimated_tokens(text) for line, text in self.pieces
+        )
+
+    def shorten(self, most: int) -> None:
+        """Take out the middle of texts that are longer than `most` tokens."""
+        for place, (line, text) in enumerate(self.pieces):
+            tokens = estimated_tokens(text)
+            if tokens > most:
+                kept = len(text) * most // tokens
+                start, end = kept * 2 // 3, len(text) - kept // 3
+                gap = f"  [… {end - start:,} characters left out …]"
+                self.pieces[place] = (line, f"{_indented(text[:start])}\n{gap}\n{_indented(text[end:])}")
+            else:
+                self.pieces[place] = (line, _indented(text) if text else "")
+
+    def lines(self, first_image: int, is_indented: bool) -> Iterator[str]:
+        if self.heading:
+            yield self.heading
+        for line, text in self.pieces:
+            if line:
+                yield line
+            if text:
+                yield text if is_indented else _indented(text)
+        for number, image in enumerate(self.images, first_image):
+            yield f"  shows image {number} {image.label}"
+
+
+def _indented(text: str) -> str:
+    return "    " + _LINE_END.sub(lambda end: f"{end[0]}    ", text)
+
+
+def _turns_of(value: FieldValue) -> list[_Turn]:
+    turns: list[_Turn] = []
+    names: dict[str, str] = {}
+    for entry in (value,) if isinstance(value, str) else value:
+        message = entry if isinstance(entry, Message) else Message("entry", entry)
+        if not message.continues or not turns:
+            turns.append(_Turn(_heading(message, len(turns) + 1, names), len(turns) + 1))
+        turn = turns[-1]
+        if message.content:
+            said = "  says" if turn.pieces or turn.images else ""
+            turn.add("  thinks" if message.is_thought else said, message.content)
+        turn.images += message.images
+        for call in message.tool_calls:
+            names[call.id] = call.name
+            identity = f", id {_quoted(call.id)}" if call.id else ""
+            turn.add(f"  calls {_quoted(call.name)}{identity}{_fault_in(call.arguments)}", call.arguments)
+    return turns
+
+
+def _heading(message: Message, number: int, names: Mapping[str, str]) -> str:
+    heading = f"[turn {number}] {message.role}"
+    name = message.name or (names.get(message.tool_call_id, "") if message.tool_call_id else "")
+    if name:
+        heading += f" {_quoted(name)}"
+    if message.tool_call_id:
+        heading += f", result of {_quoted(message.tool_call_id)}"
+    return f"{heading} (the tool failed)" if message.is_error else heading
+
+
+def _quoted(name: str) -> str:
+    """The name of a tool or a call as the model wrote it; in quotation marks where it is unlike a name."""
+    return name if _TOOL_NAME.fullmatch(name) else json.dumps(name[:200])
+
+
+def _fault_in(arguments: str) -> str:
+    """A remark about arguments that are not JSON: a judge may not see a missing bracket."""
+    try:
+        msgspec.json.decode(arguments or "{}")
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        return " (the arguments are not valid JSON)"
+    return ""
+
+
+def _gap(turns: Sequence[_Turn]) -> _Turn:
+    n_images = sum(len(turn.images) for turn in turns)
+    images = f" with {n_images} image{'s' if n_images > 1 else ''}" if n_images else ""
+    tokens = sum(turn.tokens for turn in turns)
+    which = f"turns {turns[0].number} to {turns[-1].number}" if len(turns) > 1 else f"turn {turns[0].number}"
+    return _Turn(f"[{which} left out{images}: about {tokens:,} tokens]")
+
+
+def _joined(turns: Sequence[_Turn], n_images: int, *, is_cut: bool) -> Shown:
+    lines: list[str] = []
+    images: list[Image] = []
+    for turn in turns:
+        lines += turn.lines(n_images + len(images) + 1, is_cut)
+        images += turn.images
+    return Shown("\n".join(lines), tuple(images), is_cut)
 
 
 _FIELDS_SHOWN = 20
@@ -122,7 +300,9 @@ def problems_of(protocol: Protocol, item: Item) -> list[str]:
         for name in protocol.inputs
         if protocol.field_for(name, item.fields) is None
     ]
-    if protocol.at_least_one and not any(name in item.fields for name in protocol.at_least_one):
+    if protocol.at_least_one and not any(
+        protocol.field_for(name, item.fields) is not None for name in protocol.at_least_one
+    ):
         names = ", ".join(protocol.at_least_one)
         problems.append(
             f"none of the fields {names} is given; protocol {protocol.id} needs at least one of them."
@@ -144,7 +324,43 @@ def problems_of(protocol: Protocol, item: Item) -> list[str]:
             )
     if protocol.rubric is None and any(name.startswith("rubric.") for name in protocol.alias.values()):
         problems.append(f"protocol {protocol.id} needs a rubric. Give one with --rubric FILE.")
+    problems += _transcript_problems(protocol, item)
     return problems + _example_problems(protocol)
+
+
+def _transcript_problems(protocol: Protocol, item: Item) -> list[str]:
+    """Fields that are no conversation where the protocol needs one, and images that cannot be shown."""
+    problems = []
+    for name in (*protocol.inputs, *protocol.optional):
+        field = protocol.field_for(name, item.fields)
+        value = item.fields[field] if field is not None else ""
+        if isinstance(value, str):
+            continue
+        messages = [entry for entry in value if isinstance(entry, Message)]
+        if name in protocol.transcripts and not messages:
+            problems.append(
+                f"field '{field}' is a list without messages; protocol {protocol.id} needs a conversation. "
+                'Give a list of {"role": …, "content": …}, or one text.'
+            )
+        if protocol.answer.reader == "likelihood" and any(message.images for message in messages):
+            problems.append(
+                f"field '{field}' has an image, and protocol {protocol.id} asks for the likelihood of a text. "
+                "Use a protocol that asks for a reply."
+            )
+    return problems
+
+
+def images_in(protocol: Protocol, item: Item) -> bool:
+    """Whether the judge is to see images of this item."""
+    names = (*protocol.inputs, *protocol.optional)
+    fields = (protocol.field_for(name, item.fields) for name in names)
+    values = (item.fields[field] for field in fields if field is not None)
+    return any(
+        isinstance(entry, Message) and entry.images
+        for value in values
+        if not isinstance(value, str)
+        for entry in value
+    )
 
 
 def render(
@@ -161,6 +377,8 @@ def render(
     filler = _Filler(protocol, item, order)
     messages = _messages(protocol, filler)
     flags = ["input_missing"] if any(name not in absent for name in filler.missing) else []
+    if filler.is_cut:
+        flags.append(CUT)
     suspected = {flag for text in filler.texts.values() for flag in suspicions(text)}
     targets = targets_of(protocol)
     if len(targets) == 2:
@@ -175,7 +393,7 @@ def render(
 
 
 def _messages(protocol: Protocol, filler: _Filler) -> list[Message]:
-    messages = [Message("user", filler.fill(protocol.user_text))]
+    messages = [Message("user", filler.fill(protocol.user_text), filler.images)]
     # A prompt with the system text inside the user text sends it there only.
     if protocol.system_text and "system_message" not in slots_of(protocol.user_text):
         messages.insert(0, Message("system", filler.fill(protocol.system_text)))
@@ -194,14 +412,28 @@ class _Filler:
         self.protocol = protocol
         self.missing: list[str] = []
         names = (*protocol.inputs, *protocol.optional, "rubric")
-        self.texts = {
-            name: field_text(item.fields[field])
-            for name in names
-            if (field := protocol.field_for(name, item.fields)) is not None
-        }
-        if order == "ba":
-            self.texts = {_swapped(name, names): text for name, text in self.texts.items()}
+        self.texts: dict[str, str] = {}
+        self.images: tuple[Image, ...] = ()
+        self.is_cut = False
+        for name in names:
+            source = _swapped(name, names) if order == "ba" else name
+            field = protocol.field_for(source, item.fields)
+            if field is not None:
+                self.texts[name] = self._shown(name, item.fields[field])
         self._is_exchanged = False
+
+    def _shown(self, name: str, value: FieldValue) -> str:
+        """The text of a field; its images are numbered in the order in which the judge sees them."""
+        is_transcript = not isinstance(value, str) and (
+            name in self.protocol.transcripts
+            or any(isinstance(entry, Message) and not entry.is_plain for entry in value)
+        )
+        if not is_transcript:
+            return field_text(value)
+        shown = transcript(value, self.protocol.transcript_tokens, len(self.images))
+        self.images += shown.images
+        self.is_cut = self.is_cut or shown.is_cut
+        return shown.text
 
     def exchanged(self, first: str, second: str) -> _Filler:
         """The same with two inputs exchanged, also in the examples."""
@@ -355,7 +587,12 @@ def _example_part(example: Example, part: str) -> str:
 
 
 def _example_problems(protocol: Protocol) -> list[str]:
-    """Prompts with slots for one example need exactly one; others take any number."""
+    """Prompts with slots for one example need exactly one; others take any number. Examples show no images."""
+    values = [value for example in protocol.examples for value in example.fields.values()]
+    if any(isinstance(entry, Message) and entry.images for value in values for entry in value):
+        return [
+            "an example in the file given with --examples has an image. Examples show texts only: leave it out."
+        ]
     if protocol.answer.reader == "likelihood" and any(
         example.kind == "negative" for example in protocol.examples
     ):

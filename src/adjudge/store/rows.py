@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from ..records import Call, FieldValue, Item, Judgment, Message, Order, Reply, TokenLogprob
 
@@ -233,10 +233,18 @@ def call_checksum(key: str, messages: bytes, target: bytes | None) -> int:
     return zlib.crc32(target or b"", zlib.crc32(messages, zlib.crc32(key.encode())))
 
 
+def _without_data(message: Message) -> Message:
+    """A store keeps no image data: the hash in it identifies the image."""
+    return structs.replace(message, images=tuple(structs.replace(image, data="") for image in message.images))
+
+
 def packed_messages(call: Call) -> bytes:
     # Every call has a prompt, usually a long one. Huffman coding alone takes two thirds of the time
     # for a tenth more bytes.
-    return pack(_to_json(call.messages), _OFTEN_PACKED_FROM, zlib.Z_HUFFMAN_ONLY)
+    messages: Sequence[Message] = call.messages
+    if any(message.images for message in messages):
+        messages = tuple(_without_data(message) for message in messages)
+    return pack(_to_json(messages), _OFTEN_PACKED_FROM, zlib.Z_HUFFMAN_ONLY)
 
 
 def read_call(
@@ -288,9 +296,19 @@ def content_hash(item: Item, fields: bytes) -> bytes:
     return hashlib.blake2b(names + fields, digest_size=16).digest()
 
 
+def _field_without_data(value: FieldValue) -> FieldValue:
+    if isinstance(value, str) or not any(isinstance(entry, Message) and entry.images for entry in value):
+        return value
+    return tuple(_without_data(entry) if isinstance(entry, Message) else entry for entry in value)
+
+
 def item_columns(seq: int, item: Item) -> Columns:
     """The values of `ITEM_COLUMNS`, with the fields not yet compressed."""
-    fields = _to_json(item.fields)
+    fields = _to_json(
+        {name: _field_without_data(value) for name, value in item.fields.items()}
+        if any(type(value) is not str for value in item.fields.values())
+        else item.fields
+    )
     names = (seq, item.id, item.line, item.system, item.system_a, item.system_b, item.group)
     return (*names, fields, content_hash(item, fields), checksum(names))
 

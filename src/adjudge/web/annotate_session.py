@@ -300,7 +300,7 @@ def text_parts(value: FieldValue) -> tuple[tuple[str, str], ...]:
     """A field as (role, text) parts; the role is empty unless the field is a transcript."""
     if isinstance(value, str):
         return (("", value),)
-    return tuple(("", part) if isinstance(part, str) else (part.role, part.content) for part in value)
+    return tuple(("", part) if isinstance(part, str) else (part.speaker, part.shown) for part in value)
 
 
 # The session

@@ -504,4 +504,4 @@ def field_text(value: FieldValue) -> str:
     """A field as one text."""
     if isinstance(value, str):
         return value
-    return "\n".join(part.content if isinstance(part, Message) else part for part in value)
+    return "\n".join(part.shown if isinstance(part, Message) else part for part in value)
