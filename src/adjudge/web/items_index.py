@@ -27,7 +27,15 @@ from ..engine import JudgedItem, judged_items, protocols_of
 from ..errors import AdjudgeError
 from ..records import FieldValue, Item, Label, Message, Order, Result
 from ..store import RunRow, Store, open_store
-from ..store.browsing import ItemState, item_states, items_between, judged_between, labels_state, reading_of
+from ..store.browsing import (
+    ItemState,
+    item_states,
+    items_between,
+    judged_between,
+    labels_state,
+    notes_state,
+    reading_of,
+)
 
 GAPS = {"samples": "samples_gap", "judges": "judges_gap", "orders": "orders_gap", "people": "label_gap"}
 """Kinds of disagreement, and their columns."""
@@ -152,6 +160,7 @@ def choices_of(connection: sqlite3.Connection) -> dict[str, Any]:
         for flag in text.split():
             flags[flag] = flags.get(flag, 0) + n
     choices["flag"] = sorted(flags.items())
+    choices["tag"] = connection.execute("SELECT tag, count(*) FROM tags GROUP BY 1 ORDER BY 1").fetchall()
     counts = connection.execute(
         f"SELECT {', '.join(f'count({column})' for column in GAPS.values())} FROM rows"
     )
@@ -172,9 +181,9 @@ ALL_TEXT = 150_000_000
 
 COLUMNS = (
     "id, seq, system, status, value, criterion, system_a, system_b, subject, choice, item, protocol, model, "
-    "samples_gap, judges_gap, orders_gap, label_gap, label, n_samples, n_failed, how, flags, explanation, input"
+    "samples_gap, judges_gap, orders_gap, label_gap, label, n_samples, n_failed, how, flags, explanation, input, confidence"
 )
-NUMBERS = ("value", "samples_gap", "judges_gap", "orders_gap", "label_gap")
+NUMBERS = ("value", "samples_gap", "judges_gap", "orders_gap", "label_gap", "confidence")
 TEXTS = ("item", "system", "criterion", "status")
 # Columns can be sorted both ways; equal rows keep the order of the items in either.
 _INDEXES = [
@@ -185,6 +194,7 @@ _SCHEMA = f"""
 CREATE TABLE rows ({COLUMNS.replace("id,", "id INTEGER PRIMARY KEY,", 1)});
 CREATE INDEX rows_seq ON rows (seq);
 CREATE INDEX rows_input ON rows (input);
+CREATE TABLE tags (seq INTEGER NOT NULL, tag TEXT NOT NULL, PRIMARY KEY (tag, seq)) WITHOUT ROWID;
 CREATE TABLE texts (seq INTEGER PRIMARY KEY, text TEXT NOT NULL);
 """
 _WORDS = """
@@ -226,6 +236,7 @@ class RunIndex:
         self._reading = -1
         self._labels: dict[LabelKey, LabelValue] = {}
         self._labels_state: tuple[int, int] | None = None
+        self._notes_state: tuple[int, int] = (0, 0)
         self._pool: queue.LifoQueue[sqlite3.Connection] = queue.LifoQueue()
         self._writing = threading.Lock()
         self._looked = 0.0
@@ -249,6 +260,10 @@ class RunIndex:
             time.sleep(0.01)
         if self.progress.fault is not None:
             raise self.progress.fault
+
+    def look_again(self) -> None:
+        """Bring the copy up to date at the next request, without the usual pause."""
+        self._looked = 0.0
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
@@ -295,6 +310,7 @@ class RunIndex:
                 run = store.run(self._run)
                 self._take_labels(store, run)
                 self._take_items(store, run)
+                self._take_tags(store, run)
         except AdjudgeError as fault:
             self.progress.fault = self.progress.fault or fault
         except (sqlite3.Error, OSError) as fault:
@@ -421,6 +437,26 @@ class RunIndex:
         writer.execute("COMMIT")
         self.progress.version += 1
 
+    def _take_tags(self, store: Store, run: RunRow) -> None:
+        """Copy the tags again where people wrote new notes."""
+        state = notes_state(store)
+        if state == self._notes_state:
+            return
+        tagged = {(note.item, tag) for note in store.notes(run) for tag in note.tags}
+        writer = self._writer
+        writer.execute("BEGIN IMMEDIATE")
+        writer.execute("DELETE FROM tags")
+        writer.execute("CREATE TEMP TABLE tagged (item, tag)")
+        writer.executemany("INSERT INTO tagged VALUES (?, ?)", tagged)
+        writer.execute(
+            "INSERT OR IGNORE INTO tags SELECT rows.seq, tagged.tag FROM rows JOIN tagged USING (item)"
+        )
+        writer.execute("DROP TABLE tagged")
+        writer.execute("COMMIT")
+        self._notes_state = state
+        self.progress.version += 1
+        self._count_choices()
+
     def _label_and_gap(
         self, item: str, criterion: str, subject: str | None, value: float | None, choice: str | None
     ) -> tuple[LabelValue | None, float | None]:
@@ -439,7 +475,7 @@ class RunIndex:
             result.system_b, result.subject, result.choice, result.item, result.protocol, result.model,
             row.samples_gap, row.judges_gap, row.orders_gap, gap, label, result.n_samples, result.n_failed, result.how,
             f" {' '.join(result.flags)} " if result.flags else "", row.explanation[:200],
-            result.item if result.group is None else result.group,
+            result.item if result.group is None else result.group, result.confidence,
         )  # fmt: skip
 
 

@@ -73,6 +73,7 @@ class Filter(Struct, frozen=True):
     model: str = ""
     choice: str = ""
     flag: str = ""
+    tag: str = ""
     people: str = ""
     """people's choice"""
     low: float | None = None
@@ -114,7 +115,9 @@ class Where(Struct, frozen=True):
 
 def read_filter(query: Mapping[str, str]) -> Filter:
     """The filter in a query string, which anybody may have written: what makes no sense is ignored."""
-    texts = {name: query.get(name, "")[:1000] for name in ("system", "status", "flag", "people", *_EQUAL)}
+    texts = {
+        name: query.get(name, "")[:1000] for name in ("system", "status", "flag", "tag", "people", *_EQUAL)
+    }
     sort = query.get("sort", "")
     apart = query.get("apart", "")
     return Filter(
@@ -146,6 +149,8 @@ def where(wanted: Filter) -> Where:
     parts += [(f"{name} = ?", (value,)) for name in _EQUAL if (value := getattr(wanted, name))]
     if wanted.flag:
         parts.append(("instr(flags, ?)", (f" {wanted.flag} ",)))
+    if wanted.tag:
+        parts.append(("seq IN (SELECT seq FROM tags WHERE tag = ?)", (wanted.tag,)))
     if wanted.low is not None:
         parts.append(("value >= ?", (wanted.low - _ROUNDING,)))
     if wanted.high is not None:
@@ -632,6 +637,7 @@ _SAID = {
     "model": "judge {}",
     "choice": "choice {}",
     "flag": "flag {}",
+    "tag": "tag {}",
     "people": "people chose {}",
     "low": "score at least {}",
     "high": "score at most {}",
@@ -695,6 +701,7 @@ class ItemPage:
         with self._context.reading() as store:
             run = run_named(store, request)
             values = self.values(store, run, seq, wanted, query_number(request.query_params.get("row")))
+            values |= self._written(request, store, run, values["item"].id)
         crumbs = [
             (self._context.store_path.name, "/"),
             (run.name, f"/run?{urlencode({'run': run.name})}"),
@@ -702,6 +709,16 @@ class ItemPage:
             (values["item"].id, None),
         ]
         return self._context.page(request, "view/item.html", crumbs=crumbs, **values)
+
+    def _written(self, request: Request, store: Store, run: RunRow, item: str) -> dict[str, Any]:
+        """What people wrote about an item, and who writes here."""
+        from .review_page import remembered
+
+        return {
+            "notes": [note for note in store.notes(run) if note.item == item],
+            "reviewer": remembered(request),
+            "read_only": self._context.why_read_only(),
+        }
 
     def values(self, store: Store, run: RunRow, seq: int, wanted: Filter, row: int | None) -> dict[str, Any]:
         """What a page shows of an item, in the order of a list."""

@@ -23,7 +23,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from ..analysis.item_view import has_unread
 from ..errors import AdjudgeError, StoreError
 from ..store import RunRow, Store, Totals
-from ..store.browsing import calls_per_item, labels_state, reading_of
+from ..store.browsing import calls_per_item, labels_state, reading_of, reviews_state
 from .server import Context
 
 if TYPE_CHECKING:
@@ -130,6 +130,7 @@ class Kept:
             structs.asdict(run),
             reading_of(store, run),
             labels_state(store),
+            reviews_state(store),
             structs.asdict(self._context.totals(store, run)),
             blake2b(given).hexdigest(),
             _code_state(),
@@ -393,7 +394,7 @@ class RunsPage:
         with self._context.reading() as store:
             runs = [run for run in reversed(store.runs()) if limits is None or run.name in limits.runs]
             lines = [line_of(run, self._context.totals(store, run)) for run in runs]
-            labels = labels_state(store)
+            labels = (labels_state(store), reviews_state(store))
             ended = {
                 run.name: (run.id, reading_of(store, run), line.judged, labels)
                 for run, line in zip(runs, lines, strict=True)
@@ -449,6 +450,7 @@ def tabs(run: str) -> list[tuple[str, str]]:
         ("Items", f"/items?{query}"),
         ("Matrix", f"/matrix?{query}"),
         ("Largest disagreements", f"/items?{query}&worst=1"),
+        ("Review", f"/review?{query}"),
     ]
 
 
@@ -483,7 +485,7 @@ class RunPage:
         with self._context.reading() as store:
             run = run_named(store, request)
             line = line_of(run, self._context.totals(store, run))
-            state = (reading_of(store, run), labels_state(store), line)
+            state = (reading_of(store, run), labels_state(store), reviews_state(store), line)
             per_item = calls_per_item(store, run) if run.status == "running" else 0
         from .run_parts import command_of
 

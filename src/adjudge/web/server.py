@@ -32,7 +32,7 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Re
 from starlette.routing import Route
 
 from ..data.labels import LabelFile
-from ..errors import AdjudgeError
+from ..errors import AdjudgeError, StoreError
 from ..records import Label
 from ..store import RunRow, Store, Totals, open_store
 from .items_index import Indexes
@@ -64,6 +64,25 @@ class Context:
     def reading(self) -> Store:
         """The store, opened for reading; close it by `with`."""
         return open_store(self.store_path, write=False)
+
+    def writing(self) -> Store:
+        """The store, opened for writing; close it by `with`. A store that is gone is not made anew."""
+        if self.limits is not None or not self.store_path.exists():
+            raise StoreError(
+                f"{self.store_path}: there is no store that can be written.\nStart `adjudge view` again."
+            )
+        return open_store(self.store_path)
+
+    def why_read_only(self) -> str:
+        """Why nothing can be saved; empty where it can."""
+        path = self.store_path
+        if self.limits is not None:
+            return "This is a copy of the pages: nothing can be saved here."
+        if not os.access(path, os.W_OK):
+            return f"{path.name} is read-only for you, so nothing can be saved. Copy it, or ask its owner."
+        if not os.access(path.absolute().parent, os.W_OK):
+            return f"The folder of {path.name} is read-only for you, so nothing can be saved. Copy the store to another folder."
+        return ""
 
     @property
     def indexes(self) -> Indexes:
@@ -160,6 +179,7 @@ def _to_labels(_: Request) -> Response:
 def _view_routes(context: Context) -> list[Route]:
     from .items_table import ItemPage, ItemsPage
     from .matrix_page import MatrixPage
+    from .review_page import ReviewPage
     from .run_pages import ComparePage, RunPage, RunsPage
 
     runs, run, items = RunsPage(context), RunPage(context), ItemsPage(context)
@@ -179,7 +199,8 @@ def _view_routes(context: Context) -> list[Route]:
         "/live/compare": compare.live,
         "/api/runs": runs.as_json,
     }
-    return [Route(path, endpoint, methods=["GET"]) for path, endpoint in pages.items()]
+    routes = [Route(path, endpoint, methods=["GET"]) for path, endpoint in pages.items()]
+    return [*routes, *ReviewPage(context, items, item).routes()]
 
 
 def _static() -> Callable[[Request], Response]:

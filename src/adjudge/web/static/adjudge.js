@@ -11,6 +11,7 @@
      a[data-pane]                  opens its item in #pane, beside the list
      html[data-static]             a copy without a server: its lists are filtered and sorted here, by the fragment of the
                                    address and by tr[data-row], the facts of a row; a[data-sort] sorts by one of them
+     form[data-save="ADDRESS"]     posts its fields and data-body as JSON; the answer is shown in its [role=status]
      #help                         a dialog (key ?) */
 "use strict";
 (() => {
@@ -292,6 +293,23 @@
     // A click on a row opens it, unless it selects text.
     const row = event.target.closest("tr.is-link");
     if (row && !event.target.closest("a, input, button, label, summary") && !String(getSelection())) row.querySelector("a[href]").click();
+  });
+
+  /* Notes: what the server says of them is shown beside the button. */
+  document.addEventListener("submit", async (event) => {
+    const form = event.target.closest("form[data-save]");
+    if (!form) return;
+    event.preventDefault();
+    const status = form.querySelector("[role=status]");
+    const body = JSON.parse(form.dataset.body);
+    for (const field of form.querySelectorAll("[name]")) body[field.name] = field.value;
+    const headers = { "Content-Type": "application/json", "X-Adjudge-CSRF": document.querySelector("meta[name=csrf]").content };
+    try {
+      const answer = await fetch(form.dataset.save, { method: "POST", headers, body: JSON.stringify(body) });
+      const isJson = (answer.headers.get("Content-Type") ?? "").startsWith("application/json");
+      const reply = isJson ? await answer.json() : {};
+      status.textContent = reply.said ?? reply.error ?? "This page comes from an earlier start. Open the address in the terminal again.";
+    } catch { status.textContent = "The server does not respond. Start Adjudge again."; }
   });
 
   document.addEventListener("DOMContentLoaded", () => {

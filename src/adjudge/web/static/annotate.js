@@ -55,7 +55,7 @@
       await work();
     } catch {
       waiting = [];
-      complain("The server does not respond. Confirmed labels are saved; start adjudge annotate again.");
+      complain("The server does not respond. What was confirmed is saved; start Adjudge again.");
     } finally {
       isBusy = false;
       document.body.classList.remove("is-busy");
@@ -121,7 +121,11 @@
   document.addEventListener("click", (event) => {
     const button = event.target.closest("[data-post]");
     if (button) {
-      post(button.dataset.post, JSON.parse(button.dataset.body));
+      const body = JSON.parse(button.dataset.body);
+      // What is typed beside a button is sent with it.
+      const field = button.dataset.sends && document.querySelector(button.dataset.sends);
+      if (field) body[field.name] = field.value;
+      post(button.dataset.post, body);
       return;
     }
     const link = event.target.closest("a[data-go]");
