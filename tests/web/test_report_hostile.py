@@ -15,7 +15,8 @@ from adjudge.analysis.item_view import shorten
 from adjudge.data.labels import LabelFile
 from adjudge.records import Label
 from adjudge.store import open_store
-from adjudge.web.templating import environment, marked, plain, shown, with_bdi
+from adjudge.web.rich_text import marked, plain, shown, with_bdi
+from adjudge.web.templating import environment
 from pageparsing import Page, acting
 from running import adjudge, as_id, write_rows
 

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from ..records import Scale
 from ..sections import Mark
-from .templating import plain
+from .rich_text import plain
 
 # Elements of SVG
 

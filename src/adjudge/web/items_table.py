@@ -757,6 +757,7 @@ class ItemPage:
             "next": after,
             "list": f"/items?{wanted.query(run.name, page=page)}{anchor}",
             "is_narrowed": wanted.is_narrowed,
+            "searched": wanted.q,
             "permalink": f"/item?{urlencode({'run': run.name, 'n': seq})}",
         }
 
