@@ -114,7 +114,19 @@ def decimals(scale: Scale | None) -> int:
 
 def failures_text(failures: Mapping[str, int]) -> str:
     """2 unparsed, 1 refused."""
-    return ", ".join(f"{n} {status.replace('_', ' ')}" for status, n in failures.items())
+    return ", ".join(f"{n} {status_text(status)}" for status, n in failures.items())
+
+
+def status_text(status: str) -> str:
+    """A status in words. A score off its scale is beyond its ends or between two levels, as 4.5 is on 1, 2, …, 5."""
+    return "off the scale" if status == "out_of_range" else status.replace("_", " ")
+
+
+def short_name(criterion: str) -> str:
+    """opinion-summary/coherence for opinion-summary/coherence/coherence: a protocol that is named after its only criterion."""
+    name, dot, judge = criterion.partition(" · ")
+    before, _, last = name.rpartition("/")
+    return f"{before if before.rpartition('/')[2] == last else name}{dot}{judge}"
 
 
 def listed(given: Sequence[str], most: int = _MOST_NAMED, between: str = ", ") -> str:

@@ -17,7 +17,7 @@ from ..errors import DataError
 from ..records import Estimate
 from ..sections import Section
 from ..store import Store
-from ..words import count, listed, number, share, signed
+from ..words import count, listed, number, share, short_name, signed
 from .rank import leaders_of, rank_view
 from .result_types import Card, CriterionCard, Leaders, Ranking, ReviewTally, Summary
 from .run_view import RunView
@@ -129,7 +129,7 @@ def brief_of(summary: Summary, leaders: Mapping[tuple[str, str], Leaders], card:
 def _criterion(
     key: tuple[str, str], name: str | None, summary: Summary, leaders: Leaders | None, card: Card | None
 ) -> CriterionBrief:
-    shown = _short_name(name or (leaders.name if leaders is not None else key[1]))
+    shown = short_name(name or (leaders.name if leaders is not None else key[1]))
     first = leaders.systems[0] if leaders is not None and leaders.systems else None
     is_single = name is not None and sum(name in cells for cells in summary.systems.values()) == 1
     mean = next(cells[name] for cells in summary.systems.values() if name in cells) if is_single else None
@@ -165,12 +165,6 @@ def _reviewed(tally: ReviewTally | None) -> tuple[int, int, int]:
     if tally is None:
         return 0, 0, 0
     return tally.n_labels, tally.n_reviewed, tally.n_changed + tally.n_unclear
-
-
-def _short_name(name: str) -> str:
-    """opinion-summary/coherence, where the protocol has the name of its only criterion."""
-    before, _, last = name.rpartition("/")
-    return before if before.rpartition("/")[2] == last else name
 
 
 def _cards(card: Card | None, key: tuple[str, str], kind: str) -> dict[str, CriterionCard]:

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from ..records import Estimate
 from ..sections import Section, notices
-from ..words import NO_VALUE, count, interval, listed, number, p_text, share
+from ..words import NO_VALUE, count, interval, listed, number, p_text, share, short_name
 from .result_types import Change, Comparison, CriterionComparison, SystemComparison, SystemOrder, SystemPair
 
 # The sentences of a comparison, made from its numbers alone.
@@ -436,7 +436,7 @@ def _criterion(name: str, card: CriterionComparison, comparison: Comparison) -> 
     rows = tuple(
         _system(system, system_comparison, digits) for system, system_comparison in card.systems.items()
     )
-    yield Section(name, (about, *sentences), columns, rows, notices=notices(card.notes))
+    yield Section(short_name(name), (about, *sentences), columns, rows, notices=notices(card.notes))
     yield _agreement(card)
     if card.order is not None:
         yield from _order_section(card.order, comparison, digits)

@@ -14,8 +14,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec import Struct, structs
 
 from ..parse import parse
-from ..records import FieldValue, Item, Judgment, Message, Protocol, Reply, ReplyError, TokenLogprob
+from ..records import (
+    FieldValue,
+    Item,
+    Judgment,
+    Message,
+    Protocol,
+    Reply,
+    ReplyError,
+    Scale,
+    Score,
+    TokenLogprob,
+)
 from ..store.browsing import CallOutcome
+from ..words import status_text
 
 Span = tuple[int, int]
 
@@ -80,6 +92,8 @@ class AnswerView(Struct, frozen=True):
     distribution: tuple[tuple[float, float], ...] = ()
     caught_mass: float | None = None
     tokens: tuple[TokenView, ...] = ()
+    status_text: str = ""
+    """the status in words: a score off its scale is out of range, or between two levels"""
 
     @property
     def value_text(self) -> str:
@@ -207,7 +221,11 @@ def item_view(
             judgment = _without_second(place.judgment) if key in with_second else place.judgment
             spans = answer_spans(judgment)
         doubtful = conflicting_spans(place, protocols.get(place.about.protocol), item)
-        calls.append(_call_view(place, judgment, spans, doubtful, sources, longest))
+        calls.append(
+            _call_view(
+                place, judgment, spans, doubtful, sources, longest, protocols.get(place.about.protocol)
+            )
+        )
     quotes = dict.fromkeys(quote for place in places for quote in _quotes(place.judgment))
     samples: dict[tuple[str, str, tuple[str, ...]], set[int]] = {}
     for place in places:
@@ -232,6 +250,7 @@ def _call_view(
     doubtful: Sequence[Span],
     sources: Mapping[str, Sequence[_Source]],
     longest: int | None,
+    protocol: Protocol | None,
 ) -> CallView:
     about, reply = place.about, place.reply
     messages = place.call.messages if place.call is not None else ()
@@ -249,7 +268,7 @@ def _call_view(
         reply=shorten(reply.text, longest, {*spans, *doubtful}, doubtful) if reply is not None else None,
         reasoning=shorten(reply.reasoning, longest) if reply is not None and reply.reasoning else None,
         error=place.error,
-        answers=tuple(_answers(judgment, reply, sources, longest)) if judgment is not None else (),
+        answers=tuple(_answers(judgment, reply, sources, longest, protocol)) if judgment is not None else (),
         is_judged=place.judgment is not None,
         notes=place.judgment.notes if place.judgment is not None else {},
         flags=place.judgment.flags if place.judgment is not None else (),
@@ -338,10 +357,29 @@ def _second_answers(
     return judgment, answer_spans(Judgment(parsed, choice_span=second.choice_span if is_chosen else None))
 
 
+def off_scale_text(score: Score, reply: Reply | None, scale: Scale | None) -> str:
+    """Why a score is off its scale: its value is between two levels, or out of range."""
+    written = reply.text[slice(*score.span)] if reply is not None and score.span is not None else ""
+    try:
+        value = float(unicodedata.normalize("NFKC", written).replace(",", ".").strip())
+    except ValueError:
+        return status_text(score.status)
+    if scale is None or scale.limits is None:
+        return status_text(score.status)
+    low, high = scale.limits
+    return "between levels" if low < value < high else "out of range"
+
+
 def _answers(
-    judgment: Judgment, reply: Reply | None, sources: Mapping[str, Sequence[_Source]], longest: int | None
+    judgment: Judgment,
+    reply: Reply | None,
+    sources: Mapping[str, Sequence[_Source]],
+    longest: int | None,
+    protocol: Protocol | None,
 ) -> Iterable[AnswerView]:
+    scales = protocol.criteria if protocol is not None else {}
     for score in judgment.scores:
+        is_off = score.status == "out_of_range"
         yield AnswerView(
             name=score.criterion,
             subject=score.subject,
@@ -357,6 +395,9 @@ def _answers(
             distribution=tuple(sorted((score.distribution or {}).items())),
             caught_mass=score.caught_mass,
             tokens=_tokens_at(score.span, reply),
+            status_text=off_scale_text(score, reply, scales.get(score.criterion))
+            if is_off
+            else status_text(score.status),
         )
     if judgment.choice_status is not None:
         yield AnswerView(
@@ -367,6 +408,7 @@ def _answers(
             how=judgment.choice_how,
             span=judgment.choice_span,
             confidence=judgment.choice_confidence,
+            status_text=status_text(judgment.choice_status),
         )
 
 

@@ -27,6 +27,7 @@ from ..words import (
     percent,
     percent_cell,
     share,
+    short_name,
 )
 from .result_types import CriterionRanking, HeadToHead, Ranking, Standing
 
@@ -248,7 +249,7 @@ def _criterion(name: str, ranking: CriterionRanking, widest_matrix: int) -> Iter
     fit = f"Strength model: {ranking.model}"
     if ranking.tie_parameter is not None:
         fit += f", tie parameter {ranking.tie_parameter:.2f}"
-    yield Section(name, (about, fit), notices=notices(ranking.notes))
+    yield Section(short_name(name), (about, fit), notices=notices(ranking.notes))
     yield _standings(ranking)
     yield from _matrix(ranking, widest_matrix)
     yield _differences(ranking)

@@ -35,6 +35,8 @@ from ..words import (
     percent,
     percent_cell,
     share,
+    short_name,
+    status_text,
 )
 from .brief import Brief, brief_section
 from .result_types import Cell, FailureShare, PairSummary, PanelSummary, RungShare, Summary
@@ -172,7 +174,7 @@ def score_sections(summary: Summary, values: Values | None = None) -> Iterator[S
         if about.minimum_detectable is not None:
             notes.append(detectable_text(about.minimum_detectable, digits, about.scale))
         yield Section(
-            criterion,
+            short_name(criterion),
             (*((about.text,) if about.text else ()), scale_text(about.scale)),
             _score_columns(("system",), about.scale),
             rows,
@@ -357,7 +359,9 @@ def pair_sections(summary: Summary) -> Iterator[Section]:
     """One section for each criterion that is decided by a choice, then the position bias."""
     for criterion, pairs in summary.pairs.items():
         line = "choice between two responses; a tie counts as half a win"
-        yield Section(criterion, (line,), _pair_columns(()), tuple(_pair_row(pair) for pair in pairs))
+        yield Section(
+            short_name(criterion), (line,), _pair_columns(()), tuple(_pair_row(pair) for pair in pairs)
+        )
     yield from _order(summary)
 
 
@@ -452,7 +456,9 @@ def panel_sections(summary: Summary) -> Iterator[Section]:
             if outlier is None
             else (f"{outlier} is an outlier: the other judges agree better without it.",)
         )
-        yield Section(criterion, (f"agreement: {panel_text(panel)}",), columns, rows, 3, notes=notes)
+        yield Section(
+            short_name(criterion), (f"agreement: {panel_text(panel)}",), columns, rows, 3, notes=notes
+        )
         yield from _by_judge(criterion, panel, summary)
 
 
@@ -485,7 +491,9 @@ def _by_judge(criterion: str, panel: PanelSummary, summary: Summary) -> Iterator
             if name in (cells := summary.models[judge].systems.get(system, {}))
         ]
     if rows:
-        yield Section(f"{criterion}: results by judge", (), columns, tuple(rows), 3, is_detail=True)
+        yield Section(
+            f"{short_name(criterion)}: results by judge", (), columns, tuple(rows), 3, is_detail=True
+        )
 
 
 # Failures, how replies were read, and cost.
@@ -512,7 +520,7 @@ def _failure_row(system: str, failures: FailureShare) -> tuple[Value, ...]:
 
 
 def _parts(counts: Mapping[str, int]) -> tuple[Part, ...]:
-    return tuple(Part(name.replace("_", " "), n, name) for name, n in counts.items())
+    return tuple(Part(status_text(name), n, name) for name, n in counts.items())
 
 
 def reading_sections(summary: Summary) -> Iterator[Section]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import zlib
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
@@ -461,11 +461,13 @@ def tabulate(
     for_comparison: bool = False,
     choice_spans: bool = False,
     keep_notes: bool = False,
+    on_read: Callable[[int], None] | None = None,
 ) -> RunView:
     """Read a run once. A report needs only the tally (`keep_results=False`), which takes little memory.
 
     `for_comparison` adds digests that show whether two runs judged the same texts, made the same calls and got the same
-    replies; `choice_spans` adds the position of the choice in each reply.
+    replies; `choice_spans` adds the position of the choice in each reply. `on_read` is called with the number of judgments
+    read so far.
     """
     protocols = protocols_of(store, run)
     replies = SingleReplies(
@@ -479,7 +481,7 @@ def tabulate(
     kinds: list[Kind] = []
     seqs: dict[str, int] = {}
     notes: dict[str, dict[str, str]] = {}
-    for judged in judged_items(replies.watch(store.judgments(run)), protocols):
+    for judged in judged_items(replies.watch(_counted(store.judgments(run), on_read)), protocols):
         for result, kind, voices in judged.results:
             tally.add(result, kind)
             if keep_notes:
@@ -512,6 +514,16 @@ def tabulate(
         seqs=seqs,
         judgment_notes=notes,
     )
+
+
+_TOLD_EVERY = 500
+
+
+def _counted(places: Iterable[Judged], on_read: Callable[[int], None] | None) -> Iterator[Judged]:
+    for number, place in enumerate(places, 1):
+        if on_read is not None and not number % _TOLD_EVERY:
+            on_read(number)
+        yield place
 
 
 def _contents(store: Store, run: RunRow) -> Contents:

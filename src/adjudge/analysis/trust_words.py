@@ -17,7 +17,19 @@ from ..stats import AltTest, PartAgreement, Retest, ScoreInterval, Test
 from ..stats.arrays import SAME
 from ..stats.means import ALL_SAME
 from ..stats.ppi import LABELLED
-from ..words import NO_VALUE, count, interval, interval_cell, names, number, percent, percent_cell, share
+from ..words import (
+    NO_VALUE,
+    count,
+    interval,
+    interval_cell,
+    names,
+    number,
+    percent,
+    percent_cell,
+    share,
+    short_name,
+    status_text,
+)
 from .result_types import (
     SIGNIFICANCE,
     BestJudge,
@@ -89,7 +101,7 @@ def _noun(cards: Mapping[str, CriterionCard]) -> tuple[str, str]:
 
 def _which(card: CriterionCard, name: str, noun: str) -> str:
     """The name that the card uses; for judges without the criterion that they share."""
-    return f"'{name.removeprefix(f'{card.criterion} · ') if noun == 'judge' else name}'"
+    return f"'{name.removeprefix(f'{card.criterion} · ') if noun == 'judge' else short_name(name)}'"
 
 
 def sentences(card: CriterionCard) -> tuple[Sentence, ...]:
@@ -458,7 +470,7 @@ def _criterion(name: str, card: CriterionCard, is_only: bool) -> Iterator[Sectio
     raters = count(len(card.raters), "rater")
     about = f"{card.n_labelled} of {count(card.n_items, 'item')} labelled by {raters}; judge: {card.model}"
     opening = () if is_only else _sourced(card.sentences)
-    yield Section(name, (about, *opening), notices=notices(card.notes))
+    yield Section(short_name(name), (about, *opening), notices=notices(card.notes))
     if card.n_labelled:
         yield _agreement(card)
         yield from _inter_rater_agreement(card)
@@ -906,7 +918,7 @@ def _checks_without_labels(card: CriterionCard) -> Section:
     for system, failures in quality.failures.items():
         bounds = failures.bounds
         span = NO_VALUE if bounds is None else f"{number(bounds.low)} to {number(bounds.high)}"
-        statuses = ", ".join(f"{n} {status.replace('_', ' ')}" for status, n in failures.by_status.items())
+        statuses = ", ".join(f"{n} {status_text(status)}" for status, n in failures.by_status.items())
         samples = f"{failures.n_samples_failed} of {failures.n_samples}"
         rows.append((system, str(failures.n), percent_cell(failures.failed), span, samples, statuses))
     columns = (

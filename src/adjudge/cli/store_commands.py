@@ -138,7 +138,7 @@ def _call_text(item: str, call: CallView) -> str:
 
 def _answer_text(answer: AnswerView, reply: str) -> str:
     subject = f"/{answer.subject}" if answer.subject else ""
-    value = f"{answer.value:g}" if isinstance(answer.value, float) else answer.value or answer.status
+    value = f"{answer.value:g}" if isinstance(answer.value, float) else answer.value or answer.status_text
     grounded = ""
     if answer.grounded is not None:
         grounded = f", {answer.grounded:.0%} of its evidence found in the response"

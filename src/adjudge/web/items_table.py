@@ -21,18 +21,21 @@ from urllib.parse import urlencode
 
 import msgspec
 from msgspec import Struct, field, structs
+from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
-from ..analysis.item_view import item_view, shorten
+from ..analysis.item_view import item_view, off_scale_text, shorten
 from ..data.tables import guarded
 from ..engine import protocols_of
 from ..errors import StoreError
-from ..records import Item
+from ..records import Item, Protocol
 from ..store import RunRow, Store
 from ..store.browsing import calls_of_item, item_at, items_between
 from ..untrusted import ACTING
+from ..words import status_text
 from .items_index import COLUMNS, GAPS, NUMBERS, RunIndex, choices_of, field_text
+from .rich_text import snippet
 from .run_pages import run_named, tabs
 from .server import Context
 
@@ -55,6 +58,20 @@ SORTS = {
     "orders": "orders_gap",
 }
 _EQUAL = ("criterion", "protocol", "model", "choice")
+COLUMNS_SHOWN = {
+    "system": "System",
+    "criterion": "Criterion",
+    "protocol": "Protocol",
+    "model": "Judge",
+    "score": "Score",
+    "people": "People",
+    "samples": "Samples",
+    "judges": "Judges",
+    "orders": "Orders",
+    "status": "Status",
+    "explanation": "Explanation",
+}
+"""The columns of the table that can be hidden."""
 
 
 _ROUNDING = 1e-9
@@ -86,6 +103,8 @@ class Filter(Struct, frozen=True):
     """its smallest size; above 0 where this is none"""
     sort: str = ""
     page: int = 1
+    col: tuple[str, ...] = ()
+    """the columns to show; all where there are none"""
 
     def query(self, run: str, **changes: Any) -> str:
         """The query string of the same filter with some changes."""
@@ -93,13 +112,22 @@ class Filter(Struct, frozen=True):
         kept = {
             name: f"{value:.15g}" if isinstance(value, float) else value
             for name, value in values.items()
-            if value not in ("", None) and (name, value) != ("page", 1)
+            if value not in ("", None, ()) and (name, value) != ("page", 1)
         }
-        return urlencode({"run": run, **kept})
+        return urlencode({"run": run, **kept}, doseq=True)
 
     @property
     def is_narrowed(self) -> bool:
-        return structs.replace(self, sort="", page=1) != Filter()
+        return structs.replace(self, sort="", page=1, col=()) != Filter()
+
+    @property
+    def is_by_disagreement(self) -> bool:
+        """Whether these are the largest disagreements of a kind."""
+        return bool(self.apart) and self.sort == f"-{self.apart}"
+
+    def has(self, column: str) -> bool:
+        """Whether a column is shown; the item always is."""
+        return not self.col or column in self.col
 
 
 class Where(Struct, frozen=True):
@@ -113,7 +141,7 @@ class Where(Struct, frozen=True):
     """whether rows are scanned one by one, because many may match"""
 
 
-def read_filter(query: Mapping[str, str]) -> Filter:
+def read_filter(query: QueryParams) -> Filter:
     """The filter in a query string, which anybody may have written: what makes no sense is ignored."""
     texts = {
         name: query.get(name, "")[:1000] for name in ("system", "status", "flag", "tag", "people", *_EQUAL)
@@ -130,6 +158,7 @@ def read_filter(query: Mapping[str, str]) -> Filter:
         least=_number(query.get("least", "")) if apart in GAPS else None,
         sort=sort if sort.removeprefix("-") in SORTS else "",
         page=max(1, min(10_000_000, int(_number(query.get("page", "")) or 1))),
+        col=tuple(name for name in COLUMNS_SHOWN if name in query.getlist("col")),
         **texts,
     )
 
@@ -558,6 +587,8 @@ class ItemsPage:
         limits = self._context.limits
         rows, total = listing.page(wanted) if limits is None else (listing.first_items(limits), None)
         total = len(rows) if limits is not None else total
+        with self._context.reading() as store:
+            rows = explained(store, run, rows, wanted.q)
         choices = listing.choices()
         first = (wanted.page - 1) * ROWS_ON_A_PAGE + 1
         last = first + len(rows) - 1
@@ -581,7 +612,8 @@ class ItemsPage:
             "is_live": run.status == "running" or not progress.is_whole,
             "live_version": f"{version}-{progress.is_whole}-{progress.done * 20 // max(1, progress.total)}",
             "tabs": tabs(run.name),
-            "tab": "Items",
+            "tab": "Largest disagreements" if wanted.is_by_disagreement else "Items",
+            "columns": _columns(choices),
             "said": _said(wanted, run.name),
             "export": f"/items/export?{wanted.query(run.name, page=1)}",
             "row_facts": _row_facts,
@@ -600,6 +632,52 @@ def _row_facts(row: IndexedRow) -> str:
     }
     # Characters that hide or reverse text are written out wherever a page shows them; JSON has a way of its own for that.
     return ACTING.sub(lambda match: json.dumps(match[0])[1:-1], msgspec.json.encode(facts).decode())
+
+
+def explained(store: Store, run: RunRow, rows: list[IndexedRow], searched: str) -> list[IndexedRow]:
+    """The rows of a page with what the copy does not keep: why a score is off its scale, and where a text was found."""
+    protocols = protocols_of(store, run) if any(row["status"] == "out_of_range" for row in rows) else {}
+    more = []
+    for row in rows:
+        words, place, found = status_text(row["status"]), "", ""
+        if row["status"] == "out_of_range":
+            words = _off_scale(store, run, row, protocols)
+        if searched and not any(hits_in(row[name], searched) for name in ("item", "explanation")):
+            item = items_between(store, run, row["seq"], row["seq"]).get(row["seq"])
+            texts = item.fields.items() if item is not None else ()
+            place, found = next(
+                ((name, part) for name, value in texts if (part := snippet(field_text(value), searched))),
+                ("", ""),
+            )
+        more.append({**row, "status_text": words, "snippet_of": place, "snippet": found})
+    return more
+
+
+def hits_in(text: str, searched: str) -> bool:
+    """Whether a text contains what is searched for, in any case."""
+    return searched.lower() in text.lower()
+
+
+def _off_scale(store: Store, run: RunRow, row: IndexedRow, protocols: Mapping[str, Protocol]) -> str:
+    """Whether the scores of a row are between two levels or out of range; both may be true of several samples."""
+    protocol = protocols.get(row["protocol"])
+    scale = protocol.criteria.get(row["criterion"]) if protocol is not None else None
+    reasons = {
+        off_scale_text(score, place.reply, scale)
+        for place in calls_of_item(store, run, row["seq"])
+        if place.judgment is not None and (place.about.protocol, place.about.model) == (row["protocol"], row["model"])
+        for score in place.judgment.scores
+        if (score.criterion, score.subject, score.status) == (row["criterion"], row["subject"], row["status"])
+    }  # fmt: skip
+    return reasons.pop() if len(reasons) == 1 else status_text(row["status"])
+
+
+def _columns(choices: dict[str, Any]) -> dict[str, str]:
+    """The columns that this run has, with their names."""
+    several = {name for name in ("protocol", "model") if len(choices[name]) > 1}
+    apart = {name for name, n in choices["n_apart"].items() if n}
+    always = {"system", "criterion", "score", "status", "explanation"}
+    return {name: text for name, text in COLUMNS_SHOWN.items() if name in always | several | apart}
 
 
 EXPORTED = (
@@ -663,9 +741,9 @@ def _said(wanted: Filter, run: str) -> list[tuple[str, str]]:
     """Each condition of a filter in words, with the address without it."""
     said = []
     for name, value in structs.asdict(wanted).items():
-        if value in ("", None) or name in ("sort", "page"):
+        if value in ("", None) or name in ("sort", "page", "col"):
             continue
-        shown = f"{value:.4g}" if isinstance(value, float) else str(value).replace("_", " ")
+        shown = f"{value:.4g}" if isinstance(value, float) else status_text(str(value))
         words = _SAID_APART[value] if name == "apart" else _SAID[name].format(shown)
         empty = Filter.__struct_defaults__[Filter.__struct_fields__.index(name)]
         said.append((words, f"/items?{wanted.query(run, **{name: empty, 'page': 1})}"))

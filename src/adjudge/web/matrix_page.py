@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from ..store import RunRow
-from ..words import number
+from ..words import number, status_text
 from .items_table import (
     FIRST_COPY_SECONDS,
     Filter,
@@ -289,11 +289,7 @@ class _Matrix:
         sides = {"a": system_a, "b": system_b, "tie": "tie"}
         mean = sum(values) / len(values) if values else None
         text = (
-            sides[choice]
-            if choice is not None
-            else number(mean)
-            if mean is not None
-            else status.replace("_", " ")
+            sides[choice] if choice is not None else number(mean) if mean is not None else status_text(status)
         )
         people = ""
         if isinstance(label, str):

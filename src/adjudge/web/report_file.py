@@ -35,6 +35,7 @@ from ..records import Item, Protocol, Result, Scale
 from ..sections import Section
 from ..store import RunRow, Store
 from ..store.browsing import CallOutcome, calls_of_item, item_at
+from ..words import status_text
 from .run_parts import RunParts, known_of, run_parts
 from .section_view import views_of
 from .templating import render, static_text
@@ -115,7 +116,7 @@ def _offer_result(result: Result, scales: Scales, kinds: Mapping[str, _Heaviest]
     scale = scales.get((result.protocol, criterion))
     name = f"{criterion} of {result.subject}" if result.subject else criterion
     if result.status != "ok":
-        words = f"{name}: {result.status.replace('_', ' ')}"
+        words = f"{name}: {status_text(result.status)}"
         kinds["failed"].offer(_FAILURE_WEIGHT.get(result.status, 0.0), item, words, criterion)
     elif result.value is not None and (badness := _badness(result.value, scale)):
         kinds["worst"].offer(badness, item, f"among the lowest on {name}: {result.value:.4g}", criterion)

@@ -9,7 +9,9 @@ import sqlite3
 import tempfile
 import threading
 import time
+from collections import defaultdict, deque
 from collections.abc import Callable, Hashable, Mapping
+from datetime import UTC, datetime
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
@@ -297,6 +299,15 @@ class ListedRun(Struct, frozen=True):
     about: AboutRun
     url: str
 
+    @property
+    def is_all_failed(self) -> bool:
+        return self.about.is_all_failed or 0 < self.line.calls == self.line.failed
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether the judgments of an ended run are still being read."""
+        return self.line.unread is None and self.line.status != "running"
+
     def part(self, name: str) -> BriefPart | None:
         """A part of the run in short."""
         return next((part for part in self.about.strip if part.name == name), None)
@@ -313,6 +324,19 @@ RUN_SORTS: dict[str, Callable[[ListedRun], Any]] = {
     "cost": lambda one: one.line.cost_usd or 0.0,
     "time": lambda one: one.line.seconds,
 }
+
+
+RUN_ORDERS = (
+    ("", "latest first"),
+    ("started", "oldest first"),
+    ("run", "name"),
+    ("-trust", "trust, highest first"),
+    ("trust", "trust, lowest first"),
+    ("-failed", "most failed calls"),
+    ("-unread", "most unread replies"),
+    ("-cost", "cost, highest first"),
+    ("-items", "most items"),
+)
 
 
 def line_of(run: RunRow, totals: Totals) -> RunLine:
@@ -382,6 +406,7 @@ class RunsPage:
             "n_runs": len(runs),
             "q": wanted,
             "sort": sort,
+            "sorts": RUN_ORDERS,
             "sorted_by": lambda name: _runs_sorted_by(name, sort, wanted),
             "query": urlencode({"q": wanted, "sort": sort}),
             "is_live": not is_known or any(one.line.status == "running" for one in runs),
@@ -454,6 +479,66 @@ def tabs(run: str) -> list[tuple[str, str]]:
     ]
 
 
+_PACE_SECONDS = 60.0
+"""How far back the rate of a running run looks."""
+
+
+class Pace:
+    """How fast a running run is: calls per second, from what the page saw of it in the last minute."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._seen: deque[tuple[float, int]] = deque()
+
+    def rate(self, done: int, started: str, now: float | None = None) -> float | None:
+        """Calls per second. At first sight of a run it is the rate since its start; none where nothing is done yet."""
+        now = time.monotonic() if now is None else now
+        with self._lock:
+            self._seen.append((now, done))
+            while self._seen[0][0] < now - _PACE_SECONDS:
+                self._seen.popleft()
+            first, before = self._seen[0]
+        if now - first < 2.0:
+            first, before = now - _seconds_since(started), 0
+        return (done - before) / (now - first) if now > first and done > before else None
+
+
+def _seconds_since(stamp: str) -> float:
+    with contextlib.suppress(ValueError):
+        began = datetime.fromisoformat(stamp)
+        return (datetime.now(UTC) - began.replace(tzinfo=began.tzinfo or UTC)).total_seconds()
+    return 0.0
+
+
+class LiveProgress(Struct, frozen=True):
+    """How far a running run is: calls, their rate, the time left and the cost."""
+
+    done: int
+    total: int
+    rate: float | None
+    seconds_left: float | None
+    spent_usd: float | None
+    expected_usd: float | None
+    """of the complete run, if the other calls cost as much"""
+
+
+def live_progress(line: RunLine, per_item: int, pace: Pace) -> LiveProgress:
+    """The progress of a running run as it is now."""
+    total = max(line.items, line.planned or 0) * per_item
+    done = min(line.judged + line.failed, total)
+    # The start of a run that was resumed says nothing of its rate.
+    rate = pace.rate(done, "" if line.seconds else line.started)
+    spent = line.cost_usd
+    return LiveProgress(
+        done,
+        total,
+        rate,
+        (total - done) / rate if rate else None,
+        spent,
+        spent / done * total if spent and done else None,
+    )
+
+
 class RunPage:
     """The endpoints of one run's page."""
 
@@ -462,6 +547,9 @@ class RunPage:
         self._lock = threading.Lock()
         self._cache: dict[int, Cached[RunParts]] = {}
         self._kept = Kept(context)
+        self._paces: defaultdict[int, Pace] = defaultdict(Pace)
+        self._n_read: dict[str, int] = {}
+        """run → judgments that were read for the summary that is being made"""
 
     def page(self, request: Request) -> Response:
         values = self._values(request, WAIT_SECONDS)
@@ -491,13 +579,15 @@ class RunPage:
 
         cached = self._cached_for(run)
         parts, is_current = cached.get(state, wait_seconds) if line.calls else (None, True)
+        n_read = 0 if parts is not None else self._n_read.get(run.name, 0)
         return {
             "line": line,
             "parts": parts,
             "is_current": is_current,
             "is_live": run.status == "running" or not is_current,
-            "live_version": f"{cached.number}-{line.judged}-{line.failed}-{line.status}",
-            "done": _done(line, per_item),
+            "live_version": f"{cached.number}-{line.judged}-{line.failed}-{line.status}-{n_read}",
+            "live": live_progress(line, per_item, self._paces[run.id]) if run.status == "running" else None,
+            "n_read": n_read,
             "tabs": tabs(run.name),
             "tab": "Summary",
             "query": urlencode({"run": run.name}),
@@ -524,19 +614,18 @@ class RunPage:
 
         with self._context.reading() as store:
             run = store.run(name)
-            view = tabulate(store, run, choice_spans=has_logprobs(store, run))
+            view = tabulate(
+                store,
+                run,
+                choice_spans=has_logprobs(store, run),
+                on_read=lambda n: self._n_read.update({name: n}),
+            )
             summary = summarise(view)
             estimates = self._kept.estimates(store, view, summary)
             known = known_of(store, view, summary, self._context.given, estimates)
             parts = run_parts(summary, **known, doors=Doors.of(summary))
         # The id of an item under a probe ends with the probe's name.
         return with_item_links(parts, lambda probe: f"/items?{urlencode({'run': name, 'q': f'~ {probe}'})}")
-
-
-def _done(line: RunLine, per_item: int) -> tuple[int, int]:
-    """Finished calls, and all calls that the run will make."""
-    total = max(line.items, line.planned or 0) * per_item
-    return min(line.judged + line.failed, total), total
 
 
 def _item_links(run: str) -> list[tuple[str, str]]:

@@ -48,7 +48,7 @@ from ..sections import Mark, Section
 from ..stats import halved, mean_interval, nearest, wilson
 from ..store import Store
 from ..store.browsing import Spent, spent
-from ..words import duration, interval, number, share
+from ..words import duration, interval, number, share, short_name
 from .charts import (
     MOST_POINTS,
     Axes,
@@ -442,8 +442,9 @@ _FEWEST_IN_BIN = 2
 
 def _card_views(card: Card | None, points: Points) -> Iterator[SectionView]:
     """The card with its plots, where the single answers are known."""
+    names = {short_name(name): name for name in card.criteria} if card is not None else {}
     for section in trust_sections(card) if card is not None else ():
-        name = section.title
+        name = names.get(section.title, section.title)
         figures: tuple[Figure, ...] = ()
         if card is not None and section.depth == 2 and name in card.criteria:
             figures = tuple(_plots(name, card.criteria[name], points.get(name)))
@@ -481,14 +482,14 @@ def _trust_maps(card: Card | None, points: Points, doors: Doors | None) -> Itera
         is_share = about.kind == "choices" or agreement.value >= 0
         domain = Domain(0.0 if is_share else -1.0, 1.0)
         beside = "" if people is None else f", where people reach {number(people.value or 0.0)}"
-        title = f"{name}: agreement {number(agreement.value)}{beside}"
+        title = f"{short_name(name)}: agreement {number(agreement.value)}{beside}"
         bar = agreement_bar(
             Mark(agreement.value, agreement.low, agreement.high),
             None if people is None else Mark(people.value),
             domain,
             title,
         )
-        section = Section(f"Judge and people: {name}", notes=(_MAP_NOTE,))
+        section = Section(f"Judge and people: {short_name(name)}", notes=(_MAP_NOTE,))
         door = None
         if doors is not None:
             model = about.model if doors.n_judges > 1 else ""

@@ -17,6 +17,7 @@ from msgspec import Struct
 from ..analysis.report_words import STATUSES
 from ..analysis.result_types import Summary
 from ..sections import Axis, Bars, Column, Counts, Interval, Section, Shade, Value, text_of
+from ..words import short_name
 from .charts import Domain, Part, axis, axis_of_bins, axis_of_levels, bars, domain_of, stacked, strip, swatch
 from .templating import judge_name
 
@@ -50,7 +51,9 @@ class Doors(Struct, frozen=True):
 
     @classmethod
     def of(cls, summary: Summary) -> Doors:
-        keys = {name: (about.protocol, about.criterion) for name, about in summary.criteria.items()}
+        keys = {
+            short_name(name): (about.protocol, about.criterion) for name, about in summary.criteria.items()
+        }
         return cls(summary.run, keys, len(summary.models))
 
     def of_section(self, section: Section) -> Door:

@@ -16,7 +16,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from ..version import __version__
-from ..words import NO_VALUE, count, duration, number, share
+from ..words import NO_VALUE, count, duration, number, share, signed, status_text
 from .rich_text import hits, marked, plain, rendered, shown, with_bdi
 
 
@@ -43,13 +43,16 @@ def environment() -> Environment:
         "marked": marked,
         "number": _number,
         "share": _share,
+        "signed": signed,
         "duration": duration,
         "counted": count,
         "thousands": lambda value: f"{value:,}",
+        "status_text": status_text,
         "words": lambda name: str(name).replace("_", " "),
         "moment": _moment,
         "short": _short,
         "middle": middle,
+        "name_ends": name_ends,
         "hits": hits,
         "rendered": rendered,
     }
@@ -93,6 +96,14 @@ def middle(text: str, most: int = 40) -> str:
         return text
     end = (most - 1) // 2
     return f"{text[: most - 1 - end]}…{text[len(text) - end :]}"
+
+
+_TAIL = 8
+
+
+def name_ends(text: str) -> tuple[str, str]:
+    """A name in two parts, of which the first may be cut off where there is no room: ids differ at both ends."""
+    return (text, "") if len(text) <= 2 * _TAIL else (text[:-_TAIL], text[-_TAIL:])
 
 
 def _moment(stamp: str | None) -> str:

@@ -7,6 +7,9 @@
      form[data-instant="#ID"]      a filter: each change fetches the element #ID again (…&part=1)
      [data-live="URL"]             fetched every two seconds; {version, html, is_live} replaces it
      table[data-rows]              j and k move, Enter opens the link of the row
+     table[data-cells]             arrows move from cell to cell
+     form[data-pick="N"]           its button works once N boxes are checked
+     details[data-raw]             the raw text of a rendered one; r switches all of a page, and the choice is kept
      a[rel=prev], a[rel=next]      k and j, or the arrows, where there is no table
      a[data-pane]                  opens its item in #pane, beside the list
      html[data-static]             a copy without a server: its lists are filtered and sorted here, by the fragment of the
@@ -29,12 +32,51 @@
     storage.set("adjudge-theme", root.dataset.theme);
   }
 
-  /* Insert a fragment from this server; open details stay open. */
+  /* Make an element like a fragment from this server, touching only what differs: no flicker, and what is open, checked,
+     selected or focused stays so. */
   function replace(element, html) {
-    const open = [...element.querySelectorAll("details")].map((details) => details.open);
-    element.innerHTML = html;
-    element.querySelectorAll("[data-needs-script][hidden]").forEach((part) => { part.hidden = false; });
-    element.querySelectorAll("details").forEach((details, index) => { if (open[index]) details.open = true; });
+    const fresh = document.createElement("template");
+    fresh.innerHTML = html;
+    fresh.content.querySelectorAll("[data-needs-script][hidden]").forEach((part) => { part.hidden = false; });
+    alter(element, fresh.content);
+    settle(element);
+  }
+
+  function alter(old, fresh) {
+    const before = [...old.childNodes], after = [...fresh.childNodes];
+    after.forEach((node, index) => {
+      const known = before[index];
+      if (!known) old.append(node);
+      else if (known.isEqualNode(node)) return;
+      else if (known.nodeType === Node.ELEMENT_NODE && known.tagName === node.tagName && known.id === node.id) {
+        const kept = known.tagName === "DETAILS" ? "open" : "checked";
+        for (const { name } of [...known.attributes]) if (name !== kept && !node.hasAttribute(name)) known.removeAttribute(name);
+        for (const { name, value } of node.attributes) if (name !== kept && known.getAttribute(name) !== value) known.setAttribute(name, value);
+        alter(known, node);
+      } else known.replaceWith(node);
+    });
+    before.slice(after.length).forEach((node) => node.remove());
+  }
+
+  /* What a new part of a page needs. */
+  function settle(part) {
+    part.querySelectorAll("[data-needs-script][hidden]").forEach((one) => { one.hidden = false; });
+    if (storage.get("adjudge-raw") === "1") part.querySelectorAll("details[data-raw]").forEach((one) => { one.open = true; });
+    document.querySelectorAll("form[data-pick]").forEach(countPicked);
+  }
+
+  function switchRaw() {
+    const all = [...document.querySelectorAll("details[data-raw]")];
+    const isRaw = !all.some((one) => one.open);
+    storage.set("adjudge-raw", isRaw ? "1" : "0");
+    all.forEach((one) => { one.open = isRaw; });
+  }
+
+  function countPicked(form) {
+    const button = form.querySelector("button"), wanted = Number(form.dataset.pick);
+    const n = form.querySelectorAll("input[type=checkbox]:checked").length;
+    button.disabled = n !== wanted;
+    button.title = n === wanted ? "" : `Select ${wanted}; ${n} selected`;
   }
 
   function follow(element) {
@@ -82,6 +124,7 @@
         const response = await fetch(`${form.getAttribute("action")}?${parameters}`);
         if (!response.ok || mine !== turn) return;
         target.innerHTML = await response.text();
+        settle(target);
         if (target.dataset.live) target.dataset.live = `${target.dataset.live.split("?")[0]}?${shown.split("?")[1]}`;
         history.replaceState(null, "", shown);
       } catch { form.requestSubmit(); }
@@ -227,6 +270,7 @@
 
   const KEYS = {
     t: switchTheme,
+    r: switchRaw,
     "?": openHelp,
     "/": () => { const search = document.querySelector("input[type=search]"); if (search) { search.focus(); search.select(); } },
     j: () => move(1), ArrowDown: () => rows().length && move(1), ArrowRight: () => !rows().length && move(1),
@@ -237,6 +281,17 @@
   // Keys that also scroll the page: used only where there are rows.
   const ONLY_WITH_ROWS = new Set(["ArrowDown", "ArrowUp", "Enter"]);
 
+  /* From a cell to the next one with a link, in the same row or column. */
+  function moveCell(link, key) {
+    const cell = link.closest("td"), row = cell.parentElement, at = [...row.cells].indexOf(cell);
+    const cells = key === "ArrowLeft" || key === "ArrowRight" ? [...row.cells] : [...row.parentElement.rows].map((one) => one.cells[at]);
+    const step = key === "ArrowLeft" || key === "ArrowUp" ? -1 : 1;
+    for (let index = cells.indexOf(cell) + step; cells[index]; index += step) {
+      const next = cells[index].querySelector("a[href]");
+      if (next) { next.focus(); return; }
+    }
+  }
+
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || event.isComposing) return;
     const target = event.target;
@@ -245,6 +300,8 @@
       return;
     }
     if (document.querySelector("dialog[open]") && event.key !== "?") return;
+    const link = event.key.startsWith("Arrow") && target.closest("table[data-cells] td a");
+    if (link) { event.preventDefault(); moveCell(link, event.key); return; }
     const act = Object.hasOwn(KEYS, event.key) ? KEYS[event.key] : null;
     if (!act || root.dataset.keys === "own") return;
     if (ONLY_WITH_ROWS.has(event.key) && (!rows().length || (event.key === "Enter" && target.closest("a, button, summary")))) return;
@@ -262,6 +319,7 @@
       const response = await fetch(url);
       if (!response.ok) throw new Error(String(response.status));
       pane.innerHTML = await response.text();
+      settle(pane);
     } catch { location.assign(link.href); return; }
     history.replaceState(null, "", link.href);
     document.querySelector(".workspace").classList.add("is-open");
@@ -313,7 +371,8 @@
   });
 
   document.addEventListener("DOMContentLoaded", () => {
-    document.querySelectorAll("[data-needs-script][hidden]").forEach((element) => { element.hidden = false; });
+    settle(document);
+    document.addEventListener("change", (event) => { if (event.target.form?.dataset.pick) countPicked(event.target.form); });
     if (matchMedia("(max-width: 640px)").matches) document.querySelectorAll("[data-fold-on-phone]").forEach((part) => { part.open = false; });
     document.querySelectorAll("[data-live]").forEach(follow);
     document.querySelectorAll("form[data-instant]").forEach("static" in root.dataset ? filterHere : filterInstantly);
