@@ -36,7 +36,11 @@ $(VENV)/oracles: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[oracles]"
 	touch $@
 
-proof: $(VENV)/oracles $(VENV)/local ## the slow proofs: kills, large replays, coverage of intervals
+# Ray, for the proofs that kill its actors (75 MB); skipped where there is no wheel for a machine.
+$(VENV)/ray: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[ray]" && touch $@ || true
+
+proof: $(VENV)/oracles $(VENV)/local $(VENV)/ray ## the slow proofs: kills, large replays, coverage of intervals
 	# Some proofs measure rates; on a noisy machine those that fail are tried once more, alone.
 	$(BIN)/python -m pytest -m "slow and not embedded" -n 2 || $(BIN)/python -m pytest -m "slow and not embedded" -n 1 --last-failed --last-failed-no-failures none
 	ADJUDGE_THOROUGH=1 $(BIN)/python -m pytest -m "not slow and not embedded" $$(grep -rl "^@given" tests)

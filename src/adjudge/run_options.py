@@ -204,6 +204,26 @@ class RunOptions(Struct, frozen=True, kw_only=True):
             is_for_tests=False,
         ),
     ] = None
+    ray: Annotated[
+        str | None,
+        Option(
+            "execution",
+            "[ADDRESS]",
+            "Ask local models in Ray actors: on this machine, or on the cluster at HOST:PORT, ray://HOST:PORT or auto.",
+            is_for_tests=False,
+        ),
+    ] = None
+    """local: Ray is started on this machine, for this run"""
+    replicas: Annotated[
+        int | None,
+        Option(
+            "execution",
+            "N",
+            "The number of Ray actors. Default: one per CPU of this machine.",
+            at_least=1,
+            is_for_tests=False,
+        ),
+    ] = None
     store: Annotated[
         str | Path,
         Option(
@@ -301,6 +321,7 @@ def check_options(options: RunOptions) -> None:
             "--shard with --steps generate: each shard would have its own evaluation steps. Write them to a file, one "
             "per line, and give it to all shards with --steps FILE."
         )
+    _check_ray(options)
     for name, declared in declared_options().items():
         value = getattr(options, name)
         if declared.choices and value is not None and value not in declared.choices:
@@ -309,6 +330,29 @@ def check_options(options: RunOptions) -> None:
         raise DataError("--estimator parsed reads one reply. Leave it out, or use --samples 1.")
     if options.estimator == "samples" and options.samples == 1:
         raise DataError("--estimator samples is the mean of several replies. Set how many with --samples N.")
+
+
+RAY_ADDRESS = re.compile(r"local|auto|(ray://)?(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):[0-9]{1,5}")
+"""What `--ray` may be followed by; anything else belongs to another argument."""
+
+
+def _check_ray(options: RunOptions) -> None:
+    if options.replicas is not None and options.replicas < 1:
+        raise DataError(f"--replicas {options.replicas}: must be at least 1.")
+    if options.ray is None:
+        if options.replicas is not None:
+            raise DataError(
+                "--replicas is the number of Ray actors: add --ray. Several servers with one model are replicas without it: "
+                "-m 'http://A/v1,http://B/v1#NAME'."
+            )
+        return
+    if not RAY_ADDRESS.fullmatch(str(options.ray)):
+        raise DataError(
+            f"--ray {options.ray}: write the address of the cluster as HOST:PORT or ray://HOST:PORT, auto for the cluster of "
+            "this machine, or nothing (in Python 'local') to use this machine's CPUs."
+        )
+    if options.ray != "local" and options.replicas is None:
+        raise DataError(f"--ray {options.ray}: add how many actors the cluster has CPUs for: --replicas N.")
 
 
 _ALWAYS_RECORDED = (

@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperCommand
 
 from ..errors import AdjudgeError, DataError
-from ..run_options import Declared, declared_options, default_store, flag_of
+from ..run_options import RAY_ADDRESS, Declared, declared_options, default_store, flag_of
 
 # Plain words in the help and error messages of the command line's parser: no names of Python types or libraries.
 #
@@ -40,10 +40,18 @@ class PlainCommand(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         try:
-            return super().parse_args(ctx, args)
+            return super().parse_args(ctx, with_address(args))
         except typer.BadParameter as bad:
             bad.message = _plain_message(bad.message, bad.__cause__)
             raise
+
+
+def with_address(args: list[str]) -> list[str]:
+    """`--ray` without an address means this machine; the parser knows no flags whose value may be left out."""
+    return [
+        f"{arg}=local" if arg == "--ray" and not RAY_ADDRESS.fullmatch("".join(args[at : at + 1])) else arg
+        for at, arg in enumerate(args, 1)
+    ]
 
 
 def use_plain_words(app: typer.Typer) -> None:

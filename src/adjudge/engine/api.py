@@ -24,7 +24,7 @@ from msgspec import Struct, structs
 
 from ..data import RESERVED, read_small
 from ..errors import AdjudgeError, DataError, ModelError, ProtocolError
-from ..models import Model, Network, check_alias, named, parse_model, takes_key, takes_price
+from ..models import Model, Network, check_alias, named, on_ray, parse_model, takes_key, takes_price
 from ..models.base import estimated_prompt
 from ..protocols import LEAST_TRANSCRIPT_TOKENS, load_protocol, with_digest
 from ..records import Call, Item, Message, ModelSettings, NamedModel, Protocol, Result, Rubric
@@ -489,11 +489,12 @@ def prepare(request: Request, network: Network, opened: list[Model], *, is_dry: 
     protocols = _protocols(request, judges)
     models: list[Model] = []
     for choice in model_choices(request):
-        if isinstance(choice, Model):
-            models.append(choice)
-            continue
-        models.append(parse_model(choice, network=network))
-        opened.append(models[-1])
+        model = choice if isinstance(choice, Model) else parse_model(choice, network=network)
+        if request.ray is not None:
+            model = on_ray(model, request.ray, request.replicas, patience_seconds=60 * request.patience)
+        models.append(model)
+        if model is not choice:
+            opened.append(model)
     if not protocols or not models:
         raise ProtocolError("a run needs at least one protocol (-p) and one model (-m).")
     check_renames(request.map, protocols)

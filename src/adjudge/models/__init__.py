@@ -6,7 +6,7 @@ imported with the first request.
 
 from .base import Form, Model, Parameters, Price, Probe
 from .fake import FakeModel, Line
-from .local import LocalModel
+from .local import LocalModel, on_ray
 from .rate_limits import Network
 from .replay import ReplayModel
 from .spec import check_alias, forms, named, parse_model, takes_key, takes_price
@@ -25,6 +25,7 @@ __all__ = [
     "check_alias",
     "forms",
     "named",
+    "on_ray",
     "parse_model",
     "takes_key",
     "takes_price",

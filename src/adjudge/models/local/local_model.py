@@ -277,7 +277,7 @@ class LocalModel(Model):
         say: Say | None = None,
     ) -> None:
         super().__init__(name, price or (0.0, 0.0))
-        self._file = file
+        self.file = file
         self._say = say or _to_stderr
         self.threads = threads or default_threads()
         self.n_evaluated = 0
@@ -299,17 +299,27 @@ class LocalModel(Model):
     @property
     def identity(self) -> str:
         """The hash of the weights, not the file's name, and the release of llama.cpp."""
+        return f"local|{self.digest}|{VERSION}|{FORMS}"
+
+    @property
+    def digest(self) -> str:
+        """The sha256 of the weights."""
         if not self._digest:
             self.check(Parameters())
-            assert isinstance(self._file, Path)
-            self._digest = digest_of(self._file)
-        return f"local|{self._digest}|{VERSION}|{FORMS}"
+            assert isinstance(self.file, Path)
+            self._digest = digest_of(self.file)
+        return self._digest
+
+    @property
+    def weights(self) -> Weights | None:
+        """The weights that can be pulled; none where the user has a file."""
+        return self.file if isinstance(self.file, Weights) else None
 
     def check(self, params: Parameters, kinds: Collection[str] = ("generate",)) -> None:
         super().check(params, kinds)
         check_installed()
-        if isinstance(self._file, Path) and not self._file.is_file():
-            raise ModelError(f"{self.name}: there is no file {self._file}. Give the path of a GGUF file.")
+        if isinstance(self.file, Path) and not self.file.is_file():
+            raise ModelError(f"{self.name}: there is no file {self.file}. Give the path of a GGUF file.")
 
     async def ask(self, call: Call, params: Parameters) -> Reply:
         """The log-probabilities of the call's target, or a generated reply."""
@@ -446,10 +456,10 @@ class LocalModel(Model):
 
     def _title(self, scorer: Scorer) -> str:
         """The model's name; that in a weights file may be the name of a training run."""
-        return self._file.title if isinstance(self._file, Weights) else scorer.title
+        return self.file.title if isinstance(self.file, Weights) else scorer.title
 
     def _path(self) -> Path:
-        return self._file.path if isinstance(self._file, Weights) else self._file
+        return self.file.path if isinstance(self.file, Weights) else self.file
 
     def _loaded(self) -> Scorer:
         """The model, loaded and checked once."""
@@ -467,8 +477,8 @@ class LocalModel(Model):
 
     def _load(self) -> Scorer:
         check_installed()
-        if isinstance(self._file, Weights):
-            pull(self._file, self._say_if_missing())
+        if isinstance(self.file, Weights):
+            pull(self.file, self.say_if_missing())
         scorer = Scorer(self._path(), self.threads // self._lanes, self._lanes)
         try:
             check_against_server(scorer, self._path(), self.threads)
@@ -477,10 +487,10 @@ class LocalModel(Model):
             raise
         return scorer
 
-    def _say_if_missing(self) -> Say:
+    def say_if_missing(self) -> Say:
         """Print progress only where the weights are missing."""
-        assert isinstance(self._file, Weights)
-        return self._say if not self._file.path.exists() else lambda _text: None
+        assert isinstance(self.file, Weights)
+        return self._say if not self.file.path.exists() else lambda _text: None
 
     def _free(self) -> None:
         if self._scorer is not None:
