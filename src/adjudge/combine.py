@@ -80,6 +80,8 @@ def _score_row(
     common: Result, criterion: str, subject: Subject | None, scores: Sequence[Score], scale: Scale | None
 ) -> Result:
     read = [score for score in scores if score.value is not None]
+    if scale is not None and scale.is_nominal:
+        return _class_row(common, criterion, subject, scores, scale)
     values = [score.value for score in read if score.value is not None]
     value = math.fsum(values) / len(values) if values else None
     confidences = [score.confidence for score in read if score.confidence is not None]
@@ -99,6 +101,31 @@ def _score_row(
         n_failed=len(scores) - len(values),
         confidence=math.fsum(confidences) / len(confidences) if confidences else None,
         explanation=explanation,
+    )
+
+
+def _class_row(
+    common: Result, criterion: str, subject: Subject | None, scores: Sequence[Score], scale: Scale
+) -> Result:
+    """The class that most samples chose. Where two classes have as many, there is none."""
+    read = [score for score in scores if score.value is not None]
+    counts = Counter(score.value for score in read).most_common(2)
+    is_tied = len(counts) == 2 and counts[0][1] == counts[1][1]
+    value = counts[0][0] if counts and not is_tied else None
+    failed: Status = "conflicting" if is_tied else _commonest([score.status for score in scores])
+    return _filled(
+        common,
+        criterion=criterion,
+        subject=subject,
+        system=_system_of(common, subject),
+        status="ok" if value is not None else failed,
+        value=value,
+        label=scale.names.get(value) if value is not None else None,
+        how=read[0].how if read else None,
+        estimator=_estimator(scores),
+        n_samples=len(scores),
+        n_failed=len(scores) - len(read),
+        explanation=next((score.explanation for score in scores if score.explanation), common.explanation),
     )
 
 

@@ -30,13 +30,14 @@ class Scale(Struct, frozen=True):
     """The values that a score may take, and which end is best.
 
     A scale without `low` and `high` is unbounded (a log-probability). `best` is one of the two
-    ends, "high" or "low" where the scale is unbounded, or "unknown" in an imported original that
-    contradicts itself: then only raw values are reported.
+    ends, "high" or "low" where the scale is unbounded, "unknown" in an imported original that
+    contradicts itself: then only raw values are reported; or "none" where the values are classes
+    without an order, whose names are in `names`.
     """
 
     low: float | None
     high: float | None
-    best: float | Literal["high", "low", "unknown"]
+    best: float | Literal["high", "low", "unknown", "none"]
     step: float | None = None
     levels: dict[float, str] = {}
     names: dict[float, str] = {}
@@ -55,10 +56,20 @@ class Scale(Struct, frozen=True):
 
     @property
     def direction(self) -> int:
-        """1 where a higher score is better, -1 where a lower one is, 0 where that is unknown."""
-        if self.best == "unknown":
+        """1 where a higher score is better, -1 where a lower one is, 0 where that is unknown or there is no order."""
+        if self.best in ("unknown", "none"):
             return 0
         return 1 if self.best in ("high", self.high) else -1
+
+    @property
+    def is_nominal(self) -> bool:
+        """Whether the values are classes without an order: they have no mean and no better end."""
+        return self.best == "none"
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The names of the classes; empty where the values are numbers on a scale."""
+        return tuple(name for _, name in sorted(self.names.items())) if self.is_nominal else ()
 
     @property
     def limits(self) -> tuple[float, float] | None:
@@ -183,6 +194,9 @@ VOCABULARY: dict[str, tuple[str, ...]] = {
 _SYNONYMS = {name: (common, *names) for common, names in VOCABULARY.items() for name in (common, *names)}
 
 
+_BUILTIN_ALONE = ("classify",)
+"""Built-in protocols that belong to no family, so that their ids have no slash."""
+
 TRANSCRIPT_TOKENS = 32_000
 
 Rule = Literal["equal"]
@@ -244,7 +258,8 @@ class Protocol(Struct, frozen=True, omit_defaults=True):
 
         That goes by the name of its folder, which has no slash, and what its inputs mean is not known.
         """
-        return _SYNONYMS.get(name, (name,)) if "/" in self.id else (name,)
+        is_builtin = "/" in self.id or self.id in _BUILTIN_ALONE
+        return _SYNONYMS.get(name, (name,)) if is_builtin else (name,)
 
     def field_for(self, name: str, fields: Container[str]) -> str | None:
         """The field of an item that fills an input: the one of its name, or of another name for it."""
@@ -534,6 +549,8 @@ class Result(Struct, frozen=True):
     system_a: str | None = None
     system_b: str | None = None
     flags: tuple[str, ...] = ()
+    label: str | None = None
+    """the class, where the values are classes; `value` is its number"""
 
 
 class Label(Struct, frozen=True):

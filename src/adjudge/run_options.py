@@ -47,6 +47,8 @@ class JudgeSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     protocol: str = ""
     """a built-in id or a folder; empty: geval/score"""
     rubric: str = ""
+    labels: dict[str, str] = {}
+    """the labels of classify with their descriptions, in place of a rubric file"""
     criterion: str = ""
     name: str = ""
     """the criterion's name in reports; by default the rubric's, or one made from the text of the criterion"""

@@ -133,9 +133,11 @@ def _criterion(
     first = leaders.systems[0] if leaders is not None and leaders.systems else None
     is_single = name is not None and sum(name in cells for cells in summary.systems.values()) == 1
     mean = next(cells[name] for cells in summary.systems.values() if name in cells) if is_single else None
+    scale = summary.criteria[name].scale if name is not None else None
+    of_classes = scale is not None and scale.is_nominal
     line = CriterionBrief(
         shown,
-        leaders.kind if leaders is not None else "scores",
+        leaders.kind if leaders is not None else "choices" if of_classes else "scores",
         None if is_single else first,
         leaders.systems[1:] if leaders is not None and not is_single else (),
         mean,

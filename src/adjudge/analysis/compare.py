@@ -322,6 +322,12 @@ def compare_views(first: RunView, second: RunView, seed: int = 0) -> Comparison:
             structs.replace(second, name=f"{second.name} (2)"),
         )
     tables, notes = match(first, second)
+    nominal = {name: table for name, table in tables.items() if _is_nominal(table)}
+    class_notes = [_classes_note(name, table) for name, table in nominal.items()]
+    notes += class_notes
+    tables = {name: table for name, table in tables.items() if name not in nominal}
+    if nominal and not tables:
+        raise DataError("\n".join([*class_notes, "There is no other criterion to compare."]))
     if not any(table.rows for table in tables.values()):
         raise DataError(_no_common_item(first, second))
     notes += [
@@ -539,6 +545,25 @@ def _no_common_item(first: RunView, second: RunView) -> str:
     return (
         f"{first.name} and {second.name} have no item in common: {first.name} judged items like '{first_id}', {second.name} items "
         f"like '{second_id}'.\nItems are matched by id: give two versions of one text the same id."
+    )
+
+
+def _is_nominal(table: ComparisonTable) -> bool:
+    return any(scale is not None and scale.is_nominal for scale in table.scales)
+
+
+def _classes_note(name: str, table: ComparisonTable) -> str:
+    """How many items have the same class in both runs: classes have no differences."""
+    both = [row for row in table.rows if row.first is not None and row.second is not None]
+    names = [scale.names if scale is not None else {} for scale in table.scales]
+    same = sum(
+        names[0].get(number_or_none(row.first) or 0.0) == names[1].get(number_or_none(row.second) or 0.0)
+        for row in both
+    )
+    failed = len(table.rows) - len(both)
+    return (
+        f"{name} has labels without an order, so there are no differences: {same} of {len(both)} items have the same label in "
+        f"both runs, {failed} failed in one of them."
     )
 
 

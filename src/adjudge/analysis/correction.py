@@ -94,6 +94,13 @@ def entries_by_system(table: LabelledTable) -> dict[str, list[Entry]]:
     """The items of each system, in their order; a pair belongs to both of its systems."""
     by_system: dict[str, list[Entry]] = defaultdict(list)
     for row in table.rows:
+        if table.classes:
+            places = [
+                None if answer is None else float(table.classes.index(str(answer)))
+                for answer in (row.answer, row.label)
+            ]
+            by_system[row.system].append(Entry(row, *places))
+            continue
         if table.kind == "scores":
             by_system[row.system].append(Entry(row, number_or_none(row.answer), number_or_none(row.label)))
             continue

@@ -85,7 +85,9 @@ def ranking_inputs(view: RunView, lengths: Lengths | None = None) -> list[Rankin
         if cell.kind == "choices":
             inputs.append(_from_choices(name, rows, lengths or {}))
         else:
-            inputs.append(_from_scores(name, rows, view.scale(cell.protocol, cell.criterion)))
+            scale = view.scale(cell.protocol, cell.criterion)
+            if scale is None or not scale.is_nominal:  # labels have no order
+                inputs.append(_from_scores(name, rows, scale))
     return inputs
 
 

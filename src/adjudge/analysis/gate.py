@@ -350,6 +350,12 @@ def level_checks(criterion: GatedCriterion, rule: Rule, threshold: float) -> lis
 
 def _check_direction(criterion: GatedCriterion, rule: Rule) -> None:
     """Refuse a threshold where the direction of the scale is unknown or the opposite."""
+    if criterion.table.scale is not None and criterion.table.scale.is_nominal:
+        raise DataError(
+            f"--{rule.replace('_', '-')} {criterion.name}: its answers are labels without an order, so no end is good and there is "
+            "no mean to compare with a threshold.\nJudge the label that matters with two levels (a rubric with levels 0 and 1), and "
+            "gate on that; adjudge report shows the share of each label."
+        )
     if criterion.direction == 0:
         raise DataError(
             f"--{rule.replace('_', '-')} {criterion.name}: it is unknown which end of its scale is good, so it cannot be "

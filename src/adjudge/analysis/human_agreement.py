@@ -33,10 +33,13 @@ from ..stats import (
     agreement_in_parts,
     alt_test,
     choice_agreement,
+    clustered_share,
+    cohen_kappa,
     compare_judges,
     confidence_quality,
     correlate,
     exact_agreement,
+    fleiss_kappa,
     gwet,
     halved,
     krippendorff_alpha,
@@ -63,6 +66,7 @@ from .label_join import LabelledItem, LabelledTable, as_float, choices, join, nu
 from .result_types import (
     BestJudge,
     ChosenJudge,
+    ClassAgreement,
     ConfusionMatrix,
     JudgePair,
     PeopleCeiling,
@@ -225,6 +229,8 @@ def pairwise(table: LabelledTable, seed: int) -> TieCalibration:
 def choice_agreements(table: LabelledTable) -> dict[str, Estimate]:
     """How often the judge chooses as people do."""
     rows = table.labelled()
+    if table.classes:
+        return class_agreements(table)
     agreements = choice_agreement(
         choices(row.answer for row in rows),
         choices(row.label for row in rows),
@@ -235,6 +241,40 @@ def choice_agreements(table: LabelledTable) -> dict[str, Estimate]:
         estimates["both_orders"] = _agreement_in_both_orders(table, rows)
     n_failed = _n_failed(rows)
     return {name: with_failures(estimate, n_failed) for name, estimate in estimates.items()}
+
+
+def class_agreements(table: LabelledTable) -> dict[str, Estimate]:
+    """How often the judge chooses the class that people chose, and Cohen's kappa over all classes."""
+    rows = table.labelled()
+    judge, human = choices(row.answer for row in rows), choices(row.label for row in rows)
+    groups, n_failed = table.groups(rows), _n_failed(rows)
+    estimates = {
+        "exact": exact_agreement(judge, human, groups),
+        "kappa": cohen_kappa(judge, human, table.classes, groups),
+    }
+    return {name: with_failures(estimate, n_failed) for name, estimate in estimates.items()}
+
+
+def by_class(table: LabelledTable) -> dict[str, ClassAgreement]:
+    """For each class: how often people agree where the judge chose it (precision), and the reverse (recall)."""
+    rows = table.labelled()
+    found = {}
+    for name in table.classes:
+        chosen = [row for row in rows if row.answer == name]
+        right = [row for row in rows if row.label == name]
+        answered = [row for row in right if row.answer is not None]
+        n_failed = len(right) - len(answered)
+        found[name] = ClassAgreement(
+            precision=clustered_share(
+                [float(row.label == name) for row in chosen], table.groups(chosen), unit="item"
+            ),
+            recall=clustered_share(
+                [float(row.answer == name) for row in answered], table.groups(answered), n_failed, unit="item"
+            ),
+            n_judge=len(chosen),
+            n_human=len(right),
+        )
+    return found
 
 
 def _agreement_in_both_orders(table: LabelledTable, rows: Sequence[LabelledItem]) -> Estimate:
@@ -285,13 +325,13 @@ def _at_most_one(estimate: Estimate) -> Estimate:
 
 def ceiling_of_choices(table: LabelledTable) -> PeopleCeiling:
     """How often two raters agree, and how often the judge agrees with a rater, on pairs with two ratings."""
-    rows = [row for row in table.labelled() if sum(rating is not None for rating in row.ratings) >= 2]
+    rows = [row for row in table.rated() if sum(rating is not None for rating in row.ratings) >= 2]
     if not rows:
         undefined_estimate = undefined_items("no pair has two ratings")
         return _ceiling(
             undefined_estimate, judge=undefined_estimate, share=undefined_estimate, alpha=undefined_estimate
         )
-    places = {choice: float(place) for place, choice in enumerate(CHOICES)}
+    places = {choice: float(place) for place, choice in enumerate(table.classes or CHOICES)}
     ratings = [[None if rating is None else places.get(rating) for rating in row.ratings] for row in rows]
     alpha = krippendorff_alpha(ratings, "nominal", clusters=table.groups(rows))
     judged = [row for row in rows if row.answer is not None]
@@ -315,7 +355,11 @@ def ceiling_of_choices(table: LabelledTable) -> PeopleCeiling:
         ratio = undefined_items(
             "raters never make the same choice, or the judge failed on every pair", len(judged)
         )
-    return _ceiling(people, judge=judge, share=ratio, alpha=alpha)
+    top = _ceiling(people, judge=judge, share=ratio, alpha=alpha)
+    if not table.classes:
+        return top
+    by_item = [[str(rating) for rating in _ratings(row)] for row in rows]
+    return structs.replace(top, fleiss=fleiss_kappa(by_item, table.classes, table.groups(rows)))
 
 
 def _ratings(row: LabelledItem) -> list[float | str]:
@@ -344,13 +388,13 @@ def _ceiling(
 
 def alternative_annotator_test(table: LabelledTable, epsilon: float = EPSILON, seed: int = 0) -> AltTest:
     """Can the judge replace a human rater? The test needs two raters with thirty items each."""
-    rows = table.labelled()
+    rows = table.rated()
     if not table.is_same_scale:
         undefined_estimate = undefined_items("the labels are on a different scale", len(rows))
         return AltTest(undefined_estimate, undefined_estimate, None, epsilon, ())
     answers, ratings = [row.answer for row in rows], [row.ratings for row in rows]
     closeness: Closeness = "near" if table.kind == "scores" else "equal"
-    levels = CHOICES if table.kind == "choices" else levels_of(table.scale) or ()
+    levels = table.classes or (CHOICES if table.kind == "choices" else levels_of(table.scale) or ())
     return alt_test(
         answers, ratings, closeness, eps=epsilon, names=table.raters, levels=levels, clusters=table.groups(rows),
         seed=seed,
@@ -584,10 +628,10 @@ def _is_shown(difference: Estimate) -> bool:
 
 def confusion_matrix(table: LabelledTable) -> ConfusionMatrix | None:
     """The judge's answers against each rating; a score between two levels counts as the nearest, midway as the upper."""
-    rows = table.labelled()
+    rows = table.rated()
     counts: Counter[tuple[str, str]] = Counter()
     if table.kind == "choices":
-        columns = ["a", "b", "tie"]
+        columns = list(table.classes or ("a", "b", "tie"))
         for row in rows:
             counts.update(
                 (str(row.answer or "failed"), str(rating)) for rating in row.ratings if rating is not None

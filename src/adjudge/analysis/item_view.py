@@ -221,11 +221,9 @@ def item_view(
             judgment = _without_second(place.judgment) if key in with_second else place.judgment
             spans = answer_spans(judgment)
         doubtful = conflicting_spans(place, protocols.get(place.about.protocol), item)
-        calls.append(
-            _call_view(
-                place, judgment, spans, doubtful, sources, longest, protocols.get(place.about.protocol)
-            )
-        )
+        protocol = protocols.get(place.about.protocol)
+        view = _call_view(place, judgment, spans, doubtful, sources, longest, protocol)
+        calls.append(_with_labels(view, judgment, protocol))
     quotes = dict.fromkeys(quote for place in places for quote in _quotes(place.judgment))
     samples: dict[tuple[str, str, tuple[str, ...]], set[int]] = {}
     for place in places:
@@ -241,6 +239,26 @@ def item_view(
 
 
 # Calls
+
+
+def _with_labels(view: CallView, judgment: Judgment | None, protocol: Protocol | None) -> CallView:
+    """The answers with the names of classes in place of their numbers."""
+    scales = protocol.criteria if protocol is not None else {}
+    names: dict[tuple[str, str | None], str] = {
+        (score.criterion, score.subject): score.label
+        for score in (judgment.scores if judgment is not None else ())
+        if score.label is not None
+        and (protocol is None or ((scale := scales.get(score.criterion)) is not None and scale.is_nominal))
+    }
+    if not names:
+        return view
+    answers = tuple(
+        structs.replace(answer, value=label)
+        if (label := names.get((answer.name, answer.subject)))
+        else answer
+        for answer in view.answers
+    )
+    return structs.replace(view, answers=answers)
 
 
 def _call_view(

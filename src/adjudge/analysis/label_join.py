@@ -9,13 +9,17 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import cast
 
 from msgspec import Struct, structs
 
 from ..combine import Kind, majority
+from ..data import LabelFile, read_labels
+from ..engine import protocols_of
 from ..errors import DataError, listed
 from ..records import Choice, Label, Result, Review, Scale, Status, Subject
+from ..store import open_store
 from .result_types import ReviewTally
 from .run_view import Attributes, CellKey, RunView, SampleKey, as_number, cluster_of, criterion_names
 from .tally import systems_of_pair
@@ -68,9 +72,15 @@ class LabelledTable(Struct, frozen=True):
     is_same_scale: bool
     """whether a judge's 4 and a person's 4 mean the same"""
     notes: tuple[str, ...]
+    classes: tuple[str, ...] = ()
+    """the names of classes without an order; answers and labels are then names, and `kind` is choices"""
 
     def labelled(self) -> list[LabelledItem]:
         return [row for row in self.rows if row.label is not None]
+
+    def rated(self) -> list[LabelledItem]:
+        """The items that people have rated. A class needs a majority to be the label of an item; numbers always have a mean."""
+        return [row for row in self.rows if any(rating is not None for rating in row.ratings)]
 
     def has_groups(self) -> bool:
         return any(row.group is not None for row in self.rows)
@@ -130,10 +140,81 @@ def join(view: RunView, labels: Sequence[Label]) -> dict[str, LabelledTable]:
             name += f" · {model}"
         scale = view.scale(cell.protocol, cell.criterion) if cell.kind == "scores" else None
         criterion_labels = [label for label in labels if label.criterion == cell.criterion]
+        if scale is not None and scale.is_nominal:
+            tables[name] = _class_table(results, criterion_labels, scale, view.attributes)
+            continue
         tables[name] = _labelled_table(
             results, criterion_labels, cell.kind, scale, view.samples, view.attributes
         )
     return tables
+
+
+def read_labels_for(
+    views: Sequence[RunView], path: str | Path, renames: Mapping[str, str] | None = None
+) -> LabelFile:
+    """The labels of a file about these runs, whose classes it may name."""
+    scales = [scale for view in views for scale in view.scales.values() if scale is not None]
+    return read_labels(
+        path, renames, tuple(dict.fromkeys(name for scale in scales for name in scale.classes))
+    )
+
+
+def read_labels_of_store(store: Path, path: Path) -> LabelFile:
+    """The labels of a file about any run of a store."""
+    with open_store(store, write=False) as opened:
+        protocols = [protocol for run in opened.runs() for protocol in protocols_of(opened, run).values()]
+    scales = [scale for protocol in protocols for scale in protocol.criteria.values() if scale is not None]
+    return read_labels(path, classes=tuple(dict.fromkeys(name for scale in scales for name in scale.classes)))
+
+
+def _class_table(
+    results: Sequence[Result], labels: Sequence[Label], scale: Scale, attributes: Attributes
+) -> LabelledTable:
+    """The table of a criterion whose values are classes: answers and labels by their names."""
+    first = results[0]
+    named = [
+        structs.replace(label, value=name)
+        for label in labels
+        if (name := _class_name(label.value, scale)) is not None
+    ]
+    notes = []
+    if len(named) < len(labels):
+        n_unknown = len(labels) - len(named)
+        notes.append(
+            f"{n_unknown} of {len(labels)} labels are none of {', '.join(scale.classes)}, and not used."
+        )
+    raters = tuple(sorted({label.rater for label in named}))
+    labels_of_item: dict[tuple[str, str | None], dict[str, Label]] = defaultdict(dict)
+    for label in named:
+        labels_of_item[label.item, label.subject][label.rater] = label
+    rows = []
+    for result in results:
+        of_item = labels_of_item.get((result.item, result.subject), {})
+        row = _labelled_item(result, of_item, raters, (), attributes.get(result.item, {}))
+        rows.append(structs.replace(row, answer=result.label, label=_class_label(row.ratings)))
+    n_split = sum(row.label is None and any(row.ratings) for row in rows)
+    if n_split:
+        notes.append(f"{n_split} items have no label, because two classes have as many raters.")
+    n_unknown = len(labels_of_item.keys() - {(row.item, row.subject) for row in rows})
+    notes += _unmatched_notes(rows, labels_of_item, n_unknown)
+    return LabelledTable(
+        first.criterion, first.protocol, first.model, "choices", scale, raters, tuple(rows), n_unknown, True,
+        tuple(notes), scale.classes,
+    )  # fmt: skip
+
+
+def _class_name(value: Answer, scale: Scale) -> str | None:
+    """The class that a label names, or whose number it is."""
+    if not isinstance(value, str):
+        return scale.names.get(value)
+    return next((name for name in scale.classes if name.casefold() == value.strip().casefold()), None)
+
+
+def _class_label(ratings: Sequence[Answer | None]) -> str | None:
+    """The class that most raters chose; none where two have as many."""
+    counts = Counter(rating for rating in ratings if isinstance(rating, str)).most_common(2)
+    is_tied = len(counts) == 2 and counts[0][1] == counts[1][1]
+    return counts[0][0] if counts and not is_tied else None
 
 
 def _labelled_table(

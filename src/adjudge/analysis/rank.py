@@ -482,6 +482,10 @@ def rank_view(store: Store, view: RunView, **settings: Unpack[RankSettings]) -> 
     assert view.run is not None
     inputs = ranking_inputs(view, _lengths(store.items(view.run)))
     if not inputs:
+        if view.results:
+            raise DataError(
+                f"{view.name} has labels without an order, and nothing to rank by. adjudge report shows the share of each label."
+            )
         raise DataError(f"{view.name} has no results yet. Repeat its command to resume it.")
     inputs = _select(inputs, settings.get("criterion"))
     details = (

@@ -61,7 +61,8 @@ def summarise(view: RunView) -> Summary:
     texts = _criterion_texts(facts)
     order = _positions_by_name(view)
     scales = {key: view.scale(*key) for key in tally.scores}
-    pooled_scores = {key: _pooled(models) for key, models in tally.scores.items()}
+    nominal = {key for key, scale in scales.items() if scale is not None and scale.is_nominal}
+    pooled_scores = {key: _pooled(models, is_vote=key in nominal) for key, models in tally.scores.items()}
     summary = Summary(
         run=facts.run,
         started=facts.started,
@@ -89,7 +90,9 @@ def summarise(view: RunView) -> Summary:
             system: _failure_share(parts) for system, parts in _parts_by_system(tally.scores.values()).items()
         },
         failures_p=failures_p(_parts_by_system(tally.scores.values())),
-        correlations=_correlations(pooled_scores, names),
+        correlations=_correlations(
+            {key: systems for key, systems in pooled_scores.items() if key not in nominal}, names
+        ),
         flags={flag: n_distinct([keys]) for flag, keys in sorted(tally.flagged.items())},
         warnings=(),
         protocols=_protocols(facts),
@@ -147,10 +150,15 @@ def _positions_by_name(view: RunView) -> dict[str, Positions]:
 SystemOrPair = TypeVar("SystemOrPair", str, Pair)
 
 
-def _pooled(models: Mapping[str, Mapping[SystemOrPair, Scores]]) -> dict[SystemOrPair, Scores]:
+def _pooled(
+    models: Mapping[str, Mapping[SystemOrPair, Scores]], *, is_vote: bool = False
+) -> dict[SystemOrPair, Scores]:
     """The scores of each system, or pair of systems, over all judges."""
     keys = dict.fromkeys(key for by_key in models.values() for key in by_key)
-    return {key: pool_judges([by_key[key] for by_key in models.values() if key in by_key]) for key in keys}
+    return {
+        key: pool_judges([by_key[key] for by_key in models.values() if key in by_key], is_vote=is_vote)
+        for key in keys
+    }
 
 
 def _cells(
@@ -251,7 +259,9 @@ def _panel(
             if len(columns) > 1:
                 # A protocol may score a criterion and choose by it: agreement on each is reported.
                 name = names[key] if names[key] not in panels else f"{names[key]} (choice)"
-                panels[name] = panel_of(columns, scales.get(key), is_choice=is_choice)
+                scale = scales.get(key)
+                is_vote = is_choice or (scale is not None and scale.is_nominal)
+                panels[name] = panel_of(columns, scale, is_choice=is_vote)
     return panels
 
 
@@ -310,6 +320,7 @@ def _spreads(tally: Tally, names: Names, scales: Mapping[tuple[str, str], Scale 
     return {
         (names[key], model): spread_of(joined([scores.ok for scores in systems.values()]), scales[key])
         for key, models in tally.scores.items()
+        if (scale := scales[key]) is None or not scale.is_nominal
         for model, systems in models.items()
     }
 
@@ -345,6 +356,9 @@ def panel_of(columns: Mapping[str, Column], scale: Scale | None, *, is_choice: b
         name: _judge(table, number, is_choice=is_choice, is_unbounded=is_unbounded)
         for number, name in enumerate(columns)
     }
+    if scale is not None and scale.is_nominal:
+        no_order = undefined("labels have no order", n=len(table), unit="item")
+        judges = {name: structs.replace(judge, with_rest=no_order) for name, judge in judges.items()}
     return PanelSummary("vote" if is_choice else "mean", alpha, judges, _outlier(alpha, judges))
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from msgspec import structs
+
 from ..records import Scale
 from ..sections import (
     CORRELATIONS,
@@ -165,6 +167,9 @@ def score_sections(summary: Summary, values: Values | None = None) -> Iterator[S
             continue
         in_order = best_first({system: {criterion: cell} for system, cell in cells.items()}, [about.scale])
         cells = {system: by_name[criterion] for system, by_name in in_order.items()}
+        if about.scale is not None and about.scale.is_nominal:
+            yield _shares_section(criterion, about.scale, cells)
+            continue
         digits = decimals(about.scale)
         bars = _bars(criterion, about.scale, cells, values or {})
         rows = tuple(
@@ -181,6 +186,31 @@ def score_sections(summary: Summary, values: Values | None = None) -> Iterator[S
             notes=tuple(note for note in notes if note),
         )
     yield from _correlations(summary)
+
+
+def _shares_section(criterion: str, scale: Scale, cells: Mapping[str, Cell]) -> Section:
+    """The share of each label for each system."""
+    rows: list[tuple[Value, ...]] = []
+    for system, cell in cells.items():
+        shares = cell.shares if isinstance(cell.shares, dict) else {}
+        for place, (name, estimate) in enumerate(shares.items()):
+            is_first = place == 0
+            rows.append(
+                (
+                    system,
+                    name,
+                    percent_cell(estimate),
+                    f"{cell.distribution.get(name, 0):,}",
+                    f"{cell.n:,}",
+                    f"{cell.n_failed:,}",
+                    _remark(structs.replace(cell, reason="")) if is_first else "",
+                )
+            )
+    columns = ("system", "label", Column("share [95 % CI]", SHARES), "chosen", "n", "failed", "remark")
+    notes = [groups_text(cells.values())]
+    return Section(
+        criterion, (scale_text(scale),), columns, tuple(rows), notes=tuple(note for note in notes if note)
+    )
 
 
 def _score_columns(names: tuple[str, ...], scale: Scale | None) -> tuple[str | Column, ...]:
@@ -218,6 +248,8 @@ def scale_text(scale: Scale | None) -> str:
     """1–5, higher is better."""
     if scale is None:
         return "unknown scale"
+    if scale.is_nominal:
+        return f"{len(scale.classes)} labels without an order: no mean, no better end"
     better = {1: "higher is better", -1: "lower is better", 0: "unknown which end is good"}[scale.direction]
     if scale.low is None or scale.high is None:
         return f"unbounded, {better}"

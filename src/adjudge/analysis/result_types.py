@@ -71,6 +71,8 @@ class Cell(Estimate, frozen=True):
     """scores of items with `injection_suspected`"""
     without_flagged: Estimate | None = None
     """the mean without the flagged scores"""
+    shares: dict[str, Estimate] | UnsetType = UNSET
+    """class → its share; unset where the scores are numbers on a scale"""
 
 
 class CriterionSummary(Struct, frozen=True):
@@ -264,6 +266,8 @@ class PeopleCeiling(Estimate, frozen=True, kw_only=True):
     """Krippendorff's alpha of the raters (nominal for choices); none without items that two of them rated"""
     corrected: Estimate | None = None
     """the judge's correlation with the mean of all raters, divided by the root of that mean's reliability"""
+    fleiss: Estimate | UnsetType = UNSET
+    """Fleiss' kappa of the raters, where the answers are classes"""
 
     @property
     def standing(self) -> Literal["above", "on par", "below", "unclear", "unknown"]:
@@ -297,6 +301,17 @@ class ReplacementVerdict(Struct, frozen=True):
     """`no` where the judge agrees with the raters significantly less than a rater does"""
     reasons: tuple[VerdictReason, ...] = ()
     """why it is not yes: below a human rater; too few raters won against; a constant answer, or shuffled scores, not beaten"""
+
+
+class ClassAgreement(Struct, frozen=True):
+    """One class: where the judge chose it, and where people did."""
+
+    precision: Estimate
+    """the share of the judge's choices of this class with which people agree"""
+    recall: Estimate
+    """the share of people's choices of this class that the judge made, too; failures are not counted"""
+    n_judge: int
+    n_human: int
 
 
 class ConfusionMatrix(Struct, frozen=True):
@@ -442,6 +457,12 @@ class CriterionCard(Struct, frozen=True):
     """what reviews did to the labels; none without reviews"""
     single_score: ScoreInterval | None = None
     """between which labels of people a single score stands; none for choices"""
+    classes: dict[str, ClassAgreement] | UnsetType = UNSET
+    """class → its precision and recall; unset where the answers are no classes"""
+
+    @property
+    def is_nominal(self) -> bool:
+        return self.classes is not UNSET
 
 
 class JudgePair(Struct, frozen=True):

@@ -21,6 +21,7 @@ from ..stats import (
     Column,
     Spread,
     bounds,
+    clustered_share,
     detectable_difference,
     equal_rates,
     joined,
@@ -28,6 +29,7 @@ from ..stats import (
     pooled,
     spread,
 )
+from ..stats.arrays import undefined
 from .result_types import Cell, CriterionSummary
 
 STATUSES: tuple[Status, ...] = get_args(Status)
@@ -64,16 +66,39 @@ class Scores:
         return {STATUSES[int(code)]: count for code, count in self.failed.counts().items()}
 
 
-def pool_judges(parts: list[Scores]) -> Scores:
-    """The scores of several judges as one: the mean per item. An item fails only where every judge failed."""
+def pool_judges(parts: list[Scores], *, is_vote: bool = False) -> Scores:
+    """The scores of several judges as one: the mean per item. An item fails only where every judge failed.
+
+    Classes have no mean: the one that most judges chose counts, and an item fails where two have as many votes.
+    """
     if len(parts) == 1:
         return parts[0]
     pooled_scores = Scores()
     pooled_scores.ok, pooled_scores.n_partial = pooled([part.ok for part in parts])
     pooled_scores.n_samples = sum(part.n_samples for part in parts)
     pooled_scores.n_samples_failed = sum(part.n_samples_failed for part in parts)
-    pooled_scores.failed = missing_from(joined([part.failed for part in parts]), pooled_scores.ok)
+    if is_vote:
+        _vote(parts, pooled_scores)
+    failed = missing_from(joined([part.failed for part in parts]), pooled_scores.ok)
+    tied = pooled_scores.failed
+    pooled_scores.failed = joined([tied, missing_from(failed, tied)]) if len(tied) else failed
     return pooled_scores
+
+
+def _vote(parts: list[Scores], scores: Scores) -> None:
+    """Replace the means of classes by the class with most votes; items without one become failures."""
+    votes: dict[int, Counter[float]] = {}
+    for part in parts:
+        for key, value in zip(part.ok.keys, part.ok.values, strict=True):
+            votes.setdefault(key, Counter())[value] += 1
+    means, scores.ok = scores.ok, Column()
+    for key, group, mark in zip(means.keys, means.groups, means.marks, strict=True):
+        first = votes[key].most_common(2)
+        is_tied = len(first) == 2 and first[0][1] == first[1][1]
+        column, value = (
+            (scores.failed, STATUSES.index("conflicting")) if is_tied else (scores.ok, first[0][0])
+        )
+        column.add(key, value, group, is_grouped=means.has_groups, is_marked=bool(mark))
 
 
 class Tally:
@@ -208,6 +233,8 @@ _MOST_VALUES = 25
 def cell(scores: Scores, scale: Scale | None) -> Cell:
     """The mean of one criterion for one system, with its failures and its distribution."""
     n_failed = len(scores.failed)
+    if scale is not None and scale.is_nominal:
+        return _classes_cell(scores, scale, n_failed)
     low, high = (scale.low, scale.high) if scale is not None else (None, None)
     limits = scale.limits if scale is not None else None
     estimate = scores.ok.mean(n_failed, limits)
@@ -230,6 +257,32 @@ def cell(scores: Scores, scale: Scale | None) -> Cell:
     )
 
 
+NO_MEAN = "labels have no mean"
+
+
+def _classes_cell(scores: Scores, scale: Scale, n_failed: int) -> Cell:
+    """The share of each class for one system; classes that were never chosen are there, too."""
+    clusters = scores.ok.clusters()
+    counts = scores.ok.counts()
+    estimate = undefined(NO_MEAN, n=len(scores.ok), n_failed=n_failed, unit="item")
+    return Cell(
+        **structs.asdict(estimate),
+        failures=scores.failures(),
+        distribution={name: counts.get(value, 0) for value, name in sorted(scale.names.items())},
+        n_samples=scores.n_samples,
+        n_samples_failed=scores.n_samples_failed,
+        n_groups=scores.ok.n_groups() if clusters is not None else None,
+        n_partial=scores.n_partial,
+        n_flagged=sum(scores.ok.marks),
+        shares={
+            name: clustered_share(
+                [float(one == value) for one in scores.ok.values], clusters, n_failed, unit="item"
+            )
+            for value, name in sorted(scale.names.items())
+        },
+    )
+
+
 def criterion_summary(
     protocol: str,
     criterion: str,
@@ -245,7 +298,9 @@ def criterion_summary(
         criterion=criterion,
         scale=scale,
         spread=spread_of(joined(columns), scale),
-        minimum_detectable=detectable_difference([column.precision() for column in columns]),
+        minimum_detectable=None
+        if scale is not None and scale.is_nominal
+        else detectable_difference([column.precision() for column in columns]),
         failures_p=failures_p(parts_by_system),
         text=text,
     )

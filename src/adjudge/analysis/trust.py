@@ -30,7 +30,7 @@ from ..stats import (
     standard_error,
     wilson,
 )
-from ..stats.arrays import N_RESAMPLES
+from ..stats.arrays import N_RESAMPLES, undefined
 from ..stats.ceiling import EPSILON
 from ..store import Store, open_store
 from ..words import count
@@ -52,6 +52,7 @@ from .human_agreement import (
     agreement_by,
     alternative_annotator_test,
     best_judges,
+    by_class,
     ceiling,
     ceiling_of_choices,
     check_fields,
@@ -67,7 +68,16 @@ from .human_agreement import (
     stated_confidence,
     two_judges,
 )
-from .label_join import LabelledItem, LabelledTable, choices, join, numbers, with_criterion, with_reviews
+from .label_join import (
+    LabelledItem,
+    LabelledTable,
+    choices,
+    join,
+    numbers,
+    read_labels_for,
+    with_criterion,
+    with_reviews,
+)
 from .result_types import (
     Card,
     CorrectedMean,
@@ -107,7 +117,7 @@ def quality(table: LabelledTable) -> Quality:
         n=len(table.rows),
         n_failed=n_failed,
         spread=spread(counts, len(levels) if levels else None) if table.kind == "scores" else None,
-        counts={choice: choice_counts.get(choice, 0) for choice in ("a", "b", "tie")}
+        counts={choice: choice_counts.get(choice, 0) for choice in table.classes or ("a", "b", "tie")}
         if choice_counts
         else {},
         sample_sd=_sample_sd(table.rows),
@@ -132,7 +142,7 @@ def _failures(entries: Sequence[Entry], table: LabelledTable) -> SystemFailures:
         by_status=dict(Counter(entry.row.status for entry in entries if entry.judge is None)),
         n_samples=sum(entry.row.n_samples for entry in entries),
         n_samples_failed=sum(entry.row.n_samples_failed for entry in entries),
-        bounds=bounds(scores, n_failed, low, high),
+        bounds=None if table.classes else bounds(scores, n_failed, low, high),
     )
 
 
@@ -251,6 +261,8 @@ def _criterion(
     reviews: Sequence[Review],
 ) -> CriterionCard:
     labelled = table.labelled()
+    if table.classes:
+        return _class_card(table, resampling, epsilon, by)
     is_scores = table.kind == "scores"
     # Reviewers see the judge's answer and pick disagreements, which can only raise agreement: it stays that with the labels
     # as people gave them. The sample behind the means is the same with either label.
@@ -301,6 +313,49 @@ def _criterion(
     return structs.replace(card, sentences=sentences(card))
 
 
+def _class_card(
+    table: LabelledTable, resampling: Resampling, epsilon: float, by: Sequence[str]
+) -> CriterionCard:
+    """The card of a judge that chooses classes: without means, and what is made of them."""
+    labelled = table.labelled()
+    top = ceiling_of_choices(table)
+    test = alternative_annotator_test(table, epsilon, resampling.seed)
+    card = CriterionCard(
+        criterion=table.criterion,
+        protocol=table.protocol,
+        model=table.model,
+        kind="choices",
+        scale=table.scale,
+        raters=table.raters,
+        n_items=len(table.rows),
+        n_labelled=len(labelled),
+        n_failed=sum(row.answer is None for row in labelled),
+        n_unknown=table.n_unknown,
+        sentences=(),
+        notes=_criterion_notes(table),
+        item=choice_agreements(table),
+        group={},
+        system={},
+        pairwise=None,
+        ceiling=top,
+        alt_test=test,
+        bias=undefined("labels have no order", n=len(labelled), unit="item"),
+        corrected={},
+        pooled=None,
+        differences={},
+        pass_share={},
+        calibration={},
+        plan={},
+        confidence=stated_confidence(table, resampling.seed),
+        quality=quality(table),
+        verdict=replacement_verdict(test, top),
+        confusion=confusion_matrix(table) if labelled else None,
+        by=agreement_by(table, by) if labelled else {},
+        classes=by_class(table),
+    )
+    return structs.replace(card, sentences=sentences(card))
+
+
 def _corrected_after_review(table: LabelledTable, settled: LabelledTable) -> dict[str, CorrectedMean]:
     """The corrected means with reviewed labels, each with that of the labels as people gave them."""
     means = corrected(settled)
@@ -335,7 +390,7 @@ def _criterion_notes(table: LabelledTable) -> tuple[str, ...]:
         notes.append("The judge failed on every labelled item: there is nothing to compare with people.")
     if labelled and table.scale is None and table.kind == "scores" and table.is_same_scale:
         notes.append("The scale is unknown: judge and people are assumed to use the same one.")
-    is_part = 0 < len(labelled) < len(table.rows)
+    is_part = 0 < len(labelled) < len(table.rows) and not table.classes
     if is_part and any(row.probability is None for row in labelled):
         notes.append(
             f"Labels on {len(labelled)} of {len(table.rows)} items: corrected means are valid if these are a random sample "
@@ -386,14 +441,14 @@ def _card(
     versus: str | Sequence[str] | None,
     **settings: Unpack[CardSettings],
 ) -> Card:
-    label_file = read_labels(labels) if isinstance(labels, str | Path) else None
-    if label_file is None and labels is not None and not isinstance(labels, str | Path):
-        label_file = LabelFile(tuple(labels))
+    given = LabelFile(tuple(labels)) if labels is not None and not isinstance(labels, str | Path) else None
     if isinstance(source, Run):
         with open_store(source.store, write=False) as store:
             others = [versus] if isinstance(versus, str) else versus or ()
             views = views_of_judges(store, [source.name, *others])
+            label_file = read_labels_for(views, labels) if isinstance(labels, str | Path) else given
             return card_of_views(store, views, label_file, **settings)
+    label_file = read_labels(labels) if isinstance(labels, str | Path) else given
     if versus is not None:
         raise DataError("versus names a run; give the results of both judges in one list instead.")
     if label_file is None:

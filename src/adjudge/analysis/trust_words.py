@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from msgspec import structs
 
 from ..records import Estimate, Scale
-from ..sections import Axis, Column, Interval, Section, Sourced, Value, notices
+from ..sections import SHARES, Axis, Column, Interval, Section, Sourced, Value, notices
 from ..stats import AltTest, PartAgreement, Retest, ScoreInterval, Test
 from ..stats.arrays import SAME
 from ..stats.means import ALL_SAME
@@ -34,6 +34,7 @@ from .result_types import (
     SIGNIFICANCE,
     BestJudge,
     Card,
+    ClassAgreement,
     CorrectedMean,
     CriterionCard,
     JudgePair,
@@ -121,6 +122,10 @@ def agreement_of(card: CriterionCard) -> tuple[Estimate, Estimate | None]:
     return top.judge, top
 
 
+def _unit(card: CriterionCard) -> str:
+    return "labelled item" if card.kind == "scores" or card.is_nominal else "labelled pair"
+
+
 def _statistic(card: CriterionCard) -> str:
     return "Spearman" if card.kind == "scores" else "exact agreement"
 
@@ -131,7 +136,7 @@ def agreement_sentence(card: CriterionCard) -> Sentence:
     source = f"{main.method}; unit: {main.unit or 'item'}"
     if main.value is None:
         return Sentence(f"Agreement with people is unknown: {_why_none(card)}.", source)
-    n = count(main.n, "labelled item" if card.kind == "scores" else "labelled pair")
+    n = count(main.n, _unit(card))
     numbers = f"{_statistic(card)} {interval(main)}"
     # Many choices are equal by chance; only kappa shows whether agreement is better than chance.
     test = main if card.kind == "scores" else card.item["kappa"]
@@ -162,7 +167,7 @@ def agreement_sentence(card: CriterionCard) -> Sentence:
     numbers = f"{_statistic(card)} {interval(top.judge)}"
     if is_perfect and top.judge.low is None:
         numbers += " (perfect agreement, so without an interval)"
-    n = count(top.judge.n, "labelled item" if card.kind == "scores" else "labelled pair")
+    n = count(top.judge.n, _unit(card))
     source = f"{top.judge.method}; unit: {top.judge.unit or 'item'}. Human rater: {top.method}"
     return Sentence(f"Agreement with people: {numbers}, {_compared_with_a_rater(top)}; {n}.", source)
 
@@ -209,6 +214,8 @@ def correction_sentence(card: CriterionCard) -> Sentence:
     if not known and card.pooled is not None and card.pooled.value is not None:
         known = {"all systems": card.pooled}
     means = _means(known, card)
+    if card.is_nominal:
+        return Sentence(_classes_sentence(card), "precision and recall of each label, Wilson interval")
     if card.kind == "choices":
         text = means or f"The win rates cannot be corrected: {_why_not(card)}."
     else:
@@ -218,6 +225,21 @@ def correction_sentence(card: CriterionCard) -> Sentence:
     if card.kind == "scores":
         source = f"bias: {card.bias.method} (n={card.bias.n}); {source}"
     return Sentence(text, source)
+
+
+def _classes_sentence(card: CriterionCard) -> str:
+    """The label that the judge finds worst."""
+    known = {
+        name: found.recall
+        for name, found in (card.classes.items() if isinstance(card.classes, dict) else ())
+        if found.recall.value is not None
+    }
+    if not known:
+        return "How well it finds each label is unknown: no item has a label."
+    worst = min(known, key=lambda name: (known[name].value or 0.0, name))
+    if (known[worst].value or 0.0) >= 1:
+        return "The judge finds every label that people gave."
+    return f"Lowest recall: {worst}, {percent(known[worst])} of the items that people gave this label."
 
 
 def _why_not(card: CriterionCard) -> str:
@@ -476,6 +498,9 @@ def _criterion(name: str, card: CriterionCard, is_only: bool) -> Iterator[Sectio
         yield from _inter_rater_agreement(card)
         yield from _replacement(card)
         yield from _details(card)
+        if card.is_nominal:
+            yield _checks_without_labels(card)
+            return
         everywhere = {} if card.pooled is None else {"(all systems)": card.pooled}
         means = "Means" if card.kind == "scores" else "Win rates"
         title = f"{means} corrected with human labels"
@@ -655,12 +680,14 @@ def _inter_rater_agreement(card: CriterionCard) -> Iterator[Section]:
         rows.append(_estimate_row(("judge / human rater",), top.share))
         if top.alpha is not None:
             rows.append(_estimate_row(("Krippendorff alpha of the raters",), top.alpha))
+        if isinstance(top.fleiss, Estimate):
+            rows.append(_estimate_row(("Fleiss kappa of the raters",), top.fleiss))
         if top.corrected is not None:
             rows.append(_estimate_row(("judge with mean rating, disattenuated",), top.corrected))
         how = (
             "Spearman: each rater in turn is left out, and this rater and the judge are compared with the mean of the others."
             if card.kind == "scores"
-            else "The share of pairs on which two raters, or the judge and a rater, make the same choice."
+            else f"The share of {'items' if card.is_nominal else 'pairs'} on which two raters, or the judge and a rater, make the same choice."
         )
         columns = ("estimate", _agreement_column(rows), *_COUNTS)
         yield Section("Inter-rater agreement", (how,), columns, tuple(rows), 3)
@@ -756,7 +783,9 @@ def _plain_row(name: str, value: float) -> tuple[Value, ...]:
 
 
 def _details(card: CriterionCard) -> Iterator[Section]:
-    """The confusion matrix, agreement in parts of the items, and the interval of a single score."""
+    """The classes, the confusion matrix, agreement in parts of the items, and the interval of a single score."""
+    if isinstance(card.classes, dict):
+        yield _classes(card.classes)
     matrix = card.confusion
     if matrix is not None and matrix.n_ratings:
         what = f"Rows: judge. Columns: human rating ({count(matrix.n_ratings, 'rating')} of {count(matrix.n_items, 'item')})."
@@ -773,6 +802,35 @@ def _details(card: CriterionCard) -> Iterator[Section]:
         yield Section(
             "Interval of a single score", tuple(_single_score_lines(single)), depth=3, is_detail=True
         )
+
+
+def _classes(classes: Mapping[str, ClassAgreement]) -> Section:
+    about = (
+        "Precision: of the items that the judge gave this label, the share that people gave it, too. Recall: of those that people gave "
+        "it, the share that the judge gave it; items on which the judge failed are not counted."
+    )
+    rows = tuple(
+        (
+            name,
+            percent_cell(found.precision),
+            percent_cell(found.recall),
+            str(found.n_judge),
+            str(found.n_human),
+            str(found.recall.n_failed),
+            "; ".join(dict.fromkeys(one.reason for one in (found.precision, found.recall) if one.reason)),
+        )
+        for name, found in classes.items()
+    )
+    columns = (
+        "label",
+        Column("precision [95 % CI]", SHARES),
+        Column("recall [95 % CI]", SHARES),
+        "judge",
+        "people",
+        "failed",
+        "remark",
+    )
+    return Section("Labels", (about,), columns, rows, 3)
 
 
 def _agreement_by(field: str, parts: Mapping[str, PartAgreement], card: CriterionCard) -> Section:

@@ -183,6 +183,7 @@ def _card(
     """The card of a run, or of scores from another tool."""
     import msgspec
 
+    from ..analysis.label_join import read_labels_for
     from ..analysis.run_view import attributes_of
     from ..analysis.trust import card_of_views, judge_card, view_of_scores, views_of_judges
     from ..data import items_of_scores, read_labels
@@ -195,11 +196,14 @@ def _card(
         raise DataError(
             "--label-scale rescales the scores. Give the scale that they are on: --scale LOW,HIGH."
         )
-    label_file = read_labels(files.labels, files.renames) if files.labels is not None else None
     if files.scores is None:
         with open_store(store, write=False) as opened:
             views = views_of_judges(opened, [run or "last", *versus])
+            label_file = (
+                read_labels_for(views, files.labels, files.renames) if files.labels is not None else None
+            )
             return card_of_views(opened, views, label_file, **settings)
+    label_file = read_labels(files.labels, files.renames) if files.labels is not None else None
     if label_file is None:
         raise DataError("--scores needs labels to compare with. Give them with --labels FILE.")
     view = view_of_scores(
@@ -743,6 +747,11 @@ def audit_request(request: Request, probes: str, n: int, response: str) -> Audit
     from ..render import problems_of
 
     protocol = only_protocol(request)
+    if any(scale is not None and scale.is_nominal for scale in protocol.criteria.values()):
+        raise DataError(
+            f"protocol {protocol.id} chooses labels without an order: an audit measures shifts of scores and changes of a winner. "
+            "Audit a protocol with a scale or a choice."
+        )
     choices = model_choices(request)
     if len(choices) != 1:
         raise DataError(

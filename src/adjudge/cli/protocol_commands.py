@@ -98,12 +98,16 @@ def _languages_text(protocol: Protocol) -> str:
 def _scales_text(protocol: Protocol) -> str:
     texts = dict.fromkeys(_scale_text(scale) for scale in protocol.criteria.values())
     words = ", ".join(texts)
+    if words == "labels":
+        return "the rubric's labels"
     return f"the rubric's, or {words}" if "rubric" in protocol.takes and protocol.task == "score" else words
 
 
 def _scale_text(scale: Scale | None) -> str:
     if scale is None:
         return "A / B"
+    if scale.is_nominal:
+        return "labels"
     if scale.low is None or scale.high is None:
         return "unbounded"
     best = f"best {number_text(scale.best)}" if isinstance(scale.best, float | int) else "best end unknown"

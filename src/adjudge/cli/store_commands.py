@@ -502,11 +502,12 @@ def _reviews(store: Store, run: RunRow) -> tuple[dict[str, type], Iterator[dict[
 def _score_intervals(store: Store, run: RunRow, labels: Path | None) -> ScoreIntervals:
     """The intervals of single scores, from the labels of a file or those in the store."""
     from ..analysis.human_agreement import score_intervals
+    from ..analysis.label_join import read_labels_for
     from ..analysis.run_view import tabulate
-    from ..data import read_labels
 
-    known = read_labels(labels).labels if labels is not None else tuple(store.labels(run))
-    return score_intervals(tabulate(store, run), known) if known else {}
+    view = tabulate(store, run)
+    known = read_labels_for([view], labels).labels if labels is not None else tuple(store.labels(run))
+    return score_intervals(view, known) if known else {}
 
 
 def _ends(result: Result, intervals: ScoreIntervals) -> dict[str, float | None]:
@@ -675,11 +676,11 @@ def view_command(
     store: Path = STORE,
 ) -> None:
     """Browse runs, items, prompts and replies. Read-only: nothing in the store changes."""
-    from ..data import read_labels
+    from ..analysis.label_join import read_labels_of_store
     from ..store import open_store
     from ..web.server import build_app, serve
 
-    given = read_labels(labels) if labels is not None else None
+    given = read_labels_of_store(store, labels) if labels is not None else None
     if export is not None:
         _export_pages(store, run, export, most_items, given)
         return

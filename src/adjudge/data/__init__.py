@@ -14,7 +14,7 @@ from .labels import (
     read_scores,
 )
 from .messages import plain
-from .rubrics import read_examples, read_rubric
+from .rubrics import read_examples, read_rubric, rubric_of_labels
 from .tables import (
     EXPORT_HEADER,
     FIELD_LIMIT,
@@ -65,5 +65,6 @@ __all__ = [
     "read_small",
     "read_small_text",
     "rows_of_frame",
+    "rubric_of_labels",
     "write_parquet",
 ]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -30,11 +30,15 @@ class LabelFile(Struct, frozen=True):
     n_empty: int = 0
 
 
-def read_labels(path: str | Path, renames: Mapping[str, str] | None = None) -> LabelFile:
+def read_labels(
+    path: str | Path, renames: Mapping[str, str] | None = None, classes: Collection[str] = ()
+) -> LabelFile:
     """The labels of a file, or one error that lists every problem; `renames` is column → column of the file.
 
+    `classes` are names that a value may be, besides a number, a, b and tie.
     Without a column `criterion` the criterion is "": `label_join` gives it the name of the only one that was judged.
     """
+    known = {name.casefold(): name for name in classes}
     labels: list[Label] = []
     seen: dict[tuple[str, str, str | None, str], int] = {}
     n_empty = 0
@@ -46,7 +50,7 @@ def read_labels(path: str | Path, renames: Mapping[str, str] | None = None) -> L
         if row.get("value") is None:
             n_empty += 1
             continue
-        label = _label(row, row_number, problems)
+        label = _label(row, row_number, problems, known)
         if label is None:
             continue
         key = (label.item, label.criterion, label.subject, label.rater)
@@ -330,12 +334,16 @@ def _missing_text(missing: Sequence[str], columns: Sequence[str], needed: Sequen
     return " ".join([f"{is_are} missing; found: {shown}; needed: {', '.join(needed)}.", *hints])
 
 
-def _label(row: Row, row_number: int, problems: Problems) -> Label | None:
+def _label(row: Row, row_number: int, problems: Problems, classes: Mapping[str, str]) -> Label | None:
     texts = {name: _text(row, name, row_number, problems) for name in ("item", "criterion", "rater")}
     value: Any = row["value"]
-    number = _number(value)
-    if number is None and value not in CHOICES:
-        problems.add(row_number, f"value '{value!s:.40}' is neither a number nor a, b or tie. Correct it.")
+    named = classes.get(str(value).strip().casefold())
+    number = None if named is not None else _number(value)
+    if number is None and named is None and value not in CHOICES:
+        known = f", nor one of {', '.join(classes.values())}" if classes else ""
+        problems.add(
+            row_number, f"value '{value!s:.40}' is neither a number nor a, b or tie{known}. Correct it."
+        )
         return None
     subject = row.get("subject")
     if subject not in (None, "a", "b"):
@@ -357,7 +365,7 @@ def _label(row: Row, row_number: int, problems: Problems) -> Label | None:
         item=str(texts["item"]),
         criterion=str(texts["criterion"]).removeprefix(_NO_CRITERION),
         rater=str(texts["rater"]),
-        value=number if number is not None else str(value),
+        value=named if named is not None else number if number is not None else str(value),
         subject=cast(Subject | None, subject),
         probability=inclusion,
     )

@@ -20,6 +20,7 @@ from typing import Any, Literal, cast
 
 from ..errors import DataError, listed
 from ..records import Example, Rubric, Scale
+from ..untrusted import has_control, safe
 from .items import RESERVED, fields_of
 from .tables import (
     SMALL_LIMIT,
@@ -34,11 +35,37 @@ from .tables import (
     texts,
 )
 
-_KEYS = ("name", "criterion", "levels", "best", "names")
+_KEYS = ("name", "criterion", "levels", "best", "names", "labels")
 _JSON_KEYS = ("name", "criteria", "best", "names")
 _JSON_LEVEL = re.compile(r"score(.+)_description")
 _NUMBER = re.compile(r"[+-]?[0-9]{1,12}(\.[0-9]{1,6})?")
 _DEFAULT_LEVELS = tuple(Fraction(level) for level in range(1, 6))
+
+
+MOST_LABELS = 50
+_LONGEST_LABEL = 60
+
+
+def nominal_scale(labels: Mapping[str, str]) -> Scale:
+    """The scale of classes: label → description. Each has a number, which means nothing but its place."""
+    return Scale(
+        low=0.0,
+        high=float(len(labels) - 1),
+        best="none",
+        step=1.0,
+        levels={float(place): text for place, text in enumerate(labels.values())},
+        names={float(place): label for place, label in enumerate(labels)},
+    )
+
+
+def rubric_of_labels(name: str, criterion: str, labels: Mapping[str, str]) -> Rubric:
+    """A rubric from labels that are not in a file; the same problems are reported."""
+    problems: list[str] = []
+    values = {"name": name, "criterion": criterion, "labels": dict(labels)}
+    rubric = _RubricReader(values, "criterion", problems).rubric(name)
+    if rubric is None:
+        raise DataError(listed(f"labels of '{name}'", problems))
+    return rubric
 
 
 def read_rubric(path: str | Path) -> Rubric:
@@ -49,6 +76,7 @@ def read_rubric(path: str | Path) -> Rubric:
     `best` names the lowest. The name is the file's stem unless `name` gives it.
     """
     path = Path(path)
+    known: tuple[str, ...]
     if path.suffix.lower() == ".toml":
         values, unknown = _toml(path)
         known, criterion_key = _KEYS, "criterion"
@@ -112,6 +140,8 @@ class _RubricReader:
             self._values.get("criterion"),
             "Say in words what is judged: a question or a sentence.",
         )
+        if "labels" in self._values:
+            return self._classes(name, criterion)
         levels = self._levels()
         steps = sorted(levels) or list(_DEFAULT_LEVELS)
         best = self._best(steps)
@@ -127,6 +157,31 @@ class _RubricReader:
             names={float(level): names[level] for level in sorted(names)},
         )
         return Rubric(name=name, criterion=criterion, scale=scale)
+
+    def _classes(self, name: str, criterion: str) -> Rubric | None:
+        """A rubric with classes in place of levels: `[labels]`, name = description."""
+        table = self._values["labels"]
+        for key in ("levels", "best", "names"):
+            if key in self._values:
+                self._problems.append(
+                    f"'{key}' is given beside [labels]. Labels have no levels: leave one of the two out."
+                )
+        if not isinstance(table, dict) or not 2 <= len(table) <= MOST_LABELS:
+            self._problems.append(
+                f'[labels] needs 2 to {MOST_LABELS} labels, each with a description: refund = "The customer wants money back."'
+            )
+            return None
+        same: dict[str, str] = {}
+        for label, text in table.items():
+            flat = " ".join(re.split(r"[\s_-]+", label.strip().casefold()))
+            if not flat or has_control(label) or len(label) > _LONGEST_LABEL:
+                self._problems.append(f"[labels] '{safe(label[:40])}' is no name. Write one to five words.")
+            elif (other := same.setdefault(flat, label)) != label:
+                self._problems.append(
+                    f"[labels] '{other}' and '{label}' read the same: case, spaces and hyphens do not count."
+                )
+            self._text(f"labels {label:.40}", text, "Say in a sentence what belongs to it.")
+        return None if self._problems else Rubric(name, criterion, nominal_scale(table))
 
     def _text(self, key: str, value: object, advice: str) -> str:
         # A `Number` of a JSON file is a subclass of str and does not count as text.

@@ -22,7 +22,7 @@ from typing import Annotated, Any, NamedTuple, ParamSpec, TypeVar, get_args, get
 import msgspec
 from msgspec import Struct, structs
 
-from ..data import RESERVED, read_small
+from ..data import RESERVED, read_small, rubric_of_labels
 from ..errors import AdjudgeError, DataError, ModelError, ProtocolError
 from ..models import Model, Network, check_alias, named, on_ray, parse_model, takes_key, takes_price
 from ..models.base import estimated_prompt
@@ -395,6 +395,8 @@ def _judge(entry: JudgeSettings | Mapping[str, Any], request: Request) -> Judge:
         except msgspec.ValidationError as error:
             known = ", ".join(JudgeSettings.__struct_fields__)
             raise DataError(f"judge: {error}. The keys of an entry are: {known}.") from None
+    if entry.labels:
+        return _judge_by_labels(entry)
     if not entry.protocol and not entry.criterion and not entry.rubric:
         raise DataError("judge: an entry needs a protocol, a rubric or a criterion. Add one.")
     return Judge(
@@ -405,6 +407,17 @@ def _judge(entry: JudgeSettings | Mapping[str, Any], request: Request) -> Judge:
         (read_steps(entry.steps) if isinstance(entry.steps, str) else entry.steps) or request.steps,
         entry.examples or request.examples,
     )
+
+
+def _judge_by_labels(entry: JudgeSettings) -> Judge:
+    if entry.rubric:
+        raise DataError("judge: an entry has both labels and a rubric. Leave one of the two out.")
+    if not entry.criterion:
+        raise DataError(
+            'judge: an entry with labels needs a criterion: the question, such as "What is it about?".'
+        )
+    name = entry.name or short_name(entry.criterion)
+    return Judge(entry.protocol or "classify", rubric_of_labels(name, entry.criterion, entry.labels))
 
 
 def read_steps(text: str) -> str | tuple[str, ...]:

@@ -9,7 +9,7 @@ import tomllib
 from collections.abc import Iterable, Sequence
 from importlib import resources
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
@@ -283,6 +283,14 @@ class _FolderReader:
                 message = f"criterion '{name}' has best = \"unknown\"."
                 todo = "Say which end is good; only an imported original may leave it open."
                 self._problem("scale-without-best", message, todo, steps=steps)
+        elif best == "none":
+            n_classes = len(declared.names) or 2 * ("rubric" in self.settings.get("takes", ()))
+            if ends != (0, n_classes - 1) or declared.step != 1 or n_classes < 2:
+                message = (
+                    f"criterion '{name}' has best = \"none\", so its values are classes without an order."
+                )
+                todo = "Give low = 0, step = 1, high = the number of classes less one, and a name for each in names."
+                self._problem("bad-scale", message, todo, steps=steps)
         elif ends == (None, None):
             if best not in ("high", "low"):
                 message = f"criterion '{name}' is unbounded, and best = {best!r} is no end of it."
@@ -608,6 +616,7 @@ def _given(
     if rubric is not None:
         rubric = msgspec.structs.replace(rubric, name=name) if name else rubric
         criteria = {rubric.name: _rubric_scale(protocol, rubric)}
+        protocol = _with_classes(protocol, rubric)
     elif name:
         protocol = _renamed(protocol, name)
         criteria = protocol.criteria
@@ -620,6 +629,28 @@ def _given(
         criterion_text=criterion,
         steps=tuple(steps),
     )
+
+
+def _with_classes(protocol: Protocol, rubric: Rubric) -> Protocol:
+    """The protocol with the rubric's labels as the options of its answer."""
+    declared = next(iter(protocol.criteria.values()))
+    takes_classes = declared is not None and declared.is_nominal
+    if takes_classes != rubric.scale.is_nominal:
+        if takes_classes:
+            raise ProtocolError(
+                f"protocol {protocol.id} chooses a label, and the rubric '{rubric.name}' has levels. Give it [labels] "
+                "in place of [levels], or use prometheus/direct, which takes levels."
+            )
+        raise ProtocolError(
+            f"protocol {protocol.id} gives a score, and the rubric '{rubric.name}' has [labels], which have no order. "
+            "Use classify, or give it [levels]."
+        )
+    if not takes_classes:
+        return protocol
+    options: dict[str, float | Literal["none"]] = {
+        name: value for value, name in sorted(rubric.scale.names.items())
+    }
+    return msgspec.structs.replace(protocol, answer=msgspec.structs.replace(protocol.answer, options=options))
 
 
 def _renamed(protocol: Protocol, name: str) -> Protocol:

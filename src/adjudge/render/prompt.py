@@ -562,6 +562,10 @@ def written_answer(answer: Answer, value: str) -> str:
 def _rubric_text(protocol: Protocol, rubric: Rubric) -> str:
     """The criterion and a line for each level; the levels alone where {{criterion}} shows the criterion."""
     levels = [f"Score {number_text(level)}: {text}" for level, text in sorted(rubric.scale.levels.items())]
+    if rubric.scale.is_nominal:
+        levels = [
+            f"- {rubric.scale.names[level]}: {text}" for level, text in sorted(rubric.scale.levels.items())
+        ]
     has_criterion_slot = "criterion" in slots_of(protocol.user_text)
     return "\n".join(levels if has_criterion_slot else [rubric.criterion, *levels])
 

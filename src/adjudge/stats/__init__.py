@@ -11,7 +11,7 @@ What one judge's scores say:
 Whether they agree with people's:
 
     correlation        Pearson, Spearman and Kendall over items, within groups, over systems, resampled
-    agreement          equal answers, Cohen's kappa, quadratic kappa; several raters: Krippendorff's alpha, Gwet's AC2
+    agreement          equal answers, Cohen's and Fleiss' kappa, quadratic kappa; several raters: Krippendorff's alpha, Gwet's AC2
     ceiling            inter-rater agreement as a ceiling, and the judge as a share of it
     pairwise_accuracy  pairwise accuracy with tie calibration, and soft pairwise accuracy
     alt_test           can the judge replace a human rater?
@@ -43,6 +43,7 @@ from .agreement import (
     choice_agreement,
     cohen_kappa,
     exact_agreement,
+    fleiss_kappa,
     gwet,
     halved,
     krippendorff_alpha,
@@ -208,6 +209,7 @@ __all__ = [
     "elo",
     "equal_rates",
     "exact_agreement",
+    "fleiss_kappa",
     "games_from_scores",
     "games_of",
     "gwet",

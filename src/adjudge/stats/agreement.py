@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct, structs
 
@@ -119,6 +119,72 @@ def cohen_kappa(
     of_kept = None if clusters is None else [clusters[i] for i in kept]
     estimate = _kappa_estimate(value, influence, n, of_kept, "Cohen's kappa")
     return structs.replace(estimate, n_failed=n_failed, n_undefined=n_undefined)
+
+
+def fleiss_kappa(
+    ratings: Sequence[Sequence[Category]],
+    categories: Sequence[Category],
+    clusters: Sequence[Hashable] | None = None,
+) -> Estimate:
+    """Fleiss' kappa (1971) of several raters of each item, who may be others for every item.
+
+    Items may have different numbers of ratings: the agreement within an item is the share of equal pairs, and the
+    expected agreement comes from all ratings. The standard error is the jackknife's, over items or clusters.
+    """
+    import numpy as np
+
+    places = {category: place for place, category in enumerate(categories)}
+    kept = [i for i, of_item in enumerate(ratings) if sum(one in places for one in of_item) > 1]
+    n_undefined = len(ratings) - len(kept)
+    if not kept:
+        return undefined("no item has two ratings", n_undefined=n_undefined, unit="item")
+    counts = np.zeros((len(kept), len(categories)))
+    for row, i in enumerate(kept):
+        for one in ratings[i]:
+            if one in places:
+                counts[row, places[one]] += 1
+    n_ratings = counts.sum(axis=1)
+    alike = (counts * (counts - 1)).sum(axis=1) / (n_ratings * (n_ratings - 1))
+    codes = (
+        np.arange(len(kept)) if clusters is None else np.array(label_codes([clusters[i] for i in kept])[0])
+    )
+    n_units = int(codes.max()) + 1
+
+    def by_unit(values: Any) -> Any:
+        return np.bincount(codes, weights=values, minlength=n_units)
+
+    alike_of, n_of = by_unit(alike), by_unit(np.ones(len(kept)))
+    counts_of = np.stack([by_unit(counts[:, place]) for place in range(len(categories))], axis=1)
+    value = _fleiss(alike_of.sum(), n_of.sum(), counts_of.sum(axis=0))
+    name = "Fleiss' kappa"
+    unit = "item" if clusters is None else f"group (n={n_units})"
+    if value is None:
+        return undefined("all ratings are the same", n=len(kept), n_undefined=n_undefined, unit=unit)
+    left_out = [
+        _fleiss(alike_of.sum() - alike_of[i], n_of.sum() - n_of[i], counts_of.sum(axis=0) - counts_of[i])
+        for i in range(n_units)
+    ]
+    known = [one for one in left_out if one is not None]
+    if n_units < 3 or len(known) < n_units:
+        interval = no_interval("too few items")
+        return make_estimate(value, interval, name, n=len(kept), n_undefined=n_undefined, unit=unit)
+    error = math.sqrt((n_units - 1) / n_units * sum((one - sum(known) / n_units) ** 2 for one in known))
+    if error == 0:
+        interval = no_interval("perfect agreement")
+        return make_estimate(value, interval, name, n=len(kept), n_undefined=n_undefined, unit=unit)
+    reach = t_quantile(n_units - 1) * error
+    of = "items" if clusters is None else "groups"
+    interval = Interval(max(-1.0, value - reach), min(1.0, value + reach), f", jackknife over {of}")
+    return make_estimate(value, interval, name, n=len(kept), n_undefined=n_undefined, unit=unit)
+
+
+def _fleiss(alike: float, n_items: float, counts: Any) -> float | None:
+    """Kappa from the summed agreement of items and the ratings of each category; none without any variation."""
+    shares = counts / counts.sum()
+    expected = float((shares**2).sum())
+    return (
+        None if expected > 1 - 1e-12 or not n_items else float((alike / n_items - expected) / (1 - expected))
+    )
 
 
 def quadratic_kappa(

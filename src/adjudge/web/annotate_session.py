@@ -269,6 +269,8 @@ def answer_of(asked: Asked, value: float | str, left: Subject) -> float | str:
 
 def scale_text(scale: Scale) -> str:
     """1 to 5, in steps of 1."""
+    if scale.is_nominal:
+        return ", ".join(f"{number_text(value)} {name}" for value, name in sorted(scale.names.items()))
     if scale.low is None or scale.high is None:
         return "of the judge"
     ends = f"{number_text(scale.low)} to {number_text(scale.high)}"
@@ -277,8 +279,8 @@ def scale_text(scale: Scale) -> str:
 
 def best_text(scale: Scale) -> str:
     """Which end is good, in words; empty where that is unknown."""
-    if scale.best in ("unknown", "high", "low"):
-        return "" if scale.best == "unknown" else f"{scale.best}er is better"
+    if scale.best in ("unknown", "none", "high", "low"):
+        return "" if scale.best in ("unknown", "none") else f"{scale.best}er is better"
     assert not isinstance(scale.best, str)
     return f"{number_text(scale.best)} is best"
 

@@ -24,12 +24,11 @@ from markupsafe import Markup
 from msgspec import Struct, structs
 
 from ..analysis.item_view import ItemView, item_view
-from ..analysis.label_join import LabelledTable
+from ..analysis.label_join import LabelledTable, read_labels_for
 from ..analysis.rank import has_logprobs
 from ..analysis.report import summarise
 from ..analysis.result_types import Summary
 from ..analysis.run_view import RunView, tabulate
-from ..data import read_labels
 from ..errors import DataError
 from ..records import Item, Protocol, Result, Scale
 from ..sections import Section
@@ -308,7 +307,7 @@ def report_page(
 ) -> str:
     """The report of a run as a page."""
     assert view.run is not None
-    known = known_of(store, view, summary, read_labels(labels) if labels is not None else None)
+    known = known_of(store, view, summary, read_labels_for([view], labels) if labels is not None else None)
     parts = run_parts(summary, **known)
     method = structs.replace(
         parts.method, commands=(*parts.method.commands, *_commands(store, view.run, path, labels, parts))
