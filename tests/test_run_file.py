@@ -289,7 +289,7 @@ def test_every_option_of_a_run_is_a_key_and_in_the_schema() -> None:
         "model", "key_env", "price", "headers", "temperature", "max_tokens", "batch",
     }  # fmt: skip
     assert set(definitions["JudgeSettings"]["properties"]) == {
-        "protocol", "rubric", "criterion", "name", "steps", "examples",
+        "protocol", "rubric", "labels", "criterion", "name", "steps", "examples",
     }  # fmt: skip
 
 

@@ -82,7 +82,7 @@ def test_all_problems_come_at_once_with_the_nearest_key(read):
     messages = problems(read, text.replace('3.5 = "d"\n', '4.5 = "d"\n"1.0" = "a"\n'))
     said = [
         "unknown key 'criterium'. Did you mean 'criterion'?",
-        "unknown key 'zzz'. Known keys: name, criterion, levels, best, names.",
+        "unknown key 'zzz'. Known keys: name, criterion, levels, best, names, labels.",
         "'name' is empty.",
         "'criterion' is missing. Say in words what is judged",
         "[levels] 'b' is not a number.",

@@ -17,13 +17,15 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import get_args
 
-from msgspec import structs
+from msgspec import UnsetType, structs
 
 from ..combine import Kind
 from ..errors import DataError
 from ..records import Estimate, Label, Scale
+from ..sections import SHARES, Column, Section
 from ..stats import (
     AltTest,
+    ClassAgreement,
     Confidence,
     Level,
     PartAgreement,
@@ -60,13 +62,12 @@ from ..stats.agreement import CHOICES
 from ..stats.arrays import SAME, make_estimate, no_interval, undefined, with_caution, within
 from ..stats.ceiling import EPSILON, Closeness
 from ..stats.two_judges import Test
-from ..words import count, interval, number, p_phrase
+from ..words import count, interval, number, p_phrase, percent, percent_cell
 from ..words import names as named
 from .label_join import LabelledItem, LabelledTable, as_float, choices, join, number_or_none, numbers
 from .result_types import (
     BestJudge,
     ChosenJudge,
-    ClassAgreement,
     ConfusionMatrix,
     JudgePair,
     PeopleCeiling,
@@ -275,6 +276,51 @@ def by_class(table: LabelledTable) -> dict[str, ClassAgreement]:
             n_human=len(right),
         )
     return found
+
+
+def classes_section(classes: Mapping[str, ClassAgreement]) -> Section:
+    """The precision and recall of each label."""
+    about = (
+        "Precision: of the items that the judge gave this label, the share that people gave it, too. Recall: of those that people gave "
+        "it, the share that the judge gave it; items on which the judge failed are not counted."
+    )
+    rows = tuple(
+        (
+            name,
+            percent_cell(found.precision),
+            percent_cell(found.recall),
+            str(found.n_judge),
+            str(found.n_human),
+            str(found.recall.n_failed),
+            "; ".join(dict.fromkeys(one.reason for one in (found.precision, found.recall) if one.reason)),
+        )
+        for name, found in classes.items()
+    )
+    columns = (
+        "label",
+        Column("precision [95 % CI]", SHARES),
+        Column("recall [95 % CI]", SHARES),
+        "judge",
+        "people",
+        "failed",
+        "remark",
+    )
+    return Section("Labels", (about,), columns, rows, 3)
+
+
+def classes_sentence(classes: Mapping[str, ClassAgreement] | UnsetType) -> str:
+    """The label that the judge finds worst."""
+    known = {
+        name: found.recall
+        for name, found in (classes.items() if not isinstance(classes, UnsetType) else ())
+        if found.recall.value is not None
+    }
+    if not known:
+        return "How well it finds each label is unknown: no item has a label."
+    worst = min(known, key=lambda name: (known[name].value or 0.0, name))
+    if (known[worst].value or 0.0) >= 1:
+        return "The judge finds every label that people gave."
+    return f"Lowest recall: {worst}, {percent(known[worst])} of the items that people gave this label."
 
 
 def _agreement_in_both_orders(table: LabelledTable, rows: Sequence[LabelledItem]) -> Estimate:

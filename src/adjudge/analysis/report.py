@@ -61,8 +61,9 @@ def summarise(view: RunView) -> Summary:
     texts = _criterion_texts(facts)
     order = _positions_by_name(view)
     scales = {key: view.scale(*key) for key in tally.scores}
-    nominal = {key for key, scale in scales.items() if scale is not None and scale.is_nominal}
-    pooled_scores = {key: _pooled(models, is_vote=key in nominal) for key, models in tally.scores.items()}
+    pooled_scores = {
+        key: _pooled(models, is_vote=_is_nominal(scales[key])) for key, models in tally.scores.items()
+    }
     summary = Summary(
         run=facts.run,
         started=facts.started,
@@ -90,9 +91,7 @@ def summarise(view: RunView) -> Summary:
             system: _failure_share(parts) for system, parts in _parts_by_system(tally.scores.values()).items()
         },
         failures_p=failures_p(_parts_by_system(tally.scores.values())),
-        correlations=_correlations(
-            {key: systems for key, systems in pooled_scores.items() if key not in nominal}, names
-        ),
+        correlations=_correlations(pooled_scores, names, scales),
         flags={flag: n_distinct([keys]) for flag, keys in sorted(tally.flagged.items())},
         warnings=(),
         protocols=_protocols(facts),
@@ -115,6 +114,10 @@ def summarise(view: RunView) -> Summary:
         price_dates=facts.price_dates or UNSET,
     )
     return structs.replace(summary, warnings=cautions(summary, _spreads(tally, names, scales), facts))
+
+
+def _is_nominal(scale: Scale | None) -> bool:
+    return scale is not None and scale.is_nominal
 
 
 def _criterion_texts(facts: RunFacts) -> dict[tuple[str, str], str]:
@@ -298,15 +301,18 @@ def _failure_share(parts: list[Scores]) -> FailureShare:
 
 
 def _correlations(
-    pooled_scores: Mapping[tuple[str, str], Mapping[str, Scores]], names: Names
+    pooled_scores: Mapping[tuple[str, str], Mapping[str, Scores]],
+    names: Names,
+    scales: Mapping[tuple[str, str], Scale | None],
 ) -> tuple[Correlation, ...]:
-    """Spearman between every two criteria, over the items of all systems."""
-    if len(pooled_scores) < 2:
-        return ()
+    """Spearman between every two criteria with an order, over the items of all systems."""
     columns = {
         names[key]: pooled([joined([scores.ok for scores in by_system.values()])])[0]
         for key, by_system in pooled_scores.items()
+        if not _is_nominal(scales[key])
     }
+    if len(columns) < 2:
+        return ()
     correlations = []
     for x, y in combinations(columns, 2):
         x_values, y_values, n_groups, n_unmatched = matched(columns[x], columns[y])

@@ -16,6 +16,7 @@ from ..records import Estimate, Estimator, Scale
 from ..stats import (
     AltTest,
     Bounds,
+    ClassAgreement,
     Confidence,
     PartAgreement,
     Plan,
@@ -301,17 +302,6 @@ class ReplacementVerdict(Struct, frozen=True):
     """`no` where the judge agrees with the raters significantly less than a rater does"""
     reasons: tuple[VerdictReason, ...] = ()
     """why it is not yes: below a human rater; too few raters won against; a constant answer, or shuffled scores, not beaten"""
-
-
-class ClassAgreement(Struct, frozen=True):
-    """One class: where the judge chose it, and where people did."""
-
-    precision: Estimate
-    """the share of the judge's choices of this class with which people agree"""
-    recall: Estimate
-    """the share of people's choices of this class that the judge made, too; failures are not counted"""
-    n_judge: int
-    n_human: int
 
 
 class ConfusionMatrix(Struct, frozen=True):

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from msgspec import structs
 
 from ..records import Estimate, Scale
-from ..sections import SHARES, Axis, Column, Interval, Section, Sourced, Value, notices
+from ..sections import Axis, Column, Interval, Section, Sourced, Value, notices
 from ..stats import AltTest, PartAgreement, Retest, ScoreInterval, Test
 from ..stats.arrays import SAME
 from ..stats.means import ALL_SAME
@@ -30,11 +30,11 @@ from ..words import (
     short_name,
     status_text,
 )
+from .human_agreement import classes_section, classes_sentence
 from .result_types import (
     SIGNIFICANCE,
     BestJudge,
     Card,
-    ClassAgreement,
     CorrectedMean,
     CriterionCard,
     JudgePair,
@@ -215,7 +215,7 @@ def correction_sentence(card: CriterionCard) -> Sentence:
         known = {"all systems": card.pooled}
     means = _means(known, card)
     if card.is_nominal:
-        return Sentence(_classes_sentence(card), "precision and recall of each label, Wilson interval")
+        return Sentence(classes_sentence(card.classes), "precision and recall of each label, Wilson interval")
     if card.kind == "choices":
         text = means or f"The win rates cannot be corrected: {_why_not(card)}."
     else:
@@ -225,21 +225,6 @@ def correction_sentence(card: CriterionCard) -> Sentence:
     if card.kind == "scores":
         source = f"bias: {card.bias.method} (n={card.bias.n}); {source}"
     return Sentence(text, source)
-
-
-def _classes_sentence(card: CriterionCard) -> str:
-    """The label that the judge finds worst."""
-    known = {
-        name: found.recall
-        for name, found in (card.classes.items() if isinstance(card.classes, dict) else ())
-        if found.recall.value is not None
-    }
-    if not known:
-        return "How well it finds each label is unknown: no item has a label."
-    worst = min(known, key=lambda name: (known[name].value or 0.0, name))
-    if (known[worst].value or 0.0) >= 1:
-        return "The judge finds every label that people gave."
-    return f"Lowest recall: {worst}, {percent(known[worst])} of the items that people gave this label."
 
 
 def _why_not(card: CriterionCard) -> str:
@@ -785,7 +770,7 @@ def _plain_row(name: str, value: float) -> tuple[Value, ...]:
 def _details(card: CriterionCard) -> Iterator[Section]:
     """The classes, the confusion matrix, agreement in parts of the items, and the interval of a single score."""
     if isinstance(card.classes, dict):
-        yield _classes(card.classes)
+        yield classes_section(card.classes)
     matrix = card.confusion
     if matrix is not None and matrix.n_ratings:
         what = f"Rows: judge. Columns: human rating ({count(matrix.n_ratings, 'rating')} of {count(matrix.n_items, 'item')})."
@@ -802,35 +787,6 @@ def _details(card: CriterionCard) -> Iterator[Section]:
         yield Section(
             "Interval of a single score", tuple(_single_score_lines(single)), depth=3, is_detail=True
         )
-
-
-def _classes(classes: Mapping[str, ClassAgreement]) -> Section:
-    about = (
-        "Precision: of the items that the judge gave this label, the share that people gave it, too. Recall: of those that people gave "
-        "it, the share that the judge gave it; items on which the judge failed are not counted."
-    )
-    rows = tuple(
-        (
-            name,
-            percent_cell(found.precision),
-            percent_cell(found.recall),
-            str(found.n_judge),
-            str(found.n_human),
-            str(found.recall.n_failed),
-            "; ".join(dict.fromkeys(one.reason for one in (found.precision, found.recall) if one.reason)),
-        )
-        for name, found in classes.items()
-    )
-    columns = (
-        "label",
-        Column("precision [95 % CI]", SHARES),
-        Column("recall [95 % CI]", SHARES),
-        "judge",
-        "people",
-        "failed",
-        "remark",
-    )
-    return Section("Labels", (about,), columns, rows, 3)
 
 
 def _agreement_by(field: str, parts: Mapping[str, PartAgreement], card: CriterionCard) -> Section:

@@ -505,9 +505,10 @@ def _score_intervals(store: Store, run: RunRow, labels: Path | None) -> ScoreInt
     from ..analysis.label_join import read_labels_for
     from ..analysis.run_view import tabulate
 
+    if labels is None and not (stored := tuple(store.labels(run))):
+        return {}
     view = tabulate(store, run)
-    known = read_labels_for([view], labels).labels if labels is not None else tuple(store.labels(run))
-    return score_intervals(view, known) if known else {}
+    return score_intervals(view, stored if labels is None else read_labels_for([view], labels).labels)
 
 
 def _ends(result: Result, intervals: ScoreIntervals) -> dict[str, float | None]:

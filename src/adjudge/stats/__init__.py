@@ -39,6 +39,7 @@ from __future__ import annotations
 
 from .agreement import (
     ChoiceAgreement,
+    ClassAgreement,
     Retest,
     choice_agreement,
     cohen_kappa,
@@ -155,6 +156,7 @@ __all__ = [
     "Calibration",
     "Ceiling",
     "ChoiceAgreement",
+    "ClassAgreement",
     "Column",
     "Confidence",
     "Corrected",

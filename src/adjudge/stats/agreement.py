@@ -558,6 +558,17 @@ def _gwet(counts: Floats, of_row: Codes, close: Floats) -> tuple[float, Floats]:
     return value, of_items
 
 
+class ClassAgreement(Struct, frozen=True):
+    """One class: where the judge chose it, and where people did."""
+
+    precision: Estimate
+    """the share of the judge's choices of this class with which people agree"""
+    recall: Estimate
+    """the share of people's choices of this class that the judge made, too; failures are not counted"""
+    n_judge: int
+    n_human: int
+
+
 class Retest(Struct, frozen=True):
     """Repeated judgments of the same items: the noise of asking again, and what is left of it in a mean."""
 
