@@ -61,9 +61,7 @@ def summarise(view: RunView) -> Summary:
     texts = _criterion_texts(facts)
     order = _positions_by_name(view)
     scales = {key: view.scale(*key) for key in tally.scores}
-    pooled_scores = {
-        key: _pooled(models, is_vote=_is_nominal(scales[key])) for key, models in tally.scores.items()
-    }
+    pooled_scores = {key: _pooled(models, scales[key]) for key, models in tally.scores.items()}
     summary = Summary(
         run=facts.run,
         started=facts.started,
@@ -154,9 +152,10 @@ SystemOrPair = TypeVar("SystemOrPair", str, Pair)
 
 
 def _pooled(
-    models: Mapping[str, Mapping[SystemOrPair, Scores]], *, is_vote: bool = False
+    models: Mapping[str, Mapping[SystemOrPair, Scores]], scale: Scale | None = None
 ) -> dict[SystemOrPair, Scores]:
     """The scores of each system, or pair of systems, over all judges."""
+    is_vote = _is_nominal(scale)
     keys = dict.fromkeys(key for by_key in models.values() for key in by_key)
     return {
         key: pool_judges([by_key[key] for by_key in models.values() if key in by_key], is_vote=is_vote)
