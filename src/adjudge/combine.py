@@ -76,6 +76,45 @@ def majority(choices: Sequence[Choice]) -> Choice:
     return counts[0][0]
 
 
+# -- follow-up questions
+
+
+REASKED: frozenset[Status] = frozenset(("unparsed", "conflicting", "out_of_range", "truncated"))
+"""What a follow-up question may mend."""
+
+
+def needs_reask(judgment: Judgment) -> bool:
+    """Whether an answer is missing although the judge did not refuse."""
+    statuses = {score.status for score in judgment.scores}
+    if judgment.choice_status is not None:
+        statuses.add(judgment.choice_status)
+    return bool(statuses & REASKED) and "refused" not in statuses
+
+
+def with_reask(first: Judgment, second: Judgment) -> Judgment:
+    """The first judgment, with missing answers taken from the reply to the follow-up question."""
+    answers = {(score.criterion, score.subject): score for score in second.scores}
+
+    def better(score: Score) -> Score:
+        answer = answers.get((score.criterion, score.subject))
+        if score.status not in REASKED or answer is None or answer.status != "ok":
+            return score
+        # The span of this value is in the second reply, not in the first.
+        return structs.replace(
+            answer, how="reask", span=None, evidence=score.evidence, grounded=score.grounded
+        )
+
+    judgment = structs.replace(first, scores=tuple(better(score) for score in first.scores))
+    if first.choice_status in REASKED and second.choice is not None:
+        judgment = structs.replace(
+            judgment, choice=second.choice, choice_status="ok", choice_how="reask", choice_span=None
+        )
+    return judgment
+
+
+# -- rows
+
+
 def _score_row(
     common: Result, criterion: str, subject: Subject | None, scores: Sequence[Score], scale: Scale | None
 ) -> Result:
@@ -91,14 +130,17 @@ def _score_row(
         criterion=criterion,
         subject=subject,
         system=_system_of(common, subject),
-        status="ok" if values else _commonest([score.status for score in scores]),
+        # A score without a value that did not fail: there was nothing to score.
+        status="ok"
+        if any(score.status == "ok" for score in scores)
+        else _commonest([score.status for score in scores]),
         value=value,
         normalized=scale.normalized(value) if scale is not None and value is not None else None,
         spread=_spread(values),
         how=read[0].how if read else None,
         estimator=_estimator(scores),
         n_samples=len(scores),
-        n_failed=len(scores) - len(values),
+        n_failed=sum(score.status != "ok" for score in scores),
         confidence=math.fsum(confidences) / len(confidences) if confidences else None,
         explanation=explanation,
     )

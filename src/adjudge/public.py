@@ -31,7 +31,7 @@ from .analysis.trust_words import trust_sections
 from .data import frame_of
 from .engine import EXPORT_COLUMNS, Progress, Watcher, export_row
 from .engine.api import Judges, Models, Protocols
-from .records import Estimator, Item, Label, Result, Rubric, Scale
+from .records import PART_KINDS, Estimator, Item, Label, Result, Rubric, Scale
 from .run_options import OrderPolicy, default_store
 from .sections import Section
 from .store import open_store
@@ -136,7 +136,7 @@ def open_run(name: str = "last", store: str | Path | None = None) -> Run:
     with open_store(path, write=False) as opened:
         row = opened.run(name)
         totals = opened.totals(row)
-        calls = (call for call in opened.judgments(row) if call.about.kind not in ("reask", "steps"))
+        calls = (call for call in opened.judgments(row) if call.about.kind not in PART_KINDS)
         outcomes = [
             call.error is not None or (call.judgment is not None and has_unread(call.judgment))
             for call in calls

@@ -123,8 +123,44 @@ class Answer(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     """the answers that the prompt asks for: a → "A", tie → "tie"; without a tie, none is offered"""
     target: str | None = None
     """likelihood: the input whose likelihood is scored"""
+    evidence_in: tuple[str, ...] = ()
+    """the inputs that evidence is looked for in; without any: the judged response"""
     options: dict[str, float | Literal["none"]] = {}
     """the names that the judge chooses from → the value of each on the scale; "none": counted, but without a value"""
+
+
+StepKind = Literal["extract", "check", "combine"]
+Combination = Literal["share", "mean", "all", "weakest", "precision"]
+"""How the values of an item's elements become one value; `precision` is average precision, which depends on their order."""
+
+
+class Step(Struct, frozen=True, omit_defaults=True):
+    """One step of a protocol: a text becomes a list, each element of the list is checked, the checks become a score."""
+
+    name: str
+    kind: StepKind
+    prompt: str = ""
+    """the file of its prompt"""
+    text: str = ""
+    """what that file holds"""
+    answer: Answer | None = None
+    field: str = ""
+    """extract: the field whose entries are the elements, without a call"""
+    rule: str = "entries"
+    """extract: how that field becomes elements"""
+    judged: str = "response"
+    """extract: the input in which each element is looked for, to show its place"""
+    elements: str = ""
+    """check: the extract step whose elements it checks"""
+    per_call: int = 1
+    """check: how many elements one call checks; 0: all"""
+    how: Combination = "share"
+    criterion: str = ""
+    """combine: the criterion that it scores"""
+    of: str = ""
+    """combine: the criterion of the checks that it combines, where that is another one"""
+    set_aside: Literal["leave out", "worst"] = "leave out"
+    """combine: what becomes of elements whose option has no value"""
 
 
 class Rubric(Struct, frozen=True):
@@ -252,6 +288,10 @@ class Protocol(Struct, frozen=True, omit_defaults=True):
     """the sha256 of the document that the texts were copied from, byte for byte"""
     folder: str = ""
     """the folder it was loaded from, for messages; not part of the digest"""
+    numbered: tuple[str, ...] = ()
+    """inputs whose entries are shown with their numbers: retrieved passages"""
+    pipeline: tuple[Step, ...] = ()
+    """the steps of a judgment that takes several calls; without any, one prompt is one judgment"""
 
     def synonyms(self, name: str) -> tuple[str, ...]:
         """The names that mean the same input, the common one first; the name alone in a user's protocol.
@@ -394,15 +434,24 @@ class Call(Struct, frozen=True):
     messages: tuple[Message, ...]
     order: Order = "ab"
     sample: int = 0
-    kind: Literal["generate", "likelihood", "reask", "steps"] = "generate"
+    kind: Literal["generate", "likelihood", "reask", "steps", "extract", "check", "combine"] = "generate"
+    """`combine` is never sent: it stands for what the calls of the other steps amount to"""
     parent: str | None = None
     target: str | None = None
     """the text whose likelihood is scored; the answer of a rule where no judge is asked"""
+    step: str = ""
+    """the name of the protocol's step that it belongs to"""
+    element: int | None = None
+    """the number of the first element that it checks, from 1"""
 
     @property
     def is_ruled(self) -> bool:
         """Whether a rule has the answer, so that there is no prompt and no judge is asked."""
         return not self.messages and self.target is not None
+
+
+PART_KINDS = frozenset(("reask", "steps", "extract", "check"))
+"""Kinds of calls whose replies are no judgments of their own, but part of one."""
 
 
 ErrorKind = Literal[
@@ -506,6 +555,21 @@ class Listing(Struct, frozen=True):
     flags: tuple[str, ...] = ()
 
 
+class Element(Struct, frozen=True, omit_defaults=True):
+    """One part of what is judged, with its own scores: a claim, a passage, a point of a checklist, a turn."""
+
+    number: int
+    text: str
+    scores: tuple[Score, ...] = ()
+    """one for each criterion that the check asks for; without a value where the check failed"""
+    span: tuple[int, int] | None = None
+    """where it stands in the judged text, word for word; none: it was put into other words"""
+    passage: int | None = None
+    """the number of the passage that its evidence is from"""
+    call: str = ""
+    """the key of the call that checked it"""
+
+
 class Judgment(Struct, frozen=True):
     """Everything parsed from one reply. `choice` names the item's response a or b, in either order shown."""
 
@@ -520,6 +584,8 @@ class Judgment(Struct, frozen=True):
     explanation: str = ""
     notes: dict[str, str] = {}
     flags: tuple[str, ...] = ()
+    elements: tuple[Element, ...] = ()
+    """what a protocol with steps has checked one by one"""
 
 
 class Result(Struct, frozen=True):

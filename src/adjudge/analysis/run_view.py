@@ -22,6 +22,7 @@ from msgspec import Struct, structs
 from ..combine import Kind, choice_criterion
 from ..engine import judged_items, protocols_of, settings_of
 from ..records import (
+    PART_KINDS,
     Choice,
     Estimator,
     FieldValue,
@@ -558,11 +559,7 @@ class SingleReplies:
             self.n_reasks_failed += judged.about.kind == "reask" and judged.error is not None
             if self._digest_salt is not None:
                 self._add_digest(judged, self._digest_salt)
-            if (
-                judged.judgment is not None
-                and judged.seq >= 0
-                and judged.about.kind not in ("reask", "steps")
-            ):
+            if judged.judgment is not None and judged.seq >= 0 and judged.about.kind not in PART_KINDS:
                 self._add_positions(judged, judged.judgment)
                 if self._has_samples:
                     self._add_samples(judged, judged.judgment)
@@ -616,7 +613,7 @@ class SingleReplies:
         if judged.item is None:
             return
         # The reply to a second question is part of the judgment of the first reply.
-        is_read = judged.judgment is not None or judged.about.kind == "reask"
+        is_read = judged.judgment is not None or judged.about.kind in PART_KINDS
         call_salt = "" if is_read and judged.error is None else salt
         content = msgspec.json.encode((judged.call, judged.about, judged.judgment, call_salt))
         by_model = self.digests.setdefault((judged.item.id, judged.about.protocol), {})

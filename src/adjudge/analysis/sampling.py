@@ -20,7 +20,7 @@ from ..combine import CallJudgment, choice_criterion
 from ..data.tables import Problems, Row, Table
 from ..engine import fields_naming_the_system, judged_items, protocols_of, results
 from ..errors import DataError
-from ..records import FieldValue, Item, Judgment, Label, Result, Scale, Subject
+from ..records import PART_KINDS, FieldValue, Item, Judgment, Label, Result, Scale, Subject
 from ..stats import LabelStream, labels_needed
 from ..store import Asked, RunRow, Store
 from .correction import Entry, entries_by_system, limits_of, probabilities_of
@@ -440,7 +440,7 @@ def replies_to_check(store: Store, run: RunRow, n: int, *, seed: int = 0) -> Dra
         for call in store.judgments(run)
         if call.judgment is not None
         and call.error is None
-        and call.about.kind not in ("reask", "steps", "likelihood")
+        and call.about.kind not in (*PART_KINDS, "combine", "likelihood")
     }
     if not readings:
         raise DataError(f"run {run.name} has no reply that was read, so there is nothing to check.")

@@ -153,6 +153,9 @@ def show_protocol(
         raise DataError(f"--order must be ab or ba, not '{order}'.")
     chosen = _item_at(item, parse_renames(renames), protocol)
     shown: Order = "ba" if order == "ba" else "ab"
+    if protocol.pipeline:
+        _show_steps_of(protocol, chosen, as_json)
+        return
     rendered = render(protocol, chosen, shown)
     if as_json:
         print_json(
@@ -172,6 +175,50 @@ def show_protocol(
         typer.echo(f"flags: {', '.join(rendered.flags)}", err=True)
 
 
+def _show_steps_of(protocol: Protocol, item: Item, as_json: bool) -> None:
+    """What would be sent first for an item, and which steps depend on the replies to it."""
+    from ..engine.steps import first_prompts
+
+    prompts = first_prompts(protocol, item)
+    later = [step.name for step in protocol.pipeline if step.prompt]
+    if prompts:
+        later = later[later.index(prompts[0].step.name) + 1 :]
+    if as_json:
+        print_json(
+            {
+                "protocol": f"{protocol.id}@{protocol.digest}",
+                "item": item.id,
+                "steps": [
+                    {
+                        "step": prompt.step.name,
+                        "elements": prompt.elements,
+                        "messages": prompt.messages,
+                        "flags": prompt.flags,
+                    }
+                    for prompt in prompts
+                ],
+                "depends_on_replies": later,
+            }
+        )
+        return
+    for prompt in prompts:
+        about = f", element {prompt.elements[0]}" if prompt.elements else ""
+        for message in prompt.messages:
+            print_text(f"--- {prompt.step.name}{about}: {message.role} ---\n{message.content}")
+    flags = dict.fromkeys(flag for prompt in prompts for flag in prompt.flags)
+    if flags:
+        typer.echo(f"flags: {', '.join(flags)}", err=True)
+    if not prompts:
+        typer.echo("Nothing would be sent: the item has no elements to check.", err=True)
+    elif later:
+        given = next(step.name for step in protocol.pipeline if step.kind == "extract")
+        typer.echo(
+            f"The prompts of {', '.join(later)} depend on the reply. "
+            f"To see them, give the item a list '{given}'.",
+            err=True,
+        )
+
+
 def _show_template(protocol: Protocol, as_json: bool) -> None:
     texts = {"system": protocol.system_text, "user": protocol.user_text}
     if as_json:
@@ -181,6 +228,7 @@ def _show_template(protocol: Protocol, as_json: bool) -> None:
                 "answer": protocol.answer,
                 "system_text": protocol.system_text,
                 "user_text": protocol.user_text,
+                **({"steps": protocol.pipeline} if protocol.pipeline else {}),
             }
         )
         return
@@ -190,6 +238,17 @@ def _show_template(protocol: Protocol, as_json: bool) -> None:
     for role, text in texts.items():
         if text:
             print_text(f"--- {role} ---\n{text}")
+    if protocol.pipeline:
+        _show_steps(protocol)
+
+
+def _show_steps(protocol: Protocol) -> None:
+    from ..engine.steps import step_words
+
+    for number, step in enumerate(protocol.pipeline, 1):
+        print_text(f"--- step {number}: {step.name} ({step_words(protocol, step)}) ---")
+        if step.text:
+            print_text(step.text)
 
 
 def _item_at(position: str, renames: dict[str, str], protocol: Protocol) -> Item:

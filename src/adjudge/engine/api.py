@@ -36,15 +36,18 @@ from .loop import Interrupted, Loop, Progress, stored_reply
 from .plan import (
     ItemSource,
     Plan,
+    PlannedCall,
     call_for,
     identity_of,
     make_plan,
     manifest_of,
     open_items,
+    step_call,
     steps_call,
     steps_in,
 )
 from .results import AbsentInputs, results
+from .steps import StepAnswer, judgment_in_steps, step_problems
 
 # What a run would send, and what that may cost, without sending anything.
 
@@ -66,6 +69,8 @@ class DryRun(Struct, frozen=True, omit_defaults=True):
     """calls that a rule answers, so that no judge is asked"""
     price_dates: dict[str, str] = {}
     """model → date of the published price, where the user gave none"""
+    n_open: int = 0
+    """judgments in steps whose further calls depend on a reply: they are not counted"""
 
 
 def dry_run(request: Request) -> DryRun:
@@ -87,7 +92,10 @@ def _counted(prepared: Prepared, store: Store | None) -> DryRun:
     plan = _with_known_steps(prepared.plan, count)
     for _, item in prepared.numbered():
         for planned in plan.calls_of(item):
-            count.add(call_for(planned, item)[0], planned.model)
+            if planned.protocol.pipeline:
+                count.add_steps(planned, item, plan.absent)
+            else:
+                count.add(call_for(planned, item)[0], planned.model)
     count.settle()
     dates = prepared.manifest.get("price_dates", {})
     return DryRun(
@@ -99,6 +107,7 @@ def _counted(prepared: Prepared, store: Store | None) -> DryRun:
         count.first,
         count.ruled,
         dates,
+        count.n_open,
     )
 
 
@@ -110,6 +119,7 @@ class _Count:
         self.first: tuple[Message, ...] = ()
         self.calls = self.stored = self.tokens = self.ruled = 0
         self.cost: float | None = 0.0
+        self.n_open = 0
         self._seen: set[int] = set()
         self._waiting: dict[str, tuple[int, float | None]] = {}
 
@@ -131,6 +141,22 @@ class _Count:
         )
         if len(self._waiting) >= _BATCH:
             self.settle()
+
+    def add_steps(self, planned: PlannedCall, item: Item, absent: frozenset[str]) -> None:
+        """Count the calls of a judgment in steps, as far as the stored replies say which there are."""
+        steps = judgment_in_steps(planned.protocol, item, absent)
+        with suppress(StopIteration):
+            prompts = next(steps)
+            while True:
+                calls = [step_call(planned, prompt, item) for prompt in prompts]
+                for call in calls:
+                    self.add(call, planned.model)
+                keys = [call.key for call in calls]
+                replies = self.store.reply_for(keys) if self.store is not None else {}
+                if len(replies) < len(set(keys)):
+                    self.n_open += prompts[0].step.kind == "extract"
+                    return
+                prompts = steps.send([StepAnswer(key, (replies[key],)) for key in keys])
 
     def settle(self) -> None:
         """Look up in the store the calls that were added since the last time."""
@@ -475,6 +501,7 @@ def check_renames(renames: Mapping[str, str], protocols: Sequence[Protocol]) -> 
     for protocol in protocols:
         known.update(protocol.inputs, protocol.optional, protocol.at_least_one, protocol.takes)
         known.update(protocol.refuses, protocol.alias.values())
+        known.update(step.name for step in protocol.pipeline if step.kind == "extract")
         for name in (*protocol.inputs, *protocol.optional):
             known.update(protocol.synonyms(name))
     for name, field in renames.items():
@@ -526,7 +553,11 @@ def prepare(request: Request, network: Network, opened: list[Model], *, is_dry: 
 
     def problems(item: Item) -> list[str]:
         absent.add(item)
-        found = [problem for protocol in protocols for problem in problems_of(protocol, item)]
+        found = [
+            problem
+            for protocol in protocols
+            for problem in (*problems_of(protocol, item), *step_problems(protocol, item))
+        ]
         return found + image_problems(item, protocols, models)
 
     items = open_items(request.items, request.map, problems, request.limit)
@@ -582,6 +613,11 @@ def _protocols(request: Request, judges: Sequence[Judge]) -> list[Protocol]:
         protocols = [with_digest(protocol, transcript_tokens=tokens) for protocol in protocols]
     _check_names(judges, protocols)
     for protocol in protocols:
+        if protocol.pipeline and request.estimator == "probability":
+            raise ProtocolError(
+                f"--estimator probability: protocol {protocol.id} judges in steps, and its score is combined from many "
+                "replies. Leave --estimator out."
+            )
         is_likelihood = protocol.answer.reader == "likelihood"
         if is_likelihood != (request.estimator == "likelihood") and request.estimator is not None:
             other = "asks for no reply" if is_likelihood else "asks for a reply"

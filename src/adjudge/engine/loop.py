@@ -16,18 +16,17 @@ from typing import NamedTuple
 
 from msgspec import Struct, structs
 
+from ..combine import needs_reask, with_reask
 from ..errors import AdjudgeError, BudgetReached
 from ..models import Parameters
 from ..parse import parse, unanswered
 from ..parse.likelihood import LEAST_CAUGHT_MASS, expected_score, read_likelihood
 from ..records import Call, Item, Judgment, Protocol, Reply, ReplyError, Score, Status
 from ..store import Claim, RunRow, Store
-from .plan import Plan, PlannedCall, call_for, reask_call
+from .plan import Plan, PlannedCall, call_for, combine_call, reask_call, step_call
+from .steps import StepAnswer, StepPlace, StepPrompt, index_of, judgment_in_steps
 
 # -- from a reply to the judgment that is stored
-
-
-_REASKED: frozenset[Status] = frozenset(("unparsed", "conflicting", "out_of_range", "truncated"))
 
 
 def judge(
@@ -79,35 +78,6 @@ def _failed_status(status: Status) -> Status:
     return "unparsed" if status == "ok" else status
 
 
-def needs_reask(judgment: Judgment) -> bool:
-    """Whether an answer is missing although the judge did not refuse."""
-    statuses = {score.status for score in judgment.scores}
-    if judgment.choice_status is not None:
-        statuses.add(judgment.choice_status)
-    return bool(statuses & _REASKED) and "refused" not in statuses
-
-
-def with_reask(first: Judgment, second: Judgment) -> Judgment:
-    """The first judgment, with missing answers taken from the reply to the follow-up question."""
-    answers = {(score.criterion, score.subject): score for score in second.scores}
-
-    def better(score: Score) -> Score:
-        answer = answers.get((score.criterion, score.subject))
-        if score.status not in _REASKED or answer is None or answer.status != "ok":
-            return score
-        # The span of this value is in the second reply, not in the first.
-        return structs.replace(
-            answer, how="reask", span=None, evidence=score.evidence, grounded=score.grounded
-        )
-
-    judgment = structs.replace(first, scores=tuple(better(score) for score in first.scores))
-    if first.choice_status in _REASKED and second.choice is not None:
-        judgment = structs.replace(
-            judgment, choice=second.choice, choice_status="ok", choice_how="reask", choice_span=None
-        )
-    return judgment
-
-
 def failed_judgment(protocol: Protocol, error: ReplyError) -> Judgment:
     """The judgment of a call without a reply: every score that was requested has failed."""
     status: Status = "refused" if error.kind == "filtered" else "no_reply"
@@ -145,11 +115,20 @@ class ItemCall(NamedTuple):
     flags: tuple[str, ...]
 
 
+class ItemSteps(NamedTuple):
+    """One judgment of one item that takes several calls, step by step."""
+
+    seq: int
+    item: Item
+    planned: PlannedCall
+
+
 class Claimed(NamedTuple):
-    """Calls of a batch of items, and which of them this process may make."""
+    """Calls of a batch of items, which of them this process may make, and judgments that are made in steps."""
 
     item_calls: Sequence[ItemCall]
     claim: Claim
+    in_steps: Sequence[ItemSteps] = ()
 
 
 class Interrupted(AdjudgeError):
@@ -235,6 +214,7 @@ class Loop:
         are_stored = self._store.put_items(self._run, first, [item for _, item in batch], step)
         finished = self._store.finished(self._run, first, last) if self._run.is_resumed else {}
         item_calls: list[ItemCall] = []
+        in_steps: list[ItemSteps] = []
         for number, (seq, item) in enumerate(batch):
             if number % _RENDER_BATCH == 0:
                 await asyncio.sleep(0)  # so that replies that have arrived are handled
@@ -244,10 +224,14 @@ class Loop:
                 finished[seq, planned.index] for planned in calls if (seq, planned.index) in finished
             ]
             self._count_cached(judgments)
-            item_calls += [self._item_call(seq, item, planned) for planned in missing]
+            for planned in missing:
+                if planned.protocol.pipeline:
+                    in_steps.append(ItemSteps(seq, item, planned))
+                else:
+                    item_calls.append(self._item_call(seq, item, planned))
         # Both are queued in this order and go into one commit.
         _, claimed = await asyncio.gather(are_stored, self._claim(item_calls))
-        return claimed
+        return claimed._replace(in_steps=in_steps)
 
     def _item_call(self, seq: int, item: Item, planned: PlannedCall) -> ItemCall:
         return ItemCall(seq, item, planned, *call_for(planned, item, self._plan.absent))
@@ -258,7 +242,13 @@ class Loop:
 
     async def _start(self, claimed: Claimed) -> None:
         """Make the calls that are ours, parse replies that are stored, and keep for later what others are asking."""
-        item_calls, claim = claimed
+        item_calls, claim, in_steps = claimed
+        for item_steps in in_steps:
+            await self._room.acquire()
+            if self._is_stopping():
+                self._room.release()
+                break
+            self._launch(self._judge_in_steps(item_steps))
         replies = self._store.reply_for(claim.answered)
         mine = set(claim.mine)
         for item_call in item_calls:
@@ -421,6 +411,119 @@ class Loop:
             index = self._plan.reask_index(planned, number)
             await self._store.put(self._run, item_call.seq, index, call, new_reply, None)
         return reply
+
+    # A judgment in steps
+
+    async def _judge_in_steps(self, item_steps: ItemSteps) -> None:
+        """Ask what each step needs, and store the judgment; the calls of a step are durable before the next begins."""
+        seq, item, planned = item_steps
+        steps = judgment_in_steps(planned.protocol, item, self._plan.absent)
+        answers: list[StepAnswer] = []
+        cost_before = self.progress.cost_usd
+        try:
+            prompts = next(steps)
+            while True:
+                of_step = await self._answers(item_steps, prompts)
+                if of_step is None:
+                    return  # the next start of this run asks the rest
+                answers += of_step
+                prompts = steps.send(of_step)
+        except StopIteration as end:
+            judgment: Judgment = end.value
+        call = combine_call(planned, item, [answer.call for answer in answers])
+        judgment = structs.replace(judgment, call=call.key)
+        errors = [
+            reply.error for answer in answers for reply in answer.replies[:1] if reply.error is not None
+        ]
+        # With an error, the judgment counts for now, and the next start of this run asks what is missing.
+        reply = Reply(call.key, error=errors[0]) if errors else Reply(call.key, cost_usd=0.0)
+        await self._store.put(self._run, seq, planned.index, call, reply, judgment)
+        self.progress.cached += (
+            not errors
+            and cost_before == self.progress.cost_usd
+            and not any(answer.is_new for answer in answers)
+        )
+        self._count(judgment)
+
+    async def _answers(self, item_steps: ItemSteps, prompts: Sequence[StepPrompt]) -> list[StepAnswer] | None:
+        """The answers to the prompts of one step; none where the run was stopped before all were there."""
+        calls = [step_call(item_steps.planned, prompt, item_steps.item) for prompt in prompts]
+        claim = await self._store.claim(calls)
+        stored = self._store.reply_for(claim.answered)
+        # Elements with the same text have the same call: it is made once, and each has its place.
+        first_of = {call.key: number for number, call in reversed(list(enumerate(calls)))}
+        asked = await asyncio.gather(
+            *(
+                self._answer(item_steps, prompts[number], calls[number], stored.get(key), key in claim.mine)
+                for key, number in first_of.items()
+            ),
+            return_exceptions=True,
+        )
+        by_key: dict[str, StepAnswer] = {}
+        for key, answer in zip(first_of, asked, strict=True):
+            if isinstance(answer, BaseException):
+                raise answer
+            if answer is None:
+                return None
+            by_key[key] = answer
+        for number, call in enumerate(calls):
+            if first_of[call.key] != number:
+                index = self._step_index(item_steps, prompts[number])
+                await self._store.put(self._run, item_steps.seq, index, call, None, None)
+        return [
+            by_key[call.key]
+            if first_of[call.key] == number
+            else structs.replace(by_key[call.key], readings={})
+            for number, call in enumerate(calls)
+        ]
+
+    async def _answer(
+        self, item_steps: ItemSteps, prompt: StepPrompt, call: Call, reply: Reply | None, is_mine: bool
+    ) -> StepAnswer | None:
+        if reply is None and not is_mine:
+            # Another item or process asks the same. Whoever waits for it holds no turn, or all might wait.
+            reply = await stored_reply(self._store, call)
+        async with self._turns[item_steps.planned.model.endpoint]:
+            try:
+                return await self._answer_in_turn(item_steps, prompt, call, reply)
+            except Exception as fault:
+                self.stop(fault)  # before the next call gets this turn
+                raise
+
+    async def _answer_in_turn(
+        self, item_steps: ItemSteps, prompt: StepPrompt, call: Call, reply: Reply | None
+    ) -> StepAnswer | None:
+        """The reply to a call of a step, and those to follow-up questions where it holds no answer."""
+        planned = item_steps.planned.of_step(prompt)
+        new_reply = None
+        if reply is None:
+            reply = new_reply = await self._ask_model(planned, call)
+            if reply is None:
+                return None
+        index = self._step_index(item_steps, prompt)
+        await self._store.put(self._run, item_steps.seq, index, call, new_reply, None)
+        answer = StepAnswer(call.key, (reply,), {}, new_reply is not None)
+        if planned.model.is_recorded or reply.error is not None:
+            return answer
+        for number in range(1, self._plan.options.reask + 1):
+            if not answer.needs_reask(prompt, item_steps.item):
+                break
+            call = reask_call(call, planned, answer.replies[-1].text)
+            next_reply = await stored_reply(self._store, call)
+            new_reply = None
+            if next_reply is None:
+                next_reply = new_reply = await self._ask_model(planned, call)
+                if next_reply is None:
+                    return None
+            index = self._step_index(item_steps, prompt, number)
+            await self._store.put(self._run, item_steps.seq, index, call, new_reply, None)
+            if next_reply.error is not None:
+                break
+            answer = StepAnswer(answer.call, (*answer.replies, next_reply), {}, True)
+        return answer
+
+    def _step_index(self, item_steps: ItemSteps, prompt: StepPrompt, reask: int = 0) -> int:
+        return index_of(StepPlace(item_steps.planned.index, prompt.position, prompt.number, reask))
 
     # Counting and ending
 

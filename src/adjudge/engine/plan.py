@@ -25,11 +25,13 @@ from msgspec import Struct
 from ..data import ItemFile, local_file, plain, rows_of_frame
 from ..errors import DataError, ProtocolError
 from ..models import Form, Model, Parameters
-from ..parse import parse
+from ..parse import parse, read_list
 from ..probes import LEVELS, REPEAT, split_id
+from ..protocols import step_protocol
 from ..records import Call, Item, Message, ModelSettings, Order, Protocol, Reply, Scale, Subject
 from ..render import number_text, render, written_answer
 from ..run_options import RunOptions, recorded_settings
+from .steps import StepPrompt
 
 
 class PlannedCall(Struct, frozen=True):
@@ -41,6 +43,14 @@ class PlannedCall(Struct, frozen=True):
     order: Order
     sample: int
     params: Parameters
+    step_params: tuple[Parameters, ...] = ()
+    """the parameters of the calls of each step, where the protocol has steps"""
+
+    def of_step(self, prompt: StepPrompt) -> PlannedCall:
+        """The same for one step of the protocol, as if it were a protocol with one prompt."""
+        return msgspec.structs.replace(
+            self, protocol=prompt.protocol, params=self.step_params[prompt.position], step_params=()
+        )
 
 
 class Plan(Struct, frozen=True):
@@ -116,8 +126,12 @@ def make_plan(
         for model in models:
             for sample in range(options.samples * (2 if is_audit else 1)):
                 params = parameters_for(protocol, options, model.settings, sample)
+                of_steps = tuple(
+                    parameters_for(step_protocol(protocol, step), options, model.settings, sample)
+                    for step in protocol.pipeline
+                )
                 for order in orders:
-                    calls.append(PlannedCall(len(calls), protocol, model, order, sample, params))
+                    calls.append(PlannedCall(len(calls), protocol, model, order, sample, params, of_steps))
     return Plan(options, tuple(protocols), tuple(models), tuple(calls), steps_for, is_audit)
 
 
@@ -164,6 +178,9 @@ def parameters_for(
 
 def _is_cut_off(protocol: Protocol, reply: Reply) -> bool:
     """Whether a reply ends before its answer is complete."""
+    if protocol.answer.reader == "list":
+        listing = read_list(reply.text, finish=reply.finish)
+        return listing.cut is not None or listing.status == "truncated"
     judgment = parse(protocol, reply.text, finish=reply.finish)
     return "truncated" in (judgment.choice_status, *(score.status for score in judgment.scores))
 
@@ -202,6 +219,42 @@ def call_for(
     return with_key(call, planned.model, planned.params), rendered.flags
 
 
+def step_call(planned: PlannedCall, prompt: StepPrompt, item: Item) -> Call:
+    """One call of one step for one item."""
+    protocol = planned.protocol
+    call = Call(
+        key="",
+        item=item.id,
+        protocol=f"{protocol.id}@{protocol.digest}",
+        criteria=tuple(prompt.protocol.criteria),
+        model=planned.model.name,
+        messages=prompt.messages,
+        sample=planned.sample,
+        kind="extract" if prompt.step.kind == "extract" else "check",
+        step=prompt.step.name,
+        element=prompt.elements[0] if prompt.elements else None,
+    )
+    return with_key(call, planned.model, planned.step_params[prompt.position])
+
+
+def combine_call(planned: PlannedCall, item: Item, keys: Sequence[str]) -> Call:
+    """What stands for all calls of an item's steps: it is never sent, and its judgment is that of the item."""
+    protocol = planned.protocol
+    digest = hashlib.blake2b(digest_size=20)
+    for part in ("combine", protocol.digest, planned.model.identity, str(planned.sample), *keys):
+        digest.update(part.encode() + b"\n")
+    return Call(
+        key=digest.hexdigest(),
+        item=item.id,
+        protocol=f"{protocol.id}@{protocol.digest}",
+        criteria=tuple(protocol.criteria),
+        model=planned.model.name,
+        messages=(),
+        sample=planned.sample,
+        kind="combine",
+    )
+
+
 def with_key(call: Call, model: Model, params: Parameters) -> Call:
     """The call with its key: a hash of all that the reply depends on."""
     sent: tuple[Any, ...] = (
@@ -221,6 +274,8 @@ def with_key(call: Call, model: Model, params: Parameters) -> Call:
     if model.is_recorded:
         # A recorded reply is looked up by its item, not by the prompt.
         parts = (*parts, call.item, call.criteria, call.order)
+        if call.step:
+            parts = (*parts, call.step, call.element)
     key = hashlib.blake2b(msgspec.json.encode(parts), digest_size=20).hexdigest()
     return msgspec.structs.replace(call, key=key)
 
@@ -351,11 +406,20 @@ _REASK_CHOICE = {
 }
 
 
+_REASK_LIST = {
+    "en": "Your reply holds no list that can be read. Reply with the list alone: one entry a line, numbered, or NONE. Nothing else.",
+    "zh": "您的回复中没有可以读取的列表。请只回复列表：每行一条并编号；没有则回复 无。不要写其他内容。",
+    "ko": "답변에서 읽을 수 있는 목록을 찾지 못했습니다. 목록만 답하십시오: 한 줄에 하나씩 번호를 붙이고, 없으면 없음. 다른 말은 쓰지 마십시오.",
+}
+
+
 def reask_call(call: Call, planned: PlannedCall, text: str) -> Call:
     """The follow-up question: the judge sees its reply and is asked for the answer alone."""
     protocol = planned.protocol
-    is_choice = all(scale is None for scale in protocol.criteria.values())
+    is_choice = bool(protocol.answer.options) or all(scale is None for scale in protocol.criteria.values())
     questions = _REASK_CHOICE if is_choice else _REASK_SCORE
+    if protocol.answer.reader == "list":
+        questions = _REASK_LIST
     question = questions.get(protocol.language.prompt, questions["en"]).format(format=_format_of(protocol))
     messages = (*call.messages, Message("assistant", text or "…"), Message("user", question))
     follow_up = msgspec.structs.replace(call, key="", messages=messages, kind="reask", parent=call.key)
@@ -479,6 +543,8 @@ def schema_of(protocol: Protocol) -> dict[str, Any] | None:
     if protocol.answer.reader != "json":
         return None
     leaves = _leaves(protocol)
+    if any("{number}" in key for path in leaves for key in path):
+        return None  # how many elements there are differs from call to call
     named = {key for path in leaves for key in path}
     if not set(_KEY.findall(protocol.user_text)) <= named:
         return None

@@ -11,19 +11,20 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
-from ..combine import CallJudgment, Kind, combine
+from ..combine import CallJudgment, Kind, combine, needs_reask, with_reask
 from ..errors import StoreError
 from ..models import Parameters
 from ..protocols import with_digest
-from ..records import Item, Judgment, Protocol, Result
+from ..records import PART_KINDS, Item, Judgment, Message, Protocol, Reply, Result
 from ..render import render
 from ..run_options import RunOptions, options_from
 from ..store import Asked, Judged, RunRow, Store
 from ..store.merge import MergedFile, merge
-from .loop import failed_judgment, judge, needs_reask, with_reask
+from .loop import failed_judgment, judge
 from .plan import BY_RULE, parameters_for, steps_in
+from .steps import StepAnswer, StepPrompt, judgment_in_steps, place_of
 
 
 def settings_of(run: RunRow) -> RunOptions:
@@ -95,7 +96,7 @@ def judged_items(judged: Iterable[Judged], protocols: Mapping[str, Protocol]) ->
 
 def _call_judgment(judged: Judged, protocols: Mapping[str, Protocol]) -> CallJudgment | None:
     """A call's judgment among those of its item; none where its reply was not parsed yet."""
-    if judged.about.kind in ("reask", "steps"):
+    if judged.about.kind in PART_KINDS:
         return None
     judgment = judged.judgment
     if judgment is None:
@@ -151,10 +152,13 @@ def _reread(
         calls = list(group)
         reasks = {asked.call.parent: asked for asked in calls if asked.call.kind == "reask"}
         for asked in calls:
-            if asked.call.kind == "reask" or asked.item is None:
+            if asked.call.kind in PART_KINDS or asked.item is None:
                 continue
             name = asked.call.protocol
-            judgment = _judgment(asked, reasks, protocols[name], params[name], absent)
+            if asked.call.kind == "combine":
+                judgment = _judgment_in_steps(asked, calls, reasks, protocols[name], absent)
+            else:
+                judgment = _judgment(asked, reasks, protocols[name], params[name], absent)
             yield seq, asked.call_index, judgment
 
 
@@ -175,6 +179,42 @@ def _judgment(
         judgment = with_reask(judgment, judge(protocol, item, reask.call, reask.reply, (), params))
         reask = reasks.get(reask.call.key)
     return judgment
+
+
+def _judgment_in_steps(
+    combined: Asked,
+    calls: Sequence[Asked],
+    reasks: Mapping[str | None, Asked],
+    protocol: Protocol,
+    absent: frozenset[str],
+) -> Judgment:
+    """The judgment in the replies of all steps. A better reading of a list may bring elements that were never checked:
+    these have no reply, and the judgment is flagged `elements_changed`."""
+    item = combined.item
+    assert item is not None
+    of_step: dict[tuple[int, tuple[Message, ...]], Asked] = {}
+    for asked in calls:
+        place = place_of(asked.call_index)
+        if place is not None and place.planned == combined.call_index and place.reask == 0:
+            of_step[place.position, asked.call.messages] = asked
+
+    def answer(prompt: StepPrompt) -> StepAnswer:
+        asked = of_step.get((prompt.position, prompt.messages))
+        if asked is None:
+            return StepAnswer()
+        replies: list[Reply] = [asked.reply]
+        while (asked := reasks.get(asked.call.key)) is not None:
+            replies.append(asked.reply)
+        return StepAnswer(replies[0].call, tuple(replies))
+
+    steps = judgment_in_steps(protocol, item, absent)
+    try:
+        prompts = next(steps)
+        while True:
+            prompts = steps.send([answer(prompt) for prompt in prompts])
+    except StopIteration as end:
+        judgment: Judgment = end.value
+    return structs.replace(judgment, call=combined.call.key)
 
 
 def absent_inputs(protocols: Iterable[Protocol], items: Iterable[Item]) -> frozenset[str]:

@@ -1,11 +1,12 @@
 """Replays recorded replies: `replay:FILE`.
 
-A JSONL file (.gz too) of `{"item", "criterion"?, "order"?, "sample"?, "text", "logprobs"?}`. It is read once
+A JSONL file (.gz too) of `{"item", "criterion"?, "order"?, "sample"?, "step"?, "element"?, "text", "logprobs"?}`. It is read once
 to find every problem, then by byte offset: 24 bytes of each row are kept in memory, never its text.
 
 Which row answers a call: that of the item, with the call's criterion or else without one; with the same order,
 where a row without one means `ab`; with the same sample, where rows without one count as samples 0, 1, 2 … in
-the order of the file. A missing row is the error `missing`, never another row's text. `finish`, `reasoning` and
+the order of the file. A call of a step needs a row with the name of that `step`, and one that checks an element a row
+with the number of that `element`, from 1 (the first one, where a call checks several). A missing row is the error `missing`, never another row's text. `finish`, `reasoning` and
 `model_name` are optional.
 """
 
@@ -52,6 +53,8 @@ class _RowKey(Struct):
     criterion: str | None = None
     order: Order | None = None
     sample: int | None = None
+    step: str | None = None
+    element: int | None = None
     logprobs: msgspec.Raw = msgspec.Raw()
 
 
@@ -63,21 +66,45 @@ class _RecordedReply(Struct):
     criterion: str | None = None
     order: Order | None = None
     sample: int | None = None
+    step: str | None = None
+    element: int | None = None
     logprobs: list[_Token] | _Wrapped | None = None
     finish: str | None = None
     reasoning: str | None = None
     model_name: str | None = None
 
 
-def _group(row: _RowKey | _RecordedReply) -> tuple[str, str | None, str]:
+_Group = tuple[str, str | None, str, str, int]
+
+
+def _group(row: _RowKey | _RecordedReply) -> _Group:
     """What a row has in common with the other samples of its call."""
-    return str(row.item), row.criterion, row.order or "ab"
+    return str(row.item), row.criterion, row.order or "ab", row.step or "", row.element or 0
 
 
 _KEYS = frozenset(
-    ("item", "text", "criterion", "order", "sample", "logprobs", "finish", "reasoning", "model_name")
+    (
+        "item",
+        "text",
+        "criterion",
+        "order",
+        "sample",
+        "step",
+        "element",
+        "logprobs",
+        "finish",
+        "reasoning",
+        "model_name",
+    )
 )
-_KINDS = {"item": "id", "text": "text", "criterion": "text", "sample": "number"}
+_KINDS = {
+    "item": "id",
+    "text": "text",
+    "criterion": "text",
+    "sample": "number",
+    "step": "text",
+    "element": "number",
+}
 _decode_key = msgspec.json.Decoder(_RowKey).decode
 _decode_row = msgspec.json.Decoder(_RecordedReply).decode
 _decode_keys = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
@@ -114,6 +141,8 @@ class ReplayModel(Model):
         row = self._index.find(call)
         if row is None:
             criterion = "".join(f", criterion {name}" for name in call.criteria[:1])
+            if call.step:
+                criterion += f", step {call.step}" + (f", element {call.element}" if call.element else "")
             return failed(
                 call,
                 "missing",
@@ -158,7 +187,7 @@ class _Index:
     def find(self, call: Call) -> _RecordedReply | None:
         """The row that answers a call."""
         for criterion in (*call.criteria, None):
-            group = (call.item, criterion, call.order)
+            group = (call.item, criterion, call.order, call.step, call.element or 0)
             for position in self._positions(hash(group)):
                 if self._samples[position] == call.sample:
                     row = _decode_row(self._line(position))
@@ -271,7 +300,7 @@ class _Index:
             if first != lines[order[position]]:
                 problems.add(
                     lines[order[position]],
-                    f"sample {sample} of the same item, criterion and order is on line {first} already. "
+                    f"sample {sample} of the same item, criterion, order and step is on line {first} already. "
                     "Remove one of the two, or number the samples.",
                 )
 

@@ -498,6 +498,13 @@ def _look_up(document: Document, wanted: tuple[str, ...]) -> FoundValue | None:
     path: list[str | int] = []
     is_exact = True
     for key in wanted:
+        if isinstance(value, list):
+            position = _numbered(value, key)
+            if position is None:
+                return None
+            path.append(position)
+            value = value[position]
+            continue
         if not isinstance(value, dict):
             return None
         if key not in value:
@@ -508,9 +515,38 @@ def _look_up(document: Document, wanted: tuple[str, ...]) -> FoundValue | None:
         path.append(key)
         value = value[key]
     place = tuple(path)
+    # Only the last value of an object that never ends may have been going to be another one.
+    cut = document.cut if document.cut and place == _last_path(document.value) else ""
     return FoundValue(
-        value, place, document.places.get(place, document.span), is_exact, document.cut, document.doubled
+        value, place, document.places.get(place, document.span), is_exact, cut, document.doubled
     )
+
+
+def _last_path(value: Any) -> Path:
+    path: list[str | int] = []
+    while isinstance(value, dict | list) and value:
+        key: Any = next(reversed(value)) if isinstance(value, dict) else len(value) - 1
+        path.append(key)
+        value = value[key]
+    return tuple(path)
+
+
+_NUMBER_KEYS = ("number", "no", "n", "id", "index", "point", "claim")
+
+
+def _numbered(entries: list[Any], key: str) -> int | None:
+    """Where a list of objects has the one with this number; in a list without numbers, the entry at that position."""
+    if not key.isdigit():
+        return None
+    numbers = [
+        next((str(entry[name]) for name in _NUMBER_KEYS if isinstance(entry.get(name), int | str)), None)
+        if isinstance(entry, dict)
+        else None
+        for entry in entries
+    ]
+    if any(number is not None and number.isdigit() for number in numbers):
+        return numbers.index(key) if numbers.count(key) == 1 else None
+    return int(key) - 1 if 1 <= int(key) <= len(entries) else None
 
 
 def number_of(entry: FoundValue, scale: Scale) -> Reading:

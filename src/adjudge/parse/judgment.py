@@ -11,7 +11,20 @@ import unicodedata
 import msgspec
 from msgspec import structs
 
-from ..records import Answer, Choice, Item, Judgment, Order, Protocol, Reading, Scale, Score, Status, Subject
+from ..records import (
+    Answer,
+    Choice,
+    FieldValue,
+    Item,
+    Judgment,
+    Order,
+    Protocol,
+    Reading,
+    Scale,
+    Score,
+    Status,
+    Subject,
+)
 from .json_replies import JsonAnswer
 from .readers import read_chosen, read_named, read_scored
 from .text import ASIDE, Span, lazily, masked, set_aside, thoughts
@@ -398,15 +411,19 @@ class _Reply:
         if self.item is None:
             return None
         name = "response" if subject is None else f"response_{subject}"
-        field = self.protocol.field_for(name, self.item.fields)
-        value = self.item.fields.get(field) if field is not None else None
-        if value is None:
-            return None
-        return (
-            value
-            if isinstance(value, str)
-            else "\n".join(v if isinstance(v, str) else v.content for v in value)
-        )
+        texts = []
+        for source in self.answer.evidence_in or (name,):
+            field = self.protocol.field_for(source, self.item.fields)
+            value = self.item.fields.get(field) if field is not None else None
+            if value is not None:
+                texts.append(_plain_text(value))
+        return "\n".join(texts) if texts else None
+
+
+def _plain_text(value: FieldValue) -> str:
+    if isinstance(value, str):
+        return value
+    return "\n".join(entry if isinstance(entry, str) else entry.content for entry in value)
 
 
 def _score(criterion: str, reading: Reading, answer: Answer) -> Score:

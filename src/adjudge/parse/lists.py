@@ -10,9 +10,10 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ..records import How, Listing
+from ..records import FieldValue, How, Listing, Message
 from .named_options import flat_name
 from .text import ASIDE, Span, declines, lazily, masked, narrow, quotations, thoughts, window
 
@@ -351,6 +352,57 @@ def _number_at(line: str) -> tuple[int, int, int] | None:
 def _bullet_at(line: str) -> tuple[int, int, int] | None:
     mark = _BULLET.match(line)
     return (len(mark[1]), 0, mark.end()) if mark is not None else None
+
+
+# -- the entries of a field
+
+
+class Entry(NamedTuple):
+    """One entry of a field that is judged as an element, and what stands before it, for elements that need their context."""
+
+    text: str
+    before: str = ""
+
+
+def _entries_of(value: FieldValue) -> list[Entry]:
+    """The entries of a list; an object is its text. A text is read as a list where it is one, and is otherwise one entry."""
+    if isinstance(value, str):
+        listing = read_list(value)
+        return [
+            Entry(text) for text in (listing.entries if listing.status == "ok" else (value,)) if text.strip()
+        ]
+    return [Entry(text) for entry in value if (text := _entry_text(entry)).strip()]
+
+
+def _entry_text(entry: str | Message) -> str:
+    if isinstance(entry, Message):
+        return entry.content
+    if entry.startswith("{"):
+        try:
+            return _text_of(json.loads(entry)) or entry
+        except ValueError:
+            return entry
+    return entry
+
+
+def _assistant_turns(value: FieldValue) -> list[Entry]:
+    """The turns of the assistant in a conversation, each with the turns before it."""
+    if isinstance(value, str):
+        return [Entry(value)]
+    entries: list[Entry] = []
+    before: list[str] = []
+    for turn in value:
+        if isinstance(turn, Message) and turn.role == "assistant":
+            entries.append(Entry(turn.content, "\n".join(before)))
+        before.append(f"{turn.role}: {turn.content}" if isinstance(turn, Message) else turn)
+    return entries
+
+
+ELEMENT_RULES: dict[str, Callable[[FieldValue], list[Entry]]] = {
+    "entries": _entries_of,
+    "assistant_turns": _assistant_turns,
+}
+"""How a field of an item becomes elements, by the name in `rule` of an extract step. A new rule is one entry here."""
 
 
 # -- places

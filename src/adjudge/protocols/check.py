@@ -17,8 +17,8 @@ from typing import NamedTuple
 import msgspec
 
 from ..data import BrokenFileError, read_small
-from ..parse import parse
-from ..records import Choice, FieldValue, How, Item, Judgment, Protocol, Score, Status
+from ..parse import parse, read_list
+from ..records import Choice, FieldValue, How, Item, Judgment, Listing, Protocol, Score, Status
 from .findings import (
     Finding,
     Mistake,
@@ -29,7 +29,7 @@ from .findings import (
     mistakes_in,
     toml_mistake,
 )
-from .load import builtin_root, find_folder, read_folder
+from .load import answer_about, builtin_root, find_folder, read_folder, step_protocol
 from .suspicions import NAMES, Prompt, Suspicion, suspicions_of, unlike_siblings
 
 # Cases: replies that a protocol's reader must read as promised, kept beside the prompt.
@@ -59,6 +59,18 @@ class Case(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     flags: tuple[str, ...] = ()
     fields: dict[str, FieldValue] = {}
     grounded: dict[str, float] = {}
+    step: str = ""
+    """the step whose reply it is; without a name, that of the check"""
+    entries: tuple[str, ...] | None = None
+    """extract: the list that must be read"""
+    element: int = 1
+    """check: the number of the element, where a reply is about several"""
+    label: str | None = None
+    """the option that must be read"""
+    finish: str | None = None
+    """why the model stopped: "length" means that the reply was cut off"""
+    is_cut: bool | None = None
+    """extract: whether the list was cut off"""
 
 
 class Failure(NamedTuple):
@@ -91,7 +103,7 @@ def case_failures(folder: Path, protocol: Protocol, *, is_builtin: bool) -> list
     ]
     for line, case in cases:
         # One reply that is read differently violates several expectations at once, and is one problem.
-        if differences := list(_differences(case, _judgment(protocol, case))):
+        if differences := list(_case_differences(protocol, case)):
             message = "; ".join(differences) + "."
             failures.append(
                 Failure(path, line, message, "Fix the reader, or the case.", protocol.id, case.name)
@@ -159,11 +171,43 @@ def _read(path: Path, failures: list[Failure]) -> Iterator[tuple[int, Case]]:
             failures += [Failure(path, *mistake[:3]) for mistake in mistakes]
 
 
+def _case_differences(protocol: Protocol, case: Case) -> Iterator[str]:
+    """What is read from a reply otherwise than promised; in a protocol with steps, by the reader of the step."""
+    if not protocol.pipeline:
+        yield from _differences(case, _judgment(protocol, case))
+        return
+    asking = {step.name: step for step in protocol.pipeline if step.prompt}
+    default = next((name for name, step in asking.items() if step.kind == "check"), "")
+    step = asking.get(case.step or default)
+    if step is None:
+        yield f"there is no step '{case.step}' with a prompt, only {sorted(asking)}"
+    elif step.kind == "extract":
+        yield from _list_differences(case, read_list(case.reply, finish=case.finish))
+    else:
+        checked = step_protocol(protocol, step)
+        answer = answer_about(checked.answer, case.element)
+        yield from _differences(case, _judgment(msgspec.structs.replace(checked, answer=answer), case))
+
+
+def _list_differences(case: Case, listing: Listing) -> Iterator[str]:
+    if case.status is not None:
+        yield from _unequal("status", case.status, listing.status)
+    if case.entries is not None:
+        yield from _unequal("the list", list(case.entries), list(listing.entries))
+    if case.how is not None:
+        yield from _unequal("how", case.how, listing.how)
+    if case.is_cut is not None:
+        yield from _unequal("is_cut", case.is_cut, listing.cut is not None)
+    for flag in case.flags:
+        if flag not in listing.flags:
+            yield f"flag '{flag}' is expected, but the flags are {sorted(listing.flags)}"
+
+
 def _judgment(protocol: Protocol, case: Case) -> Judgment:
     label = protocol.answer.labels[0] if protocol.answer.labels else ""
     criterion = next(iter(protocol.criteria), "")
     reply = case.reply.replace("{{label}}", label).replace("{{criterion}}", criterion)
-    return parse(protocol, reply, item=Item("case", case.fields))
+    return parse(protocol, reply, item=Item("case", case.fields), finish=case.finish)
 
 
 def _differences(case: Case, judgment: Judgment) -> Iterator[str]:
@@ -196,6 +240,8 @@ def _overall(case: Case, judgment: Judgment) -> Iterator[str]:
     scores = judgment.scores
     if case.status is not None and not scores and case.choice_status is None:
         yield from _unequal("status", case.status, judgment.choice_status)
+    if case.label is not None:
+        yield from _unequal("label", case.label, scores[0].label if scores else None)
     if not scores:
         if case.value is not None:
             yield f"value {case.value:g} is expected, but the protocol has no scores"
@@ -294,7 +340,11 @@ class _Reader:
         family = folder.resolve().parent
         if family not in self._unlike:
             places = sorted(path.parent for path in family.glob("*/protocol.toml"))
-            prompts = [Prompt(protocol) for place in places if (protocol := self.read(place).protocol)]
+            prompts = [
+                Prompt(protocol)
+                for place in places
+                if (protocol := self.read(place).protocol) and not protocol.pipeline
+            ]
             self._unlike[family] = {
                 Path(prompt.protocol.folder): (name, suspicion)
                 for prompt, name, suspicion in unlike_siblings(prompts)
@@ -310,7 +360,8 @@ def _check(folder: Path, reader: _Reader) -> list[Finding]:
     findings += _accept_findings(folder, read.protocol)
     findings += _endless_findings(folder, read.protocol)
     prompt = Prompt(read.protocol)
-    suspicions = list(suspicions_of(prompt))
+    suspicions = [] if read.protocol.pipeline else list(suspicions_of(prompt))
+    findings += _step_findings(folder, read.protocol)
     if unlike := reader.unlike(folder):
         suspicions.append(unlike)
     # Where the prompt contradicts itself, the suspicion says so; an undecided draft needs a decision.
@@ -321,6 +372,24 @@ def _check(folder: Path, reader: _Reader) -> list[Finding]:
         _finding(folder, prompt, name, suspicion) for name, suspicion in suspicions if name not in accepted
     ]
     return findings
+
+
+def _step_findings(folder: Path, protocol: Protocol) -> Iterator[Finding]:
+    """What the rules notice in the prompts of steps, each looked at as if it were a protocol of its own."""
+    accepted = {accept.name for accept in protocol.accept if accept.reason.strip()}
+    for step in protocol.pipeline:
+        if not step.prompt:
+            continue
+        prompt = Prompt(step_protocol(protocol, step))
+        for name, suspicion in suspicions_of(prompt):
+            if name not in accepted:
+                finding = _finding(folder, prompt, name, suspicion)
+                is_of_step = Path(finding.file).name == "user.md"
+                yield (
+                    msgspec.structs.replace(finding, file=str(folder / step.prompt))
+                    if is_of_step
+                    else finding
+                )
 
 
 def _finding(folder: Path, prompt: Prompt, name: str, suspicion: Suspicion) -> Finding:

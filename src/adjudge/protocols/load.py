@@ -6,7 +6,8 @@ import difflib
 import hashlib
 import re
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from importlib import resources
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -15,11 +16,13 @@ import msgspec
 
 from ..data import BrokenFileError, read_examples, read_rubric, read_small
 from ..errors import ProtocolError, listed
+from ..parse.lists import ELEMENT_RULES
 from ..parse.named_options import flat_name
 from ..records import (
     TRANSCRIPT_TOKENS,
     Accepted,
     Answer,
+    Combination,
     Example,
     ExampleWords,
     Given,
@@ -28,9 +31,11 @@ from ..records import (
     Rubric,
     Rule,
     Scale,
+    Step,
+    StepKind,
     Task,
 )
-from ..render import PROTOCOL_SLOTS, USER_SLOTS, slots_of, targets_of
+from ..render import ELEMENT_SLOTS, PROTOCOL_SLOTS, USER_SLOTS, slots_of, targets_of
 from .findings import (
     Finding,
     Mistake,
@@ -57,10 +62,11 @@ _KEYS = (
     "title", "task", "language", "source", "inputs", "optional", "at_least_one", "takes", "refuses", "fence",
     "not_given", "criteria", "examples", "answer", "alias", "accept", "imported", "transcripts", "transcript_tokens",
     "rule",
+    "numbered", "steps",
 )  # fmt: skip
 _REQUIRED = ("title", "task", "language", "source", "inputs", "criteria", "answer")
 
-_LISTS = ("criteria", "accept")
+_LISTS = ("criteria", "accept", "steps")
 """Keys with a table for each entry."""
 
 _SLOT_KEYS = {"inputs", "optional", "at_least_one", "takes", "alias", "examples"}
@@ -79,6 +85,22 @@ class _ScaleSettings(msgspec.Struct, forbid_unknown_fields=True):
     step: float | None = None
     levels: dict[str, str] = {}
     names: dict[str, str] = {}
+
+
+class _StepSettings(msgspec.Struct, forbid_unknown_fields=True):
+    name: str
+    kind: StepKind
+    prompt: str = ""
+    answer: Answer | None = None
+    field: str = msgspec.field(default="", name="from")
+    rule: str = "entries"
+    judged: str = "response"
+    elements: str = ""
+    per_call: int | Literal["all"] = 1
+    how: Combination = "share"
+    criterion: str = ""
+    of: str = ""
+    set_aside: Literal["leave out", "worst"] = "leave out"
 
 
 class _CriterionSettings(msgspec.Struct, forbid_unknown_fields=True):
@@ -105,6 +127,7 @@ class _FolderReader:
         self.findings: list[Finding] = []
         self.toml_text = ""
         self.settings: dict[str, Any] = {}
+        self.pipeline: tuple[Step, ...] = ()
         self.broken: set[str] = set()
         """keys whose values could not be used, so that nothing can be said of what depends on them"""
 
@@ -114,13 +137,15 @@ class _FolderReader:
             return None
         self._check_keys()
         protocol = self._protocol(*texts)
-        if "answer" not in self.broken:
-            self._check_answer(protocol)
+        if "steps" in self.settings:
+            self._check_steps(protocol)
+        elif "answer" not in self.broken:
+            self._check_answer(protocol, ("answer",))
             if "criteria" not in self.broken:
                 self._check_scores(protocol)
         if not self.broken & _SLOT_KEYS:
             self._check_inputs(protocol)
-            if "user.md" not in self.broken:
+            if "user.md" not in self.broken and "steps" not in self.broken:
                 self._check_slots(protocol)
         return None if self.findings else protocol
 
@@ -134,7 +159,7 @@ class _FolderReader:
                 texts[name] = read_text(path)
             except FileNotFoundError:
                 texts[name] = ""
-                if required:
+                if required and not self._has_steps():
                     self.broken.add(name)
                     self._problem(
                         "missing-file", f"{name} is missing.", "Write the text that the judge is sent.", name
@@ -148,6 +173,13 @@ class _FolderReader:
                 self._problem("unreadable", f"{name}: {broken.problem}", "", name)
                 return None
         return texts["system.md"], texts["user.md"]
+
+    def _has_steps(self) -> bool:
+        """Whether the protocol has steps, each with its own prompt; the file is read and checked later."""
+        try:
+            return "steps" in tomllib.loads(read_small(self.folder / "protocol.toml").decode("utf-8"))
+        except (OSError, ValueError, RecursionError, BrokenFileError):
+            return False
 
     def _load_toml(self) -> bool:
         path = self.folder / "protocol.toml"
@@ -180,6 +212,8 @@ class _FolderReader:
             if key not in _KEYS:
                 self._problem("unknown-key", f"unknown key '{key}'.", key_meant(key, _KEYS), key=key)
         for key in _REQUIRED:
+            if key == "answer" and "steps" in self.settings:
+                continue
             if key not in self.settings:
                 self.broken.add(key)
                 self._problem("missing-key", f"key '{key}' is missing.", f"Add {key} = …")
@@ -216,7 +250,9 @@ class _FolderReader:
             example_words=self._example_words(user_text),
             system_text=system_text,
             user_text=user_text,
-            answer=self._convert("answer", Answer, Answer(reader="free")),
+            answer=self._answer(),
+            numbered=self._convert("numbered", tuple[str, ...], ()),
+            pipeline=self.pipeline,
             alias=self._convert("alias", dict[str, str], {}),
             accept=self._convert("accept", tuple[Accepted, ...], ()),
             imported=self._convert("imported", str, ""),
@@ -225,6 +261,51 @@ class _FolderReader:
             rule=self._convert("rule", Rule, None),
             folder=str(self.folder),
         )
+
+    def _answer(self) -> Answer:
+        """How a reply is read: that of the last check, where the protocol has steps."""
+        answer = self._convert("answer", Answer, Answer(reader="free"))
+        self.pipeline = self._pipeline()
+        checks = [step.answer for step in self.pipeline if step.kind == "check" and step.answer is not None]
+        return checks[-1] if checks else answer
+
+    def _pipeline(self) -> tuple[Step, ...]:
+        """The steps with the texts of their prompts."""
+        declared: list[_StepSettings] = self._convert("steps", list[_StepSettings], [])
+        steps = []
+        for number, settings in enumerate(declared):
+            values = {name: getattr(settings, name) for name in settings.__struct_fields__}
+            answer = settings.answer
+            if settings.kind == "extract" and settings.prompt and answer is None:
+                answer = Answer(reader="list")
+            per_call = 0 if settings.per_call == "all" else settings.per_call
+            text = self._step_text(settings, number)
+            steps.append(Step(**{**values, "answer": answer, "per_call": per_call, "text": text}))
+        return tuple(steps)
+
+    def _step_text(self, step: _StepSettings, number: int) -> str:
+        where: Steps = ("steps", number, "prompt")
+        if not step.prompt:
+            return ""
+        if Path(step.prompt).name != step.prompt:
+            message = (
+                f"step '{step.name}' has the prompt '{step.prompt}', which is not a file of this folder."
+            )
+            self._problem(
+                "bad-step", message, 'Name a file of the folder: prompt = "claims.md".', steps=where
+            )
+            return ""
+        try:
+            return read_text(self.folder / step.prompt)
+        except FileNotFoundError:
+            message = f"{step.prompt} is missing: the prompt of step '{step.name}'."
+            self._problem("missing-file", message, "Write the text that the judge is sent.", steps=where)
+        except (UnicodeDecodeError, BrokenFileError, OSError) as error:
+            self._problem(
+                "unreadable", f"{step.prompt} cannot be read ({error}).", "Save it as UTF-8.", steps=where
+            )
+        self.broken.add("steps")
+        return ""
 
     def _example_words(self, user_text: str) -> ExampleWords | None:
         """How examples are introduced. By likelihood they are shown as the item is, and need no words."""
@@ -311,23 +392,26 @@ class _FolderReader:
 
     # -- what must fit together
 
-    def _check_answer(self, protocol: Protocol) -> None:
+    def _check_answer(self, protocol: Protocol, where: Steps) -> None:
         answer = protocol.answer
         for key in _NEEDED_BY_READER.get(answer.reader, ()):
             if not getattr(answer, key):
                 message = f"reader '{answer.reader}' needs '{key}'."
-                self._problem("bad-answer", message, f"Add {key} = … under [answer].", key="answer")
+                self._problem("bad-answer", message, f"Add {key} = … under [answer].", steps=where)
         if answer.reader == "json" and answer.score is None and answer.choice is None and not answer.scores:
             message = "reader 'json' needs the path of a score or of a choice."
-            self._problem("bad-answer", message, 'Add score = "path.to.score" under [answer].', key="answer")
+            self._problem("bad-answer", message, 'Add score = "path.to.score" under [answer].', steps=where)
+        if answer.reader == "list" and where == ("answer",):
+            message = "reader 'list' reads a list, which is no score."
+            self._problem("bad-answer", message, "Use it in an extract step: [[steps]].", steps=where)
 
         if answer.options:
-            self._check_options(protocol)
+            self._check_options(protocol, (*where, "options"))
 
-    def _check_options(self, protocol: Protocol) -> None:
+    def _check_options(self, protocol: Protocol, steps: Steps) -> None:
         """Options must be told apart, and each needs a value on the scale."""
         answer = protocol.answer
-        steps = ("answer", "options")
+        is_step = steps[0] == "steps"
         if answer.reader in ("likelihood", "list"):
             message = f"reader '{answer.reader}' reads no options."
             self._problem("bad-answer", message, "Leave options out, or use another reader.", steps=steps)
@@ -341,6 +425,8 @@ class _FolderReader:
                 )
                 self._problem("bad-answer", message, "Give one of them another name.", steps=steps)
             if value == "none":
+                if is_step:
+                    continue
                 message = f"option '{name}' has no value, so an item that gets it would have no score."
                 todo = "Give it a value on the scale; only the options of a check step may be set aside."
                 self._problem("bad-answer", message, todo, steps=steps)
@@ -370,6 +456,78 @@ class _FolderReader:
                 todo = "Write {criterion} into the path, or give each its own path under [answer.scores]."
                 self._problem("same-score", message, todo, steps=("answer", "score"))
 
+    # -- steps
+
+    def _check_steps(self, protocol: Protocol) -> None:
+        """The steps must lead from a list over its checks to a score of every criterion."""
+        if "steps" in self.broken:
+            return
+        if "answer" in self.settings:
+            message = "[answer] is set beside [[steps]]: each step has its own."
+            self._problem("bad-step", message, "Move it to [steps.answer] of the check step.", key="answer")
+        if protocol.task != "score":
+            message = "a protocol with steps scores one response; task is 'compare'."
+            self._problem("bad-step", message, 'Write task = "score".', key="task")
+        kinds = [step.kind for step in protocol.pipeline]
+        for kind, todo in (
+            ("extract", "Add the step that makes the list."),
+            ("check", "Add the step that checks each element."),
+            ("combine", "Add the step that makes one score of the checks."),
+        ):
+            if kind not in kinds:
+                self._problem("bad-step", f"there is no step of kind '{kind}'.", todo, key="steps")
+        if kinds != sorted(kinds, key=("extract", "check", "combine").index):
+            message = f"the steps stand in the order {', '.join(kinds)}."
+            self._problem("bad-step", message, "Extract comes first, then check, then combine.", key="steps")
+        names = [step.name for step in protocol.pipeline]
+        for number, step in enumerate(protocol.pipeline):
+            where: Steps = ("steps", number)
+            if names.index(step.name) != number or not step.name.isidentifier():
+                message = f"step '{step.name}' needs a name of its own, of letters, digits and underscores."
+                self._problem("bad-step", message, "Rename it.", steps=where)
+            for message, todo in self._step_problems(protocol, step):
+                self._problem("bad-step", f"step '{step.name}': {message}", todo, steps=where)
+            if step.answer is not None and step.kind == "check" and "criteria" not in self.broken:
+                inner = msgspec.structs.replace(
+                    protocol,
+                    answer=step.answer,
+                    criteria={
+                        name: scale
+                        for name, scale in protocol.criteria.items()
+                        if name in checked_criteria(protocol)
+                    },
+                )
+                self._check_answer(inner, (*where, "answer"))
+        scored = [criterion_of(protocol, step) for step in protocol.pipeline if step.kind == "combine"]
+        for name in protocol.criteria:
+            if scored and scored.count(name) != 1:
+                message = f"criterion '{name}' is scored by {scored.count(name)} combine steps."
+                self._problem("bad-step", message, "Each criterion needs one.", key="steps")
+
+    def _step_problems(self, protocol: Protocol, step: Step) -> Iterator[tuple[str, str]]:
+        if step.kind == "extract":
+            yield from self._extract_problems(protocol, step)
+        elif step.kind == "check":
+            yield from _check_problems(protocol, step)
+        else:
+            yield from _combine_problems(protocol, step)
+
+    def _extract_problems(self, protocol: Protocol, step: Step) -> Iterator[tuple[str, str]]:
+        declared = (*protocol.inputs, *protocol.optional)
+        if bool(step.prompt) == bool(step.field):
+            yield "it needs a prompt or a field, not both.", 'Set prompt = "FILE", or from = "FIELD".'
+        if step.field and step.field not in declared:
+            yield f"from = '{step.field}' is not in inputs {list(declared)}.", "Name one of the inputs."
+        if step.rule not in ELEMENT_RULES:
+            yield f"there is no rule '{step.rule}'.", f"The rules are: {', '.join(ELEMENT_RULES)}."
+        if step.name in protocol.inputs:
+            yield (
+                f"its name is that of the input '{step.name}', which every item brings along.",
+                "Move the input to optional, or leave the step's prompt out and write from.",
+            )
+        if step.answer is not None and step.answer.reader != "list":
+            yield f"its reader is '{step.answer.reader}'.", 'An extract step reads a list: reader = "list".'
+
     def _check_inputs(self, protocol: Protocol) -> None:
         answer, declared = protocol.answer, {*protocol.inputs, *protocol.optional}
         targets = targets_of(protocol)
@@ -381,7 +539,11 @@ class _FolderReader:
             message = f"target '{answer.target}' names {len(targets)} inputs."
             todo = "Name one, or two different ones that are each asked given the other."
             self._problem("bad-answer", message, todo, steps=("answer", "target"))
-        if answer.evidence is not None and not declared & _QUOTED:
+        for name in (*answer.evidence_in, *protocol.numbered):
+            if name not in declared:
+                message = f"'{name}' is in {'numbered' if name in protocol.numbered else 'evidence_in'}, but is no input."
+                self._problem("bad-value", message, "Name one of the inputs.", key="inputs")
+        if answer.evidence is not None and not answer.evidence_in and not declared & _QUOTED:
             message = "evidence is looked for in the input 'response' (or response_a, response_b), and there is none."
             todo = "Give the judged text that name, or take evidence out of [answer]."
             self._problem("evidence-unchecked", message, todo, steps=("answer", "evidence"))
@@ -401,7 +563,8 @@ class _FolderReader:
         for name in sorted({*protocol.inputs} & {*protocol.optional}):
             message = f"'{name}' is in both inputs and optional."
             self._problem("bad-value", message, "Keep it in one of them.", key="optional")
-        for name in sorted(declared & (PROTOCOL_SLOTS | USER_SLOTS)):
+        reserved = PROTOCOL_SLOTS | USER_SLOTS | (ELEMENT_SLOTS if protocol.pipeline else frozenset())
+        for name in sorted(declared & reserved):
             message = f"'{name}' cannot be an input: this slot name is reserved."
             self._problem("reserved-name", message, "Give the input another name.", key="inputs")
 
@@ -423,17 +586,19 @@ class _FolderReader:
         known = {*protocol.inputs, *protocol.optional, "low", "high", *protocol.takes}
         if protocol.example_words is not None:
             known.add("examples")
-        shown: set[str] = set()
-        for file, text in (("user.md", protocol.user_text), ("system.md", protocol.system_text)):
+        shown = {step.field for step in protocol.pipeline}
+        checks = {step.prompt for step in protocol.pipeline if step.kind == "check"}
+        for file, text in self._prompts(protocol):
+            names = known | ELEMENT_SLOTS if file in checks else known
             for slot in dict.fromkeys(slots_of(text)):
                 name = protocol.alias.get(slot, slot)
                 shown.add(name)
                 is_part = slot in protocol.alias and _is_part(protocol, name)
                 is_system = name == "system_message" and file == "user.md" and bool(protocol.system_text)
-                if name not in known and not is_part and not is_system:
+                if name not in names and not is_part and not is_system:
                     where = line_of(text, text.index("{{" + slot + "}}"))
-                    self._unknown_slot(file, where, slot, sorted(known - {"low", "high"}))
-            shown |= self._spaced_slots(file, text, known)
+                    self._unknown_slot(file, where, slot, sorted(names - {"low", "high"}))
+            shown |= self._spaced_slots(file, text, names)
         # From the settings as they stand: a mistake elsewhere in [answer] does not make the target unused.
         answer = self.settings.get("answer")
         target = answer.get("target") if isinstance(answer, dict) else None
@@ -445,6 +610,11 @@ class _FolderReader:
         if protocol.example_words is not None and "examples" not in shown:
             message = "[examples] is declared, but no slot {{examples}} shows them."
             self._problem("unused-input", message, "Add {{examples}} on a separate line.", key="examples")
+
+    def _prompts(self, protocol: Protocol) -> list[tuple[str, str]]:
+        """The files that are sent, each with its text."""
+        steps = [(step.prompt, step.text) for step in protocol.pipeline if step.prompt]
+        return [*(steps or [("user.md", protocol.user_text)]), ("system.md", protocol.system_text)]
 
     def _unknown_slot(self, file: str, line: int, slot: str, known: Sequence[str]) -> None:
         near = difflib.get_close_matches(slot, known, 1)
@@ -467,7 +637,7 @@ class _FolderReader:
         """Whether an input that no slot shows stands in single braces, which are text; then that is the problem."""
         written = [name, *(slot for slot, field in protocol.alias.items() if field == name)]
         names = "|".join(map(re.escape, written))
-        for file, text in (("user.md", protocol.user_text), ("system.md", protocol.system_text)):
+        for file, text in self._prompts(protocol):
             if match := re.search(rf"(?<!\{{)\{{[ \t]*({names})[ \t]*\}}(?!\}})", text):
                 message = f"'{match[0]}' is sent as it stands: a placeholder has double braces."
                 self._slip("single-braces", file, line_of(text, match.start()), message, match[1])
@@ -494,6 +664,52 @@ class _FolderReader:
     ) -> None:
         line = line_of_key(self.toml_text, key) if key else line_of_steps(self.toml_text, steps)
         self.findings.append(Finding(str(self.folder / file), line, name, message, todo))
+
+
+def _check_problems(protocol: Protocol, step: Step) -> Iterator[tuple[str, str]]:
+    extracts = [other.name for other in protocol.pipeline if other.kind == "extract"]
+    slots = slots_of(step.text)
+    if step.elements and step.elements not in extracts:
+        yield (
+            f"elements = '{step.elements}' is no extract step.",
+            f"The extract steps are: {', '.join(extracts)}.",
+        )
+    if not step.elements and len(extracts) > 1:
+        yield "it does not say whose elements it checks.", f"Set elements to one of: {', '.join(extracts)}."
+    if not step.prompt:
+        yield "it has no prompt.", 'Set prompt = "FILE".'
+    elif step.per_call == 1 and "element" not in slots:
+        yield "its prompt does not show the element.", "Add {{element}} on a separate line."
+    elif step.per_call != 1 and "elements" not in slots:
+        yield "its prompt does not show the elements.", "Add {{elements}} on a separate line."
+    if step.per_call < 0:
+        yield f"per_call = {step.per_call}.", 'Give a number of elements, or "all".'
+    if step.answer is None:
+        yield "it does not say how its reply is read.", "Add [steps.answer]."
+    elif step.answer.reader in ("list", "likelihood"):
+        yield f"its reader is '{step.answer.reader}'.", "A check needs a score or an option."
+    elif step.per_call != 1 and b"{number}" not in msgspec.json.encode(step.answer):
+        todo = 'Write {number} into the paths or labels: score = "{number}.verdict".'
+        yield "it checks several elements in one call, but reads one answer.", todo
+
+
+def _combine_problems(protocol: Protocol, step: Step) -> Iterator[tuple[str, str]]:
+    for key, name in (("criterion", step.criterion), ("of", step.of)):
+        if name and name not in protocol.criteria:
+            yield f"{key} = '{name}' is no criterion.", f"The criteria are: {', '.join(protocol.criteria)}."
+            return
+    if not step.criterion and len(protocol.criteria) > 1:
+        yield "it does not say which criterion it scores.", "Set criterion."
+    if not protocol.criteria:
+        return
+    scale = protocol.criteria[criterion_of(protocol, step)]
+    if scale is None or scale.limits is None or scale.direction == 0:
+        yield "its criterion needs a scale with both ends and a best one.", "Set low, high and best."
+    elif step.how in ("share", "precision") and scale.limits != (0, 1):
+        todo = 'Use scale = { low = 0, high = 1, best = 1 }, or how = "mean".'
+        yield f"how = '{step.how}' is a share, but the scale is {scale.low:g} to {scale.high:g}.", todo
+    if step.prompt or step.answer is not None:
+        yield "it asks nothing, so it needs neither a prompt nor an answer.", "Remove them."
 
 
 _LEVEL = re.compile(r"-?[0-9]{1,12}(\.[0-9]{1,6})?")
@@ -696,6 +912,65 @@ def _rubric_scale(protocol: Protocol, rubric: Rubric) -> Scale | None:
             "Describe just these, or use prometheus/direct, which takes any number of levels."
         )
     return rubric.scale
+
+
+# One step of a protocol, as a protocol with one prompt.
+
+
+_step_protocols: dict[int, tuple[Protocol, dict[str, Protocol]]] = {}
+_MOST_PROTOCOLS = 64
+
+
+def step_protocol(protocol: Protocol, step: Step) -> Protocol:
+    """A step as a protocol of its own: its prompt, its reader, and the inputs that the prompt shows.
+
+    Made once for each protocol, because what a prompt has in common for all items is cached by identity.
+    """
+    entry = _step_protocols.get(id(protocol))
+    if entry is None:
+        if len(_step_protocols) >= _MOST_PROTOCOLS:
+            _step_protocols.clear()
+        entry = _step_protocols[id(protocol)] = (protocol, {})
+    if step.name not in entry[1]:
+        entry[1][step.name] = _as_protocol(protocol, step)
+    return entry[1][step.name]
+
+
+def _as_protocol(protocol: Protocol, step: Step) -> Protocol:
+    shown = {*slots_of(step.text), *slots_of(protocol.system_text)}
+    checked = checked_criteria(protocol) if step.kind == "check" else ()
+    return msgspec.structs.replace(
+        protocol,
+        inputs=(*(name for name in protocol.inputs if name in shown), *sorted(ELEMENT_SLOTS & shown)),
+        optional=tuple(name for name in protocol.optional if name in shown),
+        at_least_one=(),
+        refuses={},
+        criteria={name: scale for name, scale in protocol.criteria.items() if name in checked},
+        user_text=step.text,
+        answer=step.answer or Answer(reader="list"),
+        pipeline=(),
+    )
+
+
+def checked_criteria(protocol: Protocol) -> tuple[str, ...]:
+    """The criteria that the checks of a protocol score; others are combined from them in another way."""
+    combines = [step for step in protocol.pipeline if step.kind == "combine"]
+    return tuple(dict.fromkeys(step.of or criterion_of(protocol, step) for step in combines))
+
+
+def criterion_of(protocol: Protocol, step: Step) -> str:
+    """The criterion that a combine step scores."""
+    return step.criterion or next(iter(protocol.criteria))
+
+
+def answer_about(answer: Answer, number: int) -> Answer:
+    """How the answer about one element is read from a reply about several: `{number}` is its number."""
+    return _numbered_answer(msgspec.json.encode(answer), number)
+
+
+@lru_cache(maxsize=4096)
+def _numbered_answer(encoded: bytes, number: int) -> Answer:
+    return msgspec.json.decode(encoded.replace(b"{number}", str(number).encode()), type=Answer)
 
 
 # Writing a commented protocol folder for a user to start from.

@@ -75,6 +75,9 @@ USER_SLOTS = frozenset({"rubric", "criterion", "steps"})
 PROTOCOL_SLOTS = frozenset({"low", "high", "examples", "system_message"})
 """Slots that the protocol fills."""
 
+ELEMENT_SLOTS = frozenset({"element", "number", "elements", "before"})
+"""Slots of a check step: the element, its number, all elements with their numbers, and what stands before the element."""
+
 _BLOCKS = "examples|steps|rubric"
 _SLOT = re.compile(rf"^\{{\{{({_BLOCKS})\}}\}}(\n\n?|\Z)|\{{\{{([^\W\d][\w.-]*)\}}\}}", re.MULTILINE)
 
@@ -284,6 +287,28 @@ def _joined(turns: Sequence[_Turn], n_images: int, *, is_cut: bool) -> Shown:
     return Shown("\n".join(lines), tuple(images), is_cut)
 
 
+def numbered_text(entries: Iterable[str], first: int = 1) -> str:
+    """Entries with their numbers in brackets; further lines are indented, so that none looks like another entry."""
+    blocks = []
+    for number, entry in enumerate(entries, first):
+        lines = entry.split("\n")
+        blocks.append(
+            "\n".join([f"[{number}] {lines[0]}", *(f"    {line}" if line else "" for line in lines[1:])])
+        )
+    return "\n".join(blocks)
+
+
+def entry_texts(value: FieldValue) -> tuple[str, ...]:
+    """The entries of a list as texts; a text is its only entry."""
+    if isinstance(value, str):
+        return (value,)
+    return tuple(entry if isinstance(entry, str) else field_text((entry,)) for entry in value)
+
+
+def _shown(protocol: Protocol, name: str, value: FieldValue) -> str:
+    return numbered_text(entry_texts(value)) if name in protocol.numbered else field_text(value)
+
+
 _FIELDS_SHOWN = 20
 
 
@@ -420,6 +445,13 @@ class _Filler:
             field = protocol.field_for(source, item.fields)
             if field is not None:
                 self.texts[name] = self._shown(name, item.fields[field])
+        self.texts = {
+            name: _shown(protocol, name, item.fields[field])
+            for name in names
+            if (field := protocol.field_for(name, item.fields)) is not None
+        }
+        if order == "ba":
+            self.texts = {_swapped(name, names): text for name, text in self.texts.items()}
         self._is_exchanged = False
 
     def _shown(self, name: str, value: FieldValue) -> str:
@@ -473,7 +505,8 @@ class _Filler:
         return constants[key]
 
     def _fenced(self, name: str, text: str, texts: list[str]) -> str:
-        return fenced(name, text, texts) if self.protocol.fence else text
+        # The number of an element is ours.
+        return fenced(name, text, texts) if self.protocol.fence and name != "number" else text
 
     def _examples(self) -> str:
         words, examples = self.protocol.example_words, self.protocol.examples

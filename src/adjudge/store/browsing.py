@@ -11,7 +11,7 @@ import sqlite3
 from msgspec import Struct
 
 from ..errors import StoreError
-from ..records import Call, Item, Judgment, Reply, ReplyError
+from ..records import PART_KINDS, Call, Item, Judgment, Reply, ReplyError
 from . import reading, rows
 from .calls import read_call_specs
 from .runs import RunRow, check_count, kept
@@ -49,7 +49,7 @@ def reading_of(store: Store, run: RunRow) -> int:
 def calls_per_item(store: Store, run: RunRow) -> int:
     """How many calls each item of a run needs, as far as is known yet; reask calls do not count."""
     specs = store._access.read(lambda connection: read_call_specs(connection, run.id))
-    return sum(spec.kind not in ("reask", "steps") for spec in specs.values())
+    return sum(spec.kind not in PART_KINDS for spec in specs.values())
 
 
 def item_states(store: Store, run: RunRow) -> dict[int, ItemState]:

@@ -266,7 +266,8 @@ def totals(connection: sqlite3.Connection, run: int) -> Totals:
     (n_items,) = connection.execute("SELECT count(*) FROM items WHERE run = ?", (run,)).fetchone()
     failed = dict(
         connection.execute(
-            "SELECT error_kind, count(*) FROM places WHERE run = ? AND error_kind IS NOT NULL GROUP BY 1",
+            """SELECT error_kind, count(*) FROM places JOIN slots USING (run, slot)
+            WHERE run = ? AND error_kind IS NOT NULL AND slots.kind != 'combine' GROUP BY 1""",
             (run,),
         ).fetchall()
     )
@@ -280,7 +281,9 @@ def totals(connection: sqlite3.Connection, run: int) -> Totals:
         """SELECT count(*), CAST(TOTAL(tokens_in) AS INTEGER), CAST(TOTAL(tokens_out) AS INTEGER), TOTAL(cost_usd),
             count(*) - count(cost_usd), count(*) FILTER (WHERE run = :run),
             TOTAL(cost_usd) FILTER (WHERE run = :run), TOTAL(seconds)
-        FROM replies WHERE call IN (SELECT call FROM places WHERE run = :run AND error_kind IS NULL)""",
+        FROM replies WHERE call IN (
+            SELECT call FROM places JOIN slots USING (run, slot)
+            WHERE run = :run AND error_kind IS NULL AND slots.kind != 'combine')""",
         {"run": run},
     ).fetchone()
     reasks = connection.execute(
@@ -331,7 +334,7 @@ def models_seen(connection: sqlite3.Connection, run: int) -> list[ModelSeen]:
         """SELECT slots.model, model_name, fingerprint, count(DISTINCT replies.call)
         FROM places JOIN slots ON slots.run = places.run AND slots.slot = places.slot
         JOIN replies ON replies.call = places.call
-        WHERE places.run = ? AND places.error_kind IS NULL
+        WHERE places.run = ? AND places.error_kind IS NULL AND slots.kind != 'combine'
         GROUP BY 1, 2, 3 ORDER BY min(replies.call)""",
         (run,),
     )
