@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Container
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 Status = Literal["ok", "unparsed", "out_of_range", "conflicting", "refused", "truncated", "no_reply"]
 """The outcome of one score. Only `ok` has a value."""
@@ -584,8 +584,13 @@ class Judgment(Struct, frozen=True):
     explanation: str = ""
     notes: dict[str, str] = {}
     flags: tuple[str, ...] = ()
-    elements: tuple[Element, ...] = ()
-    """what a protocol with steps has checked one by one"""
+    elements: tuple[Element, ...] | UnsetType = UNSET
+    """what a protocol with steps has checked one by one; other judgments have none"""
+
+    @property
+    def checked(self) -> tuple[Element, ...]:
+        """The elements, of which there are none without steps."""
+        return () if self.elements is UNSET else self.elements
 
 
 class Result(Struct, frozen=True):

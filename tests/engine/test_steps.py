@@ -55,7 +55,7 @@ def judge(call: Call) -> str:
 def elements(store: Path, item: int = 0) -> tuple[Element, ...]:
     (judgment,) = [judged.judgment for judged in judgments(store) if judged.seq == item]
     assert judgment is not None
-    return judgment.elements
+    return judgment.checked
 
 
 def judgments(store: Path) -> list[Any]:
@@ -78,6 +78,8 @@ def test_a_response_is_split_checked_and_scored(store: Path) -> None:
     (result,) = run(store, [ADA], model).results()
     assert (result.value, result.status, model.n_asked) == (2 / 3, "ok", 4)
     assert result.explanation == "supported 2, not supported 1"
+    prompt = model.asked[1].messages[-1].content
+    assert "[1] Babbage built a machine.\n[2] Ada, born in 1815, wrote notes on it.\n</context>" in prompt
     first, second, third = elements(store)
     assert [element.text for element in (first, second, third)] == list(CLAIMS)
     assert ADA["response"][slice(*first.span)] == "Ada was born in 1815"
@@ -282,7 +284,7 @@ def test_a_better_reading_of_the_list_says_which_elements_were_never_checked(
     (judged,) = judgments(store)
     judgment: Judgment = judged.judgment
     assert "elements_changed" in judgment.flags
-    assert [element.scores[0].status for element in judgment.elements] == ["ok", "ok", "no_reply"]
+    assert [element.scores[0].status for element in judgment.checked] == ["ok", "ok", "no_reply"]
 
 
 def test_recorded_replies_are_found_by_step_and_element(store: Path, tmp_path: Path) -> None:
@@ -359,7 +361,7 @@ def test_the_counts_and_means_of_labelled_facts_are_the_published_ones(
         name: [result for result in results if result.criterion == name]
         for name in ("supported", "supported_of_all")
     }
-    labels = [element.scores[0].label for judged in judgments(store) for element in judged.judgment.elements]
+    labels = [element.scores[0].label for judged in judgments(store) for element in judged.judgment.checked]
     for short, label in SYSTEM_LABELS.items():
         assert labels.count(label) == expected[short]
     values = [result.value for result in by_criterion["supported"] if result.value is not None]

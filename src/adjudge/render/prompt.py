@@ -305,10 +305,6 @@ def entry_texts(value: FieldValue) -> tuple[str, ...]:
     return tuple(entry if isinstance(entry, str) else field_text((entry,)) for entry in value)
 
 
-def _shown(protocol: Protocol, name: str, value: FieldValue) -> str:
-    return numbered_text(entry_texts(value)) if name in protocol.numbered else field_text(value)
-
-
 _FIELDS_SHOWN = 20
 
 
@@ -445,17 +441,12 @@ class _Filler:
             field = protocol.field_for(source, item.fields)
             if field is not None:
                 self.texts[name] = self._shown(name, item.fields[field])
-        self.texts = {
-            name: _shown(protocol, name, item.fields[field])
-            for name in names
-            if (field := protocol.field_for(name, item.fields)) is not None
-        }
-        if order == "ba":
-            self.texts = {_swapped(name, names): text for name, text in self.texts.items()}
         self._is_exchanged = False
 
     def _shown(self, name: str, value: FieldValue) -> str:
         """The text of a field; its images are numbered in the order in which the judge sees them."""
+        if name in self.protocol.numbered:
+            return numbered_text(entry_texts(value))
         is_transcript = not isinstance(value, str) and (
             name in self.protocol.transcripts
             or any(isinstance(entry, Message) and not entry.is_plain for entry in value)
