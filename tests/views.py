@@ -10,7 +10,8 @@ import msgspec
 from adjudge.analysis import compare as comparing
 from adjudge.analysis import label_join, report, run_view, trust
 from adjudge.analysis.label_join import LabelledTable
-from adjudge.analysis.result_types import Card, Comparison, Summary
+from adjudge.analysis.match import Comparison
+from adjudge.analysis.result_types import Card, Summary
 from adjudge.analysis.run_view import Positions, RunFacts, RunView, view_of_results
 from adjudge.records import Label, Result, Scale
 from adjudge.stats import PositionBias

@@ -15,8 +15,8 @@ from msgspec import Struct
 
 from . import engine
 from .analysis import compare as comparing
+from .analysis import match, result_types
 from .analysis import rank as ranking
-from .analysis import result_types
 from .analysis import trust as trusting
 from .analysis.compare_words import compare_sections
 from .analysis.games import Game
@@ -83,7 +83,7 @@ class Card(_Shown, result_types.Card, frozen=True):
         yield from trust_sections(self)
 
 
-class Comparison(_Shown, result_types.Comparison, frozen=True):
+class Comparison(_Shown, match.Comparison, frozen=True):
     """The same items judged twice."""
 
     def sections(self) -> Iterator[Section]:
@@ -170,13 +170,16 @@ def compare(
     *,
     scales: Mapping[str, Scale] | None = None,
     names: tuple[str, str] = ("first", "second"),
+    labels: Labels | None = None,
     seed: int = 0,
 ) -> Comparison:
     """The same items judged twice: paired differences (second - first), rank agreement, and whether a conclusion changes.
 
     The scales of a run are known; for other results `scales` gives them by criterion, and `names` gives them names.
+    `labels` say whose side people take: a file, a list, or for runs the labels in their stores.
     """
-    return _as(Comparison, comparing.compare(first, second, scales=scales, names=names, seed=seed))
+    comparison = comparing.compare(first, second, scales=scales, names=names, labels=labels, seed=seed)
+    return _as(Comparison, comparison)
 
 
 def rank(

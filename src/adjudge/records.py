@@ -637,7 +637,7 @@ class Label(Struct, frozen=True):
     origin: Literal["file", "annotate"] = "file"
 
 
-Verdict = Literal["judge", "people", "both", "unclear"]
+ReviewVerdict = Literal["judge", "people", "both", "unclear"]
 """A review's decision: the judge is right, people are right, both are defensible, or the item itself is unclear."""
 
 
@@ -650,7 +650,7 @@ class Review(Struct, frozen=True):
     model: str
     """the judge that was reviewed; of a panel, the one that the reviewer sides with"""
     reviewer: str
-    verdict: Verdict
+    verdict: ReviewVerdict
     subject: Subject | None = None
     answer: float | str | None = None
     """the judge's answer that the reviewer saw"""

@@ -27,6 +27,8 @@ class Interval(Struct, frozen=True):
     marks: tuple[Mark, ...]
     legend: str = ""
     """what the first mark is and what the second; empty: a corrected number, and the judge's alone"""
+    is_change: bool = False
+    """whether the second mark became the first, so that a line joins them"""
 
 
 class Part(Struct, frozen=True):

@@ -12,8 +12,7 @@ from scipy import stats
 
 import adjudge
 from adjudge.analysis.compare import compare_views
-from adjudge.analysis.match import inferred
-from adjudge.analysis.result_types import Comparison, CriterionComparison
+from adjudge.analysis.match import Comparison, CriterionComparison, inferred
 from adjudge.analysis.run_view import Digests, SingleReplies
 from adjudge.errors import DataError
 from adjudge.records import Choice, Item, Judgment, Result, Scale, Score

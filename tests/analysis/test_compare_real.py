@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 
 import adjudge
-from adjudge.analysis.result_types import Comparison
+from adjudge.analysis.match import Comparison
 from adjudge.records import Result, Scale
 from running import EXAMPLES
 from running import adjudge as command

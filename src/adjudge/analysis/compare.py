@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
-from typing import Literal, NamedTuple
+from pathlib import Path
+from typing import Literal, NamedTuple, cast
 
 from msgspec import Struct, structs
 
+from ..data import read_labels
 from ..engine import Run
 from ..errors import DataError
-from ..records import Estimate, Result, Scale
+from ..records import Choice, Estimate, Label, Result, Scale
 from ..stats import (
     Test,
     adjusted,
@@ -25,22 +27,30 @@ from ..stats import (
     spearman,
 )
 from ..stats.arrays import N_RESAMPLES, make_estimate, no_interval, undefined, with_caution
-from ..store import open_store
+from ..store import Store, open_store
 from ..words import count, listed
 from .compare_words import Runs, criterion_sentences, summary
-from .human_agreement import FEW_SYSTEMS, with_failures
-from .label_join import Answer, number_or_none
-from .match import ComparedItem, ComparisonTable, Scaling, choose_scaling, match
-from .result_types import (
-    SIGNIFICANCE,
+from .human_agreement import FEW_SYSTEMS, two_judges, with_failures
+from .label_join import Answer, LabelledItem, LabelledTable, label_of, number_or_none, with_criterion
+from .match import (
     Change,
+    ComparedItem,
     Comparison,
+    ComparisonTable,
     Conclusion,
     CriterionComparison,
+    MovedItem,
+    PeopleSide,
+    Scaling,
+    Side,
     SystemComparison,
     SystemOrder,
     SystemPair,
+    choose_scaling,
+    match,
+    swapped,
 )
+from .result_types import SIGNIFICANCE, Resampling
 from .run_view import Contents, RunView, as_number, by_criterion, fake_note, tabulate, view_of_results
 
 MOST_SYSTEMS = 30
@@ -296,6 +306,104 @@ def _n_flipped(sides: Sequence[_RunSystems], systems: dict[str, list[ScorePair]]
     )
 
 
+# -- Items that moved, and whose side people take
+
+MOST_MOVED = 20
+Labels = Mapping[tuple[str, str, str | None], Answer]
+"""(item, criterion, subject) → the label of people"""
+
+
+def labels_by_cell(labels: Iterable[Label]) -> dict[tuple[str, str, str | None], Answer]:
+    """One label for several raters: the mean of numbers, the majority of choices."""
+    ratings: dict[tuple[str, str, str | None], list[Answer]] = defaultdict(list)
+    for label in labels:
+        ratings[label.item, label.criterion, label.subject].append(label.value)
+    return {cell: value for cell, values in ratings.items() if (value := label_of(values)) is not None}
+
+
+def _label(table: ComparisonTable, row: ComparedItem, labels: Labels) -> Answer | None:
+    """The label of an item, of a pair in the frame of its name; none where it is of another kind than the answers."""
+    label = labels.get((row.item, table.criterion, row.subject))
+    if label is None or isinstance(label, str) != (table.kind == "choices"):
+        return None
+    return swapped(cast("Choice", label), row.is_swapped) if isinstance(label, str) else label
+
+
+def moved_items(
+    table: ComparisonTable, scaling: Scaling, pairs: Sequence[ScorePair], labels: Labels
+) -> tuple[int, tuple[MovedItem, ...]]:
+    """How many items have another answer in the second run, and those with the largest difference."""
+    if scaling.unit == "rank":
+        return 0, ()
+    differing = [
+        (pair, pair.second - pair.first)
+        for pair in pairs
+        if pair.first is not None and pair.second is not None and pair.first != pair.second
+    ]
+    largest = sorted(differing, key=lambda each: -abs(each[1]))[:MOST_MOVED]
+    items = []
+    for pair, difference in largest:
+        row = pair.row
+        label = _label(table, row, labels)
+        assert row.first is not None
+        assert row.second is not None
+        items.append(
+            MovedItem(
+                row.item, row.system, row.subject, row.first, row.second, difference, label,
+                _nearer(row.first, row.second, label) if _is_comparable(table, scaling) else None,
+            )
+        )  # fmt: skip
+    return len(differing), tuple(items)
+
+
+def _is_comparable(table: ComparisonTable, scaling: Scaling) -> bool:
+    """Whether a distance from a label means the same in both runs."""
+    return table.kind == "choices" or (scaling.unit == "points" and table.scales[0] is not None)
+
+
+def _nearer(first: Answer, second: Answer, label: Answer | None) -> Side | None:
+    if label is None:
+        return None
+    gaps = [abs(as_number(answer) - as_number(label)) for answer in (first, second)]
+    if abs(gaps[0] - gaps[1]) < 1e-9:
+        return "both"
+    return "first" if gaps[0] < gaps[1] else "second"
+
+
+def people_side(
+    table: ComparisonTable, scaling: Scaling, labels: Labels, runs: Runs, seed: int
+) -> PeopleSide | None:
+    """The test of `trust --versus` on the labelled items of this comparison, and how many labels are nearer to which run."""
+    labelled = [(row, label) for row in table.rows if (label := _label(table, row, labels)) is not None]
+    if not labelled:
+        return None
+    tables = {
+        f"{table.criterion} · {run}": LabelledTable(
+            criterion=table.criterion, protocol=table.protocols[which], model=run, kind=table.kind,
+            scale=table.scales[which], raters=("people",), n_unknown=0, is_same_scale=True, notes=(),
+            rows=tuple(_labelled(row, label, (row.first, row.second)[which]) for row, label in labelled),
+        )
+        for which, run in enumerate((runs.first, runs.second))
+    }  # fmt: skip
+    n_resamples = max(_FEWEST_RESAMPLES, min(N_RESAMPLES, _MOST_WORK // len(labelled)))
+    (pair,) = two_judges(tables, Resampling("inputs", n_resamples, seed))
+    sides = Counter(
+        _nearer(row.first, row.second, label)
+        for row, label in labelled
+        if row.first is not None and row.second is not None
+    )
+    if not _is_comparable(table, scaling):
+        sides = Counter(dict.fromkeys((None,), sides.total()))
+    return PeopleSide(sides.total(), sides["first"], sides["second"], sides["both"], pair)
+
+
+def _labelled(row: ComparedItem, label: Answer, answer: Answer | None) -> LabelledItem:
+    return LabelledItem(
+        row.item, row.subject, row.system, row.systems, row.group, "ok" if answer is not None else "unparsed",
+        answer, (label,), label,
+    )  # fmt: skip
+
+
 # -- The comparison of two views
 
 
@@ -314,8 +422,8 @@ class RunChange(NamedTuple):
         return self.kind not in ("recording", "texts")
 
 
-def compare_views(first: RunView, second: RunView, seed: int = 0) -> Comparison:
-    """Compare two runs, criterion by criterion."""
+def compare_views(first: RunView, second: RunView, seed: int = 0, labels: Sequence[Label] = ()) -> Comparison:
+    """Compare two runs, criterion by criterion; with labels also whose side people take."""
     if first.name == second.name:
         first, second = (
             structs.replace(first, name=f"{first.name} (1)"),
@@ -339,8 +447,13 @@ def compare_views(first: RunView, second: RunView, seed: int = 0) -> Comparison:
     n_differs, fields = _changed_texts(first.contents, second.contents)
     changed = _judging_changes(first, second, tables)
     runs = Runs(first.name, second.name, bool(n_differs), any(change.is_of_judging for change in changed))
+    # Texts that differ have different labels, and a label does not say which text it is of.
+    by_cell = {} if n_differs or not labels else labels_by_cell(with_criterion(first, labels))
+    if n_differs and labels:
+        notes.append("Human labels are not used: the texts differ, and a label belongs to one of two texts.")
     cards = _with_sentences(
-        _with_adjusted_p({name: _criterion(table, runs, seed) for name, table in tables.items()}), runs
+        _with_adjusted_p({name: _criterion(table, runs, seed, by_cell) for name, table in tables.items()}),
+        runs,
     )
     ids = [{result.item for result in side.results} for side in (first, second)]
     return Comparison(
@@ -369,7 +482,7 @@ def compare_views(first: RunView, second: RunView, seed: int = 0) -> Comparison:
     )
 
 
-def _criterion(table: ComparisonTable, runs: Runs, seed: int) -> CriterionComparison:
+def _criterion(table: ComparisonTable, runs: Runs, seed: int, labels: Labels) -> CriterionComparison:
     scaling = (
         Scaling("points", (0.0, 1.0), 1, (1, 1))
         if table.kind == "choices"
@@ -379,6 +492,7 @@ def _criterion(table: ComparisonTable, runs: Runs, seed: int) -> CriterionCompar
     systems = {
         name: compare_system(table, scaling, system_pairs) for name, system_pairs in by_system(pairs).items()
     }
+    n_moved, moved = moved_items(table, scaling, pairs, labels)
     return CriterionComparison(
         criterion=table.criterion,
         kind=table.kind,
@@ -396,6 +510,9 @@ def _criterion(table: ComparisonTable, runs: Runs, seed: int) -> CriterionCompar
         systems=systems,
         order=system_order(table, scaling, pairs, seed),
         agreement=agreement(table, scaling, pairs),
+        n_moved=n_moved,
+        moved=moved,
+        people=people_side(table, scaling, labels, runs, seed),
     )
 
 
@@ -573,14 +690,37 @@ def compare(
     *,
     scales: Mapping[str, Scale] | None = None,
     names: tuple[str, str] = ("first", "second"),
+    labels: str | Path | Sequence[Label] | None = None,
     seed: int = 0,
 ) -> Comparison:
     """The same items judged twice: paired differences (second - first), rank agreement, and whether a conclusion changes.
 
     The scales of a run are known; for other results `scales` gives them by criterion, and `names` gives them names.
+    `labels` say whose side people take: a file or a list; for runs the default is the labels in their stores.
     """
     views = [_view(source, name, scales) for source, name in zip((first, second), names, strict=True)]
-    return compare_views(views[0], views[1], seed)
+    if labels is None:
+        known: Sequence[Label] = _stored([source for source in (first, second) if isinstance(source, Run)])
+    else:
+        known = read_labels(labels).labels if isinstance(labels, str | Path) else labels
+    return compare_views(views[0], views[1], seed, known)
+
+
+def _stored(runs: Sequence[Run]) -> list[Label]:
+    labels: dict[Label, None] = {}
+    for run in runs:
+        with open_store(run.store, write=False) as store:
+            labels |= dict.fromkeys(labels_of_runs(store, [run.name]))
+    return list(labels)
+
+
+def labels_of_runs(store: Store, names: Sequence[str]) -> list[Label]:
+    """The stored labels of several runs; one that is in both counts once."""
+    unique: dict[tuple[object, ...], Label] = {}
+    for name in names:
+        for label in store.labels(store.run(name)):
+            unique.setdefault((label.item, label.criterion, label.subject, label.rater), label)
+    return list(unique.values())
 
 
 def _view(source: Run | Iterable[Result], name: str, scales: Mapping[str, Scale] | None) -> RunView:

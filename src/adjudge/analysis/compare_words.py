@@ -10,9 +10,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec import Struct
 
 from ..records import Estimate
-from ..sections import Section, notices
-from ..words import NO_VALUE, count, interval, listed, number, p_text, share, short_name
-from .result_types import Change, Comparison, CriterionComparison, SystemComparison, SystemOrder, SystemPair
+from ..sections import SHARES, WIN_RATES, Axis, Column, Interval, Mark, Section, Sourced, Value, notices
+from ..words import NO_VALUE, count, interval, listed, number, p_text, share, short_name, signed
+from .match import (
+    Change,
+    Comparison,
+    CriterionComparison,
+    PeopleSide,
+    SystemComparison,
+    SystemOrder,
+    SystemPair,
+)
 
 # The sentences of a comparison, made from its numbers alone.
 #
@@ -428,21 +436,125 @@ def _criterion(name: str, card: CriterionComparison, comparison: Comparison) -> 
         if n
     ]
     about = "; ".join([about, *only_in_one])
+    axis = _axis(card)
+    difference = "difference [95 % CI]"
     columns = (
-        "system" if card.kind == "scores" else "pair", comparison.first, comparison.second, "difference [95 % CI]", "p", "n", "failed first / second",
-        "smallest detectable difference", "range including failures", "unit", "remark",
-    )  # fmt: skip
+        "system" if card.kind == "scores" else "pair",
+        comparison.first,
+        comparison.second,
+        difference if axis is None else Column(difference, axis),
+        "p",
+        "n",
+        Column("failed first / second", is_minor=True),
+        Column("smallest detectable difference", is_minor=True),
+        Column("range including failures", is_minor=True),
+        Column("unit", is_minor=True),
+        "remark",
+    )
     digits = digits_of(card)
+    legend = f"Filled dot: {comparison.second}. Hollow dot: {comparison.first}. The number beside them is the difference."
     rows = tuple(
-        _system(system, system_comparison, digits) for system, system_comparison in card.systems.items()
+        _system(system, system_comparison, digits, "" if axis is None else legend)
+        for system, system_comparison in card.systems.items()
     )
     yield Section(short_name(name), (about, *sentences), columns, rows, notices=notices(card.notes))
-    yield _agreement(card)
     if card.order is not None:
         yield from _order_section(card.order, comparison, digits)
+    if card.people is not None:
+        yield _people(card, card.people, comparison)
+    yield from _moved(card, comparison)
+    yield _agreement(card)
 
 
-def _system(name: str, comparison: SystemComparison, digits: int) -> tuple[str, ...]:
+def _axis(card: CriterionComparison) -> Axis | None:
+    """The axis on which the means of both runs are drawn; none where they have no common scale."""
+    if card.kind == "choices":
+        return WIN_RATES
+    if card.unit == "normalized":
+        return SHARES
+    scale = card.scales[0]
+    return None if card.unit == "rank" else Axis() if scale is None else Axis(scale.low, scale.high)
+
+
+MOVED = "Items that moved most"
+
+
+def _moved(card: CriterionComparison, comparison: Comparison) -> Iterator[Section]:
+    """The items whose answers differ most between the runs."""
+    if card.unit == "rank":
+        return
+    what = "pair" if card.kind == "choices" else "item"
+    line = f"{card.n_moved:,} of {count(card.n_items, what)} have another answer in {comparison.second}."
+    if not card.moved:
+        yield Section(MOVED, (line if card.n_items else f"No {what} is in both runs.",), depth=3)
+        return
+    near = {"first": comparison.first, "second": comparison.second, "both": "equally near", None: ""}
+    rows = tuple(
+        (
+            item.item if item.subject is None else f"{item.item} ({item.subject})",
+            item.system,
+            _answer(item.first, item.system),
+            _answer(item.second, item.system),
+            signed(item.difference),
+            "" if item.label is None else _answer(item.label, item.system),
+            near[item.nearer],
+        )
+        for item in card.moved
+    )
+    if len(rows) < card.n_moved:
+        line += f" The {len(rows)} with the largest difference:"
+    columns = (
+        what,
+        "system" if card.kind == "scores" else "systems",
+        comparison.first,
+        comparison.second,
+        "change",
+        "people",
+        "nearer to people",
+    )
+    yield Section(MOVED, (line,), columns, rows, 3)
+
+
+def _answer(answer: float | str, pair: str) -> str:
+    """A score, or the system that was chosen."""
+    if not isinstance(answer, str):
+        return f"{answer:.4g}"
+    a, _, b = pair.partition(" → ")[0].partition(" vs ")
+    return {"a": a, "b": b}.get(answer, answer) or answer
+
+
+def _people(card: CriterionComparison, people: PeopleSide, comparison: Comparison) -> Section:
+    """Which run people agree with: the test of `trust --versus`, and on how many items which run is nearer."""
+    result, test = people.pair.result, people.pair.mcnemar or people.pair.result.permutation
+    statistic = "Spearman with people" if card.kind == "scores" else "exact agreement with people"
+    lines: list[str | Sourced] = [Sourced(people.pair.sentence.text, people.pair.sentence.source)]
+    if people.n_first + people.n_second + people.n_equal:
+        lines.append(
+            f"Of {count(people.n, 'labelled item')} that both answered, people are nearer to {comparison.first} on {people.n_first}, "
+            f"nearer to {comparison.second} on {people.n_second}, and equally near on {people.n_equal}."
+        )
+    row = (
+        statistic,
+        interval(result.first),
+        interval(result.second),
+        interval(result.difference),
+        p_text(test.p),
+        str(result.difference.n),
+        result.difference.reason or result.difference.caution or test.why,
+    )
+    columns = (
+        "statistic",
+        comparison.first,
+        comparison.second,
+        "first − second [95 % CI]",
+        "p",
+        "n",
+        "remark",
+    )
+    return Section("Whose side people take", tuple(lines), columns, (row,), 3)
+
+
+def _system(name: str, comparison: SystemComparison, digits: int, legend: str) -> tuple[Value, ...]:
     span = (
         ""
         if comparison.bounds is None
@@ -464,7 +576,7 @@ def _system(name: str, comparison: SystemComparison, digits: int) -> tuple[str, 
         name,
         interval(comparison.first, digits),
         interval(comparison.second, digits),
-        interval(comparison.difference, digits, is_difference=True),
+        _difference(comparison, digits, legend),
         p_text(comparison.p_adjusted),
         str(comparison.difference.n),
         f"{failed[0]} / {failed[1]}",
@@ -473,6 +585,15 @@ def _system(name: str, comparison: SystemComparison, digits: int) -> tuple[str, 
         comparison.difference.unit or NO_VALUE,
         remark,
     )
+
+
+def _difference(comparison: SystemComparison, digits: int, legend: str) -> Value:
+    """The difference; HTML draws the means of both runs, joined by a line."""
+    text = interval(comparison.difference, digits, is_difference=True)
+    if not legend:
+        return text
+    marks = tuple(Mark(mean.value, mean.low, mean.high) for mean in (comparison.second, comparison.first))
+    return Interval(text, marks, legend, is_change=True)
 
 
 def _agreement(card: CriterionComparison) -> Section:
@@ -495,6 +616,9 @@ def _estimate(name: str, estimate: Estimate) -> tuple[str, ...]:
     return name, interval(estimate), *counts, estimate.unit or NO_VALUE, remark
 
 
+RANKS = "Ranks of the systems"
+
+
 def _order_section(order: SystemOrder, comparison: Comparison, digits: int) -> Iterator[Section]:
     """The ranks of the systems in each run, and which of their differences are significant."""
     ranks = tuple(
@@ -502,7 +626,7 @@ def _order_section(order: SystemOrder, comparison: Comparison, digits: int) -> I
         for rank, (first, second) in enumerate(zip(order.first, order.second, strict=True), start=1)
     )
     line = f"Pairs of systems in a different order, significant or not: {order.n_flipped:,}."
-    yield Section("Ranks of the systems", (line,), ("rank", comparison.first, comparison.second), ranks, 3)
+    yield Section(RANKS, (line,), ("rank", comparison.first, comparison.second), ranks, 3)
     by_change = sorted(order.pairs, key=lambda pair: list(_CHANGES).index(pair.change))
     rows = tuple(
         (

@@ -43,17 +43,16 @@ from .correction import Entry, corrected, entries_by_system
 from .gate_rules import Allowed, Rules
 from .human_agreement import levels_of
 from .label_join import LabelledItem, LabelledTable, join, number_or_none
+from .match import Comparison, SystemComparison
 from .result_types import (
     EXIT_CODES,
     SIGNIFICANCE,
     AuditedCriterion,
     Check,
-    Comparison,
     Decision,
     Outcome,
     ProbeResult,
     Rule,
-    SystemComparison,
     Verdict,
     most_severe,
 )

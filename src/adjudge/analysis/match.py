@@ -1,4 +1,4 @@
-"""Matches two runs criterion by criterion and item by item. Nothing is estimated here.
+"""Matches two runs criterion by criterion and item by item, and holds the types of a comparison. Nothing is estimated here.
 
 Criteria are matched by name, across protocols; items by id and subject. Where several models judged a criterion, each
 is compared with itself; where no model is in both runs, the mean (for choices the majority) of each run's models is.
@@ -8,16 +8,186 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from typing import Literal
 
 from msgspec import Struct, structs
 
 from ..combine import Kind
 from ..errors import DataError
-from ..records import Choice, Result, Scale
+from ..records import Choice, Estimate, Result, Scale, Subject
+from ..stats import Bounds
 from .label_join import Answer
-from .result_types import Unit
+from .result_types import SIGNIFICANCE, JudgePair
 from .run_view import RunView, cluster_of, pooled_result, protocol_id, results_by_model
 from .tally import systems_of_pair
+
+# -- The comparison of two runs; every difference is second - first
+
+
+Unit = Literal["points", "normalized", "rank"]
+"""What is subtracted: raw scores, scores as a share of their scale, or nothing, because only ranks can be compared."""
+
+Change = Literal["same", "reversed", "only first", "only second", "open"]
+"""Whether one system beats another significantly: in both runs, in opposite directions, in one run only, or in neither."""
+
+Conclusion = Literal["holds", "differs", "reversed", "shifted", "not shown", "undefined"]
+"""With several systems: whether their significant differences agree between the runs. With one: whether its score moved."""
+
+
+class SystemComparison(Struct, frozen=True):
+    """One system (or one pair of systems) in both runs, on the items that both judged."""
+
+    first: Estimate
+    """mean in the first run; for a pair the win rate of the system named first"""
+    second: Estimate
+    difference: Estimate
+    p: float | None
+    p_adjusted: float | None
+    """Holm's, over all differences of the comparison"""
+    test: str
+    n_items: int
+    """items in both runs"""
+    n_failed_first: int
+    """items that failed in the first run only"""
+    n_failed_second: int
+    n_failed_both: int
+    bounds: Bounds | None
+    """range of the mean difference including failures; none where the scale is unbounded"""
+    minimum_detectable: float | None
+    """the true difference that this many items detect with 80 % power"""
+    system_first: str
+    system_second: str
+    n_same: int = 0
+    """items with the same calls and the same replies in both runs"""
+
+    @property
+    def is_same(self) -> bool:
+        """Whether all items have the same calls and the same replies in both runs, so that nothing can differ."""
+        return 0 < self.n_items == self.n_same
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether the interval excludes 0 although the adjusted test is not significant."""
+        low, high = self.difference.low, self.difference.high
+        return low is not None and high is not None and not self.is_shown and not low <= 0 <= high
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether the difference is significant."""
+        return self.p_adjusted is not None and self.p_adjusted <= SIGNIFICANCE
+
+
+class SystemPair(Struct, frozen=True):
+    """Two systems in both runs; above 0 the one named first is better (or higher, where the direction is unknown)."""
+
+    systems: tuple[str, str]
+    first: Estimate
+    second: Estimate
+    p_first: float | None
+    """Holm's, over all pairs of systems in that run"""
+    p_second: float | None
+    change: Change
+
+
+class SystemOrder(Struct, frozen=True):
+    """The systems in both runs, from the best mean to the worst."""
+
+    first: tuple[str, ...]
+    second: tuple[str, ...]
+    winners_first: tuple[str, ...]
+    """the system with the best mean; several where they tie"""
+    winners_second: tuple[str, ...]
+    kendall: Estimate
+    pairs: tuple[SystemPair, ...]
+    n_flipped: int
+    """pairs of systems whose means changed order, significantly or not"""
+
+
+Side = Literal["first", "second", "both"]
+
+
+class MovedItem(Struct, frozen=True):
+    """An item whose answers differ between two runs."""
+
+    item: str
+    system: str
+    subject: str | None
+    first: float | str
+    """the answer of the first run; of a pair the system that its name puts first is a"""
+    second: float | str
+    difference: float
+    """second - first, in the unit of the comparison; of choices in shares won"""
+    label: float | str | None = None
+    """people's label; none without one"""
+    nearer: Side | None = None
+    """the run whose answer is nearer to the label; none where that is unknown"""
+
+
+class PeopleSide(Struct, frozen=True):
+    """Which of two runs people agree with, on the labelled items that both answered."""
+
+    n: int
+    """labelled items that both runs answered"""
+    n_first: int
+    """labels that are nearer to the answer of the first run"""
+    n_second: int
+    n_equal: int
+    pair: JudgePair
+    """the test of `trust --versus`"""
+
+
+class CriterionComparison(Struct, frozen=True):
+    """One criterion in both runs."""
+
+    criterion: str
+    kind: Kind
+    protocols: tuple[str, str]
+    models: tuple[str, str]
+    scales: tuple[Scale | None, Scale | None]
+    unit: Unit
+    direction: int
+    """1 where a higher score is better, -1 where a lower one is, 0 where that is unknown"""
+    sentences: tuple[str, ...]
+    notes: tuple[str, ...]
+    conclusion: Conclusion
+    n_items: int
+    n_only_first: int
+    n_only_second: int
+    systems: dict[str, SystemComparison]
+    order: SystemOrder | None
+    """none for one system, and for choices"""
+    agreement: dict[str, Estimate]
+    """`spearman` over items; for choices `exact`, `decided` and `kappa`"""
+    n_moved: int = 0
+    """items whose answers differ"""
+    moved: tuple[MovedItem, ...] = ()
+    """those that moved most, the largest difference first"""
+    people: PeopleSide | None = None
+    """none without labels, and where the texts differ: a label belongs to one of two texts"""
+
+
+class Comparison(Struct, frozen=True):
+    """Two runs on the same items."""
+
+    summary: tuple[str, ...]
+    first: str
+    second: str
+    criteria: dict[str, CriterionComparison]
+    changed: tuple[str, ...]
+    """what differs between the runs apart from their scores"""
+    judging_changes: tuple[str, ...]
+    """the changes among them to the judge: protocol, model, settings"""
+    n_items: int
+    """items in both runs"""
+    n_only_first: int
+    n_only_second: int
+    n_content_differs: int | None
+    """common items whose texts differ; none where that is unknown"""
+    fields_that_differ: dict[str, int]
+    notes: tuple[str, ...]
+    seed: int
+    is_fake: bool = False
+
 
 # -- Scales: whether the scores of two runs can be subtracted, and which sign is better
 #
@@ -130,6 +300,9 @@ class ComparedItem(Struct, frozen=True):
     first: Answer | None
     """none where the judge failed"""
     second: Answer | None
+    subject: Subject | None = None
+    is_swapped: bool = False
+    """whether the item calls b what the name of the pair puts first"""
     is_same: bool = False
     """whether both runs have the same calls and the same replies, which makes the answers equal by construction"""
 
@@ -400,6 +573,7 @@ def _compared_scores(first: Result, second: Result) -> ComparedItem:
         _group(first, second),
         first.value,
         second.value,
+        first.subject,
     )
 
 
@@ -437,14 +611,21 @@ def _compared_choices(
         frame = frames.setdefault(frozenset(first_pair), first_pair)
         name = f"{frame[0]} vs {frame[1]}"
         answers = (
-            _swapped(first_result.choice, first_pair != frame),
-            _swapped(second_result.choice, second_pair != frame),
+            swapped(first_result.choice, first_pair != frame),
+            swapped(second_result.choice, second_pair != frame),
         )
         rows.append(
-            ComparedItem(first_result.item, name, (name, name), _group(first_result, second_result), *answers)
+            ComparedItem(
+                first_result.item,
+                name,
+                (name, name),
+                _group(first_result, second_result),
+                *answers,
+                is_swapped=first_pair != frame,
+            )
         )
     return rows
 
 
-def _swapped(choice: Choice | None, is_swapped: bool) -> Choice | None:
+def swapped(choice: Choice | None, is_swapped: bool) -> Choice | None:
     return _SWAPPED[choice] if choice is not None and is_swapped else choice

@@ -27,7 +27,8 @@ from .options import AS_JSON
 from .terminal import print_json, print_sections, print_text, terminal_width
 
 if TYPE_CHECKING:
-    from ..analysis.result_types import Card, Cell, Comparison, Summary, Verdict
+    from ..analysis.match import Comparison
+    from ..analysis.result_types import Card, Cell, Summary, Verdict
     from ..engine import Request
     from ..store import Store
 

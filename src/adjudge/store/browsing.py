@@ -7,6 +7,7 @@ range of a table. Only `item_states` depends on the size of the run; it counts r
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 
 from msgspec import Struct
 
@@ -92,6 +93,18 @@ def item_at(store: Store, run: RunRow, seq: int) -> Item:
             f"The run {run.name!r} has no item number {seq + 1}.\nGo back to the list of its items."
         )
     return item
+
+
+def items_named(store: Store, run: RunRow, names: Sequence[str]) -> dict[str, int]:
+    """The numbers of items by their ids. Reads the whole table of items: not for every request of a large run."""
+    return store._access.read(
+        lambda connection: dict(
+            connection.execute(
+                "SELECT id, seq FROM items WHERE run = ? AND id IN (SELECT value FROM json_each(?))",
+                (run.id, rows.json_of(list(names)).decode()),
+            ).fetchall()
+        )
+    )
 
 
 def calls_of_item(store: Store, run: RunRow, seq: int) -> list[CallOutcome]:

@@ -192,12 +192,29 @@ def _step(least: float) -> float:
 _HEIGHT = 24
 
 
-def strip(marks: Sequence[Mark], domain: Domain, title: str, *, reference: float | None = None) -> Markup:
-    """One row: a dot with its interval for each mark, hollow after the first. An undefined value has no dot, but its range is drawn."""
+def strip(
+    marks: Sequence[Mark],
+    domain: Domain,
+    title: str,
+    *,
+    reference: float | None = None,
+    is_change: bool = False,
+) -> Markup:
+    """One row: a dot with its interval for each mark, hollow after the first. An undefined value has no dot, but its range is drawn.
+
+    Of a change, a line joins the two dots, so that they are a dumbbell.
+    """
     parts = [uprights([domain.along(tick) for tick in ticks(domain)], _HEIGHT, "gridline")]
     if reference is not None:
         parts.append(line(domain.along(reference), 0, domain.along(reference), _HEIGHT, "ref"))
     lanes = _HEIGHT / (len(marks) + 1)
+    ends = [
+        (domain.along(mark.value), place * lanes)
+        for place, mark in enumerate(marks, 1)
+        if mark.value is not None
+    ]
+    if is_change and len(ends) == 2:
+        parts.append(line(*ends[0], *ends[1], "joined"))
     for place, mark in enumerate(marks, start=1):
         parts += _mark(mark, domain, place * lanes, "" if place == 1 else "hollow")
     return chart("100%", _HEIGHT, title, parts)
@@ -242,6 +259,32 @@ def _mark(mark: Mark, domain: Domain, y: float, css: str) -> list[Markup]:
         parts.append(line(domain.along(mark.low), y, domain.along(mark.high), y, f"whisker {css}".strip()))
     parts.append(circle(domain.along(mark.value), y, 4.5, f"dot {css}".strip()))
     return parts
+
+
+_SLOPE = 22
+_LEFT_END, _RIGHT_END = 40.0, 60.0
+"""Where the lines of ranks begin and end, in percent: the names are beside them."""
+
+
+def slopes(names: Sequence[tuple[str, int, int]], heads: tuple[str, str], title: str) -> Markup:
+    """Ranks in two orders: a line for each name from its place on the left to its place on the right."""
+    height = _SLOPE * (len(names) + 1) + 6
+    parts = [
+        text(f"{_LEFT_END - 3}%", 12, heads[0], "t-muted", anchor="end"),
+        text(f"{_RIGHT_END + 3}%", 12, heads[1], "t-muted"),
+    ]
+    for name, before, after in names:
+        left, right = (_SLOPE * place + 10 for place in (before, after))
+        css = "slope" if before == after else "slope up" if after < before else "slope down"
+        parts.append(line(f"{_LEFT_END}%", left, f"{_RIGHT_END}%", right, css))
+        parts += [
+            circle(f"{_LEFT_END}%", left, 3, "dot hollow"),
+            circle(f"{_RIGHT_END}%", right, 3, "dot", title=f"{name}: {before} → {after}"),
+        ]
+        parts.append(text(f"{_LEFT_END - 3}%", left + 4, f"{before}  {name}", "t-name", anchor="end"))
+        parts.append(text(f"{_RIGHT_END + 3}%", right + 4, f"{after}  {name}", "t-name"))
+    words = "; ".join(f"{name}: {before} → {after}" for name, before, after in names)
+    return chart("100%", height, title, parts, desc=words)
 
 
 # Counts as bars

@@ -779,7 +779,7 @@ class ItemPage:
         with self._context.reading() as store:
             run = run_named(store, request)
             values = self.values(store, run, seq, wanted, query_number(request.query_params.get("row")))
-            values |= self._written(request, store, run, values["item"].id)
+            values |= self._written(request, store, run, values["item"], seq)
         crumbs = [
             (self._context.store_path.name, "/"),
             (run.name, f"/run?{urlencode({'run': run.name})}"),
@@ -788,12 +788,16 @@ class ItemPage:
         ]
         return self._context.page(request, "view/item.html", crumbs=crumbs, **values)
 
-    def _written(self, request: Request, store: Store, run: RunRow, item: str) -> dict[str, Any]:
-        """What people wrote about an item, and who writes here."""
+    def _written(self, request: Request, store: Store, run: RunRow, item: Item, seq: int) -> dict[str, Any]:
+        """What people wrote about an item, who writes here, and the same item in other runs."""
+        from .compare_page import same_item
         from .review_page import remembered
 
+        limits = self._context.limits
+        runs = [one for one in reversed(store.runs()) if limits is None or one.name in limits.runs]
         return {
-            "notes": [note for note in store.notes(run) if note.item == item],
+            "same": same_item(store, run, item, seq, runs),
+            "notes": [note for note in store.notes(run) if note.item == item.id],
             "reviewer": remembered(request),
             "read_only": self._context.why_read_only(),
         }

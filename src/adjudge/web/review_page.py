@@ -24,7 +24,7 @@ from starlette.routing import Route
 from ..analysis.label_join import RANDOM, REVIEW_COLUMNS, review_row
 from ..data import guarded
 from ..errors import AdjudgeError, DataError
-from ..records import Label, Note, Review, Subject, Verdict
+from ..records import Label, Note, Review, ReviewVerdict, Subject
 from ..store import RunRow, Store
 from ..store.browsing import item_at
 from .annotate_session import rater_name
@@ -68,7 +68,7 @@ QUEUES = (
           "other labels are wrong.", "label IS NOT NULL", "(id * 2654435761) % 4294967291, id"),
 )  # fmt: skip
 
-VERDICTS: dict[Verdict, str] = {
+VERDICTS: dict[ReviewVerdict, str] = {
     "judge": "judge right",
     "people": "people right",
     "both": "both defensible",
@@ -267,9 +267,9 @@ class ReviewPage:
 
     def _decide(self, reviewer: str, body: dict[str, Any]) -> dict[str, str]:
         verdict = body.get("verdict")
-        if verdict not in get_args(Verdict):
+        if verdict not in get_args(ReviewVerdict):
             raise DataError("The request names no decision. Reload the page.")
-        verdict = cast("Verdict", verdict)
+        verdict = cast("ReviewVerdict", verdict)
         queue = _queue_named(_text(body, "by"), {})
         criterion = _text(body, "criterion")
         note = checked_text(_text(body, "note"), LONGEST_NOTE, "note")

@@ -1,4 +1,4 @@
-"""The viewer's pages of runs: the list of all, one run with its summary, and two runs compared."""
+"""The viewer's pages of runs: the list of all, and one run with its summary."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
 from ..analysis.item_view import has_unread
-from ..errors import AdjudgeError, StoreError
+from ..errors import AdjudgeError
 from ..store import RunRow, Store, Totals
 from ..store.browsing import calls_per_item, labels_state, reading_of, reviews_state
 from .server import Context
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from ..analysis.result_types import Summary
     from ..analysis.run_view import RunView
     from .run_parts import RunParts
-    from .section_view import SectionView
 
 T = TypeVar("T")
 
@@ -639,81 +638,3 @@ def _item_links(run: str) -> list[tuple[str, str]]:
             "highest scores": {"sort": "-score"},
         }.items()
     ]
-
-
-# Two runs compared
-
-_MOST_CACHED = 50
-
-
-class ComparePage:
-    """The endpoints of a comparison."""
-
-    def __init__(self, context: Context) -> None:
-        self._context = context
-        self._lock = threading.Lock()
-        self._cache: dict[tuple[str, str], Cached[tuple[SectionView, ...]]] = {}
-
-    def page(self, request: Request) -> Response:
-        values = self._values(request, WAIT_SECONDS)
-        crumbs = [(self._context.store_path.name, "/"), ("Compare", None)]
-        return self._context.page(request, "view/compare.html", crumbs=crumbs, **values)
-
-    def live(self, request: Request) -> Response:
-        """The changing part alone, for a page that updates itself."""
-        values = self._values(request, 0.2)
-        is_same = request.query_params.get("version") == values["live_version"]
-        html = "" if is_same else self._context.fragment(request, "view/compare_live.html", **values)
-        return JSONResponse({"version": values["live_version"], "is_live": values["is_live"], "html": html})
-
-    def _values(self, request: Request, wait_seconds: float) -> dict[str, Any]:
-        names = list(dict.fromkeys(request.query_params.getlist("with")))
-        if len(names) != 2:
-            raise StoreError(
-                f"A comparison needs two runs; {len(names)} were selected.\nGo back and select two."
-            )
-        with self._context.reading() as store:
-            runs = [store.run(name) for name in names]
-            lines = [line_of(run, self._context.totals(store, run)) for run in runs]
-            state = (lines, [reading_of(store, run) for run in runs])
-        # The older run first: a difference then says what the newer one changed.
-        order = sorted((0, 1), key=lambda index: runs[index].id)
-        lines = [lines[index] for index in order]
-        first, second = (line.run for line in lines)
-        cached = self._cached_for(first, second)
-        refusal = ""
-        parts: tuple[SectionView, ...] | None = None
-        is_current = True
-        try:
-            parts, is_current = cached.get(state, wait_seconds)
-        except AdjudgeError as error:
-            # Runs without a common item are still shown side by side.
-            refusal = str(error)
-        return {
-            "lines": lines,
-            "links": {line.run: f"/run?{urlencode({'run': line.run})}" for line in lines},
-            "sections": parts,
-            "refusal": refusal,
-            "is_live": not is_current or any(line.status == "running" for line in lines),
-            "live_version": f"{cached.number}-{'-'.join(str(line.judged) for line in lines)}",
-            "query": urlencode([("with", line.run) for line in lines]),
-        }
-
-    def _cached_for(self, first: str, second: str) -> Cached[tuple[SectionView, ...]]:
-        with self._lock:
-            if len(self._cache) > _MOST_CACHED:
-                self._cache.clear()
-            return self._cache.setdefault((first, second), Cached(lambda: self._make(first, second)))
-
-    def _make(self, first: str, second: str) -> tuple[SectionView, ...]:
-        """Runs in a thread, so it opens the store for itself."""
-        from ..analysis.compare import compare_views
-        from ..analysis.compare_words import compare_sections
-        from ..analysis.run_view import tabulate
-        from .section_view import views_of
-
-        with self._context.reading() as store:
-            before, after = (
-                tabulate(store, store.run(name), for_comparison=True) for name in (first, second)
-            )
-        return views_of(compare_sections(compare_views(before, after)))

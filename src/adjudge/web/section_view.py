@@ -300,7 +300,7 @@ def _pictures(
     for name, value in zip(names, values, strict=True):
         picture, text, title = None, "", f"{name}: {text_of(value)}"
         if isinstance(value, Interval):
-            picture = strip(value.marks, domain, title, reference=reference)
+            picture = strip(value.marks, domain, title, reference=reference, is_change=value.is_change)
         elif isinstance(value, Counts):
             parts = [
                 Part(

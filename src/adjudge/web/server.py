@@ -177,10 +177,11 @@ def _to_labels(_: Request) -> Response:
 
 
 def _view_routes(context: Context) -> list[Route]:
+    from .compare_page import ComparePage
     from .items_table import ItemPage, ItemsPage
     from .matrix_page import MatrixPage
     from .review_page import ReviewPage
-    from .run_pages import ComparePage, RunPage, RunsPage
+    from .run_pages import RunPage, RunsPage
 
     runs, run, items = RunsPage(context), RunPage(context), ItemsPage(context)
     item, compare = ItemPage(context, items), ComparePage(context)
@@ -193,6 +194,7 @@ def _view_routes(context: Context) -> list[Route]:
         "/item": item.page,
         "/matrix": matrix.page,
         "/compare": compare.page,
+        "/compare/item": compare.item,
         "/live/runs": runs.live,
         "/live/run": run.live,
         "/live/items": items.live,
