@@ -676,7 +676,7 @@ def view_command(
     no_browser: bool = _NO_BROWSER,
     store: Path = STORE,
 ) -> None:
-    """Browse runs, items, prompts and replies. Read-only: nothing in the store changes."""
+    """Browse runs, items, prompts and replies, and review disagreements. Only reviews and notes are written."""
     from ..analysis.label_join import read_labels_of_store
     from ..store import open_store
     from ..web.server import build_app, serve
