@@ -80,7 +80,7 @@ def unread(counts: AboutRuns, runs: dict[str, int], wait: float) -> tuple[dict[s
 
 
 def test_unread_replies_are_counted_again_when_the_judgments_have_changed_and_not_before(store: Path) -> None:
-    counts = AboutRuns(Context(store, "csrf"))
+    counts = AboutRuns(Context(store))
     looks = _counting(counts)
     assert unread(counts, {"scores": 1}, 20) == ({"scores": 2}, True)
     assert unread(counts, {"scores": 1}, 20) == ({"scores": 2}, True)
@@ -90,7 +90,7 @@ def test_unread_replies_are_counted_again_when_the_judgments_have_changed_and_no
 
 
 def test_a_list_does_not_wait_for_a_count_that_takes_long(store: Path) -> None:
-    counts = AboutRuns(Context(store, "csrf"))
+    counts = AboutRuns(Context(store))
     held = threading.Event()
     _counting(counts, before=lambda: held.wait(20))
     assert unread(counts, {"scores": 1}, 0.05) == ({}, False)

@@ -1,15 +1,15 @@
 """Commands on the contents of a store: `report`, `runs` with its replies, `reread`, `export` and `doctor`.
 
-`adjudge view` and `adjudge annotate`: pages in the browser, served on this machine only.
+`adjudge view` and `adjudge annotate`: pages in the browser, served on this machine only unless they are shared.
 """
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlencode
 
 import typer
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from ..store.merge import MergedFile
     from ..store.reading import Judged
     from ..store.repair import Damage
+    from ..web.server import Announced
+    from ..web.sharing import Invitations, Sharing
 
 
 # Replies: what was sent, what came back, and what was read from it, verbatim
@@ -654,8 +656,93 @@ def _print_whole(store: Path, runs: list[str], damaged: list[str], not_done: str
         print_text("Every reply is intact.")
 
 
-_PORT = typer.Option(0, "--port", metavar="N", min=0, max=65535, help="The port. Default: any free port.")
+_PORT = typer.Option(
+    0, "--port", metavar="N", min=0, max=65535, help="The port. Default: any free port; with --share, 8347."
+)
 _NO_BROWSER = typer.Option(False, "--no-browser", help="Print the address, and do not open a browser.")
+_SHARE = typer.Option(
+    False, "--share", help="Listen for other machines too. Each person needs an invitation link."
+)
+_HOST = typer.Option(
+    "",
+    "--host",
+    metavar="ADDRESS",
+    help="With --share: the address to listen on. Default: all interfaces; behind a proxy (--public-url), 127.0.0.1.",
+)
+_PUBLIC_URL = typer.Option(
+    "",
+    "--public-url",
+    metavar="URL",
+    help="With --share: the address of the server for others, such as a reverse proxy's.",
+)
+_TLS = typer.Option(
+    None,
+    "--tls",
+    metavar="CERT KEY",
+    help="With --share: encrypt with this certificate and its key, both in PEM.",
+)
+_INVITATIONS = typer.Option(False, "--invitations", help="List the invitations, and open no page.")
+_REVOKE = typer.Option(
+    [], "--revoke", metavar="NAME", help="End the invitation of NAME at once, and open no page; repeatable."
+)
+
+
+def _shared(is_shared: bool, host: str, public_url: str, tls: tuple[Path, Path] | None) -> Sharing | None:
+    """How the pages are shared; none where they are not."""
+    from ..web.sharing import Sharing
+
+    if is_shared:
+        sharing = Sharing(host, public_url, tls)
+        sharing.check()
+        return sharing
+    for flag, given in (("--host", host), ("--public-url", public_url), ("--tls", tls)):
+        if given:
+            raise DataError(f"{flag} needs --share: without it, the pages are for this machine only.")
+    return None
+
+
+def _manage_invitations(invitations: Invitations, revoked: list[str]) -> None:
+    """Revoke invitations, or list them; a running server notices at the next request."""
+    for name in revoked:
+        if not invitations.revoke(name):
+            raise DataError(f"{name} has no open invitation. To list them: --invitations")
+        print_text(f"Revoked the invitation of {name}.")
+    if not revoked:
+        rows = [(one.name, one.made, one.revoked or "open") for one in invitations.all()]
+        print_table(("name", "invited", "revoked"), rows)
+
+
+def _announcing(
+    sharing: Sharing | None, invitations: Invitations | None, names: list[str]
+) -> Callable[[Announced], None]:
+    """Prints the addresses of a server, and the new links."""
+
+    def announce(server: Announced) -> None:
+        typer.echo(server.url)
+        if sharing is not None and invitations is not None:
+            _print_links(server, sharing, invitations, names)
+        typer.echo("Press Ctrl-C to stop.")
+
+    return announce
+
+
+def _print_links(server: Announced, sharing: Sharing, invitations: Invitations, names: list[str]) -> None:
+    from ..web.sharing import link_of
+
+    where = "all interfaces" if server.bind in ("0.0.0.0", "::") else server.bind
+    typer.echo(
+        f"The address above is yours alone. Others need a link. Listening on {where}, port {server.port}."
+    )
+    if warning := sharing.warning():
+        typer.echo(warning)
+    new = invitations.invite(names)
+    for name, token in new.items():
+        print_text(f"{name}  {link_of(server.reach, token)}")
+    for one in invitations.all():
+        if one.revoked is None and one.name not in new:
+            print_text(
+                f"{one.name}  was invited at {one.made}: that link still works. For another: --revoke, then invite again."
+            )
 
 
 def view_command(
@@ -672,6 +759,15 @@ def view_command(
     most_items: int = typer.Option(
         2000, "--items", metavar="N", min=1, help="With --export: at most N items of each run."
     ),
+    share: bool = _SHARE,
+    reader: list[str] = typer.Option(
+        [], "--reader", metavar="NAME", help="With --share: invite NAME to read all runs; repeatable."
+    ),
+    host: str = _HOST,
+    public_url: str = _PUBLIC_URL,
+    tls: tuple[Path, Path] = _TLS,
+    invitations: bool = _INVITATIONS,
+    revoke: list[str] = _REVOKE,
     port: int = _PORT,
     no_browser: bool = _NO_BROWSER,
     store: Path = STORE,
@@ -679,21 +775,34 @@ def view_command(
     """Browse runs, items, prompts and replies, and review disagreements. Only reviews and notes are written."""
     from ..analysis.label_join import read_labels_of_store
     from ..store import open_store
+    from ..web import sharing
+    from ..web.annotate_session import rater_name
     from ..web.server import build_app, serve
 
     given = read_labels_of_store(store, labels) if labels is not None else None
     if export is not None:
         _export_pages(store, run, export, most_items, given)
         return
+    shared = _shared(share, host, public_url, tls)
+    if reader and shared is None:
+        raise DataError("--reader needs --share: without it, the pages are for this machine only.")
     with open_store(store, write=False) as opened:
         path = "/" if run is None else f"/run?{urlencode({'run': opened.run(run).name})}"
+    invited = sharing.Invitations(store, "reader")
+    if invitations or revoke:
+        _manage_invitations(invited, revoke)
+        return
     serve(
-        lambda bound_port, secrets: build_app(store, port=bound_port, secrets=secrets, given=given),
+        lambda reach, bound_port, secrets: build_app(
+            store, port=bound_port, secrets=secrets, given=given, reach=reach,
+            invitations=invited if shared else None, is_behind_proxy=shared is not None and shared.is_behind_proxy,
+        ),
         path=path,
-        port=port,
+        port=port or (sharing.PORT if shared else 0),
+        sharing=shared,
         is_opened=not no_browser,
-        announce=_announce,
-    )
+        announce=_announcing(shared, invited, [rater_name(name) for name in reader]),
+    )  # fmt: skip
 
 
 def _export_pages(
@@ -727,41 +836,89 @@ def annotate_command(
     criterion: list[str] = typer.Option(
         [], "--criterion", metavar="NAME", help="A criterion to label; repeatable. Default: all criteria."
     ),
-    rater: str = typer.Option(
-        "", "--rater", metavar="NAME", help="The rater's name. Default: the page asks."
+    rater: list[str] = typer.Option(
+        [],
+        "--rater",
+        metavar="NAME",
+        help="The rater's name. Default: the page asks. With --share: invite NAME; repeatable.",
     ),
     seed: int = typer.Option(0, "--seed", metavar="N", help="The same seed draws the same items."),
     export: Path = typer.Option(
         None, "--export", metavar="FILE", help="Write the labels made so far to a CSV file, and open no page."
     ),
+    share: bool = _SHARE,
+    host: str = _HOST,
+    public_url: str = _PUBLIC_URL,
+    tls: tuple[Path, Path] = _TLS,
+    invitations: bool = _INVITATIONS,
+    revoke: list[str] = _REVOKE,
     port: int = _PORT,
     no_browser: bool = _NO_BROWSER,
     store: Path = STORE,
 ) -> None:
     """Label items in the browser without seeing the judge's scores. Each label is stored at once."""
-    from ..web.annotate_session import export_labels, open_session
+    from ..store import open_store
+    from ..web import sharing
+    from ..web.annotate_session import export_labels, rater_name
 
     if export is not None:
         n_labels = export_labels(store, run, export)
         typer.echo(f"Wrote {n_labels} labels to {export}", err=True)
         return
+    with open_store(store, write=False) as opened:
+        invited = sharing.Invitations(store, "rater", opened.run(run))
+    if invitations or revoke:
+        _manage_invitations(invited, revoke)
+        return
+    shared = _shared(share, host, public_url, tls)
+    names = [rater_name(name) for name in rater]
+    if shared is None and len(names) > 1:
+        raise DataError(
+            "Only one --rater can be given without --share. The page asks others for their names."
+        )
+    if shared is not None and not names and all(one.revoked for one in invited.all()):
+        raise DataError("Nobody is invited to label this run. Name the raters: --share --rater NAME")
+    _label(store, run, Draw(n, seed, criterion), names, (shared, invited), port, no_browser)
+
+
+class Draw(NamedTuple):
+    """Which items are labelled, and on which criteria."""
+
+    n: int
+    seed: int
+    criteria: list[str]
+
+
+def _label(
+    store: Path,
+    run: str,
+    draw: Draw,
+    names: list[str],
+    shared_with: tuple[Sharing | None, Invitations],
+    port: int,
+    no_browser: bool,
+) -> None:
+    """Serve the labelling pages until interrupted."""
     from ..untrusted import safe
     from ..web.annotate import start_path
+    from ..web.annotate_session import open_session
     from ..web.server import build_app, serve
+    from ..web.sharing import PORT
 
-    path = start_path(rater or None)
-    with open_session(store, run, n, seed, criterion) as session:
+    shared, invited = shared_with
+    path = start_path(names[0] if names and shared is None else None)
+    with open_session(store, run, draw.n, draw.seed, draw.criteria) as session:
         serve(
-            lambda bound_port, secrets: build_app(store, port=bound_port, secrets=secrets, session=session),
+            lambda reach, bound_port, secrets: build_app(
+                store, port=bound_port, secrets=secrets, session=session, reach=reach,
+                invitations=invited if shared else None, is_behind_proxy=shared is not None and shared.is_behind_proxy,
+            ),
             path=path,
-            port=port,
+            port=port or (PORT if shared else 0),
+            sharing=shared,
             is_opened=not no_browser,
-            announce=_announce,
-        )
+            announce=_announcing(shared, invited, names),
+        )  # fmt: skip
         typer.echo(
             f"The labels are in {store}. To compare the judge with them: {safe(session.trust_command)}"
         )
-
-
-def _announce(url: str) -> None:
-    typer.echo(f"{url}\nPress Ctrl-C to stop.")

@@ -5,7 +5,7 @@ from .calls import Claim
 from .owners import Owner
 from .reading import Asked, Judged, ModelSeen, Totals
 from .rows import CallSpec
-from .runs import RunRow, RunStatus
+from .runs import Invitation, InvitationKind, RunRow, RunStatus
 from .store import Store, open_store
 
 __all__ = [
@@ -14,6 +14,8 @@ __all__ = [
     "BatchRow",
     "CallSpec",
     "Claim",
+    "Invitation",
+    "InvitationKind",
     "Judged",
     "ModelSeen",
     "Owner",

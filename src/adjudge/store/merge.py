@@ -3,7 +3,7 @@
 The other stores are only read, and all are checked for damage before anything is written. Each run is merged in one
 transaction, so that a process that is killed leaves it merged or not begun; merging a file again changes nothing.
 Where both stores have a reply to a call, the reply of the store that is merged into is kept. This file does not parse
-replies: the caller passes in what does.
+replies: the caller passes in what does. Invitations are not merged: who may open the pages of a store is its owner's choice.
 """
 
 from __future__ import annotations

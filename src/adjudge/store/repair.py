@@ -36,6 +36,7 @@ _TABLES = {
     "places": (f"{rows.PLACE_SEALED}, checksum", 8),
     "judgments": ("run, reading, item, slot, body, checksum", 6),
     "labels": (f"{rows.LABEL_SEALED}, checksum", 9),
+    "invitations": (f"{rows.INVITATION_SEALED}, checksum", 7),
     "batches": (f"{rows.BATCH_SEALED}, checksum", 19),
     "batch_calls": (f"{rows.BATCH_CALL_SEALED}, checksum", 9),
     "reviews": (f"{rows.REVIEW_SEALED}, checksum", 14),
@@ -49,7 +50,7 @@ class Damage(Struct, frozen=True):
     """Rows of one kind that are missing or damaged."""
 
     what: str
-    """pages, processes, runs, counts, items, slots, calls, judgments, labels, reviews, notes, replies, batches or batch calls"""
+    """pages, processes, runs, counts, items, slots, calls, judgments, labels, reviews, notes, replies, invitations, batches or batch calls"""
     run: str | None
     """none for what belongs to the whole store"""
     n: int
@@ -157,6 +158,7 @@ class _Rows:
         saved = [self._read_run(run) for run in runs]
         for table in ("labels", "reviews", "notes"):
             self._read_people(table)
+        self._read_invitations({None, *(number for number, _, _ in runs)})
         self._read_batches({number: name for number, name, _ in runs})
         return self._damage, saved
 
@@ -375,6 +377,15 @@ class _Rows:
             n_whole += len(whole)
         (written,) = self._written(0, None, (table,), (n_found,))
         self._note(table, None, max(written, n_found) - n_whole)
+
+    def _read_invitations(self, runs: set[int | None]) -> None:
+        """The invitations to whole runs. A damaged one is left out: its link ends, and nobody gets in by it."""
+        last = self._number("SELECT max(id) FROM invitations")
+        select = f"SELECT {_TABLES['invitations'][0]} FROM invitations WHERE id BETWEEN ? AND ? ORDER BY id"
+        for page in self._ranged(select, 1, last):
+            whole = self._checked("invitations", page, lambda row: rows.check(row[:-1], row[-1]))
+            self._keep("invitations", [row for row in whole if row[0] in runs])
+            self._note("invitations", None, len(page) - len(whole))
 
     def _read_batches(self, runs: dict[int, str]) -> None:
         """The batches of whole runs, each with its lines; a batch says how many it has."""

@@ -50,6 +50,7 @@ REVIEW_SEALED = (
     "run, item, protocol, criterion, subject, model, reviewer, verdict, answer, label, reason, note, made"
 )
 NOTE_SEALED = "run, item, author, text, tags, made"
+INVITATION_SEALED = "run, kind, name, secret, made, revoked"
 BATCH_SEALED = (
     "id, name, run, model, identity, state, provider_state, file, mark, remote, outputs, n_calls, n_done, n_failed, "
     "estimate_usd, note, created, changed"

@@ -151,6 +151,67 @@ def _of_run(connection: sqlite3.Connection, table: str, columns: str, run: int) 
     return [row[1:-1] for row in found if row[0] == run]
 
 
+# Invitations: who may open the pages from another machine. Only the hash of a link's secret is stored.
+
+InvitationKind = Literal["rater", "reader"]
+
+
+class Invitation(Struct, frozen=True):
+    """Somebody who may label the items of a run, or read the pages of all runs."""
+
+    kind: InvitationKind
+    name: str
+    secret: str
+    """the hash of what the link is exchanged for"""
+    made: str
+    revoked: str | None = None
+
+
+def put_invitation(
+    connection: sqlite3.Connection, run: int | None, kind: InvitationKind, name: str, secret: str
+) -> None:
+    """Store an invitation; the name must have no other one that is open."""
+    row = (run, kind, name, secret, now(), None)
+    insert_rows(
+        connection,
+        (f"INSERT INTO invitations ({rows.INVITATION_SEALED}, checksum)", ""),
+        [(*row, rows.checksum(row))],
+    )
+
+
+def read_invitations(
+    connection: sqlite3.Connection, run: int | None, kind: InvitationKind
+) -> list[Invitation]:
+    """The invitations of a run, or for all runs, revoked ones too; oldest first."""
+    found = connection.execute(
+        f"SELECT {rows.INVITATION_SEALED}, checksum FROM invitations WHERE COALESCE(run, 0) = ? AND kind = ? ORDER BY id",
+        (run or 0, kind),
+    ).fetchall()
+    for *row, stored in found:
+        rows.check(tuple(row), stored)
+    return [Invitation(*row[1:-1]) for row in found]
+
+
+def revoke_invitation(
+    connection: sqlite3.Connection, run: int | None, kind: InvitationKind, name: str
+) -> bool:
+    """Revoke the open invitation of a name; false where there is none."""
+    found = connection.execute(
+        f"""SELECT id, {rows.INVITATION_SEALED} FROM invitations
+        WHERE COALESCE(run, 0) = ? AND kind = ? AND name = ? AND revoked IS NULL""",
+        (run or 0, kind, name),
+    ).fetchone()
+    if found is None:
+        return False
+    number, *row = found
+    row[-1] = now()
+    connection.execute(
+        "UPDATE invitations SET revoked = ?, checksum = ? WHERE id = ?",
+        (row[-1], rows.checksum(tuple(row)), number),
+    )
+    return True
+
+
 class Counts(Struct, frozen=True):
     """How many rows of a run were written; none where the file was made before they were counted."""
 
@@ -331,6 +392,7 @@ def delete(connection: sqlite3.Connection, name: str) -> None:
     freed = [label for (label,) in connection.execute("SELECT id FROM labels WHERE run = ?", (run.id,))]
     connection.execute("UPDATE OR REPLACE labels SET run = NULL WHERE run = ?", (run.id,))
     _seal_labels(connection, freed)
+    connection.execute("DELETE FROM invitations WHERE run = ?", (run.id,))
     connection.execute("UPDATE replies SET run = NULL WHERE run = ?", (run.id,))
     connection.execute("DELETE FROM runs WHERE id = ?", (run.id,))
     # Calls in flight and calls of a batch belong to no run yet; they must keep their row id.

@@ -303,11 +303,32 @@ _REVIEWS = (
     ),
 )
 
+
+def m005_invitations(connection: sqlite3.Connection) -> None:
+    """Who may open the pages from other machines. A link's secret is stored as a hash alone."""
+    connection.execute(
+        """CREATE TABLE invitations (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        run INTEGER,               -- none where it is for all runs
+        kind TEXT NOT NULL,
+        name TEXT NOT NULL,
+        secret TEXT NOT NULL,
+        made TEXT NOT NULL,
+        revoked TEXT,
+        checksum INTEGER
+    )"""
+    )
+    connection.execute(
+        "CREATE UNIQUE INDEX one_open_invitation ON invitations (kind, COALESCE(run, 0), name) WHERE revoked IS NULL"
+    )
+
+
 MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     m001_initial,
     m002_counts,
     m003_batches,
     m004_reviews,
+    m005_invitations,
 )
 
 _COUNTED_SINCE = {"items": 2, "places": 2, "judgments": 2, "labels": 2, "reviews": 4, "notes": 4}
@@ -317,6 +338,7 @@ _EMPTY_BEFORE = {
     "batch_calls": (3, f"{rows.BATCH_CALL_SEALED}, checksum"),
     "reviews": (4, f"id, {rows.REVIEW_SEALED}, checksum"),
     "notes": (4, f"id, {rows.NOTE_SEALED}, checksum"),
+    "invitations": (5, f"id, {rows.INVITATION_SEALED}, checksum"),
 }
 """table → the migration that added it, and its columns"""
 

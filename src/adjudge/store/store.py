@@ -35,7 +35,7 @@ from .batches import BatchLine, BatchRow, Settled
 from .calls import Claim
 from .connection import Access, check_pages
 from .rows import DECODE_FAULTS
-from .runs import NewJudgment, RunRow, RunStatus
+from .runs import Invitation, InvitationKind, NewJudgment, RunRow, RunStatus
 from .writer import Put, damage_error, is_explained, store_error
 
 T = TypeVar("T")
@@ -405,6 +405,23 @@ class Store:
     def notes(self, run: RunRow) -> list[Note]:
         """The notes and tags on a run's items, oldest first."""
         return self._access.read(lambda connection: runs.read_notes(connection, run.id))
+
+    # Invitations
+
+    def invite(self, kind: InvitationKind, name: str, secret: str, run: RunRow | None = None) -> None:
+        """Store an invitation to a run, or to all runs. `secret` is a hash: the link itself is never stored."""
+        run_id = None if run is None else run.id
+        self._access.do(lambda: runs.put_invitation(self._access.connection, run_id, kind, name, secret))
+
+    def invitations(self, kind: InvitationKind, run: RunRow | None = None) -> list[Invitation]:
+        """The invitations to a run, or to all runs, revoked ones too; oldest first."""
+        run_id = None if run is None else run.id
+        return self._access.read(lambda connection: runs.read_invitations(connection, run_id, kind))
+
+    def revoke(self, kind: InvitationKind, name: str, run: RunRow | None = None) -> bool:
+        """Revoke an invitation, durably; false where the name has none that is open."""
+        run_id = None if run is None else run.id
+        return self._access.do(lambda: runs.revoke_invitation(self._access.connection, run_id, kind, name))
 
     # Damage
 

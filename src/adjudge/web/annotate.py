@@ -1,7 +1,8 @@
 """The labelling pages: the rater's name, one item at a time, and the end.
 
 Each key press is a POST, answered when the label is durable with the address to go to next. Pages hold no state: all they
-show is read from the store. `security.Guard` checks host, token and CSRF; what a POST says is checked here.
+show is read from the store. `security.Guard` checks host, token and CSRF; what a POST says is checked here. Somebody with an
+invitation labels under its name, and sees neither the run's name nor anything of other raters.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ from typing import Any
 from urllib.parse import quote, unquote, urlencode
 
 from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from ..errors import AdjudgeError, DataError
@@ -29,7 +31,7 @@ from .annotate_session import (
     scale_text,
     text_parts,
 )
-from .server import Context
+from .server import Context, visitor_of
 
 __all__ = ["Session", "export_labels", "labels_csv", "open_session", "routes", "start_path"]
 
@@ -72,7 +74,9 @@ class _Pages:
         self._context, self._session = context, session
 
     def start(self, request: Request) -> Response:
-        """Asks for the rater's name; the last one used in this browser is filled in."""
+        """Asks for the rater's name; the last one used in this browser is filled in. An invitation has a name already."""
+        if not visitor_of(request).is_owner:
+            return RedirectResponse("/annotate/item", status_code=303)
         session = self._session
         return self._context.page(
             request,
@@ -87,6 +91,7 @@ class _Pages:
 
     async def enter(self, request: Request) -> Response:
         """Checks the rater's name, and stores it in a cookie."""
+        _check_owner(request)
         try:
             rater = rater_name((await _body(request)).get("rater"))
         except AdjudgeError as error:
@@ -100,18 +105,23 @@ class _Pages:
     def item(self, request: Request) -> Response:
         """One item; without a key the next open one, or the last page where all are done."""
         session = self._session
-        rater = rater_name(request.query_params.get("rater"))
+        rater = _rater(request, request.query_params.get("rater"))
         key = request.query_params.get("item") or session.next_key(rater)
+        is_owner = visitor_of(request).is_owner
+        # The name of a run may say which systems it compares.
+        run = session.run.name if is_owner else ""
         common: dict[str, Any] = {
-            "run": session.run.name,
+            "run": run,
             "rater": rater,
             "progress": session.progress(rater),
-            "crumbs": [("label", None), (session.run.name, None)],
+            "crumbs": [("label", None), *([(run, None)] if run else [])],
+            "is_owner": is_owner,
             "export": "/annotate/labels.csv",
-            "change_rater": "/annotate",
+            "change_rater": "/annotate" if is_owner else None,
         }
         if key is None:
-            return self._context.page(request, "annotate/done.html", command=session.trust_command, **common)
+            command = session.trust_command if is_owner else ""
+            return self._context.page(request, "annotate/done.html", command=command, **common)
         turn = session.turn(rater, key)
         current = _current(turn, request.query_params.get("question"))
         before, after = session.neighbours(key)
@@ -143,7 +153,7 @@ class _Pages:
 
     def labels(self, request: Request) -> Response:
         """The labels of all raters as a file for `adjudge trust --labels`."""
-        del request
+        _check_owner(request)
         text = labels_csv(self._session.labels())
         return Response(
             text,
@@ -158,13 +168,29 @@ class _Pages:
         async def act(request: Request) -> Response:
             try:
                 body = await _body(request)
-                rater = rater_name(body.get("rater"))
+                rater = _rater(request, body.get("rater"))
                 where = await run_in_threadpool(action, self._session, rater, body)
             except AdjudgeError as error:
                 return _refused(error)
             return JSONResponse({"go": where})
 
         return act
+
+
+def _check_owner(request: Request) -> None:
+    """No page is there for somebody with an invitation, as if its address were wrong."""
+    if not visitor_of(request).is_owner:
+        raise HTTPException(404)
+
+
+def _rater(request: Request, given: object) -> str:
+    """Under which name a request labels: that of the invitation, or the one that it gives."""
+    visitor = visitor_of(request)
+    if visitor.is_owner:
+        return rater_name(given)
+    if given not in (None, visitor.name):
+        raise HTTPException(403)
+    return visitor.name
 
 
 def _label(session: Session, rater: str, body: dict[str, Any]) -> str:

@@ -592,7 +592,7 @@ class RunPage:
             "query": urlencode({"run": run.name}),
             "item_links": _item_links(run.name),
             "label_command": shlex.join(
-                ["adjudge", "annotate", run.name, "-n", "50", "--store", str(self._context.store_path)]
+                ["adjudge", "annotate", run.name, "-n", "50", "--store", self._context.shown_store(request)]
             ),
             "run_command": command_of(run.manifest),
         }

@@ -1,23 +1,34 @@
-"""Checks before and headers after every request to the local server.
+"""Checks before and headers after every request to the server.
 
 Any web page can make a browser send requests to 127.0.0.1, and every program of every user of this machine can connect to
-it. So a request must name this server's address as its host (a rebound DNS name does not), must hold the session cookie
-that the printed address was exchanged for, and may change something only as JSON sent by one of the server's own pages.
-Plain ASGI around the whole application, so that no route is exempt.
+it; a shared server is reached by a whole network. So a request must name an address of this server as its host (a rebound
+DNS name does not), must hold the session cookie that the printed address or an invitation was exchanged for, and may change
+something only as JSON sent by one of the server's own pages. Plain ASGI around the whole application, so that no route is
+exempt.
 """
 
 from __future__ import annotations
 
+import asyncio
+import json
+from collections.abc import Mapping
 from html import escape
 from http.cookies import CookieError, SimpleCookie
 from secrets import compare_digest, token_urlsafe
 from urllib.parse import parse_qsl, quote, urlencode
 
 from msgspec import Struct, field
+from starlette.concurrency import run_in_threadpool
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from ..errors import AdjudgeError
+from .sharing import Attempts, Invitations, Visitor, reach_of
 
 LARGEST_BODY = 64 << 10
 """A label has a few hundred bytes; anything larger was not sent by these pages."""
+
+BODY_SECONDS = 10.0
+"""How long a body may take to arrive."""
 
 CSRF_HEADER = "x-adjudge-csrf"
 
@@ -37,7 +48,13 @@ HEADERS = {
 """On every response, refusals and errors included. There are no CORS headers."""
 
 HAS_SESSION = "adjudge_has_session"
-"""Set in the state of a request that passed all checks."""
+"""Set in the state of a request that has a session and passed all checks."""
+
+VISITOR = "adjudge_visitor"
+"""In the state of a request: who sent it."""
+
+INVITED = "/invited"
+"""Where an invitation is exchanged for a session. The only page, apart from static files, that needs none."""
 
 _OPEN = "/static/"
 """Style sheets and scripts need no session: they hold no data, and the page of a refusal uses them."""
@@ -75,18 +92,50 @@ _NO_TOKEN = Refusal(
     "Open the complete address from the terminal, with its token. If you just followed it from another page, "
     "continue with the link below.",
 )
+_EARLIER_START = Refusal(
+    401,
+    "Adjudge was started again since you opened this page, and the address has changed.",
+    "Open the new address: it is in the terminal in which Adjudge runs now. If you cannot see that terminal, stop Adjudge "
+    "there and give the command again. Runs and labels are in the store: nothing is lost.",
+)
+_NOT_INVITED = Refusal(
+    401,
+    "This page is for invited people, and this browser has no valid invitation.",
+    "Open your invitation link again. If it does not work, it was revoked or is incomplete: ask the person who sent it "
+    "for a new one. If you started Adjudge yourself, open the address in its terminal.",
+)
+_WRONG_LINK = Refusal(
+    403,
+    "This invitation link is not valid.",
+    "It was revoked, or a part of it is missing. Copy the whole link, or ask the person who sent it for a new one.",
+)
+_TOO_MANY = Refusal(
+    429, "Too many wrong links were tried from here.", "Wait a minute, then open your link again."
+)
 
 
 class Guard:
     """Wraps an application: refuses requests that fail a check, and adds the headers to every response."""
 
-    def __init__(self, app: ASGIApp, *, port: int, secrets: Secrets) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        port: int,
+        secrets: Secrets,
+        names: Mapping[str, str] | None = None,
+        invitations: Invitations | None = None,
+        is_behind_proxy: bool = False,
+    ) -> None:
         self._app = app
-        self._hosts = frozenset({f"127.0.0.1:{port}", f"localhost:{port}"})
+        self._names = dict(names or reach_of(None, port).names)
         self._secrets = secrets
         self._unused = {secrets.token, secrets.browser_token}
         # Browsers share cookies between ports: two servers at once need different names.
         self._cookie = f"adjudge_{port}"
+        self._invitations = invitations
+        self._is_behind_proxy = is_behind_proxy
+        self._attempts = Attempts()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -98,36 +147,110 @@ class Guard:
         hardened = _with_headers(send)
         headers = _Headers(scope)
         refusal = self._refusal(scope, headers)
-        if refusal is None and (location := self._after_exchange(scope)) is not None:
-            refusal = self._exchange(scope, headers)
+        if refusal is None and self._invitations is not None and scope["path"] == INVITED:
+            await self._invite(scope, headers, _limited(receive), hardened)
+            return
+        visitor = await self._visitor(headers) if refusal is None else None
+        if refusal is None and (location := self._after_exchange(scope, headers)) is not None:
+            refusal = self._exchange(scope, visitor)
             if refusal is None:
-                cookie = f"{self._cookie}={self._secrets.session}"
+                cookie = self._set_cookie(headers, self._secrets.session)
                 # A browser withholds the cookie from a redirect that another page began, such as the file that
                 # hands the token over; a page of this server that leads on is not another page.
                 is_foreign = (headers.only("sec-fetch-site") or "none") not in ("none", "same-origin")
                 await (_lead_on if is_foreign else _redirect)(hardened, location, cookie)
                 return
-        refusal = refusal or self._no_session(scope, headers) or self._bad_post(scope, headers)
+        refusal = (
+            refusal or self._no_session(scope, headers, visitor) or self._bad_post(scope, headers, visitor)
+        )
         if refusal is not None:
             await _refuse(hardened, refusal, scope)
             return
-        # The server drops connections without a session first.
-        scope.setdefault("state", {})[HAS_SESSION] = True
+        state = scope.setdefault("state", {})
+        state[VISITOR] = visitor or Visitor()
+        if visitor is not None:
+            # The server drops connections without a session first.
+            state[HAS_SESSION] = True
         await self._app(scope, _limited(receive), hardened)
+
+    # Cookies
+
+    def _is_secure(self, headers: _Headers) -> bool:
+        """Whether the browser speaks TLS to the address that it used."""
+        return self._names.get(headers.only("host") or "", "").startswith("https:")
+
+    def _cookie_name(self, headers: _Headers) -> str:
+        # Only a page that was sent by TLS can set a cookie of this prefix, and for its own host alone.
+        return f"__Host-{self._cookie}" if self._is_secure(headers) else self._cookie
+
+    def _set_cookie(self, headers: _Headers, value: str) -> str:
+        flags = "; HttpOnly; SameSite=Strict; Path=/" + ("; Secure" if self._is_secure(headers) else "")
+        return f"{self._cookie_name(headers)}={value}{flags}"
+
+    async def _visitor(self, headers: _Headers) -> Visitor | None:
+        """Who sends a request; none for a stranger."""
+        for cookie in headers.cookies(self._cookie_name(headers)):
+            if _is_same(cookie, self._secrets.session):
+                return Visitor(csrf=self._secrets.csrf)
+            if self._invitations is not None:
+                try:
+                    visitor = await run_in_threadpool(self._invitations.visitor, cookie)
+                except AdjudgeError:
+                    visitor = None  # the store cannot be read: nobody is let in by it
+                if visitor is not None:
+                    return visitor
+        return None
+
+    # Invitations
+
+    async def _invite(self, scope: Scope, headers: _Headers, receive: Receive, send: Send) -> None:
+        """The page of an invitation link, and the exchange of its secret for a session."""
+        assert self._invitations is not None
+        if scope["method"] != "POST":
+            await _send_page(send, 200, _INVITED_PAGE, is_head=scope["method"] == "HEAD")
+            return
+        client = self._client(scope, headers)
+        refusal = self._bad_origin(headers) or (None if self._attempts.is_allowed(client) else _TOO_MANY)
+        if refusal is None:
+            try:
+                given = json.loads(await _body(receive, _LARGEST_LINK))
+                token = given.get("token") if isinstance(given, dict) else None
+                session = await run_in_threadpool(self._invitations.session_for, token)
+            except (ValueError, RecursionError, AdjudgeError):
+                session = None
+            if session is not None:
+                await _send_json(send, 200, {"go": "/"}, self._set_cookie(headers, session))
+                return
+            self._attempts.note_failure(client)
+            refusal = _WRONG_LINK
+        await _refuse(send, refusal, scope)
+
+    def _client(self, scope: Scope, headers: _Headers) -> str:
+        """The address that wrong links are counted by; of a proxy's header only what the proxy itself has added."""
+        forwarded = (headers.only("x-forwarded-for") or "").rpartition(",")[2].strip()
+        if self._is_behind_proxy and forwarded:
+            return forwarded[:100]
+        return str((scope.get("client") or ("",))[0])
+
+    # Checks
 
     def _refusal(self, scope: Scope, headers: _Headers) -> Refusal | None:
         """The checks that need no session."""
-        if headers.only("host") not in self._hosts:
+        if headers.only("host") not in self._names:
             # The complete value must match: a prefix, or a comparison with Origin, lets a rebound name through.
             return Refusal(
-                403, "This server answers only at its own address.", "Open 127.0.0.1 with its port."
+                403,
+                "This server answers only at its own address.",
+                "Open the address that it was started with.",
             )
         if scope["method"] not in ("GET", "HEAD", "POST"):
             return Refusal(405, f"{scope['method']} is not supported.")
         return None
 
-    def _after_exchange(self, scope: Scope) -> str | None:
+    def _after_exchange(self, scope: Scope, headers: _Headers) -> str | None:
         """Where to redirect a request with the right token, so that the token leaves the address bar."""
+        if not self._attempts.is_allowed(self._client(scope, headers)):
+            return None
         if scope["method"] != "GET" or self._token(scope) is None:
             return None
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
@@ -143,30 +266,45 @@ class Guard:
         known = (self._secrets.token, self._secrets.browser_token)
         return next((token for token in known if len(tokens) == 1 and _is_same(tokens[0], token)), None)
 
-    def _exchange(self, scope: Scope, headers: _Headers) -> Refusal | None:
+    def _exchange(self, scope: Scope, visitor: Visitor | None) -> Refusal | None:
         """Use up a token. The browser that has the cookie already may open the address again."""
         token = self._token(scope)
         if token in self._unused:
             self._unused.discard(token)
             return None
-        return None if self._has_cookie(headers) else _USED_TOKEN
+        return None if visitor is not None and visitor.is_owner else _USED_TOKEN
 
-    def _has_cookie(self, headers: _Headers) -> bool:
-        return any(_is_same(cookie, self._secrets.session) for cookie in headers.cookies(self._cookie))
-
-    def _no_session(self, scope: Scope, headers: _Headers) -> Refusal | None:
+    def _no_session(self, scope: Scope, headers: _Headers, visitor: Visitor | None) -> Refusal | None:
         is_open = scope["path"].startswith(_OPEN) and scope["method"] != "POST"
-        return None if is_open or self._has_cookie(headers) else _NO_TOKEN
-
-    def _bad_post(self, scope: Scope, headers: _Headers) -> Refusal | None:
-        """Another site can post a form or text without a preflight request; JSON with a header it cannot."""
-        if scope["method"] != "POST":
+        if is_open or visitor is not None:
             return None
+        has_token = any(name == "token" for name, _ in parse_qsl(scope["query_string"].decode("latin-1")))
+        if has_token:
+            client = self._client(scope, headers)
+            if not self._attempts.is_allowed(client):
+                return _TOO_MANY
+            self._attempts.note_failure(client)
+        if self._invitations is not None:
+            return _NOT_INVITED
+        # A cookie or a token of ours that is not valid comes from an earlier start on this port.
+        return _EARLIER_START if has_token or headers.cookies(self._cookie) else _NO_TOKEN
+
+    def _bad_origin(self, headers: _Headers) -> Refusal | None:
+        """Another site can post a form or text without a preflight request; JSON it cannot."""
         if (headers.only("content-type") or "").partition(";")[0].strip().lower() != "application/json":
             return Refusal(415, "Only JSON can be posted here.")
-        if headers.only("origin") not in {f"http://{host}" for host in self._hosts}:
+        if headers.only("origin") not in self._names.values():
             return Refusal(403, "This request came from a page of another origin.")
-        if not _is_same(headers.only(CSRF_HEADER) or "", self._secrets.csrf):
+        return None
+
+    def _bad_post(self, scope: Scope, headers: _Headers, visitor: Visitor | None) -> Refusal | None:
+        if scope["method"] != "POST":
+            return None
+        if visitor is None or visitor.kind == "reader":
+            return Refusal(403, "This invitation is for reading: nothing can be changed with it.")
+        if (refusal := self._bad_origin(headers)) is not None:
+            return refusal
+        if not _is_same(headers.only(CSRF_HEADER) or "", visitor.csrf):
             return Refusal(
                 403, "This request did not come from a page of this server.", "Load the page again."
             )
@@ -209,18 +347,43 @@ def _is_same(value: str, secret: str) -> bool:
 
 
 def _limited(receive: Receive) -> Receive:
-    """The body, cut off at the limit even where its header claims a smaller size."""
+    """The body, cut off at the limit even where its header claims a smaller size, and where it takes too long."""
     n_bytes = 0
+    deadline = 0.0
+    is_complete = False
 
     async def take() -> Message:
-        nonlocal n_bytes
-        message = await receive()
+        nonlocal n_bytes, deadline, is_complete
+        if is_complete:
+            return await receive()  # waits for the client to go away
+        loop = asyncio.get_running_loop()
+        deadline = deadline or loop.time() + BODY_SECONDS
+        try:
+            message = await asyncio.wait_for(receive(), max(0.0, deadline - loop.time()))
+        except TimeoutError:
+            return {"type": "http.disconnect"}
         n_bytes += len(message.get("body", b""))
         if n_bytes > LARGEST_BODY:
             return {"type": "http.disconnect"}
+        is_complete = not message.get("more_body")
         return message
 
     return take
+
+
+_LARGEST_LINK = 1 << 10
+
+
+async def _body(receive: Receive, most: int) -> bytes:
+    """A short body; empty where it is longer than `most` or never ends."""
+    parts = b""
+    while True:
+        message = await receive()
+        parts += bytes(message.get("body", b""))
+        if message["type"] != "http.request" or len(parts) > most:
+            return b""
+        if not message.get("more_body"):
+            return parts
 
 
 def _with_headers(send: Send) -> Send:
@@ -242,7 +405,7 @@ def _with_headers(send: Send) -> Send:
 async def _redirect(send: Send, location: str, cookie: str) -> None:
     headers = [
         (b"location", location.encode("ascii")),
-        (b"set-cookie", f"{cookie}; HttpOnly; SameSite=Strict; Path=/".encode("ascii")),
+        (b"set-cookie", cookie.encode("ascii")),
         (b"content-length", b"0"),
     ]
     await send({"type": "http.response.start", "status": 303, "headers": headers})
@@ -255,30 +418,57 @@ async def _lead_on(send: Send, location: str, cookie: str) -> None:
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Adjudge</title>'
         f'<meta http-equiv="refresh" content="0;url={escape(location)}"></head>'
         f'<body><p><a href="{escape(location)}">Continue</a></p></body></html>'
-    ).encode()
-    headers = [
-        (b"content-type", b"text/html; charset=utf-8"),
-        (b"set-cookie", f"{cookie}; HttpOnly; SameSite=Strict; Path=/".encode("ascii")),
-        (b"content-length", str(len(page)).encode()),
-    ]
-    await send({"type": "http.response.start", "status": 200, "headers": headers})
-    await send({"type": "http.response.body", "body": page})
+    )
+    await _send_page(send, 200, page, [(b"set-cookie", cookie.encode("ascii"))])
+
+
+_HEAD = (
+    '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Adjudge</title>'
+    '<meta name="viewport" content="width=device-width"><link rel="stylesheet" href="/static/adjudge.css">'
+)
+_INVITED_PAGE = (
+    f'{_HEAD}<meta name="robots" content="noindex"><script src="/static/adjudge.js"></script></head>'
+    '<body><main class="empty" data-invited><h1>Invitation</h1><p role="status">Opening your invitation.</p>'
+    "<noscript><p>This page needs JavaScript to open your invitation.</p></noscript></main></body></html>"
+)
+"""The script of the page takes the secret out of the address and posts it; see adjudge.js."""
 
 
 async def _refuse(send: Send, refusal: Refusal, scope: Scope) -> None:
-    """A short page that says why; it repeats nothing of the request."""
-    again = '<p><a class="btn" href="">Continue</a></p>' if refusal.status == 401 else ""
+    """Why a request is not answered: as a short page, or as JSON after a POST; it repeats nothing of the request."""
+    # The rest of a refused body must not be read as the next request.
+    closing = [(b"connection", b"close")]
+    if scope["method"] == "POST":
+        text = f"{refusal.happened} {refusal.remedy}".strip()
+        await _send_json(send, refusal.status, {"error": text}, more=closing)
+        return
+    again = '<p><a class="btn" href="">Continue</a></p>' if refusal is _NO_TOKEN else ""
     page = (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Adjudge</title>'
-        '<meta name="viewport" content="width=device-width"><link rel="stylesheet" href="/static/adjudge.css"></head>'
-        f'<body><main class="empty"><h1>{refusal.status}</h1><p>{escape(refusal.happened)}</p>'
+        f'{_HEAD}</head><body><main class="empty"><h1>{refusal.status}</h1><p>{escape(refusal.happened)}</p>'
         f"<p>{escape(refusal.remedy)}</p>{again}</main></body></html>"
-    ).encode()
-    headers = [
-        (b"content-type", b"text/html; charset=utf-8"),
-        (b"content-length", str(len(page)).encode()),
-        # The rest of a refused body must not be read as the next request.
-        (b"connection", b"close"),
-    ]
-    await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
-    await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else page})
+    )
+    await _send_page(send, refusal.status, page, closing, is_head=scope["method"] == "HEAD")
+
+
+_HeaderList = list[tuple[bytes, bytes]]
+
+
+async def _send_page(
+    send: Send, status: int, page: str, more: _HeaderList | None = None, *, is_head: bool = False
+) -> None:
+    await _send(send, status, b"text/html; charset=utf-8", page.encode(), more or [], is_head=is_head)
+
+
+async def _send_json(
+    send: Send, status: int, value: Mapping[str, str], cookie: str = "", more: _HeaderList | None = None
+) -> None:
+    headers = [*(more or []), *([(b"set-cookie", cookie.encode("ascii"))] if cookie else [])]
+    await _send(send, status, b"application/json", json.dumps(value).encode(), headers)
+
+
+async def _send(
+    send: Send, status: int, kind: bytes, body: bytes, more: _HeaderList, *, is_head: bool = False
+) -> None:
+    headers = [(b"content-type", kind), (b"content-length", str(len(body)).encode()), *more]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": b"" if is_head else body})

@@ -1,6 +1,6 @@
-"""The local server behind `adjudge view` and `adjudge annotate`: its pages, what they share, and how it is started.
+"""The server behind `adjudge view` and `adjudge annotate`: its pages, what they share, and how it is started.
 
-It listens on the loopback address only, and its address holds a new token at every start. Each module of pages offers
+It listens on the loopback address unless it is shared, and its address holds a new token at every start. Each module of pages offers
 endpoints or `routes`; `build_app` puts all of them behind the same checks (`security.Guard`), so that no page checks host,
 token or CSRF itself. An `AdjudgeError` becomes a page (404) with its message, or JSON after a POST. Static files are read
 once by name at the start: no request names a path.
@@ -13,6 +13,7 @@ import os
 import shutil
 import signal
 import socket
+import ssl
 import sys
 import tempfile
 import threading
@@ -22,7 +23,7 @@ from collections.abc import Callable
 from html import escape
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
 from starlette.applications import Starlette
@@ -36,7 +37,8 @@ from ..errors import AdjudgeError, StoreError
 from ..records import Label
 from ..store import RunRow, Store, Totals, open_store
 from .items_index import Indexes
-from .security import HAS_SESSION, Guard, Secrets
+from .security import HAS_SESSION, VISITOR, Guard, Secrets
+from .sharing import LOOPBACK, Invitations, Reach, Sharing, Visitor, reach_of, tls_context
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -50,9 +52,8 @@ class Context:
     A page opens the store only while it reads, so that the store may be written, moved or replaced while the server runs.
     """
 
-    def __init__(self, store_path: Path, csrf: str, given: LabelFile | None = None) -> None:
+    def __init__(self, store_path: Path, given: LabelFile | None = None) -> None:
         self.store_path = store_path
-        self.csrf = csrf
         self.given = given
         """labels of a file, which replace those in the store"""
         self.limits: Limits | None = None
@@ -94,6 +95,10 @@ class Context:
                 weakref.finalize(self, _tidy, self._indexes, folder)
             return self._indexes
 
+    def shown_store(self, request: Request) -> str:
+        """The store in a command to copy; its folder is nothing to people who were invited."""
+        return str(self.store_path) if visitor_of(request).is_owner else self.store_path.name
+
     def labels(self, store: Store, run: RunRow) -> list[Label]:
         """The labels of a run: those of the file that was given, or those in the store."""
         return list(self.given.labels) if self.given is not None else list(store.labels(run))
@@ -116,12 +121,18 @@ class Context:
         from .templating import render
 
         common = {
-            "csrf": self.csrf,
+            "csrf": visitor_of(request).csrf,
             "store_name": self.store_path.name,
             "path": request.url.path,
             "is_copy": self.limits is not None,
         }
         return render(template, **common, **values)
+
+
+def visitor_of(request: Request) -> Visitor:
+    """Who sends a request that passed the checks."""
+    visitor: Visitor = getattr(request.state, VISITOR, None) or Visitor()
+    return visitor
 
 
 def _tidy(indexes: Indexes, folder: str) -> None:
@@ -139,14 +150,24 @@ def build_app(
     secrets: Secrets | None = None,
     session: Any = None,
     given: LabelFile | None = None,
+    reach: Reach | None = None,
+    invitations: Invitations | None = None,
+    is_behind_proxy: bool = False,
 ) -> ASGIApp:
     """The application for a server on `port`: the viewer, or with a `session` the pages to label on.
 
-    `given` are the labels of a file, shown by the viewer instead of those in the store.
+    `given` are the labels of a file, shown by the viewer instead of those in the store. A shared server has other names
+    than the loopback address (`reach`), and invitations.
     """
-    secrets = secrets or Secrets()
-    inner = build_pages(Context(store_path, secrets.csrf, given), session)
-    return Guard(inner, port=port, secrets=secrets)
+    inner = build_pages(Context(store_path, given), session)
+    return Guard(
+        inner,
+        port=port,
+        secrets=secrets or Secrets(),
+        names=None if reach is None else reach.names,
+        invitations=invitations,
+        is_behind_proxy=is_behind_proxy,
+    )
 
 
 def build_pages(context: Context, session: Any = None) -> Starlette:
@@ -228,7 +249,10 @@ def _failure(context: Context, status: int) -> Callable[[Request, Exception], Re
 
     def respond(request: Request, error: Exception) -> Response:
         code = error.status_code if isinstance(error, HTTPException) else status
-        if isinstance(error, AdjudgeError):
+        if isinstance(error, StoreError) and not visitor_of(request).is_owner:
+            # The message may name files of the machine.
+            text = "There is no such page now.\nIf this happens again, tell the person who invited you."
+        elif isinstance(error, AdjudgeError):
             text = str(error)
         elif code < 500:
             text = "There is no page at this address."
@@ -243,37 +267,53 @@ def _failure(context: Context, status: int) -> Callable[[Request, Exception], Re
     return respond
 
 
-HOST = "127.0.0.1"
+HOST = LOOPBACK
 
-Build = Callable[[int, Secrets], "ASGIApp"]
-"""Makes the application for a port and the secrets of this start."""
+Build = Callable[[Reach, int, Secrets], "ASGIApp"]
+"""Makes the application for the names and the port of a server, and the secrets of this start."""
+
+
+class Announced(NamedTuple):
+    """What is printed when a server is ready: the user's own address, and the names of the server."""
+
+    url: str
+    reach: Reach
+    bind: str
+    port: int
 
 
 def serve(
-    build: Build, *, path: str = "/", port: int = 0, is_opened: bool = True, announce: Callable[[str], None]
+    build: Build,
+    *,
+    path: str = "/",
+    port: int = 0,
+    sharing: Sharing | None = None,
+    is_opened: bool = True,
+    announce: Callable[[Announced], None],
 ) -> None:
     """Serve until interrupted. `path` may have a query; port 0 takes any free one."""
     import uvicorn
 
-    with _listening(port) as listener:
+    bind = HOST if sharing is None else sharing.bind
+    tls = tls_context(sharing.tls) if sharing is not None and sharing.tls is not None else None
+    with _listening(bind, port) as listener:
         bound_port: int = listener.getsockname()[1]
-        secrets = Secrets()
-        url = address(bound_port, path, secrets.token)
+        secrets, reach = Secrets(), reach_of(sharing, bound_port)
         settings = uvicorn.Config(
-            build(bound_port, secrets),
+            build(reach, bound_port, secrets),
             log_level="warning",
             access_log=False,  # its lines would hold the token
             lifespan="off",
             ws="none",
             server_header=False,
             proxy_headers=False,
-            http=bounded_protocol(),
+            http=bounded_protocol(tls=tls),
             timeout_graceful_shutdown=1,
         )
-        announce(url)
+        announce(Announced(_with_token(reach.owner, path, secrets.token), reach, bind, bound_port))
         folder = tempfile.mkdtemp(prefix="adjudge-") if is_opened else None
         if folder is not None:
-            handover = _handover_file(Path(folder), address(bound_port, path, secrets.browser_token))
+            handover = _handover_file(Path(folder), _with_token(reach.owner, path, secrets.browser_token))
             # Some browsers run in the terminal, and opening one ends only with it.
             threading.Thread(target=webbrowser.open, args=(handover,), daemon=True).start()
         # uvicorn raises the signal that ended it again; temporary folders must be removed all the same.
@@ -309,10 +349,14 @@ _IDLE_SECONDS = 20.0
 """How long a connection that has shown no session may stay idle."""
 
 
-def bounded_protocol(most: int = _MOST_CONNECTIONS, idle_seconds: float = _IDLE_SECONDS) -> Any:
-    """uvicorn's protocol, which accepts every connection and drops idle ones for it: first those without a session, oldest first.
+def bounded_protocol(
+    most: int = _MOST_CONNECTIONS, idle_seconds: float = _IDLE_SECONDS, tls: ssl.SSLContext | None = None
+) -> Any:
+    """uvicorn's protocol, which accepts every connection and drops others for it, the oldest first: idle ones without a
+    session, then busy ones without a session, then idle ones.
 
-    Otherwise any program of any user of this machine could keep the server busy by opening connections.
+    Otherwise anyone who reaches the server could keep it busy by opening connections. TLS begins here, and not in uvicorn,
+    so that connections that never finish its handshake are counted and dropped as well.
     """
     from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
@@ -321,57 +365,88 @@ def bounded_protocol(most: int = _MOST_CONNECTIONS, idle_seconds: float = _IDLE_
 
     class BoundedProtocol(protocol):  # type: ignore[misc]
         def connection_made(self, transport: Any) -> None:
-            super().connection_made(transport)
+            self.held = transport
+            self.is_warned = False
             connections[self] = None
+            if tls is None:
+                super().connection_made(transport)
+            else:
+                transport.pause_reading()
+                self.handshake = self.loop.create_task(self._begin_tls(transport))
             self.loop.call_later(idle_seconds, self._close_stranger)
             if len(connections) > most:
-                idle = sorted((c for c in connections if c.is_idle), key=lambda c: c.has_session)
-                dropped = idle[0] if idle else self
-                connections.pop(dropped)
-                dropped.transport.close()
+                self._make_room()
+
+        async def _begin_tls(self, transport: Any) -> None:
+            try:
+                secured = await self.loop.start_tls(
+                    transport, self, tls, server_side=True, ssl_handshake_timeout=idle_seconds / 2
+                )
+            except (OSError, EOFError):
+                secured = None
+            if secured is None or self not in connections:
+                connections.pop(self, None)
+                (secured or transport).abort()
+                return
+            self.held = secured
+            super().connection_made(secured)
 
         def connection_lost(self, exc: Exception | None) -> None:
             connections.pop(self, None)
             super().connection_lost(exc)
 
+        def _make_room(self) -> None:
+            others = [one for one in connections if one is not self and (one.is_idle or not one.has_session)]
+            ranked = sorted(others, key=lambda one: (one.has_session, not one.is_idle))
+            dropped = ranked[0] if ranked else self
+            connections.pop(dropped)
+            dropped.held.abort() if not dropped.is_idle or tls is not None else dropped.held.close()
+
         @property
         def is_idle(self) -> bool:
-            """Whether no request is being answered; half a request counts as none."""
-            return not self.transport.is_closing() and (self.cycle is None or self.cycle.response_complete)
+            """Whether no request is being answered; half a request counts as none, and so does half a handshake."""
+            return not self.held.is_closing() and (self.cycle is None or self.cycle.response_complete)
 
         @property
         def has_session(self) -> bool:
-            """Whether its latest request passed all checks."""
+            """Whether its latest request came from somebody with a session."""
             return HAS_SESSION in ((getattr(self, "scope", None) or {}).get("state") or {})
 
         def _close_stranger(self) -> None:
             if self not in connections:
                 return
-            if self.is_idle and not self.has_session:
-                self.transport.close()
-            else:
-                self.loop.call_later(idle_seconds, self._close_stranger)
+            # A stranger gets short answers only: whoever takes long over one is not reading it.
+            if not self.has_session and (self.is_idle or self.is_warned):
+                connections.pop(self)
+                self.held.abort()
+                return
+            self.is_warned = not self.has_session
+            self.loop.call_later(idle_seconds, self._close_stranger)
 
     return BoundedProtocol
 
 
 def address(port: int, path: str, token: str) -> str:
     """The address to open; only this one holds the token."""
-    return f"http://{HOST}:{port}{path}{'&' if '?' in path else '?'}token={quote(token)}"
+    return _with_token(f"http://{HOST}:{port}", path, token)
 
 
-def _listening(port: int) -> socket.socket:
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+def _with_token(base: str, path: str, token: str) -> str:
+    return f"{base}{path}{'&' if '?' in path else '?'}token={quote(token)}"
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((HOST, port))
+        listener.bind((host, port))
         # From here on a browser that connects before the server is ready waits instead of being refused.
         listener.listen(128)
     except (OSError, OverflowError) as error:
         listener.close()
         reason = getattr(error, "strerror", None) or str(error)
         raise AdjudgeError(
-            f"Port {port} of {HOST} cannot be used: {reason.lower()}.\n"
+            f"Port {port} of {host} cannot be used: {reason.lower()}.\n"
             "Choose another with --port, or leave it out to use a free port."
         ) from error
     return listener

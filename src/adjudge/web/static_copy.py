@@ -99,7 +99,7 @@ def write_copy(
     if not ended:
         raise StoreError(_nothing_ended(store_path, running))
     _check_target(folder)
-    context = Context(store_path, "", given)
+    context = Context(store_path, given)
     context.limits = Limits(tuple(one.name for one in ended), most_items)
     with _new_folder(folder) as part:
         crawl = _Crawl(context, part, _hidden_paths(store_path, ended), on_progress)

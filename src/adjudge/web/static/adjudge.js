@@ -12,6 +12,7 @@
      details[data-raw]             the raw text of a rendered one; r switches all of a page, and the choice is kept
      a[rel=prev], a[rel=next]      k and j, or the arrows, where there is no table
      a[data-pane]                  opens its item in #pane, beside the list
+     [data-invited]                the page of an invitation: its secret, in the fragment, is exchanged for a session
      html[data-static]             a copy without a server: its lists are filtered and sorted here, by the fragment of the
                                    address and by tr[data-row], the facts of a row; a[data-sort] sorts by one of them
      form[data-save="ADDRESS"]     posts its fields and data-body as JSON; the answer is shown in its [role=status]
@@ -366,11 +367,29 @@
       const answer = await fetch(form.dataset.save, { method: "POST", headers, body: JSON.stringify(body) });
       const isJson = (answer.headers.get("Content-Type") ?? "").startsWith("application/json");
       const reply = isJson ? await answer.json() : {};
-      status.textContent = reply.said ?? reply.error ?? "This page comes from an earlier start. Open the address in the terminal again.";
+      status.textContent = reply.said ?? reply.error ?? "The server did not accept this. Load the page again.";
     } catch { status.textContent = "The server does not respond. Start Adjudge again."; }
   });
 
+  /* The secret leaves the address bar before anything else happens. */
+  async function enter(page) {
+    const token = location.hash.slice(1);
+    history.replaceState(null, "", location.pathname);
+    const said = page.querySelector("[role=status]");
+    try {
+      const response = await fetch(location.pathname, {
+        method: "POST",
+        headers: { "Content-Type": "application/json" },
+        body: JSON.stringify({ token }),
+      });
+      const reply = await response.json();
+      if (response.ok) location.replace(reply.go);
+      else said.textContent = reply.error;
+    } catch { said.textContent = "The server does not respond. Open your link again later."; }
+  }
+
   document.addEventListener("DOMContentLoaded", () => {
+    document.querySelectorAll("[data-invited]").forEach(enter);
     settle(document);
     document.addEventListener("change", (event) => { if (event.target.form?.dataset.pick) countPicked(event.target.form); });
     if (matchMedia("(max-width: 640px)").matches) document.querySelectorAll("[data-fold-on-phone]").forEach((part) => { part.open = false; });

@@ -55,7 +55,7 @@
       await work();
     } catch {
       waiting = [];
-      complain("The server does not respond. What was confirmed is saved; start Adjudge again.");
+      complain("The server does not respond. What was confirmed is saved. Try again when Adjudge runs again.");
     } finally {
       isBusy = false;
       document.body.classList.remove("is-busy");
@@ -77,7 +77,7 @@
         await go(reply.go);
       } else {
         waiting = [];
-        complain(reply.error ?? "This page comes from an earlier start. Open the address in the terminal again.");
+        complain(reply.error ?? "The server did not accept this. Load the page again.");
       }
     });
   }
