@@ -760,8 +760,8 @@ def view_command(
         2000, "--items", metavar="N", min=1, help="With --export: at most N items of each run."
     ),
     share: bool = _SHARE,
-    reader: list[str] = typer.Option(
-        [], "--reader", metavar="NAME", help="With --share: invite NAME to read all runs; repeatable."
+    guest: list[str] = typer.Option(
+        [], "--guest", metavar="NAME", help="With --share: invite NAME to read all runs; repeatable."
     ),
     host: str = _HOST,
     public_url: str = _PUBLIC_URL,
@@ -784,11 +784,11 @@ def view_command(
         _export_pages(store, run, export, most_items, given)
         return
     shared = _shared(share, host, public_url, tls)
-    if reader and shared is None:
-        raise DataError("--reader needs --share: without it, the pages are for this machine only.")
+    if guest and shared is None:
+        raise DataError("--guest needs --share: without it, the pages are for this machine only.")
     with open_store(store, write=False) as opened:
         path = "/" if run is None else f"/run?{urlencode({'run': opened.run(run).name})}"
-    invited = sharing.Invitations(store, "reader")
+    invited = sharing.Invitations(store, "guest")
     if invitations or revoke:
         _manage_invitations(invited, revoke)
         return
@@ -801,7 +801,7 @@ def view_command(
         port=port or (sharing.PORT if shared else 0),
         sharing=shared,
         is_opened=not no_browser,
-        announce=_announcing(shared, invited, [rater_name(name) for name in reader]),
+        announce=_announcing(shared, invited, [rater_name(name) for name in guest]),
     )  # fmt: skip
 
 

@@ -153,7 +153,7 @@ def _of_run(connection: sqlite3.Connection, table: str, columns: str, run: int) 
 
 # Invitations: who may open the pages from another machine. Only the hash of a link's secret is stored.
 
-InvitationKind = Literal["rater", "reader"]
+InvitationKind = Literal["rater", "guest"]
 
 
 class Invitation(Struct, frozen=True):

@@ -212,18 +212,23 @@ class Guard:
         client = self._client(scope, headers)
         refusal = self._bad_origin(headers) or (None if self._attempts.is_allowed(client) else _TOO_MANY)
         if refusal is None:
-            try:
-                given = json.loads(await _body(receive, _LARGEST_LINK))
-                token = given.get("token") if isinstance(given, dict) else None
-                session = await run_in_threadpool(self._invitations.session_for, token)
-            except (ValueError, RecursionError, AdjudgeError):
-                session = None
+            body = await _body(receive, _LARGEST_LINK)
+            session = await run_in_threadpool(self._session_for, body)
             if session is not None:
                 await _send_json(send, 200, {"go": "/"}, self._set_cookie(headers, session))
                 return
-            self._attempts.note_failure(client)
+            if body is not None:  # else nothing was tried
+                self._attempts.note_failure(client)
             refusal = _WRONG_LINK
         await _refuse(send, refusal, scope)
+
+    def _session_for(self, body: bytes | None) -> str | None:
+        assert self._invitations is not None
+        try:
+            given = json.loads(body or b"")
+            return self._invitations.session_for(given.get("token") if isinstance(given, dict) else None)
+        except (ValueError, RecursionError, AdjudgeError):
+            return None
 
     def _client(self, scope: Scope, headers: _Headers) -> str:
         """The address that wrong links are counted by; of a proxy's header only what the proxy itself has added."""
@@ -300,7 +305,7 @@ class Guard:
     def _bad_post(self, scope: Scope, headers: _Headers, visitor: Visitor | None) -> Refusal | None:
         if scope["method"] != "POST":
             return None
-        if visitor is None or visitor.kind == "reader":
+        if visitor is None or visitor.kind == "guest":
             return Refusal(403, "This invitation is for reading: nothing can be changed with it.")
         if (refusal := self._bad_origin(headers)) is not None:
             return refusal
@@ -374,14 +379,14 @@ def _limited(receive: Receive) -> Receive:
 _LARGEST_LINK = 1 << 10
 
 
-async def _body(receive: Receive, most: int) -> bytes:
-    """A short body; empty where it is longer than `most` or never ends."""
+async def _body(receive: Receive, most: int) -> bytes | None:
+    """A short body; none where it is longer than `most` or never ends."""
     parts = b""
     while True:
         message = await receive()
         parts += bytes(message.get("body", b""))
         if message["type"] != "http.request" or len(parts) > most:
-            return b""
+            return None
         if not message.get("more_body"):
             return parts
 

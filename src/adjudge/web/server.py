@@ -308,6 +308,8 @@ def serve(
             server_header=False,
             proxy_headers=False,
             http=bounded_protocol(tls=tls),
+            # uvloop begins to read even where `connection_made` has paused it, and the first bytes of TLS would be lost.
+            loop="auto" if tls is None else "asyncio",
             timeout_graceful_shutdown=1,
         )
         announce(Announced(_with_token(reach.owner, path, secrets.token), reach, bind, bound_port))
@@ -367,6 +369,7 @@ def bounded_protocol(
         def connection_made(self, transport: Any) -> None:
             self.held = transport
             self.is_warned = False
+            self.early: list[bytes] | None = None if tls is None else []
             connections[self] = None
             if tls is None:
                 super().connection_made(transport)
@@ -390,10 +393,21 @@ def bounded_protocol(
                 return
             self.held = secured
             super().connection_made(secured)
+            early, self.early = b"".join(self.early or []), None
+            if early:
+                super().data_received(early)
+
+        def data_received(self, data: bytes) -> None:
+            # The request may arrive together with the end of the handshake, before `_begin_tls` goes on.
+            if self.early is not None:
+                self.early.append(data)
+            else:
+                super().data_received(data)
 
         def connection_lost(self, exc: Exception | None) -> None:
             connections.pop(self, None)
-            super().connection_lost(exc)
+            if self.early is None:  # else uvicorn never knew of it
+                super().connection_lost(exc)
 
         def _make_room(self) -> None:
             others = [one for one in connections if one is not self and (one.is_idle or not one.has_session)]
