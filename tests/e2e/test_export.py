@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from adjudge.records import Label
+from adjudge.records import Label, Note
 from adjudge.store import open_store
 from adjudge.web.static_copy import write_copy
 from running import DIRECT, adjudge, write_rows
@@ -48,6 +48,7 @@ def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
         run = opened.run("tact")
         labels = [Label(item=f"i{k}", criterion="tact", rater="ann", value=float(k % 5 + 1), origin="file") for k in range(0, N, 2)]  # fmt: skip
         opened.put_labels(labels, run)
+        opened.put_note(run, Note("i3", "ann", "why?", ("odd",)))
     return path
 
 
@@ -79,6 +80,7 @@ QUERIES: tuple[dict[str, str], ...] = (
     {"people_low": "2", "people_high": "3", "sort": "system"},
     {"q": "i2", "sort": "-item"},
     {"criterion": "tact", "status": "ok"},
+    {"tag": "odd"},
 )
 
 

@@ -260,9 +260,14 @@ class Listing:
                 (limits.kept(n_items, n_rows),),
             ).fetchall()
             numbers = [number for (number,) in ids]
+            tags: dict[int, list[str]] = {}
+            for seq, tag in connection.execute("SELECT seq, tag FROM tags ORDER BY tag"):
+                tags.setdefault(seq, []).append(tag)
             starts = range(0, len(numbers), _ROWS_AT_ONCE)
             return [
-                row for start in starts for row in _rows(connection, numbers[start : start + _ROWS_AT_ONCE])
+                row | {"tags": tags.get(row["seq"], [])}
+                for start in starts
+                for row in _rows(connection, numbers[start : start + _ROWS_AT_ONCE])
             ]
 
     def of_input(self, name: str, but: int, most: int) -> list[int]:
@@ -629,6 +634,7 @@ def _row_facts(row: IndexedRow) -> str:
         "item": row["item"],
         "score": row["value"],
         "label": row["label"],
+        "tags": row["tags"],
     }
     # Characters that hide or reverse text are written out wherever a page shows them; JSON has a way of its own for that.
     return ACTING.sub(lambda match: json.dumps(match[0])[1:-1], msgspec.json.encode(facts).decode())
@@ -799,7 +805,7 @@ class ItemPage:
             "same": same_item(store, run, item, seq, runs),
             "notes": [note for note in store.notes(run) if note.item == item.id],
             "reviewer": remembered(request),
-            "read_only": self._context.why_read_only(),
+            "read_only": self._context.why_read_only(request),
         }
 
     def values(self, store: Store, run: RunRow, seq: int, wanted: Filter, row: int | None) -> dict[str, Any]:

@@ -152,7 +152,7 @@ class ReviewPage:
             "last": own[-1] if own else None,
             "verdicts": VERDICTS,
             "n_reviews": len(reviews),
-            "read_only": self._context.why_read_only(),
+            "read_only": self._context.why_read_only(request),
             "progress": listing.index.progress,
             "criteria": [name for name, _ in listing.choices()["criterion"]],
         }

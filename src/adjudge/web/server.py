@@ -74,9 +74,11 @@ class Context:
             )
         return open_store(self.store_path)
 
-    def why_read_only(self) -> str:
+    def why_read_only(self, request: Request) -> str:
         """Why nothing can be saved; empty where it can."""
         path = self.store_path
+        if not visitor_of(request).is_owner:
+            return "You are invited to read: nothing can be saved here."
         if self.limits is not None:
             return "This is a copy of the pages: nothing can be saved here."
         if not os.access(path, os.W_OK):

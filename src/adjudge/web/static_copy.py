@@ -477,7 +477,8 @@ class _Crawl:
 
 
 def _is_page(path: str) -> bool:
-    return not path.startswith(("/live/", "/api/", "/static/"))
+    """Whether an address is a page to read; a review is work on the server."""
+    return not path.startswith(("/live/", "/api/", "/static/", "/review"))
 
 
 def _pairs(runs: Sequence[str]) -> list[tuple[str, str]]:
@@ -651,6 +652,9 @@ class _Rewriter(HTMLParser):
         """Whether a form was replaced by something else."""
         if _is_choosing(values) and self._forms:
             self._out.append(self._choices(self._forms.pop(0)))
+            self._skipped, self._depth = "form", 1
+            return True
+        if values.get("method") == "post" or {"data-save", "data-form"} & values.keys():
             self._skipped, self._depth = "form", 1
             return True
         is_kept = values.get("method") == "dialog" or values.get("data-instant") in _KEPT_FORMS

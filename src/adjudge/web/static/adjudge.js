@@ -142,6 +142,7 @@
     system: (row, name) => [row.facts.system, row.facts.system_a, row.facts.system_b].includes(name),
     status: (row, name) => (name === "failed" ? row.facts.status !== "ok" : row.facts.status === name),
     flag: (row, name) => ` ${row.facts.flags} `.includes(` ${name} `),
+    tag: (row, name) => row.facts.tags.includes(name),
     low: (row, least) => isNumber(row.facts.score) && row.facts.score >= Number(least) - SLACK,
     high: (row, most) => isNumber(row.facts.score) && row.facts.score <= Number(most) + SLACK,
     people: (row, choice) => row.facts.label === choice,
