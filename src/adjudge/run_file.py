@@ -237,8 +237,6 @@ def _models(tables: Mapping[str, Any], problems: list[str]) -> dict[str, ModelSe
         settings = _converted(values, ModelSettings, where, problems)
         if settings is not None:
             models[alias] = settings
-            if settings.batch:
-                problems.append(f"{where}.batch: this version sends no batches. Leave it out.")
     return models
 
 
@@ -389,7 +387,7 @@ _DESCRIPTIONS = {
         "price": "USD per million tokens in and out", "headers": "headers of every call; $NAME is read from the environment",
         "temperature": "in place of the run's", "max_tokens": "the longest reply, in place of the run's",
         "reasoning_effort": "how much a reasoning model thinks", "thinking_tokens": "the most tokens that it may think",
-        "batch": "send calls in batches",
+        "batch": "ask this model through its provider's batch API, at half the price",
     },
     "JudgeSettings": {
         "protocol": "a built-in protocol or a folder; default: geval/score", "rubric": "a rubric file (TOML or JSON)",

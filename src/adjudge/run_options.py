@@ -194,6 +194,19 @@ class RunOptions(Struct, frozen=True, kw_only=True):
             at_least=0,
         ),
     ] = 10.0
+    batch: Annotated[
+        bool,
+        Option(
+            "execution",
+            "",
+            "Ask through the provider's batch API: half the price, answers within 24 hours; the same command collects them.",
+            is_for_tests=False,
+        ),
+    ] = False
+    wait: Annotated[
+        bool,
+        Option("execution", "", "Wait until the batches of the run are answered.", is_for_tests=False),
+    ] = False
     skip_bad: Annotated[
         bool, Option("content", "", "Skip invalid lines, and list them.", is_for_tests=False)
     ] = False

@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Any
 
 from ..engine import Prepared, Progress, Watcher
 from ..records import Item, Protocol
-from ..store import RunRow
+from ..store import BatchRow, RunRow
 from ..untrusted import raw_stream
 from .terminal import print_note
 
@@ -25,6 +25,7 @@ class ProgressWatcher(Watcher):
         self.run: RunRow | None = None
         self.prepared: Prepared | None = None
         self.latest = Progress()
+        self.batches: tuple[BatchRow, ...] = ()
         self._is_quiet = is_quiet
         self._bar: Any = None
         self._task: Any = None
@@ -56,6 +57,13 @@ class ProgressWatcher(Watcher):
         shard = f", shard {prepared.shard.number}/{prepared.shard.n}" if prepared.shard.n > 1 else ""
         calls = prepared.n_judged * len(prepared.plan.calls_of(Item("", {})))
         sys.stderr.write(f"{verb} run {run.name}{shard}: {prepared.n_judged} items, at most {calls} calls\n")
+        if batched := [model.name for model in prepared.plan.models if model.is_batched]:
+            print_note(
+                f"Batches for {', '.join(batched)}: half the price, answers within 24 hours. Follow-up questions, evaluation "
+                "steps and other calls that depend on an answer are sent one by one, at full price.\n"
+            )
+            if in_steps := [protocol.id for protocol in prepared.plan.protocols if protocol.pipeline]:
+                print_note(f"In steps, so that all calls are sent one by one: {', '.join(in_steps)}\n")
         sys.stderr.flush()
         if sys.stderr.isatty():
             self._open_bar()
@@ -104,6 +112,20 @@ class ProgressWatcher(Watcher):
             self._printed = now
             self._print_line()
 
+    def batched(self, batches: Sequence[BatchRow]) -> None:
+        """Show how much of the open batches is answered: on the bar, or in a line where something changed."""
+        earlier, self.batches = self.batches, tuple(batches)
+        words = batch_words(self.batches)
+        if self._bar is not None:
+            held = [row for row in batches if row.holds_calls]
+            n_done = sum(row.n_done + row.n_failed for row in held)
+            self._bar.update(
+                self._task, completed=n_done, total=sum(row.n_calls for row in held) or None, words=words
+            )
+        elif not self._is_quiet and words and words != batch_words(earlier):
+            sys.stderr.write(f"{words}\n")
+            sys.stderr.flush()
+
     def _print_line(self) -> None:
         latest = self.latest
         left = ""
@@ -118,7 +140,22 @@ class ProgressWatcher(Watcher):
         rate = latest.done / max(time.monotonic() - self._started, 1e-9)
         cost = f", ${latest.cost_usd:.4f}" if latest.cost_usd else ""
         stored = f", {latest.cached} from the store" if latest.cached else ""
-        return f"{latest.failed} failed{stored}{cost}, {rate:.1f}/s"
+        batched = f", {latest.in_batches} in batches" if latest.in_batches else ""
+        return f"{latest.failed} failed{batched}{stored}{cost}, {rate:.1f}/s"
+
+
+def batch_words(batches: Sequence[BatchRow]) -> str:
+    """The batches of a run that are not collected, by their state, and how many of their calls are answered."""
+    held = [row for row in batches if row.holds_calls]
+    if not held:
+        return ""
+    states: dict[str, int] = {}
+    for row in held:
+        name = row.provider_state if row.state == "open" and row.provider_state else row.state
+        states[name] = states.get(name, 0) + 1
+    n_done, n_calls = sum(row.n_done for row in held), sum(row.n_calls for row in held)
+    listed = ", ".join(f"{n} {name.replace('_', ' ')}" for name, n in states.items())
+    return f"batches: {listed}; {n_done:,} of {n_calls:,} calls answered"
 
 
 @contextlib.contextmanager

@@ -27,7 +27,8 @@ from .options import AS_JSON, STORE, parse_renames, protocol_ids, takes_run_opti
 from .terminal import print_error, print_json, print_text
 
 if TYPE_CHECKING:
-    from ..engine import Request
+    from ..engine import Request, Run
+    from .progress import ProgressWatcher
 
 
 @takes_run_options
@@ -75,7 +76,7 @@ def run_command(
     if of_file.get("dry_run") or dry_run:
         print_dry_run(request, as_json)
         return
-    finished, code = carry_out(request, of_file.get("quiet") or quiet)
+    finished, code = carry_out(request, of_file.get("quiet") or quiet, as_json=as_json)
     if finished is not None:
         from .store_commands import show_report
 
@@ -168,7 +169,11 @@ def _check_given(keywords: Mapping[str, Any]) -> None:
         )
 
 
-def carry_out(request: Request, quiet: bool) -> tuple[str | None, int]:
+SUBMITTED = 6
+"""The exit code where calls are in batches that are not answered yet."""
+
+
+def carry_out(request: Request, quiet: bool, *, as_json: bool = False) -> tuple[str | None, int]:
     """Run a request: the name of the finished run, or the exit code. Prints why it stopped and how to resume."""
     from ..engine import Interrupted, run_in_thread
     from .progress import ProgressWatcher
@@ -199,7 +204,38 @@ def carry_out(request: Request, quiet: bool) -> tuple[str | None, int]:
         sys.stderr.write(f"note: {text}\n")
     if note := watcher.shard_note():
         sys.stderr.write(f"{note}\n")
+    if finished.status == "submitted":
+        _print_submitted(finished, watcher, command, as_json)
+        return None, SUBMITTED
     return finished.name, 0
+
+
+def _print_submitted(finished: Run, watcher: ProgressWatcher, command: str, as_json: bool) -> None:
+    """Say what is in batches, and how to collect it."""
+    from .progress import batch_words
+    from .store_commands import batch_row
+
+    held = [row for row in watcher.batches if row.holds_calls]
+    if as_json:
+        batches = [batch_row(row, finished.name) for row in held]
+        print_json({"run": finished.name, "status": finished.status, "batches": batches})
+        return
+    n_other = finished.progress.in_batches - sum(row.n_calls for row in held)
+    lines = [f"Submitted run {finished.name}: {batch_words(held) or 'no batch of its own is open'}."]
+    lines += [f"  {row.model}: {row.note}" for row in held if row.note]
+    if n_other > 0 and not held:
+        lines.append(
+            f"{n_other:,} calls are in open batches of other runs; adjudge runs lists them. Collect those first."
+        )
+    print_text(
+        "\n".join(
+            [
+                *lines,
+                "To collect the answers, run the same command later, or now with --wait:",
+                f"  {command}",
+            ]
+        )
+    )
 
 
 def _parse_steps(text: str) -> str | tuple[str, ...]:
@@ -281,6 +317,12 @@ def print_dry_run(request: Request, as_json: bool) -> None:
         f"{_ruled(estimate.ruled)}"
         f"About {estimate.tokens_in} input tokens{cost}; replies not included. Nothing was sent."
     )
+    for batches in estimate.batches:
+        most = "" if batches.cost_usd is None else f", at most ${batches.cost_usd:.4f} with replies"
+        parts = "1 batch" if batches.parts == 1 else f"{batches.parts} batches"
+        typer.echo(f"{batches.model}: {batches.calls:,} calls in {parts}, {batches.megabytes:.1f} MB{most}.")
+    if estimate.batches:
+        typer.echo("Prices are those of batches, half of the published ones.")
 
 
 _NAMES = {

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..analysis.human_agreement import ScoreIntervals
     from ..analysis.item_view import AnswerView, CallView
     from ..data.labels import LabelFile
-    from ..store import RunRow, Store
+    from ..store import BatchRow, RunRow, Store
     from ..store.browsing import CallOutcome
     from ..store.merge import MergedFile
     from ..store.reading import Judged
@@ -232,7 +232,8 @@ def show_report(
 
 
 runs_app = typer.Typer(
-    help="List the runs of a store, show replies, rename, delete and merge runs.", rich_markup_mode=None
+    help="List the runs of a store and their batches, show replies, rename, delete and merge runs, cancel batches.",
+    rich_markup_mode=None,
 )
 runs_app.command("show")(show_replies)
 
@@ -259,6 +260,7 @@ def print_runs(store: Path, as_json: bool) -> None:
     if as_json:
         print_json(rows)
         return
+    open_batches = [batch for row in rows for batch in row["batches"] if batch["state"] not in _SETTLED]
     columns = ["run", "status", "started", "items", "calls", "failed_calls", "cost", "protocols", "models"]
     if any(row["reviews"] for row in rows):
         columns.insert(6, "reviews")
@@ -266,6 +268,44 @@ def print_runs(store: Path, as_json: bool) -> None:
         [name.replace("_", " ") for name in columns],
         [tuple(_cell(row[column]) for column in columns) for row in rows],
     )
+    if open_batches:
+        shown = (
+            "run",
+            "batch",
+            "model",
+            "state",
+            "provider_state",
+            "calls",
+            "answered",
+            "failed",
+            "submitted",
+            "note",
+        )
+        print_table(
+            [name.replace("_", " ") for name in shown],
+            [tuple(_cell(batch[column]) for column in shown) for batch in open_batches],
+        )
+
+
+_SETTLED = ("collected", "closed")
+
+
+def batch_row(batch: BatchRow, run: str) -> dict[str, Any]:
+    """A batch as `adjudge runs` lists it."""
+    return {
+        "run": run,
+        "batch": batch.remote or None,
+        "model": batch.model,
+        "state": batch.state,
+        "provider_state": batch.provider_state or None,
+        "calls": batch.n_calls,
+        "answered": batch.n_done,
+        "failed": batch.n_failed,
+        "estimate": batch.estimate_usd,
+        "submitted": batch.created,
+        "name": batch.name,
+        "note": batch.note or None,
+    }
 
 
 def _run_row(store: Any, run: Any) -> dict[str, Any]:
@@ -281,6 +321,7 @@ def _run_row(store: Any, run: Any) -> dict[str, Any]:
         "models": [model["spec"] for model in run.manifest["models"]],
         "cost": totals.cost_usd if totals.replies > totals.unpriced else None,
         "reviews": len(store.reviews(run)),
+        "batches": [batch_row(batch, run.name) for batch in store.batches(run)],
     }
 
 
@@ -328,6 +369,35 @@ def _written_text(n_reviews: int, n_notes: int) -> str:
 
     parts = [count(n, what) for n, what in ((n_reviews, "review"), (n_notes, "note")) if n]
     return f" with {' and '.join(parts)}" if parts else ""
+
+
+@runs_app.command("cancel")
+def cancel_batches(
+    run: str = NAMED_RUN,
+    key_env: list[str] = typer.Option(
+        [],
+        "--key-env",
+        metavar="[MODEL=]VAR",
+        help="The environment variable with the API key, as in the run.",
+    ),
+    store: Path = STORE,
+) -> None:
+    """Cancel the open batches of a run. What is answered by then stays; the command of the run collects it."""
+    import asyncio
+
+    from ..engine.batching import cancel_all
+    from ..store import open_store
+    from .run_command import parse_key_env
+
+    keys = parse_key_env(key_env) if key_env else None
+    with open_store(store) as opened:
+        row = opened.run(run)
+        cancelled, left = asyncio.run(cancel_all(opened, row, keys))
+    typer.echo(f"Cancelled {cancelled} of {cancelled + len(left)} open batches of {row.name}")
+    for note in left:
+        typer.echo(f"  {note}", err=True)
+    if left:
+        raise typer.Exit(1)
 
 
 @runs_app.command("merge")

@@ -26,13 +26,15 @@ from ..data import RESERVED, read_small, rubric_of_labels
 from ..errors import AdjudgeError, DataError, ModelError, ProtocolError
 from ..models import Model, Network, check_alias, named, on_ray, parse_model, takes_key, takes_price
 from ..models.base import estimated_prompt
+from ..models.remote import BATCH_PRICE, RemoteModel
 from ..protocols import LEAST_TRANSCRIPT_TOKENS, load_protocol, with_digest
 from ..records import Call, Item, Message, ModelSettings, NamedModel, Protocol, Result, Rubric
 from ..render import images_in, problems_of
 from ..run_options import JudgeSettings, RunOptions, Shard, check_options, named_criterion, shard_of
-from ..store import RunRow, RunStatus, Store, open_store
+from ..store import BatchRow, RunRow, RunStatus, Store, open_store
 from ..version import __version__
-from .loop import Interrupted, Loop, Progress, stored_reply
+from .batching import BatchEstimate, EstimatedBatches
+from .loop import Interrupted, Loop, Progress, judge_all, stored_reply
 from .plan import (
     ItemSource,
     Plan,
@@ -71,6 +73,8 @@ class DryRun(Struct, frozen=True, omit_defaults=True):
     """model → date of the published price, where the user gave none"""
     n_open: int = 0
     """judgments in steps whose further calls depend on a reply: they are not counted"""
+    batches: tuple[BatchEstimate, ...] = ()
+    """the batches that would be submitted, for each model that is asked through its batch API"""
 
 
 def dry_run(request: Request) -> DryRun:
@@ -95,9 +99,10 @@ def _counted(prepared: Prepared, store: Store | None) -> DryRun:
             if planned.protocol.pipeline:
                 count.add_steps(planned, item, plan.absent)
             else:
-                count.add(call_for(planned, item)[0], planned.model)
+                count.add(call_for(planned, item)[0], planned.model, planned)
     count.settle()
     dates = prepared.manifest.get("price_dates", {})
+    batches = tuple(estimated.result() for estimated in count.batches.values())
     return DryRun(
         prepared.n_judged,
         count.calls,
@@ -108,6 +113,7 @@ def _counted(prepared: Prepared, store: Store | None) -> DryRun:
         count.ruled,
         dates,
         count.n_open,
+        batches,
     )
 
 
@@ -120,11 +126,13 @@ class _Count:
         self.calls = self.stored = self.tokens = self.ruled = 0
         self.cost: float | None = 0.0
         self.n_open = 0
+        self.batches: dict[str, EstimatedBatches] = {}
         self._seen: set[int] = set()
         self._waiting: dict[str, tuple[int, float | None]] = {}
+        self._batched: dict[str, tuple[Call, PlannedCall]] = {}
 
-    def add(self, call: Call, model: Model) -> None:
-        """Count a call, unless it was counted before."""
+    def add(self, call: Call, model: Model, planned: PlannedCall | None = None) -> None:
+        """Count a call, unless it was counted before; a planned one may go into a batch."""
         self.first = self.first or call.messages
         # A part of the key distinguishes calls well enough, and saves memory in a large run.
         short = int(call.key[:16], 16)
@@ -135,10 +143,11 @@ class _Count:
             self.ruled += 1
             return
         self.calls += 1
-        self._waiting[call.key] = (
-            estimated_prompt(call.messages),
-            None if model.price is None else model.price[0],
-        )
+        price = None if model.price is None else model.price[0]
+        if planned is not None and model.is_batched:
+            self._batched[call.key] = (call, planned)
+            price = None if price is None else price * BATCH_PRICE
+        self._waiting[call.key] = (estimated_prompt(call.messages), price)
         if len(self._waiting) >= _BATCH:
             self.settle()
 
@@ -166,7 +175,12 @@ class _Count:
             if key not in known:
                 self.tokens += size
                 self.cost = None if self.cost is None or price is None else self.cost + size * price / 1e6
+        for key, (call, planned) in self._batched.items():
+            model, api = planned.model, planned.model.batch_api()
+            if key not in known and isinstance(model, RemoteModel) and api is not None:
+                self.batches.setdefault(model.name, EstimatedBatches(model, api)).add(planned, call)
         self._waiting.clear()
+        self._batched.clear()
 
 
 def _with_known_steps(plan: Plan, count: _Count) -> Plan:
@@ -211,6 +225,9 @@ class Watcher:
 
     def progressed(self, progress: Progress) -> None:
         """A judgment was made and is durable."""
+
+    def batched(self, batches: Sequence[BatchRow]) -> None:
+        """A batch of the run was submitted, or the provider has answered more of it."""
 
 
 Protocols = str | Path | Protocol | Sequence[str | Path | Protocol]
@@ -537,6 +554,7 @@ def prepare(request: Request, network: Network, opened: list[Model], *, is_dry: 
             opened.append(model)
     if not protocols or not models:
         raise ProtocolError("a run needs at least one protocol (-p) and one model (-m).")
+    _set_batched(request, models, protocols)
     check_renames(request.map, protocols)
     plan = _plan(request, judges, protocols, models)
     for planned in plan.calls:
@@ -581,6 +599,27 @@ def image_problems(item: Item, protocols: Sequence[Protocol], models: Sequence[M
         "(OpenAI, Anthropic, an OpenAI-compatible server), or take the image out."
         for name in blind
     ]
+
+
+def _set_batched(request: Request, models: Sequence[Model], protocols: Sequence[Protocol]) -> None:
+    """Mark the models that are asked through their batch API; `ModelError` where one has none."""
+    for model in models:
+        is_set = model.settings is not None and model.settings.batch
+        model.is_batched = request.batch or is_set
+        if not model.is_batched:
+            continue
+        if model.batch_api() is None:
+            cause = "batch = true" if is_set else "--batch"
+            raise ModelError(
+                f"{cause}: Adjudge knows no batch API for {model.name}. Models with one are openai:NAME, azure:RESOURCE/DEPLOYMENT, "
+                "gemini:NAME and anthropic:NAME.\nLeave --batch out, or set batch = true in the run file for those of several "
+                "models that have one."
+            )
+        likelihoods = [protocol.id for protocol in protocols if protocol.answer.reader == "likelihood"]
+        if likelihoods:
+            raise ModelError(
+                f"--batch: protocol {likelihoods[0]} asks for likelihoods, which batch APIs do not give. Leave --batch out."
+            )
 
 
 def _plan(
@@ -705,6 +744,9 @@ class _State:
     """from then on there may be paid replies to store before it ends"""
     loop: Loop | None = None
 
+    def set_loop(self, loop: Loop) -> None:
+        self.loop = loop
+
 
 async def execute(request: Request, watcher: Watcher, state: _State | None = None) -> Run:
     """Carry out a request; with a `state`, in an event loop that serves nothing else."""
@@ -746,22 +788,24 @@ async def _execute(
         state.is_in_store = True
         watcher.started(run, prepared)
         plan = await _with_steps(prepared.plan, store, run, watcher)
-        state.loop = loop = Loop(
+        n_calls = len(plan.calls_of(Item("", {})))
+        progress, is_complete = await judge_all(
             plan,
             store,
             run,
-            concurrency=request.concurrency,
-            budget_usd=request.budget,
+            prepared.numbered,
+            prepared.n_judged * n_calls,
+            options=request,
             on_progress=watcher.progressed,
+            on_batches=watcher.batched,
+            on_loop=state.set_loop,
         )
-        n_calls = len(plan.calls_of(Item("", {})))
-        await loop.run(prepared.numbered(), prepared.n_judged * n_calls)
         is_part = prepared.shard.n > 1 and not store.is_whole(run, prepared.n_items * n_calls)
-        status = "stopped" if is_part else "done"
+        status = "submitted" if not is_complete else "stopped" if is_part else "done"
+        if is_complete:
+            store.close_batches(run)
         warnings = dict.fromkeys(text for model in plan.models for text in model.warnings)
-        return Run(
-            run.name, str(request.store), status, loop.progress, (*_adjustments(prepared.plan), *warnings)
-        )
+        return Run(run.name, str(request.store), status, progress, (*_adjustments(prepared.plan), *warnings))
     except (Interrupted, asyncio.CancelledError):
         status = "interrupted"
         raise

@@ -19,10 +19,13 @@ from msgspec import Struct, structs
 from ..combine import needs_reask, with_reask
 from ..errors import AdjudgeError, BudgetReached
 from ..models import Parameters
+from ..models.remote import RemoteModel
 from ..parse import parse, unanswered
 from ..parse.likelihood import LEAST_CAUGHT_MASS, expected_score, read_likelihood
 from ..records import Call, Item, Judgment, Protocol, Reply, ReplyError, Score, Status
-from ..store import Claim, RunRow, Store
+from ..run_options import RunOptions
+from ..store import BatchLine, BatchRow, Claim, RunRow, Store
+from .batching import Batches
 from .plan import Plan, PlannedCall, call_for, combine_call, reask_call, step_call
 from .steps import StepAnswer, StepPlace, StepPrompt, index_of, judgment_in_steps
 
@@ -103,6 +106,8 @@ class Progress(Struct):
     """done calls that cost nothing now: judged before, or answered by a stored reply"""
     cost_usd: float = 0.0
     in_flight: int = 0
+    in_batches: int = 0
+    """calls in batches that are not collected yet"""
 
 
 class ItemCall(NamedTuple):
@@ -147,8 +152,10 @@ class Loop:
         concurrency: int = 64,
         budget_usd: float | None = None,
         on_progress: Callable[[Progress], None] | None = None,
+        batches: Batches | None = None,
     ) -> None:
         self._plan, self._store, self._run = plan, store, run
+        self._batches = batches
         self._turns = {
             model.endpoint: asyncio.Semaphore(_turns(concurrency * model.n_hosts)) for model in plan.models
         }
@@ -177,13 +184,24 @@ class Loop:
         self.progress.total = total
         try:
             await self._start_all(iter(items))
+            await self._submit_batches()
             while self._stopped is None and (self._tasks or self._waiting):
                 await self._wait_and_start()
+            await self._submit_batches()
         except BaseException as fault:  # noqa: BLE001  raised again below, once what is paid for is stored
             self.stop(fault)
         await self._settle()
         if self._stopped is not None:
             raise self._stopped
+
+    async def _submit_batches(self) -> None:
+        """Submit what is in batches, up to the budget; after any other stop their calls are free again."""
+        if self._batches is None:
+            return
+        if self._stopped is None or isinstance(self._stopped, BudgetReached):
+            await self._batches.finish()
+        else:
+            await self._batches.abandon()
 
     # Starting calls
 
@@ -250,11 +268,18 @@ class Loop:
                 break
             self._launch(self._judge_in_steps(item_steps))
         replies = self._store.reply_for(claim.answered)
+        lines = self._batch_lines(claim)
         mine = set(claim.mine)
         for item_call in item_calls:
             key = item_call.call.key
+            if key in claim.batched:
+                self.progress.in_batches += 1
+                continue
             if key not in replies and key not in mine:
                 self._waiting.append(item_call)
+                continue
+            if key in mine and await self._put_into_batch(item_call, lines.get(key)):
+                mine.discard(key)
                 continue
             await self._room.acquire()
             if self._is_stopping():
@@ -262,12 +287,39 @@ class Loop:
                 await self._store.release(list(mine))
                 return
             if key in replies:
-                self._launch(self._read_stored(item_call, replies[key]))
+                self._launch(self._read_stored(item_call, replies[key], lines.get(key)))
+                continue
+            # Where two items have the same call, the first makes it and the others wait for the reply.
+            mine.discard(key)
+            self._asking.add(key)
+            line = lines.get(key)
+            if line is not None and line.outcome == "failed" and line.error is not None:
+                self._launch(self._put_failure(item_call, line.error))
             else:
-                # Where two items have the same call, the first makes it and the others wait for the reply.
-                mine.discard(key)
-                self._asking.add(key)
-                self._launch(self._ask(item_call))
+                self._launch(self._ask(item_call, None if line is None else line.paid))
+
+    def _batch_lines(self, claim: Claim) -> dict[str, BatchLine]:
+        """What the batches of this run say of calls that are to be made or read now."""
+        keys = claim.mine | claim.answered
+        return self._store.batch_lines(self._run, keys) if self._batches is not None and keys else {}
+
+    async def _put_into_batch(self, item_call: ItemCall, line: BatchLine | None) -> bool:
+        """Put a call into a batch; false where it is to be made now."""
+        if self._batches is None or (line is not None and line.outcome == "failed"):
+            return False
+        is_taken = not item_call.call.is_ruled and self._batches.takes(item_call.planned, line)
+        if not is_taken or self._is_stopping():
+            return False
+        await self._batches.add(item_call.planned, item_call.call)
+        self.progress.in_batches += 1
+        return True
+
+    async def _put_failure(self, item_call: ItemCall, error: ReplyError) -> None:
+        """Store that a batch could not answer a call; the next start of the run may ask it again."""
+        seq, _, planned, call, _ = item_call
+        await self._store.put(self._run, seq, planned.index, call, Reply(call.key, error=error), None)
+        self._asking.discard(call.key)
+        self._count(None)
 
     def _launch(self, work: Coroutine[None, None, None]) -> None:
         task = asyncio.create_task(work)
@@ -293,8 +345,11 @@ class Loop:
 
     def _is_stopping(self) -> bool:
         """Whether no further call may be started: the run was stopped, or its budget is spent."""
-        if self._budget_usd is not None and self.progress.cost_usd >= self._budget_usd:
+        reserved = self._batches.reserved_usd if self._batches is not None else 0.0
+        if self._budget_usd is not None and self.progress.cost_usd + reserved >= self._budget_usd:
             spent = f"${self.progress.cost_usd:.4f}"
+            if reserved:
+                spent += f", and ${reserved:.4f} are reserved for batches"
             self.stop(
                 BudgetReached(
                     f"the budget of ${self._budget_usd:g} for this start of the run is spent ({spent})."
@@ -304,19 +359,19 @@ class Loop:
 
     # One call
 
-    async def _ask(self, item_call: ItemCall) -> None:
+    async def _ask(self, item_call: ItemCall, paid: Reply | None = None) -> None:
         # A turn lasts until the reply is durable: a crash can cost no more calls than there are turns.
         async with self._turns[item_call.planned.model.endpoint]:
             try:
-                await self._ask_in_turn(item_call)
+                await self._ask_in_turn(item_call, paid)
             except Exception as fault:
                 self.stop(fault)  # before the next call gets this turn
                 raise
             finally:
                 self._asking.discard(item_call.call.key)
 
-    async def _ask_in_turn(self, item_call: ItemCall) -> None:
-        reply = await self._ask_model(item_call.planned, item_call.call)
+    async def _ask_in_turn(self, item_call: ItemCall, paid: Reply | None) -> None:
+        reply = await self._ask_model(item_call.planned, item_call.call, paid)
         if reply is None:
             return
         if reply.error is not None:
@@ -327,24 +382,30 @@ class Loop:
             return
         await self._read(item_call, reply, is_stored=False)
 
-    async def _ask_model(self, planned: PlannedCall, call: Call) -> Reply | None:
-        """The reply to a call that is ours to make; none where the run was stopped before its turn came."""
+    async def _ask_model(self, planned: PlannedCall, call: Call, paid: Reply | None = None) -> Reply | None:
+        """The reply to a call that is ours to make; none where the run was stopped before its turn came.
+
+        `paid` is a reply from a batch that was cut off before its answer.
+        """
         if self._is_stopping():
             await self._store.release([call.key])
             return None
         self._store.check_room()
         self.progress.in_flight += 1
         try:
-            reply = await self._reply_of(planned, call)
+            reply = await self._reply_of(planned, call, paid)
         finally:
             self.progress.in_flight -= 1
-        self.progress.cost_usd += max(0.0, reply.cost_usd or 0.0)  # a budget never grows
+        earlier = 0.0 if paid is None else paid.cost_usd or 0.0
+        self.progress.cost_usd += max(0.0, (reply.cost_usd or 0.0) - earlier)  # a budget never grows
         return reply
 
-    async def _reply_of(self, planned: PlannedCall, call: Call) -> Reply:
+    async def _reply_of(self, planned: PlannedCall, call: Call, paid: Reply | None) -> Reply:
         if call.is_ruled:
             return Reply(call.key, text=call.target or "", finish="stop")
         try:
+            if paid is not None and isinstance(planned.model, RemoteModel):
+                return await planned.model.ask_after(call, planned.params, paid)
             return await planned.model.ask(call, planned.params)
         except AdjudgeError:
             await self._store.release([call.key])
@@ -352,8 +413,11 @@ class Loop:
         except Exception as fault:  # noqa: BLE001  one broken call must not end a run that costs money
             return Reply(call.key, error=ReplyError("bad_reply", f"{type(fault).__name__}: {fault}"[:500]))
 
-    async def _read_stored(self, item_call: ItemCall, reply: Reply) -> None:
-        self.progress.cached += 1
+    async def _read_stored(self, item_call: ItemCall, reply: Reply, line: BatchLine | None) -> None:
+        if line is None:
+            self.progress.cached += 1
+        elif line.flags:
+            reply = structs.replace(reply, flags=line.flags)
         async with self._turns[item_call.planned.model.endpoint]:  # it may ask a follow-up question
             await self._read(item_call, reply, is_stored=True)
 
@@ -560,6 +624,54 @@ class Loop:
             task.cancel()
         if late:
             await asyncio.wait(late, timeout=0.5)
+
+
+async def judge_all(
+    plan: Plan,
+    store: Store,
+    run: RunRow,
+    items: Callable[[], Iterable[tuple[int, Item]]],
+    total: int,
+    *,
+    options: RunOptions,
+    on_progress: Callable[[Progress], None],
+    on_batches: Callable[[Sequence[BatchRow]], None],
+    on_loop: Callable[[Loop], None],
+) -> tuple[Progress, bool]:
+    """Judge all items; how far the run is, and whether nothing is left in batches.
+
+    What batches have answered is stored first. With `--wait` the loop runs once more when all batches are collected.
+    """
+    batches = None
+    if any(model.is_batched for model in plan.models) or store.batches(run):
+        patience_seconds = 60 * options.patience
+        batches = Batches(plan, store, run, patience_seconds=patience_seconds, on_change=on_batches)
+    spent = 0.0
+    try:
+        if batches is not None:
+            await batches.advance()
+        while True:
+            loop = Loop(
+                plan,
+                store,
+                run,
+                concurrency=options.concurrency,
+                budget_usd=options.budget,
+                on_progress=on_progress,
+                batches=batches,
+            )
+            on_loop(loop)
+            loop.progress.cost_usd = spent
+            await loop.run(items(), total)
+            if batches is None or not options.wait or not (batches.rows() or batches.n_held):
+                return loop.progress, loop.progress.in_batches == 0
+            before = batches.collected_usd
+            await batches.wait()
+            spent = loop.progress.cost_usd + batches.collected_usd - before
+            run = structs.replace(run, is_resumed=True)
+    finally:
+        if batches is not None:
+            batches.close()
 
 
 def _turns(concurrency: int) -> int:

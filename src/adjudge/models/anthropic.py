@@ -100,6 +100,7 @@ class AnthropicModel(RemoteModel):
 
     gives_logprobs = False
     takes_images = True
+    usual_reply_tokens: ClassVar[int] = DEFAULT_MAX_TOKENS
     droppable: ClassVar[frozenset[str]] = frozenset(("temperature", "tools", "thinking", "output_config"))
 
     def _headers(self, key: Secret | None) -> dict[str, str]:

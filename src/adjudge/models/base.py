@@ -13,7 +13,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 from urllib.parse import quote, quote_plus
 
 import msgspec
@@ -22,6 +22,9 @@ from msgspec import Struct
 from ..errors import AuthError, BudgetReached, ModelError
 from ..records import Call, ErrorKind, Image, Message, ModelSettings, Reply, ReplyError
 from ..render import estimated_tokens as estimated_tokens
+
+if TYPE_CHECKING:
+    from .batch_apis import BatchApi
 
 Price = tuple[float, float]
 """USD for a million tokens in and a million tokens out."""
@@ -91,6 +94,8 @@ class Model(ABC):
     needs_network: bool = False
     is_local: bool = False
     """whether it runs on the user's own machine, so that calls cost nothing"""
+    is_batched: bool = False
+    """whether its calls go to the provider's batch API; see `batch_api`"""
     gives_logprobs: bool | None = None
     """none: unknown until it is probed"""
     takes_images: bool = False
@@ -122,6 +127,10 @@ class Model(ABC):
     async def close(self) -> None:
         """Close connections and files. Further calls are not possible."""
         return
+
+    def batch_api(self) -> BatchApi | None:
+        """The batch API of its provider; none where there is none."""
+        return None
 
     def check(self, params: Parameters, kinds: Collection[str] = ("generate",)) -> None:
         """`ModelError` for unsupported parameters or kinds of call, before anything is sent."""

@@ -1,7 +1,8 @@
-"""An HTTP/1.1 client for one kind of request: post a body, get a bounded response or a fault.
+"""An HTTP/1.1 client for two kinds of request: post a body, get a bounded response or a fault; and, for batch APIs, send
+once with any method, from a file of any size or into one.
 
-Nothing is raised and nothing retried, except that a request on a kept connection that turns out to be closed is sent
-again on a new one. Connections are kept alive and reused. Redirects are not followed, cookies are not used, and responses
+Nothing is raised and nothing retried, except that a post on a kept connection that turns out to be closed is sent
+again on a new one; a request that is sent once always has a new connection. Connections are kept alive and reused. Redirects are not followed, cookies are not used, and responses
 are bounded in size and time. Proxies are those of the environment (`proxies`), certificates those of OpenSSL with
 SSL_CERT_FILE and SSL_CERT_DIR. A general HTTP client would take a large part of all CPU time of a judgment;
 `bench/overhead.py` measures it.
@@ -18,10 +19,11 @@ import socket
 import ssl
 import zlib
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, zip_longest
+from pathlib import Path
 from time import perf_counter
-from typing import Any, cast
+from typing import IO, Any, cast
 from urllib.parse import quote, urlsplit
 
 import httptools
@@ -57,11 +59,14 @@ class Incoming:
         "headers",
         "keeps_alive",
         "largest",
+        "sink",
         "status",
     )
 
-    def __init__(self, largest: int) -> None:
+    def __init__(self, largest: int, sink: IO[bytes] | None = None) -> None:
         self.largest = largest
+        self.sink = sink
+        """where the body of a response with status 200 is written, as it comes"""
         self.status = 0
         self.headers: dict[str, str] = {}
         self.keeps_alive = False
@@ -104,6 +109,8 @@ class Incoming:
         encoding = self.headers.get("content-encoding", "identity").lower()
         if encoding == "identity":
             return body
+        if self.sink is not None and self.status == 200:
+            raise Malformed(f"the response is encoded as {encoding[:20]}, which was not asked for")
         if encoding not in ("gzip", "x-gzip", "deflate"):
             raise Malformed(f"the response has an unexpected content encoding: {encoding[:20]}")
         return _unpacked(body, self.largest)
@@ -143,9 +150,13 @@ class Incoming:
         if self._is_complete:
             return
         self._size += len(data)
-        if self._size > self.largest:
+        is_sunk = self.sink is not None and self.status == 200
+        if self._size > (self.largest if is_sunk else min(self.largest, LARGEST_RESPONSE)):
             raise TooLarge
-        self._body.append(data)
+        if self.sink is not None and is_sunk:
+            self.sink.write(data)
+        else:
+            self._body.append(data)
 
     def on_message_complete(self) -> None:
         if self._is_complete:
@@ -185,9 +196,18 @@ class Connection(asyncio.Protocol):
         self.is_unanswered = False
         """whether the host closed it without a byte of an answer to the last request"""
         self.is_lost = loop.create_future()
+        self._is_full: asyncio.Future[None] | None = None
+        """while the transport takes no more; done when it does again"""
 
-    async def ask(self, request: bytes, largest: int, stall_seconds: float) -> Incoming:
-        """Send a request and wait for the complete response.
+    async def ask(
+        self,
+        request: bytes,
+        largest: int,
+        stall_seconds: float,
+        more: Iterable[bytes] = (),
+        sink: IO[bytes] | None = None,
+    ) -> Incoming:
+        """Send a request, with `more` behind its first bytes, and wait for the complete response.
 
         Raises `Malformed`, `TooLarge`, `TimeoutError` where a response stalls, and `OSError` where
         the connection is lost.
@@ -195,17 +215,28 @@ class Connection(asyncio.Protocol):
         if self._transport is None or not self.is_open:
             self.is_unanswered = True
             raise ConnectionResetError("it closed the connection")
-        self._incoming = Incoming(largest)
+        self._incoming = Incoming(largest, sink)
         self._stall_seconds = stall_seconds
         self._answered = self._loop.create_future()
         self._transport.write(request)
         try:
+            for piece in more:
+                await self._write(self._transport, self._answered, piece)
             return await self._answered
         finally:
             self._answered = self._incoming = None
             if self._stall is not None:
                 self._stall.cancel()
                 self._stall = None
+
+    async def _write(
+        self, transport: asyncio.Transport, answered: asyncio.Future[Incoming], piece: bytes
+    ) -> None:
+        """Send a piece when there is room for it; nothing once the host has answered or gone."""
+        if not answered.done():
+            transport.write(piece)
+            if self._is_full is not None:
+                await asyncio.wait((self._is_full, answered), return_when=asyncio.FIRST_COMPLETED)
 
     def abort(self) -> None:
         """Close at once; a response in progress is lost."""
@@ -219,6 +250,14 @@ class Connection(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)  # other event loops have other classes
         self.is_open = True
 
+    def pause_writing(self) -> None:
+        self._is_full = self._loop.create_future()
+
+    def resume_writing(self) -> None:
+        if self._is_full is not None and not self._is_full.done():
+            self._is_full.set_result(None)
+        self._is_full = None
+
     def data_received(self, data: bytes) -> None:
         incoming, answered = self._incoming, self._answered
         if incoming is None or answered is None or answered.done():
@@ -226,7 +265,7 @@ class Connection(asyncio.Protocol):
             return
         try:
             is_complete = incoming.feed(data)
-        except (Malformed, TooLarge) as fault:
+        except (Malformed, TooLarge, OSError) as fault:  # the last: no room for what is received
             self._fail(fault)
             return
         if is_complete:
@@ -270,6 +309,9 @@ class Connection(asyncio.Protocol):
 
 LARGEST_RESPONSE = 32_000_000
 """Bytes, decompressed."""
+
+LARGEST_DOWNLOAD = 4_000_000_000
+"""Bytes of a response that goes to a file."""
 
 CONNECT_SECONDS = 20.0
 
@@ -394,15 +436,48 @@ class Transport:
             return connection
         return await self._exchange(connection, target, request, ends_at)
 
+    async def send(
+        self,
+        method: str,
+        address: str,
+        headers: Mapping[str, str],
+        seconds: float,
+        *,
+        body: bytes = b"",
+        file: Sequence[bytes | Path] = (),
+        sink: IO[bytes] | None = None,
+    ) -> Response | Fault:
+        """The response to a request that is sent once. `file` are pieces of the body, each bytes or a file; the body of a
+        response with status 200 goes to `sink`."""
+        pieces = file or (body,)
+        try:
+            target = _target(address)
+            size = sum(len(piece) if isinstance(piece, bytes) else piece.stat().st_size for piece in pieces)
+            head = _head(target, headers, method) + b"%d\r\n\r\n" % size
+        except ValueError as error:
+            return Fault("transport", f"{address[:200]}: {error}", is_final=True, is_unreached=True)
+        ends_at = asyncio.get_running_loop().time() + seconds
+        connection = await self._connected(target, seconds)
+        if isinstance(connection, Fault):
+            return connection
+        return await self._exchange(connection, target, head, ends_at, _pieces(pieces), sink)
+
     async def _exchange(
-        self, connection: Connection, target: _Target, request: bytes, ends_at: float
+        self,
+        connection: Connection,
+        target: _Target,
+        request: bytes,
+        ends_at: float,
+        more: Iterable[bytes] = (),
+        sink: IO[bytes] | None = None,
     ) -> Response | Fault:
         loop = asyncio.get_running_loop()
         started = perf_counter()
         deadline = loop.call_at(ends_at, connection.abort)
         keeps_alive = False
         try:
-            incoming = await connection.ask(request, LARGEST_RESPONSE, self._idle_seconds)
+            largest = LARGEST_RESPONSE if sink is None else LARGEST_DOWNLOAD
+            incoming = await connection.ask(request, largest, self._idle_seconds, more, sink)
             body = incoming.body()
             keeps_alive = incoming.keeps_alive and connection.is_open
             if target.proxy is not None:
@@ -411,7 +486,7 @@ class Transport:
                     return proxy_requires_credentials(target.proxy.shown, target.proxy.variable)
             return Response(incoming.status, incoming.headers, body)
         except TooLarge:
-            return Fault("bad_reply", f"{target.shown} sent more than {LARGEST_RESPONSE // 1_000_000} MB")
+            return Fault("bad_reply", f"{target.shown} sent more than {largest // 1_000_000} MB")
         except TimeoutError:
             return Fault("timeout", f"{target.shown} stopped in the middle of a response", True)
         except (Malformed, OSError) as error:
@@ -691,11 +766,21 @@ def _target(address: str) -> _Target:
     return _Target(host, port, is_secure, shown, path, proxy_for(host, port, is_secure))
 
 
-def _head(target: _Target, headers: Mapping[str, str]) -> bytes:
+def _pieces(parts: Sequence[bytes | Path]) -> Iterator[bytes]:
+    for part in parts:
+        if isinstance(part, bytes):
+            yield part
+            continue
+        with part.open("rb") as file:
+            while piece := file.read(1 << 16):
+                yield piece
+
+
+def _head(target: _Target, headers: Mapping[str, str], method: str = "POST") -> bytes:
     """The head of a request up to the length of its body."""
     is_forwarded = target.proxy is not None and not target.is_secure
     path = f"http://{target.shown}{target.path}" if is_forwarded else target.path
-    lines = [f"POST {path} HTTP/1.1", f"Host: {target.shown}"]
+    lines = [f"{method} {path} HTTP/1.1", f"Host: {target.shown}"]
     lines += [f"{name}: {value}" for name, value in (_COMMON_HEADERS | dict(headers)).items()]
     if target.proxy is not None and is_forwarded:
         lines += target.proxy.headers

@@ -22,11 +22,12 @@ from __future__ import annotations
 import asyncio
 import re
 from abc import abstractmethod
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import islice
+from pathlib import Path
 from random import uniform
 from time import monotonic, perf_counter
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import IO, TYPE_CHECKING, Any, ClassVar, Literal
 from urllib.parse import urlsplit
 
 import msgspec
@@ -52,6 +53,7 @@ from .http_errors import ErrorBody, Fault, Response, fault_of, no_reply_in, refu
 from .rate_limits import AdaptiveTimeout, HostLimiter, Network, Outcome
 
 if TYPE_CHECKING:
+    from .batch_apis import BatchApi
     from .http_client import Transport
 
 ATTEMPTS = 6
@@ -83,6 +85,10 @@ _ONLY_STREAMS = re.compile(
     r"\bstream(?:ing|ed)?\b.{0,80}\b(?:must|only|required|requires|true|enabled)\b|\bonly\b.{0,40}\bstream",
     re.I | re.S,
 )
+
+BatchForm = Literal["openai", "azure", "gemini", "anthropic"]
+BATCH_PRICE = 0.5
+"""The price of a call in a batch as a share of the price of a single call; the same with every provider."""
 
 TOKENS_PER_BYTE = 0.5
 """For the token rate limit, until the model's counts are known: more than any real text has."""
@@ -130,6 +136,11 @@ class RemoteModel(Model):
     """whether a fault of the host is raised as `ReplicaFailed` instead of waiting and retrying"""
     droppable: ClassVar[frozenset[str]]
     """parameters that are left out where a model refuses them"""
+    usual_reply_tokens: ClassVar[int] = 1024
+    """for reservations, where no limit is sent"""
+    batch_form: BatchForm | Literal[""] = ""
+    """the provider's batch API; empty where it has none"""
+    _batch_api: BatchApi | None = None
 
     def __init__(
         self,
@@ -147,6 +158,9 @@ class RemoteModel(Model):
         self.endpoint = base
         self._url = base + path
         self._host = urlsplit(base).netloc
+        query = urlsplit(path).query
+        self.query = f"?{query}" if query else ""
+        """of every request, such as the version of Azure's API"""
         self._key = key
         self.headers: dict[str, str | KeySource] = {}
         """headers that the user set for this model; a `KeySource` is read from the environment"""
@@ -220,7 +234,9 @@ class RemoteModel(Model):
         """The reply to one call, with the retries in the module docstring."""
         if call.kind == "likelihood" or params.top_logprobs is not None:
             super().check(params, (call.kind,))
-        attempts = _Attempts(params.max_tokens)
+        return await self._ask(call, params, _Attempts(params.max_tokens))
+
+    async def _ask(self, call: Call, params: Parameters, attempts: _Attempts) -> Reply:
         while True:
             key = self._key.read() if self._key is not None else None
             if self._stopped is not None and self._stopped[0] == key:
@@ -493,6 +509,93 @@ class RemoteModel(Model):
         """The parameter with this name on the wire, and its new name; empty: it is left out."""
         return name, ""
 
+    # Batches: the same bodies and readers as of single calls
+
+    def batch_api(self) -> BatchApi | None:
+        if self._batch_api is None and self.batch_form:
+            from .batch_apis import FORMS
+
+            self._batch_api = FORMS[self.batch_form](self)
+        return self._batch_api
+
+    def body_of(self, call: Call, params: Parameters) -> bytes:
+        """The body of the first request of a call."""
+        return self._encode(call, params, params.max_tokens)
+
+    def most_reply_tokens(self, params: Parameters) -> int:
+        """The most tokens of a reply; without a limit, more than most replies have."""
+        limit = self.usual_reply_tokens if params.max_tokens is None else params.max_tokens
+        return limit + (params.thinking_tokens or 0)
+
+    async def send(
+        self,
+        method: str,
+        url: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        key_header: str = "",
+        seconds: float = 120.0,
+        body: bytes = b"",
+        file: Sequence[bytes | Path] = (),
+        sink: IO[bytes] | None = None,
+    ) -> Response | Fault:
+        """A request to the model's host besides its calls, sent once: a response with status 200 to 299, or a fault.
+
+        `key_header` carries the key in place of the model's own headers; the key is sent to the model's host only.
+        """
+        if urlsplit(url).netloc != self._host:
+            return Fault(
+                "transport", f"{self._host} points to another host. Nothing was sent to it", is_final=True
+            )
+        key = self._key.read() if self._key is not None else None
+        own = {key_header: key.reveal()} if key_header and key is not None else self._all_headers(key, body)
+        secrets = self._secrets(key)
+        response = await self._network.transport(self._host).send(
+            method, url, {**own, **(headers or {})}, seconds, body=body, file=file, sink=sink
+        )
+        if isinstance(response, Fault):
+            return _redacted(response, secrets)
+        for secret in secrets:
+            response = _response_without_key(response, secret)
+        if 200 <= response.status < 300:
+            return response
+        return _redacted(fault_of(response, self._host), secrets)
+
+    def stopped_by(self, fault: Fault) -> ModelError:
+        """The error for a fault that every request would meet."""
+        return self._stop(fault, self._key.read() if self._key is not None else None)
+
+    def read_batched(self, call: Call, params: Parameters, status: int, body: bytes) -> Reply | Fault:
+        """The reply or fault in a line of a batch's results, at the price of a batch.
+
+        A fault over a parameter that is now left out is retryable, as it is for a single call.
+        """
+        sent = self.body_of(call, params)
+        key = self._key.read() if self._key is not None else None
+        result = self._read(call, params, key, Response(status, {}, body), 0.0, len(sent))
+        if isinstance(result, Fault):
+            is_adapted = result.status in (400, 422) and (
+                self._was_adapted(result.error_body) or self._adapt(result.error_body, sent)
+            )
+            return replace(result, is_retryable=True) if is_adapted else result
+        return replace(result, cost_usd=None if result.cost_usd is None else result.cost_usd * BATCH_PRICE)
+
+    def _was_adapted(self, refusal: ErrorBody) -> bool:
+        """Whether the refused parameter has been left out or renamed since the line was written."""
+        name = refused_parameter(refusal, self.droppable)
+        return name is not None and self._change(name, refusal)[0] in self._changes
+
+    def is_cut_off(self, reply: Reply, params: Parameters) -> bool:
+        """Whether a reply ends before its answer, so that the call is asked again with a larger limit."""
+        return self._needs_more_tokens(reply, params, _Attempts(params.max_tokens))
+
+    async def ask_after(self, call: Call, params: Parameters, paid: Reply) -> Reply:
+        """The reply to a call whose first reply was cut off, with a larger limit."""
+        attempts = _Attempts(params.max_tokens)
+        if not self._needs_more_tokens(paid, params, attempts):
+            return paid
+        return await self._ask(call, params, attempts)
+
     def _needs_more_tokens(self, reply: Reply, params: Parameters, attempts: _Attempts) -> bool:
         """Whether a reply was cut off before its answer was complete; raises the token limit, once for a call."""
         if reply.finish != "length" or attempts.is_enlarged:
@@ -510,13 +613,14 @@ class RemoteModel(Model):
     def _with_paid(self, reply: Reply, paid: Reply) -> Reply:
         """The reply with the tokens and cost of the one before it, which was cut off."""
         tokens_in, tokens_out = reply.tokens_in + paid.tokens_in, reply.tokens_out + paid.tokens_out
-        cost = self.cost(tokens_in, tokens_out)
+        costs = (reply.cost_usd, paid.cost_usd)
+        cost = None if None in costs else sum(cost or 0.0 for cost in costs)
         return replace(reply, tokens_in=tokens_in, tokens_out=tokens_out, cost_usd=cost)
 
     def _reserved_tokens(self, body: bytes, max_tokens: int | None) -> float:
         """The most tokens that a request may use, for the rate limit."""
         per_byte = self._tokens_per_byte * 1.1 or TOKENS_PER_BYTE
-        return len(body) * per_byte + (1024 if max_tokens is None else max_tokens)
+        return len(body) * per_byte + (self.usual_reply_tokens if max_tokens is None else max_tokens)
 
     def _tokens_used(self, reply: Reply, body: bytes) -> float | None:
         if not reply.tokens_in:

@@ -26,7 +26,7 @@ from .base import KeySource, Model, Price
 from .fake import FakeModel, read_script
 from .local import LocalModel
 from .rate_limits import Network
-from .remote import RemoteModel, Replicas
+from .remote import BatchForm, RemoteModel, Replicas
 from .replay import ReplayModel
 
 
@@ -47,6 +47,7 @@ class Provider(Struct, frozen=True, forbid_unknown_fields=True):
     header: Literal["bearer", "api-key", "x-api-key"] = "bearer"
     thinking: Literal["", "google", "openrouter"] = ""
     publisher: str = ""
+    batch: BatchForm | Literal[""] = ""
     is_local: bool = False
     names: tuple[str, ...] = ()
     models: tuple[str, ...] = ()
@@ -200,6 +201,7 @@ def _of_provider(
         path = openai.PATH + _query(provider)
         model = openai.OpenAIModel(spec, name, base, path, key=key, price=price, network=network)
         model.key_header, model.thinking_form = provider.header, provider.thinking
+    model.batch_form = provider.batch
     if price is None:
         if provider.is_local:
             model.is_local, model.price = True, (0.0, 0.0)
