@@ -21,6 +21,8 @@ from fakebatches import FakeBatches
 from fakeserver import closed, error
 
 MODELS = ("openai:gpt-4.1-mini", "anthropic:claude-haiku-4-5", "gemini:gemini-2.5-flash", "azure:judge")
+EACH = [*MODELS[:2], *(pytest.param(model, marks=pytest.mark.slow) for model in MODELS[2:])]
+"""All four, two of them with the proofs only."""
 PROTOCOL = "opinion-summary/fluency"
 PRICE = (1.0, 2.0)
 
@@ -137,7 +139,7 @@ def test_waiting_follows_the_batch_until_it_is_answered(
 # Lines that are not answered
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", EACH)
 @pytest.mark.parametrize("how", ["error", "limited", "expired", "missing"])
 def test_a_tenth_of_the_lines_without_an_answer_is_asked_again_alone(
     start: Callable[..., FakeBatches], tmp_path: Path, model: str, how: str
@@ -242,7 +244,7 @@ def test_duplicate_and_unknown_lines_change_nothing(
 # Answers that are lost, and hosts that fail
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", EACH)
 @pytest.mark.parametrize("step", ["upload", "create", "retrieve", "list", "download"])
 @pytest.mark.parametrize("how", ["lost", "500"])
 def test_a_lost_answer_or_an_error_creates_no_batch_twice(
