@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -103,6 +104,14 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "<s>.db"
 
 
+@pytest.fixture(scope="module")
+def exported(store: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("exported") / "out"
+    with started("view", "--export", folder, "--store", store) as process:
+        assert process.wait() == 0
+    return folder
+
+
 def settle(watched: Any, where: str) -> None:
     """Open whatever can be opened, and then see that nothing has happened, and that every link is one of ours."""
     page = watched.page
@@ -180,14 +189,41 @@ def test_the_report_acts_on_nothing_either(
     watched.check("the report")
 
 
+def test_no_page_of_a_shared_server_acts_on_what_it_shows_to_an_invited_rater(
+    store: Path, watch: Callable[..., Any]
+) -> None:
+    rater = "\"><img src=x onerror='window.canary=1'>"
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = str(probe.getsockname()[1])
+    process = started(
+        "annotate", RUN, "-n", "1000", "--share", "--host", "127.0.0.1", "--port", port, "--rater", rater, "--no-browser",
+        "--store", store, PYTHONUNBUFFERED="1",
+    )  # fmt: skip
+    try:
+        assert process.stdout is not None
+        link = next(line.split()[-1] for line in process.stdout if "/invited#" in line)
+        watched = watch(link, width=390, height=844)
+        page = watched.page
+        page.wait_for_selector("[data-item]")
+        for number in range(len(payloads())):
+            settle(watched, f"item {number}")
+            page.evaluate("document.querySelector('main').dataset.seen = 'yes'")
+            page.keyboard.press("4")
+            page.wait_for_selector("main:not([data-seen])")
+            page.wait_for_selector("body:not(.is-busy)")
+        assert page.inner_text("h1") == "All items are labelled"
+        settle(watched, "the end")
+    finally:
+        process.kill()
+        process.communicate()
+
+
 @pytest.mark.parametrize(("width", "height", "theme"), [(1440, 900, "light"), (390, 844, "dark")])
 def test_no_page_of_an_export_acts_on_what_it_shows(
-    store: Path, watch: Callable[..., Any], tmp_path: Path, width: int, height: int, theme: str
+    exported: Path, watch: Callable[..., Any], width: int, height: int, theme: str
 ) -> None:
-    with started("view", "--export", tmp_path / "out", "--store", store) as process:
-        assert process.wait() == 0
-    watched = watch((tmp_path / "out" / "index.html").as_uri(), width=width, height=height, theme=theme)
-    pages = sorted((tmp_path / "out").rglob("*.html"))
+    watched = watch((exported / "index.html").as_uri(), width=width, height=height, theme=theme)
+    pages = sorted(exported.rglob("*.html"))
     assert len(pages) > 2 * len(payloads())
     for path in pages:
         watched.page.goto(path.as_uri())

@@ -430,6 +430,7 @@ async def _lead_on(send: Send, location: str, cookie: str) -> None:
 _HEAD = (
     '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Adjudge</title>'
     '<meta name="viewport" content="width=device-width"><link rel="stylesheet" href="/static/adjudge.css">'
+    '<link rel="icon" href="data:,">'
 )
 _INVITED_PAGE = (
     f'{_HEAD}<meta name="robots" content="noindex"><script src="/static/adjudge.js"></script></head>'
