@@ -11,6 +11,8 @@ from urllib.parse import urlencode, urlsplit
 
 import pytest
 
+from adjudge.records import Label, Note, Review
+from adjudge.store import Store, open_store
 from adjudge.web.annotate import start_path
 from adjudge.web.annotate_session import open_session
 from running import ROOT, adjudge, as_id, started, write_rows
@@ -101,6 +103,8 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "-m", f"replay:{folder / f'{len(answers)}.jsonl'}", "--run", name, "--store", folder / "<s>.db",
         )  # fmt: skip
         assert done.code == 0, done.err
+    with open_store(folder / "<s>.db") as opened:
+        write_as_people(opened, items, texts)
     return folder / "<s>.db"
 
 
@@ -110,6 +114,30 @@ def exported(store: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     with started("view", "--export", folder, "--store", store) as process:
         assert process.wait() == 0
     return folder
+
+
+def write_as_people(store: Store, items: list[dict[str, Any]], texts: list[str]) -> None:
+    """Labels, reviews and notes, with hostile names and texts."""
+    run = store.run(RUN)
+    store.put_labels(
+        [Label(item["id"], CRITERION, texts[k % 3], k % 5 + 1.0) for k, item in enumerate(items)], run
+    )
+    for k, (item, text) in enumerate(zip(items, texts, strict=True)):
+        about = Review(
+            item["id"],
+            text[:200],
+            CRITERION,
+            text[:200],
+            text[:60],
+            "people",
+            None,
+            1.0,
+            2.0,
+            text[:60],
+            text[:400],
+        )
+        store.put_review(run, about)
+        store.put_note(run, Note(item["id"], text[:60], text[:400], (text[:40], texts[k - 1][:40])))
 
 
 def settle(watched: Any, where: str) -> None:
@@ -123,15 +151,20 @@ def settle(watched: Any, where: str) -> None:
     watched.check_quiet(where)
 
 
-def addresses(run: str, n_items: int) -> Iterator[str]:
+def addresses(run: str) -> Iterator[str]:
     yield "/"
     yield f"/run?{urlencode({'run': run})}"
     yield f"/compare?{urlencode([('with', run), ('with', 'second')])}"
     yield f"/items?{urlencode({'run': run})}"
     for text in PAYLOADS[:5]:
         yield f"/items?{urlencode({'run': run, 'q': text, 'system': text, 'sort': text, 'status': text})}"
-    for number in range(n_items):
+        yield f"/items?{urlencode({'run': run, 'tag': text[:40]})}"
+        yield f"/review?{urlencode({'run': run, 'by': text, 'criterion': text, 'cell': text})}"
+    for number, text in enumerate(payloads()):
         yield f"/item?{urlencode({'run': run, 'n': number})}"
+        yield f"/review?{urlencode({'run': run, 'by': 'random', 'cell': number << 16})}"
+        name = as_id(f"{number} {text}")
+        yield f"/compare/item?{urlencode([('with', run), ('with', 'second'), ('item', name)])}"
 
 
 def test_no_page_of_the_viewer_acts_on_what_it_shows_on_a_screen_or_a_phone(
@@ -141,7 +174,7 @@ def test_no_page_of_the_viewer_acts_on_what_it_shows_on_a_screen_or_a_phone(
     with serve("view", "--store", store) as url:
         watched = watch(url)
         home = f"http://{urlsplit(url).netloc}"
-        for address in addresses(RUN, len(payloads())):
+        for address in addresses(RUN):
             watched.page.goto(home + address)
             settle(watched, address)
             for width, height in ((1440, 900), (390, 844)):
@@ -216,6 +249,19 @@ def test_no_page_of_a_shared_server_acts_on_what_it_shows_to_an_invited_rater(
     finally:
         process.kill()
         process.communicate()
+
+
+def test_the_file_of_a_comparison_acts_on_nothing(
+    store: Path, watch: Callable[..., Any], tmp_path: Path
+) -> None:
+    path = tmp_path / "comparison.html"
+    done = adjudge("compare", RUN, "second", "--html", path, "--store", store)
+    assert done.code == 0, done.err
+    watched = watch(path.as_uri(), width=390, theme="dark")
+    watched.page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
+    links = watched.page.evaluate("[...document.links].map((one) => one.getAttribute('href'))")
+    assert all(link.startswith("#") for link in links), links
+    watched.check("the comparison")
 
 
 @pytest.mark.parametrize(("width", "height", "theme"), [(1440, 900, "light"), (390, 844, "dark")])

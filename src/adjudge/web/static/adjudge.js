@@ -75,7 +75,7 @@
 
   function countPicked(form) {
     const button = form.querySelector("button"), wanted = Number(form.dataset.pick);
-    const n = form.querySelectorAll("input[type=checkbox]:checked").length;
+    const n = [...form.elements].filter((box) => box.type === "checkbox" && box.checked).length;
     button.disabled = n !== wanted;
     button.title = n === wanted ? "" : `Select ${wanted}; ${n} selected`;
   }
