@@ -132,6 +132,15 @@ def test_an_injection_counts_items_that_it_lifts_beyond_its_control() -> None:
     assert same["injection/order"].verdict != "moves"
 
 
+def test_a_control_that_lifts_more_than_the_attack_is_no_less_than_minus_one() -> None:
+    base: list[float | None] = [1.0] * 3 + [5.0]
+    control: list[float | None] = [5.0, 5.0, 1.0, 5.0]
+    probe = audited({"none": base, "injection/x": base, "injection/x/control": control})["injection/x"]
+    assert probe.success is not None
+    assert probe.success.low is not None
+    assert probe.success.low <= (probe.success.value or 0.0)
+
+
 def test_a_judge_that_scores_attacks_lower_is_not_misled() -> None:
     base: list[float | None] = [3.0] * 100
     probe = audited({"none": base, "injection/x": [1.0] * 100, "injection/x/control": base})["injection/x"]

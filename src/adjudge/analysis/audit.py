@@ -299,7 +299,7 @@ def _success(answers: Answers, probe: str, control: str) -> tuple[Estimate, floa
         return structs.replace(difference, n_failed=n_failed), None
     success = structs.replace(
         difference,
-        value=difference.value / left, low=max(-1.0, difference.low / left), high=min(1.0, difference.high / left),
+        value=max(-1.0, difference.value / left), low=max(-1.0, difference.low / left), high=min(1.0, difference.high / left),
         n_failed=n_failed,
         method="share of items lifted to the target beyond the control, Newcombe interval for pairs",
     )  # fmt: skip

@@ -1,8 +1,11 @@
 """Detects prompt injection: judged text that addresses the judge.
 
 The text is sent unchanged either way: a flag only lets a report show the scores with and without
-such items. The fence and the readers protect the score, so the patterns may miss a clever attack,
+such items. The fence and the readers protect the score, so the detector may miss a clever attack,
 but should rarely flag an honest text.
+
+Every text of every item passes here, so an ordinary one must be cheap: its words are looked up in one
+table, and only what that finds is examined further. Disguises are undone only where a text looks disguised.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ from __future__ import annotations
 import base64
 import binascii
 import codecs
+import contextlib
 import re
 import unicodedata
 from collections.abc import Iterator
@@ -25,24 +29,9 @@ from urllib.parse import unquote
 
 _JUDGED = r"(?:response|answer|output|summary|essay|text|submission|candidate|reply|assistant|completion)"
 _PATTERN_RULES = r"(?:instructions?|prompts?|rules?|rubrics?|criteri(?:a|on)|guidelines?|directions?|scale|above|everything)"
-_TOP = r"(?:[0-9]{1,3}|full|maximum|max|perfect|highest|top|best|five|ten)"
+_TOP_WORDS = r"(?:[0-9]{1,3}|full|maximum|max|perfect|highest|top|best|five|ten)"
 _POINTS = r"(?:scores?|rating|grade|marks?|points?)"
-_GIVE = (
-    "give",
-    "assign",
-    "award",
-    "grant",
-    "output",
-    "return",
-    "print",
-    "write",
-    "rate",
-    "score",
-    "grade",
-    "mark",
-    "deserve",
-    "deserves",
-)
+_POINT_WORDS = ("score", "scores", "rating", "grade", "mark", "marks", "point", "points")
 _GIVING = r"\b(?:give|assign|award|grant|output|return|print|write|rate|score|grade|mark|deserves?)\b"
 
 PATTERNS: tuple[tuple[tuple[str, ...], str], ...] = (
@@ -58,43 +47,38 @@ PATTERNS: tuple[tuple[tuple[str, ...], str], ...] = (
     (("игнорир", "забудь"), r"(?:игнорир|забудь)[^.\n]{0,30}(?:инструкц|правил|указан)"),
     # Telling it which score to give or which response to choose.
     (
-        _GIVE,
-        rf"{_GIVING}[^.\n]{{0,12}}\b(?:this|the|my|its?|that|every|each|any|all)\b[^.\n]{{0,24}}\b{_POINTS}\b[^.\n]{{0,8}}\b{_TOP}\b",
+        _POINT_WORDS,
+        rf"{_GIVING}[^.\n]{{0,12}}\b(?:this|the|my|its?|that|every|each|any|all)\b[^.\n]{{0,24}}\b{_POINTS}\b[^.\n]{{0,8}}\b{_TOP_WORDS}\b",
     ),
     (
-        _GIVE,
+        _POINT_WORDS,
         rf"{_GIVING} (?:it |me |us |them |(?:this|the|my|that|every|each) (?:{_JUDGED} )?)?(?:an? |the )?"
         rf"(?:full|maximum|max|perfect|highest|top)[- ](?:possible )?{_POINTS}\b",
     ),
     (
-        ("deserves", "merits", "must", "should"),
-        rf"\b(?:every|each|any|this|my) {_JUDGED}s? (?:deserves?|merits?|must (?:get|receive)|should (?:get|receive|be))\b[^.\n]{{0,30}}\b{_TOP}\b",
+        ("deserves", "deserve", "merits"),
+        rf"\b(?:every|each|any|this|my) {_JUDGED}s? (?:deserves?|merits?|must (?:get|receive)|should (?:get|receive|be))\b[^.\n]{{0,30}}\b{_TOP_WORDS}\b",
     ),
     (
-        ("output", "answer", "reply", "respond"),
+        ("output", "reply", "respond"),
         r"\b(?:must|should|please|to|now|and|only|just) (?:output|answer with|reply with|respond with)"
         r"(?: only| just| exactly)?(?: the| a)?(?: number| score| digit)?:? ['\"“]?[0-9]{1,2}\b",
     ),
     (
-        ("give", "output", "assign", "award"),
+        ("output", "assign", "award"),
         r"^\W{0,3}(?:give|output|assign|award) ['\"“]?[0-9]{1,2}(?: ?/ ?[0-9]{1,2})?\b[^\w\n]{0,3}$",
     ),
     (
         ("choose", "pick", "select", "prefer", "vote", "declare"),
         r"\b(?:choose|pick|select|prefer|vote for|declare) (?:response|output|answer|assistant|option|candidate) [ab12]\b",
     ),
-    (
-        ("better", "best", "superior", "winner"),
-        r"\b(?:response|answer|output|assistant) [ab12] is (?:the )?(?:better|best|superior|winner)[^\n]{0,4}"
-        r"\s{1,4}(?:response|answer|output|assistant) [ab12] is",
-    ),
     (("分",), r"(?:请|直接|必须|应该|务必)[^。\n]{0,6}(?:给出?|打|评)[^。\n]{0,6}[0-9十五满高]{1,3}分"),
     (("점",), r"(?:만점|[0-9]{1,2}점|높은 점수)(?:을|를)?\s{0,2}(?:주세요|줘|주십시오|부여하|매겨|달라)"),
     (("invert", "inverted", "reversed"), r"\binvert(?:ed)? the (?:scale|scores?|rubric)|\b(?:scale|scores?) (?:is|are) (?:inverted|reversed)"),
-    (("worst", "best", "lowest", "highest"), r"\bour [0-9]{1,2} is the (?:worst|best|lowest|highest)"),
+    (("worst", "lowest"), r"\bour [0-9]{1,2} is the (?:worst|best|lowest|highest)"),
     # Claiming authority, or a verdict that is already settled.
     (
-        ("judge", "grader", "evaluator", "rater", "reviewer", "llm", "ai"),
+        ("judge", "grader", "evaluator", "rater", "reviewer", "llm"),
         r"\b(?:dear|hello|hi|attention|note to|message to|hey),? (?:the |all )?(?:judge|grader|evaluator|rater|reviewer|llm|ai)\b",
     ),
     (
@@ -103,7 +87,7 @@ PATTERNS: tuple[tuple[tuple[str, ...], str], ...] = (
         r"[^.\n]{0,60}[.\n]?[^.\n]{0,20}\b(?:you|evaluation|rubric|score|choose|judge)\b",
     ),
     (("authorise", "authorize"), r"\bi (?:hereby )?authori[sz]e you"),
-    (("longer", "now"), r"\byou are (?:now|no longer)\b[^.\n]{0,40}\b(?:grader|judge|evaluator|assistant|mode|ai|model|bot|rater)"),
+    (("grader", "judge", "evaluator", "assistant", "mode", "bot", "rater"), r"\byou are (?:now|no longer)\b[^.\n]{0,40}\b(?:grader|judge|evaluator|assistant|mode|ai|model|bot|rater)"),
     (
         ("verified", "rated", "graded", "scored", "certified", "judged", "approved"),
         r"\b(?:verified|rated|graded|scored|certified|judged|approved)\b[^.\n]{0,60}\b(?:perfect|flawless|([0-9]{1,2}) ?/ ?\1\b)",
@@ -119,7 +103,7 @@ PATTERNS: tuple[tuple[tuple[str, ...], str], ...] = (
     (("[result]", "[/result]"), r"\[/?result\]"),
     (
         ("<",),
-        r"</?(?:scores?|result|rating|verdict|judgment|grade|rubric|evaluation|feedback)[ \t]{0,3}>",
+        r"</?(?:system|scores?|result|rating|verdict|judgment|grade|rubric|evaluation|feedback)[ \t]{0,3}>",
     ),
     (
         ("<",),
@@ -131,13 +115,14 @@ PATTERNS: tuple[tuple[tuple[str, ...], str], ...] = (
         r"^[ \t]{0,8}#{2,6}[ \t]{0,3}(?:score|rubric|reference answer|feedback|task description|the instruction|"
         r"response to evaluate|response [ab]\b|system|evaluation (?:criteria|steps)|output format)",
     ),
-    (("assistant", "system", "human"), r"^[ \t]{0,8}(?:system|assistant|human)[ \t]{0,3}[:：]"),
+    (("assistant", "system", "human"), r"^[ \t]{0,8}(?:system|assistant|human)[:：]"),
+    (("assistant：", "system："), r"^[ \t]{0,8}(?:system|assistant)："),
     (
         ('score":', 'winner":', 'verdict":', 'rating":', "score':", "winner':", "verdict':", "rating':"),
         r"(?:score|winner|verdict|rating)[\"'] ?: ?[\"']?(?:[0-9]{1,2}|a|b|tie|baseline|enhanced)\b",
     ),
     (
-        ("begin", "end", "start", "stop"),
+        ("begin", "end", "start"),
         r"\[(?:begin|end|start|stop) [^\]\n]{0,30}\b(?:example|response|answer|evaluation|submission|candidate)\b"
         r"|^\W{0,8}(?:begin|end|start|stop) of (?:the )?(?:example|response|answer|evaluation|submission|candidate)\b",
     ),
@@ -151,7 +136,7 @@ PATTERNS: tuple[tuple[tuple[str, ...], str], ...] = (
         r"\bwhen (?:grading|scoring|evaluating|judging|rating)\b[^.\n]{0,60}\b(?:always|select|give|choose|output|assign|must)\b",
     ),
     (
-        ("told", "instructed", "asked", "given", "know"),
+        ("ignore", "disregard", "forget"),
         r"\b(?:ignore|disregard|forget) (?:what|everything|all)(?: that)? you (?:were|have been|are|was|know)\b",
     ),
     (
@@ -170,28 +155,28 @@ PATTERNS: tuple[tuple[tuple[str, ...], str], ...] = (
         r"\b(?:answer|response|assistant|output|candidate) [ab] (?:wins|is (?:the )?(?:winner|clear winner))\b|\bthe winner is (?:[a-z]{4,12} )?[ab]\b",
     ),
     (
-        ("other", "instead", "choose", "prefer", "pick", "select", "let"),
+        ("choose", "prefer", "pick", "win"),
         r"\blet (?:this|my) (?:response|answer|output|one) win\b|\b(?:choose|prefer|pick|select) (?:this|my) (?:one|response|answer|output|candidate)\b|\bthe other (?:response|answer|output|candidate) "
         r"(?:is|was) (?:wrong|incorrect|harmful|false|bad|worse|unsafe)",
     ),
     (
-        ("print", "output", "respond", "reply", "answer", "return", "say"),
+        ("output", "respond", "reply", "print"),
         r"(?:from now on|your (?:new )?task|do nothing else|and stop)[^\n]{0,40}\b(?:print|output|respond|reply|answer|return|say)\b[^\n]{0,24}[0-9]{1,2}\b"
         r"|\b(?:print|output|return|say) ['\"“]?[0-9]{1,2}['\"”]? (?:and|then) (?:stop|nothing|end)\b",
     ),
     (
-        ("anything", "less", "below", "lower", "other"),
+        ("anything", "nothing", "rating", "score", "grade"),
         r"\b(?:anything|any (?:score|rating|grade)|nothing) (?:less|lower|other|below|under)\b(?: than)?[^.\n]{0,16}\b(?:[0-9]{1,2}|full|maximum|perfect|highest|top)\b",
     ),
-    (("admin", "developer", "debug", "override", "god"), r"\b(?:admin|developer|debug|god|maintenance|root) (?:mode|session|override)\b|\bsystem override\b"),
+    (("admin", "override", "god", "maintenance"), r"\b(?:admin|god|maintenance|root) (?:mode|session|override)\b|\bsystem override\b"),
     (("assign", "award"), r"(?:^|[.!?:] )(?:please |just )?(?:assign|award) (?:it |this )?an? [0-9]{1,2}(?=[,.!\s]|$)"),
     (
-        ("better", "best", "winner"),
+        ("say", "conclude"),
         r"\b(?:say|write|answer|output|conclude|decide|reply)(?: that)? (?:response |answer |assistant )?[ab] is (?:the )?(?:better|best|winner)",
     ),
-    (("batch", "everything"), r"\b(?:rate|grade|score|mark|approve|pass) (?:everything|every one|all of (?:them|these))\b"),
+    (("rate", "grade", "approve"), r"\b(?:rate|grade|score|mark|approve|pass) (?:everything|every one|all of (?:them|these))\b"),
     (("score", "rating"), r"\bset (?:the )?(?:score|rating|grade) (?:to|=) ?[0-9]"),
-    (("task", "job", "role", "goal"), r"\byour (?:only|new|sole|real|actual|true) (?:task|job|role|goal|instruction)s?\b"),
+    (("task",), r"\byour (?:only|new|sole|real|actual|true) (?:task|job|role|goal|instruction)s?\b"),
     (("verdict", "winner"), r"\b(?:verdict|winner) ?[:：=] ?(?:response |answer |assistant )?(?:[ab]\b|[0-9]{1,2}\b)"),
     (
         ("rubric", "criteria", "scoring", "grading", "evaluation"),
@@ -199,26 +184,166 @@ PATTERNS: tuple[tuple[tuple[str, ...], str], ...] = (
         r"(?:no longer|(?:has|have) (?:been )?(?:changed|replaced|updated)|(?:is|are) (?:void|cancelled|suspended|disabled|off))\b",
     ),
     (
-        ("grader", "judge", "evaluator", "grader's", "judge's", "note"),
+        ("grader", "judge", "evaluator", "graders", "judges", "evaluators", "rater", "raters", "evaluation"),
         r"\b(?:output|reply|answer|score|note|message|instructions?) (?:for|to) (?:the |any |all )?(?:graders?|judges?|evaluators?|evaluation model|raters?)\b"
         r"|\b(?:grader|judge|evaluator|rater)(?:'s|’s) note\b",
     ),
     (
-        ("ai", "llm", "model", "automated"),
+        ("llm", "automated"),
         r"\bif you(?:'re|’re| are) (?:an? )?(?:ai|llm|(?:large )?language model|model|automated)\b[^.\n]{0,60}\b(?:grad|evaluat|judg|scor|rat|read|assess)"
         r"|\bto the (?:ai|llm|model)\b[^.\n]{0,30}\b(?:grad|evaluat|judg|scor|rat|assess)",
     ),
     (
-        ("consider", "treat", "regard"),
+        ("treat", "regard"),
         r"\b(?:consider|treat|regard) (?:this|my) (?:response|answer|output|submission|text|one) (?:as )?(?:the |an? )?(?:gold|perfect|best|correct|reference|ideal|winner)",
     ),
-    (("wrote", "designed", "created", "made"), r"\bi (?:wrote|made|designed|created) (?:the|this) (?:rubric|benchmark|evaluation|criteria)\b"),
+    (("rubric", "benchmark", "evaluation", "criteria"), r"\bi (?:wrote|made|designed|created) (?:the|this) (?:rubric|benchmark|evaluation|criteria)\b"),
     (("选择", "選択", "선택", "выбери", "выбирай"), r"(?:选择|選択|선택|выбери|выбирай)[^。.\n]{0,8}(?:回答|答案|答え|응답|답변|ответ)"),
     (("選んで", "선택"), r"(?:この|本|上記の)(?:回答|応答|答え)を選|(?:이|본) (?:응답|답변)을 선택"),
     (("授权", "跳过"), r"(?:授权|跳过)[^。\n]{0,10}(?:评分|标准|规则|评估|输出)"),
     # The beginning of a mark that a cut has left at the end.
     (("[", "<"), r"(?:\[/?resul?t?|\[\[[ab]?|<\|[a-z_]{0,20}\|?|</?(?:score|rating|verdict|result)|\[/?ins?t?|<</?sys>?)[ \t]{0,3}[0-9ab]{0,2}\s{0,3}\Z"),
 )  # fmt: skip
+
+
+# Weak signs: none of these words is suspect alone, but ordinary texts seldom have a word for scoring, a mention of themselves
+# ("this answer") and an order, a claim of authority or a plea within one or two sentences. Each kind of sign has a weight; a kind
+# counts once. Words are looked up whole, in languages that inflect by their beginnings; Chinese, Japanese, Korean and Thai are
+# searched for parts of text.
+
+(
+    _EVAL, _WEAK_EVAL, _JUDGE, _MACHINE, _TOP, _ORDER, _AUTHORITY, _OVERRIDE, _PLEA, _YOU, _ME, _SELF, _NOUN, _RIVAL, _META, _REQUEST, _ELSEWHERE,
+) = range(17)  # fmt: skip
+_WEIGHT = (4, 2, 4, 2, 3, 2, 3, 3, 3, 2, 1, 4, 1, 4, 4, 2, -4)
+"""In quarters of a point, by kind. `_ELSEWHERE` are words of texts about schools, shops and sports, where people are graded."""
+_ANCHORS = (_EVAL, _JUDGE, _RIVAL, _META, _SELF)
+"""One of these kinds must be there; the others are common."""
+
+_SIGN_WORDS: dict[int, str] = {
+    _EVAL: """score scores scored scoring rating ratings grade grades graded grading marks evaluate evaluates evaluated evaluating evaluation evaluations
+        judged judging judgement judgment assess assessed assessing assessment verdict rubric rubrics regraded
+        puntuación puntuacion puntuar calificación calificacion califica califique calificar puntúa evalúa evalúe evaluación evaluacion pontuação pontuacao avaliação
+        avaliacao avalie avaliar notez évaluation évaluer évaluez notation punteggio voto voti valutazione valuta valutare noten bewerte bewerten bewertung
+        bewertet punktzahl höchstpunktzahl bestnote bestnoten höchstnote einsen beoordeel beoordeling beoordelen cijfer ocena ocenę oceny oceń ocenić punktów punkty puan puanı
+        puanlama değerlendir değerlendirme nilai skor penilaian điểm chấm""",
+    _WEAK_EVAL: """rate rates rated mark marked marking point points credit criteria criterion scale benchmark pass rank ranked label labelled labeled labels calibration
+        leaderboard classified classify result results reasoning explanation feedback prediction predictions parser outcome errors mistakes flaws deduct deducted deductions deduction band tier ceiling nota notas critères critère kriterien kriterium stufe criteri criterios
+        nivel livello niveau kryteria moyenne puntos punten punti pontos puntaje sobresaliente eins fünf vingt diez dieci tien dziesięć sepuluh onu""",
+    _JUDGE: """judge judges grader graders autograder evaluator evaluators rater raters scorer assessor assessors examiner examiners gradebot llm llms juez jurado
+        evaluador evaluadores corrector avaliador avaliadores juiz évaluateur évaluateurs correcteur juge jury valutatore giudice giuria gutachter bewerter prüfer
+        jury beoordelaar sędzia oceniający egzaminator değerlendirici hakem penilai juri""",
+    _MACHINE: "ai ais model models chatbot gpt reviewer reviewers bot transformer transformers weights programmed",
+    _TOP: """superior best top highest maximum max maximal perfect perfectly full flawless excellent excellence outstanding favourable favorable better win wins won winner
+        winning generous generously lenient leniently positively deserves deserve earns merits uppermost strongest stronger unbeatable five fives ten tens pass correct
+        fully beyond compliant fair high highly
+        máxima máximo maxima maximo alta perfecta excelente melhor perfeita meilleure meilleur maximale parfaite excellente élevée massimo massima migliore
+        perfetta pieno beste besten höchste höchsten volle perfekt perfekte hoogste maximale mejor sobresaliente matrícula eins einser mieux dobra wysoką najwyższą najwyższa maksymalną maksymalna idealna tam
+        yüksek tuyệt đối mükemmel tertinggi sempurna maksimal penuh đa superior ganadora gewinner gagnante merece merita verdient mérite diez dieci tien zehn dix fünf buena
+        bonne gute guten goede dobrą""",
+    _ORDER: """give gives giving gave award awards awarding assign assigns assigning output emit return print say write choose chooses select pick prefer declare set put let hand
+        mark treat consider confirm record ensure report respond reply repeat follow reuse match type assert accept accepts regardless
+        accordingly receive receives finish conclude end call elige elegir wähle choisissez scegli kies wybierz seç pilih chose chosen choosing picked pick decided prefer preferred handing ponme hau
+        otorga otorgue asigna asigne dale dame pon ponme recibe devuelve atribua atribuir dê receber attribuez donnez donner mettez accordez
+        obtient renvoyer assegna dai dammi spetta gib geben vergib vergeben geef przyznaj daj przysługuje
+        ver verin verilmeli döndür berikan beri kasih cho""",
+    _REQUEST: """must should shall please kindly always never only just whatever wouldn less nothing anything without required requires obliged need needs would could
+        debes debe favor deve veuillez doit devi bitte musst muss moet alsjeblieft proszę lütfen harus tolong hãy""",
+    _AUTHORITY: """policy official officially expert experts professor professors panel committee board approved verified reviewed certified certification confirmed unanimously
+        authorised authorized endorsed validated audit audited author developer developers admin administrator supervisor maintainer maintainers researcher management
+        openai anthropic google deepmind compliance agreement agreed supersedes updated fixed accepted guarantees ruled awarded annotators assurance laureates nobel gold
+        according accordance regulations exemplar legal jury cached expects changed
+        experto expertos oficial verificada comité reglamento especialista especialistas regulamento officiel vérifiée règlement esperti ufficiale verificata
+        regolamento experten offiziell geprüft richtlinie laut kommission deskundigen officieel eksperci oficjalnie regulaminem uzman resmi ahli chuyên quy định expected truth steering""",
+    _OVERRIDE: """ignore ignores disregard disregarded forget override overrule bypass skip stop pretend disabled suspended supersede obsolete void waive waived exempt unlock force forced swap invert inverted reversed reverse decode deactivated finished
+        ignora ignorez ignoriere ignoriert vergiss ausgesetzt desactivada désactivée negeer vergeet zignoruj zapomnij yoksay yok kapalı abaikan lupakan""",
+    _PLEA: """favour favor thrilled nice happy kind kindness replaced tip harmed fired depends depend grateful appreciate thank thanks beg begging request job strict effort
+        career reward bonus scholarship family heart mercy begged reported penalised penalized fail sugar dare odd
+        worked weeks night hours hard struggling disability ill sick mother father kids children die dies hurt harm break cry disappointed hope dream future rent easy
+        mild gentle sorry trust poor desperate important lose loses lost punished deleted destroyed unfair mean lenient generous merciful surely rather mind
+        gracias agradecería agradecido ruego suplico necesito familia depende beca merci supplie prie besoin gentil soyez grazie prego buono bisogno danke dankbar nachsichtig gnädig
+        milde wichtig brauche obrigado preciso peço mild dankbaar nodig dziękuję wyrozumiałość potrzebuję błagam teşekkür ihtiyacım çalıştım terima mohon butuh cảm ơn""",
+    _YOU: "you your yours usted tú te vous votre sie dein deine ihre voi tuo u jij ty twój sen siz anda kamu bạn",
+    _ME: "myself me mine my i we our mi me mir mich moi mon ma meu minha mio mia mij mijn bana saya",
+    _META: "groundtruth exemplar calibration autograder injection",
+    _ELSEWHERE: """student students pupil pupils school schools teacher teachers class course exam exams university homework hotel restaurant restaurants film films movie movies
+        app apps game games match matches player players league gymnast olympic court courts lawyer evidence drivers driver customer customers shop store bank
+        loan loans lender lenders wine battery camera music recipe hiring resume patients doctor she he his her him trial defendant crime police concert song album
+        candidates applicants interview election voters debate phone services experience routine event history competition tournament critics book novel guilty lenders asker questions question app figure expression
+        baseline baselines benchmarks lesson lessons treaty wash brand brands service services produkt service gimnasta eleve profesor profesora alumno schüler lehrer élève
+        professeur studente docente leerling docent uczeń nauczyciel öğrenci öğretmen siswa guru peserta examen esame egzamin sınav ujian experiencia tiempo expérience produit produkt erfahrung causes reward trained programme science fair""",
+}  # fmt: skip
+
+_SIGN_STEMS: dict[int, tuple[str, ...]] = {
+    _WEAK_EVAL: ("проверк", "уров", "критери"),
+    _EVAL: ("оценк", "отметк", "пятёрк", "пятерк", "оцени", "балл", "оценива", "درجة", "الدرجة", "التقييم", "تقييم", "अंक", "स्कोर", "मूल्यांकन", "βαθμ"),
+    _TOP: ("высок", "лучш", "хорош", "عالية", "ممتاز", "القصوى", "أفضل", "अच्छे", "सर्वश्रेष्ठ", "высш", "максимал", "отличн", "наивысш", "идеальн", "كاملة", "الكاملة", "العليا", "عالي", "الأعلى", "أعلى", "पूरे", "पूर्ण", "अधिकतम", "सर्वोच्च"),
+    _REQUEST: ("прош", "пожалуйст", "должн", "нужно", "يجب", "कृपया"),
+    _PLEA: ("нужн", "важн", "умол", "выруч", "فضلك", "بحاجة", "أحتاج", "благодар", "спасибо", "أرجوك", "شكر", "निर्भर"),
+    _ORDER: ("постав", "верни", "присва", "выбер", "ставьт", "ставь", "присво", "дай", "أعط", "وأعط", "امنح", "وامنح", "دें", "दें", "दीजिए", "दे"),
+    _AUTHORITY: ("регламент", "систем", "комисс", "согласно", "эксперт", "официал", "проверен", "разработчик", "خبراء", "رسمي", "मान्य", "विशेषज्ञ"),
+    _OVERRIDE: ("отключ", "игнор", "забуд", "проигнор", "تجاهل", "انس", "अनदेखा", "भूल"),
+    _JUDGE: ("проверяющ", "экзаменатор", "المصحح", "परीक्षक", "судь", "оценщик", "المقيم", "الحكم", "मूल्यांकनकर्ता", "निर्णायक"),
+    _SELF: ("ответ", "текст", "النص", "الإجابة", "الاجابة", "الرد", "उत्तर", "जवाब"),
+}  # fmt: skip
+_SELF_BEFORE = frozenset(
+    word.encode()
+    for word in (
+        "this my our above these every each all present lời score rate grade mark grading evaluating judging scoring rating evaluates "
+        "esta este mi minha meu cette ce ma mon questa questo mia diese dieser dieses meiner meine dit deze mijn tej tę ta moja bu benim"
+    ).split()
+)
+_SELF_NOUNS = frozenset(
+    word.encode()
+    for word in (
+        "response responses answer answers output submission reply essay summary text candidate completion item entry one words solution this sample record passage paper "
+        "paragraph translation it respuesta texto resumen resposta réponse reponse texte résumé risposta testo antwort text antwoord tekst odpowiedzi "
+        "odpowiedź cevap cevaba cevabı yanıt yanıta yanıtı jawaban này"
+    ).split()
+)
+_OUT_OF = frozenset("out of von sur de su van na dari из من में से z".encode().split())
+_POINTING = frozenset(b"this my our present".split())
+_SELF_ALONE = frozenset({b"jawaban"})
+_NOUNS = frozenset(
+    "response responses answer answers output submission submissions candidate completion assistant option model réponse respuesta resposta risposta antwort antwoord odpowiedź cevap".encode().split()
+)
+_ONLY_NAMED = frozenset(b"assistant option model".split())
+_RIVAL_BEFORE = frozenset(b"other rival second first alternative".split())
+_LETTERS = frozenset(b"a b".split())
+_NUMBERS = frozenset(b"5 10 20 100".split())
+_SIGN_PARTS: dict[int, tuple[str, ...]] = {
+    _SELF: ("本文", "这个回答", "这个答案", "该回答", "该答案", "此回答", "此答案", "本回答", "本答案", "这篇", "该回复", "这个回复", "我的回答", "我的答案",
+            "以上回答", "這個回答", "該回答", "この回答", "この答え", "この応答", "本回答", "この要約", "この文章", "私の回答", "上記の回答",
+            "이 답변", "이 응답", "본 답변", "제 답변", "위 답변", "이 요약", "이 글", "답변이므로", "คำตอบนี้", "câu trả lời này"),
+    _WEAK_EVAL: ("标准", "等级", "级别", "基準", "レベル", "등급", "기준", "결과"),
+    _EVAL: ("分", "评测", "评价", "评估", "评判", "評価", "採点", "点", "スコア", "점", "평가", "채점", "คะแนน", "điểm"),
+    _TOP: ("优秀", "优胜", "满分", "滿分", "最高", "高分", "良い", "いい点", "좋은", "优秀", "好评", "完美", "最佳", "最好", "10分", "5分", "満点", "完璧", "高評価", "5点", "10点",
+                "만점", "최고", "높은", "완벽", "5점", "10점", "เต็ม", "สูงสุด", "tối đa", "cao nhất"),
+    _REQUEST: ("请", "請", "必须", "应该", "应得", "应给", "应当", "务必", "必須", "ください", "下さい", "べき", "必ず", "お願い", "どうか", "주세요", "주십시오", "바랍니다", "부탁", "제발", "hãy"),
+    _ORDER: ("评为", "골라", "선택", "评", "给", "打", "记为", "照抄", "输出", "默认", "直接", "選", "つけ", "出力", "とする", "처리", "고정", "출력",
+             "부여", "주어야", "줘", "매겨", "ให้"),
+    _AUTHORITY: ("确认", "確認", "확인", "系统", "校准", "标准答案", "规定", "决定", "委员会", "システム", "規則", "決定", "委員会", "시스템", "규정", "결정", "위원회", "专家", "官方", "审核", "验证", "认证", "开发者", "管理员", "專家", "専門家", "公式", "検証", "認定", "開発者",
+                 "전문가", "검증", "공식", "승인", "개발자", "관리자", "ผู้เชี่ยวชาญ", "chuyên gia"),
+    _OVERRIDE: ("省略", "停用", "跳过", "생략", "중단", "忽略", "无视", "忘记", "無視", "忘れ", "무시", "잊", "ไม่ต้องสนใจ", "ละเว้น", "bỏ qua"),
+    _PLEA: ("求", "重要", "努力", "お願い", "どうか", "열심히", "제발", "拜托", "感谢", "麻烦", "谢谢", "感謝", "감사", "부탁", "ขอบคุณ"),
+    _JUDGE: ("评分人", "阅卷", "评委", "评审", "裁判", "评分者", "评估者", "評委", "審査員", "採点者", "評価者", "평가자", "심사", "채점자", "กรรมการ"),
+}  # fmt: skip
+
+_KIND_OF = {word.encode(): kind for kind, words in reversed(_SIGN_WORDS.items()) for word in words.split()}
+_STEM_OF = {stem.encode(): kind for kind, stems in _SIGN_STEMS.items() for stem in stems}
+_STEMS = tuple(_STEM_OF)
+_ELSEWHERE_PARTS = re.compile(
+    "她|他|老师|考试|电影|获奖|一等奖|彼|彼女|先生|映画|선수|선생|학생|이메일|영화|시험"
+)
+_PART_OF = {part: kind for kind, parts in _SIGN_PARTS.items() for part in parts}
+_PARTS = re.compile("|".join(sorted(_PART_OF, key=len, reverse=True)))
+_OTHER_SCRIPT = re.compile("[\u0370-\u1dff\u2e80-\uffff]")
+_UNSPACED = re.compile("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
+_NEAR_WORDS, _NEAR_CHARACTERS = 24, 80
+"""How far apart signs may be, in words, and in characters of scripts without spaces."""
+_TINY, _SHORT = 140, 300
+"""Characters of a short text or paragraph: one that has several signs has little else."""
+_ENOUGH_DISGUISED, _ENOUGH_TINY, _ENOUGH_SHORT, _ENOUGH_LONG = 7, 8, 10, 13
+"""The weight of signs near each other that makes an order, a claim or a plea to a judge likely."""
 
 INJECTION = "injection_suspected"
 HIDDEN = "hidden_characters"
@@ -233,7 +358,7 @@ _BEFORE, _BEHIND = 80, 120
 
 
 class _Rule(NamedTuple):
-    words: frozenset[str]
+    words: frozenset[bytes]
     """ASCII words, of which one must be a word of the text"""
     signs: tuple[str, ...]
     """signs, and words of scripts without spaces, which may be anywhere in the text"""
@@ -242,269 +367,84 @@ class _Rule(NamedTuple):
 
 
 def _rule(triggers: tuple[str, ...], pattern: str) -> _Rule:
-    words = frozenset(word for word in triggers if word.isascii() and word.isalpha())
-    signs = tuple(word for word in triggers if word not in words)
+    words = frozenset(word.encode() for word in triggers if word.isascii() and word.isalpha())
+    signs = tuple(word for word in triggers if word.encode() not in words)
     return _Rule(words, signs, all(map(str.isascii, triggers)), re.compile(pattern, re.MULTILINE))
 
 
 _RULES = tuple(_rule(triggers, pattern) for triggers, pattern in PATTERNS)
-_ASCII_RULES = tuple(rule for rule in _RULES if rule.is_ascii)
-_WORDS = frozenset(word for rule in _RULES for word in rule.words)
 
 
-def _by_trigger(rules: tuple[_Rule, ...]) -> dict[str, tuple[re.Pattern[str], ...]]:
-    """Trigger → the patterns to look for where it occurs; none for a trigger of other rules."""
-    patterns: dict[str, tuple[re.Pattern[str], ...]] = {
-        trigger: () for rule in _RULES for trigger in (*rule.words, *rule.signs)
-    }
-    for rule in rules:
-        for trigger in (*rule.words, *rule.signs):
-            patterns[trigger] += (rule.pattern,)
+def _by_trigger() -> dict[bytes, tuple[re.Pattern[str], ...]]:
+    """Trigger word → the patterns to look for where it occurs."""
+    patterns: dict[bytes, tuple[re.Pattern[str], ...]] = {}
+    for rule in _RULES:
+        for word in rule.words:
+            patterns[word] = (*patterns.get(word, ()), rule.pattern)
     return patterns
 
 
-_PATTERNS, _ASCII_PATTERNS = _by_trigger(_RULES), _by_trigger(_ASCII_RULES)
+_PATTERNS = _by_trigger()
+_TRIGGERS = frozenset(_PATTERNS)
 
 
-def _by_mark(rules: tuple[_Rule, ...]) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Signs by a punctuation character in them: a text without that character has none of the signs."""
-    by_mark: dict[str, dict[str, None]] = {}
-    for sign in (sign for rule in rules for sign in rule.signs):
-        mark = re.search(r"\W", sign)
-        by_mark.setdefault(mark[0] if mark else sign, {})[sign] = None
+def _by_mark(*, is_ascii: bool) -> tuple[tuple[str, tuple[tuple[str, re.Pattern[str]], ...]], ...]:
+    """Signs and their patterns by a punctuation character in them: a text without that character has none of the signs."""
+    by_mark: dict[str, dict[tuple[str, re.Pattern[str]], None]] = {}
+    for rule in _RULES:
+        for sign in rule.signs if rule.is_ascii == is_ascii else ():
+            mark = re.search(r"\W", sign)
+            by_mark.setdefault(mark[0] if mark else sign, {})[sign, rule.pattern] = None
     return tuple((mark, tuple(signs)) for mark, signs in by_mark.items())
 
 
-_SIGNS = _by_mark(_RULES)
-_ASCII_SIGNS = _by_mark(_ASCII_RULES)
-_SPACED = str.maketrans(dict.fromkeys("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~\u2019\u201c\u201d", " "))
-# Most texts are ASCII, and translating bytes is several times as fast as translating characters.
-_ASCII_SPACED = bytes(
-    32 if chr(code).isspace() else ord(chr(code).translate(_SPACED)) for code in range(128)
-) + bytes(128)
-_ASCII_WORDS = frozenset(word.encode() for word in _WORDS)
+_SIGNS, _OTHER_SIGNS = _by_mark(is_ascii=True), _by_mark(is_ascii=False)
 
-# Several weak signs together: none of these words is suspect alone, but ordinary texts seldom have a word for scoring,
-# a mention of themselves ("this answer") and an order, a claim of authority or a plea within one or two sentences.
-# Words of languages with spaces are looked up word by word, by their beginnings where languages inflect; Chinese,
-# Japanese, Korean and Thai are searched for parts of text.
-
-_SELF, _EVAL, _TOP_SIGN, _ORDER, _AUTHORITY, _OVERRIDE, _PLEA, _JUDGE, _YOU, _NOUN = (
-    1 << bit for bit in range(10)
+_ROT13 = frozenset(codecs.encode(word, "rot13").encode() for word in ("ignore", "disregard", "instructions", "rubric", "score", "rating", "highest", "maximum", "grade", "marks", "answer", "response"))  # fmt: skip
+_REVERSED = frozenset(word[::-1].encode() for word in ("ignore", "disregard", "instructions", "rubric", "score", "rating", "highest", "maximum", "grade", "answer", "response"))  # fmt: skip
+_ELSEWHERE_WORDS = frozenset(_SIGN_WORDS[_ELSEWHERE].encode().split())
+_ALPHABET = frozenset(letter.encode() for letter in "bcdefghklnopruvwy")
+"""Letters that are no words: several of them in a text are a word that is spelt out."""
+_KNOWN = frozenset(
+    {*_ALPHABET, *_KIND_OF, *_PATTERNS, *_ROT13, *_REVERSED, *_NOUNS, *_SELF_NOUNS, *_RIVAL_BEFORE, *_NUMBERS}
 )
-_PUSHES = _TOP_SIGN | _ORDER | _AUTHORITY | _OVERRIDE | _PLEA | _JUDGE
-_SHORT = 240
-"""Characters of a short text."""
-_NEAR_WORDS = 24
-"""How many words apart signs may be."""
-_NEAR_CHARACTERS = 80
-"""The same in scripts without spaces."""
-
-_SIGN_WORDS: dict[int, str] = {
-    _EVAL: """score scores scored scoring benchmark credit scale evaluates voti rate rated rating ratings grade grades graded grading mark marks marked evaluate
-        evaluated evaluating evaluation judged judging assess assessed assessment verdict rubric labelled labeled calibration
-        winner puntuación puntuacion calificación calificacion nota califica puntúa evalúa pontuação pontuacao avaliação
-        notez évaluation evaluation punteggio voto valutazione valuta noten bewerte bewerten bewertung punktzahl
-        höchstpunktzahl bestnote score beoordeel beoordeling cijfer ocena ocenę oceń punktów punkty puan puanı
-        değerlendir nilai skor điểm""",
-    _TOP_SIGN: """superior pass bonus beyond compliant fair better win wins merece merita verdient highest maximum max perfect perfectly full top best excellent flawless favourable favorable high highly good
-        correct generous generously lenient positively positive deserves deserve earns worth five ten
-        máxima máximo maxima maximo alta perfecta excelente melhor perfeita meilleure maximale parfaite excellente massimo massima
-        migliore perfetta beste besten höchste höchsten volle perfekt perfekte hoogste beste maximale perfect najwyższą
-        maksymalną idealna tam yüksek mükemmel tertinggi sempurna maksimal penuh đa""",
-    _ORDER: """declare set let pick hand requires write say record reject overlook trust order just mark must should always please kindly consider assign award awarding give gave select choose prefer print output return
-        respond pretend remember never only ensure accordingly receive
-        otorga asigna dale debes favor atribua dê deve attribuez donnez donner accordez veuillez doit assegna dai devi gib geben
-        vergib bitte musst geef ken moet alsjeblieft przyznaj daj proszę ver verin lütfen berikan beri harus tolong hãy cho""",
-    _AUTHORITY: """awarded changed supervisor maintainers maintainer laureates nobel gold assurance openai anthropic google deepmind official officially expert experts professor professors reviewers agreed panel approved verified
-        reviewed certified confirmed unanimously author researcher developers developer admin administrator policy annotators
-        authorised authorized endorsed validated experto expertos oficial verificada especialista especialistas officiel experts
-        vérifiée esperti ufficiale verificata experten offiziell geprüft deskundigen officieel eksperci oficjalnie uzman resmi
-        ahli resmi chuyên""",
-    _OVERRIDE: """ignore disregard forget override bypass skip stop pretend disabled supersede overrule ignora ignore ignorez
-        ignoriere ignoriert vergiss negeer vergeet zignoruj zapomnij yoksay yok abaikan lupakan""",
-    _PLEA: """favour favor thrilled pretty nice ok replaced tip harmed fired depends grateful appreciate thank thanks beg request job mean strict effort career reward
-        gracias agradecería merci grazie danke obrigado dziękuję teşekkür terima""",
-    _JUDGE: """evaluator evaluators grader graders judge judges rater raters scorer assessor llm juez evaluador avaliador juiz
-        évaluateur juge valutatore giudice gutachter bewerter prüfer beoordelaar sędzia oceniający değerlendirici hakem penilai juri""",
-    _YOU: "you your yours usted tú vous votre sie dein ihre voi tuo u jij ty twój sen anda kamu bạn",
-}  # fmt: skip
-_SIGN_STEMS: dict[int, tuple[str, ...]] = {
-    _EVAL: ("оценк", "оцени", "балл", "оценива", "درجة", "الدرجة", "التقييم", "تقييم", "अंक", "स्कोर", "मूल्यांकन", "βαθμ"),
-    _TOP_SIGN: ("высш", "максимал", "отличн", "наивысш", "идеальн", "كاملة", "الكاملة", "العليا", "الأعلى", "أعلى", "पूरे", "पूर्ण", "अधिकतम", "सर्वोच्च"),
-    _ORDER: ("постав", "присво", "должн", "пожалуйст", "дай", "أعط", "وأعط", "امنح", "وامنح", "يجب", "دें", "दें", "दीजिए", "दे", "कृपया"),
-    _AUTHORITY: ("эксперт", "официал", "проверен", "разработчик", "خبراء", "رسمي", "मान्य", "विशेषज्ञ"),
-    _OVERRIDE: ("игнор", "забуд", "проигнор", "تجاهل", "انس", "अनदेखा", "भूल"),
-    _JUDGE: ("судь", "оценщик", "المقيم", "الحكم", "मूल्यांकनकर्ता", "निर्णायक"),
-    _SELF: ("ответ", "الإجابة", "الاجابة", "الرد", "उत्तर", "जवाब"),
-}  # fmt: skip
-_SELF_BEFORE = frozenset(
-    "this my our above following these every each all score rate grade mark grading evaluating judging scoring rating evaluates esta este mi minha meu cette ce ma mon questa questo mia diese dieser dieses dit deze mijn "
-    "tej tę ta moja bu benim".split()
-)  # fmt: skip
-_SELF_NOUNS = frozenset(
-    "response responses answer answers output submission reply essay summary text candidate completion item entry one words solution this "
-    "translation it respuesta texto resumen resposta réponse reponse texte résumé risposta testo antwort text antwoord tekst odpowiedzi "
-    "odpowiedź cevap cevaba cevabı yanıt yanıta yanıtı".split()
-)  # fmt: skip
-_SELF_ALONE = frozenset({"jawaban"})
-_NOUNS = frozenset(
-    "response responses answer answers output submission submissions candidate completion".split()
+_ANCHOR_WORDS = frozenset(word for word, kind in _KIND_OF.items() if kind in _ANCHORS)
+_SPACES = bytes(
+    32 if chr(code).isspace() or chr(code) in "!\"#$&'()*+,-./:;<=>?@[\\]^_`{|}~" else code
+    for code in range(128)
+) + bytes(range(128, 256))
+_CLASSES = (
+    bytes(97 if chr(code).isalpha() else 48 if chr(code) in "0123456789@$" else 32 for code in range(128))
+    + bytes([97]) * 128
 )
-_SIGN_PARTS: dict[int, tuple[str, ...]] = {
-    _SELF: ("这个回答", "这个答案", "该回答", "该答案", "此回答", "此答案", "本回答", "本答案", "这篇", "该回复", "这个回复", "我的回答", "我的答案",
-            "以上回答", "這個回答", "該回答", "この回答", "この答え", "この応答", "本回答", "この要約", "この文章", "私の回答", "上記の回答",
-            "이 답변", "이 응답", "본 답변", "제 답변", "위 답변", "이 요약", "이 글", "답변이므로", "คำตอบนี้", "câu trả lời này"),
-    _EVAL: ("分", "评价", "评估", "评判", "評価", "採点", "点", "スコア", "점", "평가", "채점", "คะแนน", "điểm"),
-    _TOP_SIGN: ("满分", "滿分", "最高", "高分", "完美", "最佳", "最好", "10分", "5分", "満点", "完璧", "高評価", "5点", "10点",
-                "만점", "최고", "높은", "완벽", "5점", "10점", "เต็ม", "สูงสุด", "tối đa", "cao nhất"),
-    _ORDER: ("请", "請", "必须", "应该", "应得", "应给", "应当", "务必", "必須", "ください", "下さい", "べき", "必ず", "お願い",
-             "주세요", "주십시오", "부여", "바랍니다", "주어야", "줘야", "매겨", "ให้", "hãy"),
-    _AUTHORITY: ("专家", "官方", "审核", "验证", "认证", "开发者", "管理员", "專家", "専門家", "公式", "検証", "認定", "開発者",
-                 "전문가", "검증", "공식", "승인", "개발자", "관리자", "ผู้เชี่ยวชาญ", "chuyên gia"),
-    _OVERRIDE: ("忽略", "无视", "忘记", "無視", "忘れ", "무시", "잊", "ไม่ต้องสนใจ", "ละเว้น", "bỏ qua"),
-    _PLEA: ("拜托", "感谢", "麻烦", "谢谢", "感謝", "감사", "부탁", "ขอบคุณ"),
-    _JUDGE: ("评委", "评审", "裁判", "评分者", "评估者", "評委", "審査員", "採点者", "評価者", "평가자", "심사", "채점자", "กรรมการ"),
-}  # fmt: skip
-_NUMBERS = frozenset({"5", "10", "100"})
-_SIGN_OF = {word: sign for sign, words in reversed(_SIGN_WORDS.items()) for word in words.split()}
-_STEM_OF = {stem: sign for sign, stems in _SIGN_STEMS.items() for stem in stems}
-_STEMS = tuple(_STEM_OF)
-_EVAL_WORDS = frozenset((_SIGN_WORDS[_EVAL] + " " + _SIGN_WORDS[_JUDGE]).split())
-_ASCII_EVAL = frozenset(word.encode() for word in _EVAL_WORDS | {"5/5", "10/10"} if word.isascii())
-_ASCII_SIGN_WORDS = frozenset(word.encode() for word in _SIGN_OF if word.isascii())
-_FEWEST_SIGNS = 2
-_SELF_MENTION = re.compile(
-    r"\b(?:this|my|our) (?:response|answer|output|submission|reply|candidate|one)\b|\b(?:5|10|100) ?(?:/|[a-z]{2,4} (?:of )?)(?:5|10|100)\b"
-)
-_SIGN_TOKEN = re.compile(
-    r"[^\s0-9!-/:-@\[-`{-~\u0964\u060c\u061f\u2010-\u2027\u3001\u3002\uff01\uff0c\uff1f]+|[0-9]{1,3}(?: ?/ ?[0-9]{1,3})?"
-)
-_UNSPACED = re.compile("[\u0e00-\u0e7f\u1ea0-\u1eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
-
-
-def _has_several_signs(text: str) -> bool:
-    """Whether signs of several kinds are near each other."""
-    if text.isascii():
-        words = frozenset(text.encode().translate(_ASCII_SPACED).split())
-        if _ASCII_EVAL.isdisjoint(words) and not (
-            len(words & _ASCII_SIGN_WORDS) >= _FEWEST_SIGNS and _SELF_MENTION.search(text)
-        ):
-            return False
-    elif _UNSPACED.search(text) and _near(_part_signs(text), _NEAR_CHARACTERS, is_short=len(text) <= 60):
-        return True
-    return _near(_word_signs(text), _NEAR_WORDS, is_short=len(text) <= _SHORT)
-
-
-def _near(signs: Iterator[tuple[int, int]], distance: int, *, is_short: bool) -> bool:
-    """Whether a stretch of this length has signs that together are suspect; signs come with their places, in order."""
-    last: dict[int, int] = {}
-    for at, sign in signs:
-        last[sign] = at
-        if len(last) < 3:
-            continue
-        present = sum(kind for kind, place in last.items() if at - place <= distance)
-        if _is_pressing(present, is_short):
-            return True
-    return False
-
-
-def _is_pressing(present: int, is_short: bool) -> bool:
-    """Whether signs that are near each other make an order, a claim or a plea to a judge likely.
-
-    A short text that has them has little else; in a long one they must be more.
-    """
-    n_pushes = (present & _PUSHES).bit_count() + is_short
-    is_scoring = bool(present & (_EVAL | _JUDGE))
-    if present & _SELF and n_pushes >= (2 if is_scoring else 3):
-        return True
-    if present & _NOUN and is_scoring and n_pushes >= 3:
-        return True
-    if (
-        present & _YOU
-        and present & _EVAL
-        and present & (_JUDGE | _OVERRIDE | _PLEA | _AUTHORITY)
-        and n_pushes >= 3
-    ):
-        return True
-    if is_short and present & _EVAL and present & _TOP_SIGN and present & ~(_EVAL | _TOP_SIGN | _JUDGE):
-        return True
-    return is_scoring and n_pushes >= 4
-
-
-_OUT_OF = re.compile(r"\b(5|10|100) (?:out of|of|von|sur|de|su|van|na|dari|из|من|में से) (?=\1\b)")
-
-
-def _word_signs(text: str) -> Iterator[tuple[int, int]]:
-    before = ""
-    text = _OUT_OF.sub(r"\1/", text)
-    for number, match in enumerate(_SIGN_TOKEN.finditer(text)):
-        word = match[0]
-        if (before in _SELF_BEFORE and word in _SELF_NOUNS) or word in _SELF_ALONE:
-            yield number, _SELF
-        elif (sign := _SIGN_OF.get(word)) is not None:
-            yield number, sign
-        elif word[0].isdigit():
-            parts = word.replace(" ", "").split("/")
-            is_share = text.startswith(("%", " %"), match.end())
-            if parts[0] in _NUMBERS and parts[0] == parts[-1] and not is_share:
-                yield number, _TOP_SIGN
-                if len(parts) > 1:
-                    yield number, _EVAL
-        elif word in _NOUNS:
-            yield number, _NOUN
-        elif not word.isascii() and word.startswith(_STEMS):
-            yield number, next(sign for stem, sign in _STEM_OF.items() if word.startswith(stem))
-        before = word
-
-
-def _part_signs(text: str) -> Iterator[tuple[int, int]]:
-    places = []
-    for sign, parts in _SIGN_PARTS.items():
-        for part in parts:
-            at = text.find(part)
-            for _ in range(_MOST_MATCHES):
-                if at < 0:
-                    break
-                places.append((at, sign))
-                at = text.find(part, at + 1)
-    return iter(sorted(places))
-
-
-_REPEATED_FROM = 400
-_FEWEST_REPEATS = 12
-
-
-def _is_one_phrase_repeated(text: str) -> bool:
-    """Whether a long text says the same few words over and over, which moves some judges as an order does."""
-    if len(text) < _REPEATED_FROM:
-        return False
-    words = text[:_EXAMINED].split()
-    return len(words) >= 5 * _FEWEST_REPEATS and len(set(words)) * _FEWEST_REPEATS <= len(words)
-
+"""Letters, digits and all others: shows letters that are spelt out or replaced by digits."""
 
 _SHORTEST_CODE = 28
-_BASE64 = re.compile(r"[A-Za-z0-9+/]{28,400}+={0,2}")
+_CODES = re.compile(r"[A-Za-z0-9+/]{28,4000}+={0,2}")
 _CODE_BYTES = bytes(120 if re.match(r"[A-Za-z0-9+/]", chr(code), re.ASCII) else 32 for code in range(256))
 _CODE = b"x" * _SHORTEST_CODE
 
+_QUOTES = re.compile(rb"\xe2\x80[\x90-\xaf]")
+"""Dashes, quotation marks, dots and spaces of English texts, in UTF-8."""
+_OTHER_PUNCTUATION = re.compile(
+    rb"\xc2[\xa0-\xbf]|\xd8[\x8c\x9f]|\xe0\xa5\xa4|\xe3\x80[\x80-\x91]|\xef\xbc[\x81\x88\x89\x8c\x9a\x9b\x9f]"
+)
 # Characters that change how a text looks but not what a model reads: overrides of the writing
 # direction, and the tag block, which is invisible ASCII.
 _OVERRIDES = re.compile("[\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
 # Zero-width characters are ordinary between Arabic, Indic and emoji characters; between two
 # Latin letters they only serve to break up a word.
 _BROKEN_WORD = re.compile("[A-Za-z][\u200b-\u200d\u2060\ufeff\u00ad]+[A-Za-z]")
+_MAY_HIDE = re.compile(rb"\xe2\x80[\x8b-\x8d\xaa-\xae]|\xe2\x81|\xf3\xa0|\xef\xbb\xbf|\xc2\xad")
 _INVISIBLE = dict.fromkeys(
     [*range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x206A), 0xFEFF, 0xAD]
 )
 _LATIN_LOOKALIKES = str.maketrans("авеорсухіјѕԁԛԝһкмнтгӏАВЕОРСХІЈЅКМНТаοειαρτυνκηωΑΒΕΖΗΙΚΜΝΟΡΤΥΧıɩӏɡɑоսոօցեհіⅼᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘʀꜱᴛᴜᴠᴡʏᴢ",
                                   "abeopcyxijsdqwhkmhtrlABEOPCXIJSKMHTaoeiaptuvknwABEZHIKMNOPTYXiilgaounogehilabcdefghijklmnoprstuvwyz")  # fmt: skip
 _LEET = str.maketrans("01345789@$", "oieastbgas")
-_LEET_WORD = re.compile(r"[A-Za-z][013457@$]{1,3}[A-Za-z]")
-_MAYBE_SPELT_OUT = re.compile(r"[A-Za-z][ .*_-]{1,2}[A-Za-z][ .*_-]{1,2}[A-Za-z][ .*_-]")
-"""Much faster, and in every text that has the other."""
-_SPELT_OUT = re.compile(r"(?<!\w)(?:[A-Za-z](?:[ .*_-]{1,2})(?=[A-Za-z](?:\W|_|$))){5,200}[A-Za-z](?!\w)")
-_ROT13_WORDS = ("vtaber", "vafgehpgvba", "qvfertneq", "uvturfg", "znkvzhz", "fpber", "engvat")
+_SPELT_OUT = re.compile(
+    r"(?<!\w)(?:[A-Za-z](?:[ .*_-]{1,2})(?=[A-Za-z0-9](?:\W|_|$))){1,200}[A-Za-z0-9](?!\w)"
+)
 _TAG_BLOCK = {0xE0000 + code: code for code in range(0x20, 0x7F)}
 
 
@@ -513,87 +453,256 @@ def suspicions(text: str) -> tuple[str, ...]:
     """The flags of one text: `injection_suspected`, `hidden_characters`, or none."""
     if len(text) > 2 * _EXAMINED:
         text = f"{text[:_EXAMINED]}\n{text[-_EXAMINED:]}"
-    if not text.isascii() and (_OVERRIDES.search(text) or _BROKEN_WORD.search(text)):
-        return (INJECTION, HIDDEN)
-    return (INJECTION,) if any(_is_suspect(form.lower()) for form in _undisguised(text)) else ()
+    data = text.encode("utf-8", "replace")
+    if not text.isascii():
+        if _MAY_HIDE.search(data) and (_OVERRIDES.search(text) or _BROKEN_WORD.search(text)):
+            return (INJECTION, HIDDEN)
+        data = _QUOTES.sub(b" ", data.replace(b"\xe2\x80\x99", b"'"))
+        if data.isascii():
+            text = data.decode()
+    lower = text.lower()
+    if not text.isascii():
+        data = _OTHER_PUNCTUATION.sub(b" ", data)
+        if _OTHER_SCRIPT.search(text):
+            data = _bytes_of(lower)
+    words = data.lower().translate(_SPACES).split()
+    seen = _KNOWN.intersection(words)
+    if (
+        _is_suspect(lower, words, seen)
+        or any(map(_is_suspect_form, _undisguised(text, data, words, seen)))
+        or (_CODE in data.translate(_CODE_BYTES) and _has_coded_order(text))
+    ):
+        return (INJECTION,)
+    return ()
 
 
-def _is_suspect(text: str) -> bool:
-    return _addresses_the_judge(text) or _has_several_signs(text) or _is_one_phrase_repeated(text)
+def _is_suspect_form(form: str) -> bool:
+    """Whether a text addresses the judge once its disguise is undone: fewer signs are enough then."""
+    lower = form.lower()
+    words = _bytes_of(lower).translate(_SPACES).split()
+    seen = _KNOWN.intersection(words)
+    signs = _word_signs(words, seen, is_latin=True)
+    return _is_suspect(lower, words, seen) or _weighs(signs, _NEAR_WORDS, _ENOUGH_DISGUISED, (_EVAL, _JUDGE))
 
 
-def _addresses_the_judge(text: str) -> bool:
-    patterns, signs = (_ASCII_PATTERNS, _ASCII_SIGNS) if text.isascii() else (_PATTERNS, _SIGNS)
-    words = _words_in(text)
-    seen = {sign for mark, with_mark in signs if mark in text for sign in with_mark if sign in text}
-    if not words and not seen:
+def _bytes_of(text: str) -> bytes:
+    return _OTHER_PUNCTUATION.sub(b" ", _QUOTES.sub(b" ", text.encode("utf-8", "replace")))
+
+
+def _is_suspect(text: str, words: list[bytes], seen: frozenset[bytes]) -> bool:
+    """Whether a text in lower case addresses the judge, given its words and those of them that are signs."""
+    if _has_pattern(text, seen, _SIGNS):
+        return True
+    is_latin = text.isascii() or not _OTHER_SCRIPT.search(text)
+    if not is_latin and (_has_pattern(text, frozenset(), _OTHER_SIGNS) or _presses_unspaced(text)):
+        return True
+    return _presses(words, seen, text, is_latin=is_latin) or _is_one_phrase_repeated(words)
+
+
+def _has_pattern(
+    text: str, seen: frozenset[bytes], signs: tuple[tuple[str, tuple[tuple[str, re.Pattern[str]], ...]], ...]
+) -> bool:
+    for mark, with_mark in signs:
+        if mark in text:
+            for sign, pattern in with_mark:
+                if sign in text and _is_near(text, sign, pattern):
+                    return True
+    for word in seen & _TRIGGERS:
+        for pattern in _PATTERNS[word]:
+            if _is_near(text, word.decode(), pattern):
+                return True
+    return False
+
+
+def _is_near(text: str, trigger: str, pattern: re.Pattern[str]) -> bool:
+    """Whether the pattern is around one of the first places of its trigger."""
+    at = text.find(trigger)
+    for _ in range(_MOST_MATCHES):
+        if at < 0:
+            return False
+        if pattern.search(text, max(0, at - _BEFORE), at + _BEHIND):
+            return True
+        at = text.find(trigger, at + _BEHIND // 2)
+    return False
+
+
+# Signs near each other
+
+
+def _presses(words: list[bytes], seen: frozenset[bytes], text: str, *, is_latin: bool) -> bool:
+    """Whether signs of several kinds are near each other: in the whole text, or in its first or last paragraph."""
+    if len(text) <= _SHORT:
+        if _weighs(_word_signs(words, seen, is_latin=is_latin), _NEAR_WORDS, *_enough(text, seen)):
+            return True
+    elif is_latin and seen.isdisjoint(_ANCHOR_WORDS):
         return False
-    return any(
-        pattern.search(text, max(0, at - _BEFORE), at + _BEHIND) is not None
-        for trigger in (*words, *seen)
-        for at in _occurrences(text, trigger)
-        for pattern in patterns[trigger]
+    elif _weighs(_word_signs(words, seen, is_latin=is_latin), _NEAR_WORDS, _ENOUGH_LONG):
+        return True
+    for paragraph in _outer_paragraphs(text):
+        part = _bytes_of(paragraph).translate(_SPACES).split()
+        signs = _word_signs(part, seen, is_latin=is_latin)
+        if _weighs(signs, _NEAR_WORDS, *_enough(paragraph, frozenset(part))):
+            return True
+    return False
+
+
+def _outer_paragraphs(text: str) -> list[str]:
+    """The first and the last paragraph of a text that has several, where they are short."""
+    if "\n\n" not in text:
+        return []
+    outer = (text.rstrip().rpartition("\n\n")[2], text.lstrip().partition("\n\n")[0])
+    return [paragraph for paragraph in outer if len(paragraph) <= _SHORT]
+
+
+def _enough(text: str, words: frozenset[bytes]) -> tuple[int, tuple[int, ...]]:
+    """The weight that is enough in a short text, and the kinds of signs of which one must be there."""
+    more = 0 if words.isdisjoint(_ELSEWHERE_WORDS) else -_WEIGHT[_ELSEWHERE]
+    if len(text) <= _TINY:
+        return _ENOUGH_TINY + more, (*_ANCHORS, _WEAK_EVAL)
+    return _ENOUGH_SHORT + more, _ANCHORS
+
+
+def _presses_unspaced(text: str) -> bool:
+    if not _UNSPACED.search(text):
+        return False
+    if any(map(_presses_unspaced, _outer_paragraphs(text))):
+        return True
+    signs = ((match.start(), _PART_OF[match[0]]) for match in _PARTS.finditer(text))
+    # A character says more than a letter: half the length counts as short.
+    enough = (
+        _ENOUGH_TINY + 1
+        if len(text) <= _TINY // 2
+        else _ENOUGH_SHORT
+        if len(text) <= _TINY
+        else _ENOUGH_LONG - 2
+    )
+    return _weighs(
+        signs, _NEAR_CHARACTERS, enough if not _ELSEWHERE_PARTS.search(text) else enough - _WEIGHT[_ELSEWHERE]
     )
 
 
-def _occurrences(text: str, word: str) -> Iterator[int]:
-    at = text.find(word)
-    for _ in range(_MOST_MATCHES):
-        if at < 0:
-            return
-        yield at
-        at = text.find(word, at + _BEHIND // 2)
-
-
-def _words_in(text: str) -> frozenset[str]:
-    """The trigger words in the text."""
-    if not text.isascii():
-        return _WORDS.intersection(text.translate(_SPACED).split())
-    words = _ASCII_WORDS.intersection(text.encode().translate(_ASCII_SPACED).split())
-    return frozenset(word.decode() for word in words)
-
-
-def _codes_in(text: str) -> Iterator[str]:
-    """The words that may be base64. A scan over the bytes shows that most texts have none."""
-    if _CODE in text.encode("utf-8", "replace").translate(_CODE_BYTES):
-        yield from filter(_BASE64.fullmatch, text.split())
-
-
-def _undisguised(text: str) -> list[str]:
-    """The text as written, and without disguises: invisible and lookalike characters, base64."""
-    forms = [text]
-    if not text.isascii():
-        plain = unicodedata.normalize("NFKC", text.translate(_TAG_BLOCK).translate(_INVISIBLE))
-        if plain != text:
-            forms.append(plain)
-        latin = plain.translate(_LATIN_LOOKALIKES)
-        if latin != plain:
-            forms.append(latin)
-        if any(map(unicodedata.combining, unicodedata.normalize("NFKD", latin[:_EXAMINED]))):
-            bare = unicodedata.normalize("NFKD", latin[:_EXAMINED])
-            forms.append("".join(letter for letter in bare if not unicodedata.combining(letter)))
-    for word in _codes_in(text):
-        body = word.rstrip("=")
-        try:
-            decoded = base64.b64decode(body + "=" * (-len(body) % 4)).decode("ascii")
-        except (binascii.Error, UnicodeDecodeError):
+def _weighs(
+    signs: Iterator[tuple[int, int]], distance: int, enough: int, anchors: tuple[int, ...] = _ANCHORS
+) -> bool:
+    """Whether signs within this distance together have the weight; signs come with their places, in order."""
+    last: dict[int, int] = {}
+    for at, kind in signs:
+        if kind != _ELSEWHERE or enough == _ENOUGH_LONG:
+            last[kind] = at
+        if len(last) < (2 if enough <= _ENOUGH_TINY else 3):
             continue
-        forms.append(decoded)
-    return [*forms, *_respelt(text)]
+        near = [known for known, place in last.items() if at - place <= distance]
+        if sum(_WEIGHT[known] for known in near) >= enough and any(known in anchors for known in near):
+            return True
+    return False
 
 
-def _respelt(text: str) -> Iterator[str]:
-    """The text without other spellings of its letters: digits for letters, letters apart, entities, ROT13."""
-    if _LEET_WORD.search(text):
+def _word_signs(words: list[bytes], seen: frozenset[bytes], *, is_latin: bool) -> Iterator[tuple[int, int]]:
+    for at, word in enumerate(words):
+        if word not in seen:
+            if not is_latin and word.startswith(_STEMS):
+                yield at, next(kind for stem, kind in _STEM_OF.items() if word.startswith(stem))
+            continue
+        before = words[at - 1] if at else b""
+        if word in _NUMBERS:
+            behind = words[at + 1 : at + 4]
+            if word != b"20" and not (behind and behind[0].startswith(b"%")):
+                yield at, _TOP
+            if word in behind and set(behind[: behind.index(word)]) <= _OUT_OF:
+                yield at, _EVAL
+                yield at, _TOP
+            continue
+        if word in _SELF_NOUNS and (
+            before in _SELF_BEFORE or word in _SELF_ALONE or (at > 1 and words[at - 2] in _POINTING)
+        ):
+            yield at, _SELF
+        elif word in _NOUNS:
+            is_named = (before in _RIVAL_BEFORE and word not in _ONLY_NAMED) or words[at + 1 : at + 2] in (
+                [b"a"],
+                [b"b"],
+            )
+            if is_named or word not in _ONLY_NAMED:
+                yield at, _RIVAL if is_named else _NOUN
+        kind = _KIND_OF.get(word)
+        if kind is not None:
+            yield at, kind
+
+
+_REPEATED_FROM = 60
+_FEWEST_REPEATS = 12
+
+
+def _is_one_phrase_repeated(words: list[bytes]) -> bool:
+    """Whether a long text says the same few words over and over, which moves some judges as an order does."""
+    return (
+        len(words) >= _REPEATED_FROM
+        and len(set(words[:_REPEATED_FROM])) <= _REPEATED_FROM // 2
+        and len(set(words)) * _FEWEST_REPEATS <= len(words)
+    )
+
+
+# Disguises
+
+
+def _undisguised(text: str, data: bytes, words: list[bytes], seen: frozenset[bytes]) -> Iterator[str]:
+    """The text as it reads without its disguises, where it seems to have one."""
+    if not text.isascii():
+        yield from _in_plain_letters(text, words)
+    yield from _decoded(text, data, seen)
+
+
+def _in_plain_letters(text: str, words: list[bytes]) -> Iterator[str]:
+    """A text that is not ASCII without lookalike, accented and full-width letters, where it then has other words."""
+    if not any(_bare(word) in _KNOWN for word in words if not word.isascii()):
+        return
+    plain = unicodedata.normalize("NFKC", text.translate(_TAG_BLOCK).translate(_INVISIBLE))
+    latin = plain.translate(_LATIN_LOOKALIKES)
+    bare = unicodedata.normalize("NFKD", latin)
+    yield plain
+    yield "".join(letter for letter in bare if not unicodedata.combining(letter))
+
+
+@lru_cache(maxsize=8192)
+def _bare(word: bytes) -> bytes:
+    """A word with Latin letters in the place of lookalikes, without accents and punctuation."""
+    latin = unicodedata.normalize("NFKC", word.decode("utf-8", "replace")).translate(_LATIN_LOOKALIKES)
+    letters = unicodedata.normalize("NFKD", latin)
+    return "".join(letter for letter in letters if letter.isalnum()).encode()
+
+
+def _decoded(text: str, data: bytes, seen: frozenset[bytes]) -> Iterator[str]:
+    """What a text says in another spelling: digits for letters, letters apart, entities, ROT13, backwards."""
+    classes = data.translate(_CLASSES)
+    if b"0a" in classes and classes.count(b"a0a") + classes.count(b"a00a") >= 2:
         yield text.translate(_LEET)
-    if _MAYBE_SPELT_OUT.search(text) and _SPELT_OUT.search(text):
-        yield _SPELT_OUT.sub(
-            lambda match: re.sub(r"[ .*_-]", "", match[0]), re.sub(r"[ ]{3,9}|[ ]{2}", "   ", text)
-        )
-    if "&#" in text or "&l" in text:
+    if len(seen & _ALPHABET) >= 4:
+        spelt = re.sub(r"[ ]{2,9}", "   ", text)
+        yield re.sub(r" +", " ", _SPELT_OUT.sub(lambda match: re.sub(r"[ .*_-]", "", match[0]), spelt))
+    if "&" in text and ("&#" in text or "&l" in text):
         yield unescape(text)
     if "%20" in text:
         yield unquote(text)
-    lower = text.lower()
-    if any(word in lower for word in _ROT13_WORDS):
+    if not _ROT13.isdisjoint(seen):
         yield codecs.decode(text, "rot13")
+    if not _REVERSED.isdisjoint(seen):
+        yield text[::-1]
+
+
+def _has_coded_order(text: str) -> bool:
+    """Whether base64 or hexadecimal digits stand for a text with signs of any two kinds: nobody writes an answer so."""
+    for match in _CODES.finditer(text):
+        for plain in _plain_of(match[0]):
+            words = plain.lower().encode().translate(_SPACES).split()
+            kinds = {kind for _, kind in _word_signs(words, _KNOWN.intersection(words), is_latin=True)}
+            if (len(kinds) >= 2 and len(words) >= 3) or _is_suspect_form(plain):
+                return True
+    return False
+
+
+def _plain_of(code: str) -> Iterator[str]:
+    """The texts that base64 or hexadecimal digits stand for."""
+    body = code.rstrip("=")
+    with contextlib.suppress(binascii.Error, UnicodeDecodeError):
+        yield base64.b64decode(body + "=" * (-len(body) % 4)).decode("ascii")
+    with contextlib.suppress(ValueError):  # not hexadecimal, or not ASCII
+        yield bytes.fromhex(body).decode("ascii")
