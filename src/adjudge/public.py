@@ -32,7 +32,7 @@ from .data import frame_of
 from .engine import EXPORT_COLUMNS, Progress, Watcher, export_row
 from .engine.api import Judges, Models, Protocols
 from .records import PART_KINDS, Estimator, Item, Label, Result, Rubric, Scale
-from .run_options import OrderPolicy, default_store
+from .run_options import OrderPolicy, TraceOption, default_store
 from .sections import Section
 from .store import open_store
 
@@ -209,6 +209,7 @@ def run(
     criterion: str | Sequence[str] | Mapping[str, str] = "",
     steps: Sequence[str] | Literal["generate"] = (),
     map: Mapping[str, str] = {},
+    traces: TraceOption | None = None,
     transcript_tokens: int | None = None,
     run: str | None = None,
     replace: bool = False,
@@ -258,6 +259,7 @@ async def run_async(
     criterion: str | Sequence[str] | Mapping[str, str] = "",
     steps: Sequence[str] | Literal["generate"] = (),
     map: Mapping[str, str] = {},
+    traces: TraceOption | None = None,
     transcript_tokens: int | None = None,
     run: str | None = None,
     replace: bool = False,

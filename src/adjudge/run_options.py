@@ -21,6 +21,7 @@ from .errors import DataError
 from .records import Estimator, Rubric
 
 OrderPolicy = Literal["both", "random", "given"]
+TraceOption = Literal["auto", "openai", "anthropic", "langsmith", "langfuse", "otel"]
 
 Effect = Literal["settings", "content", "execution"]
 """What an option changes: how judges are asked (recorded as `settings` in the manifest); the protocol or the items (whose
@@ -98,6 +99,15 @@ class RunOptions(Struct, frozen=True, kw_only=True):
         Mapping[str, str],
         Option("content", "INPUT=FIELD", "Take an input from another field; repeatable.", is_repeatable=True),
     ] = {}
+    traces: Annotated[
+        TraceOption | None,
+        Option(
+            "content",
+            "FORMAT",
+            "The items are traces: auto, openai, anthropic, langsmith, langfuse or otel.",
+            is_for_tests=False,
+        ),
+    ] = None
     transcript_tokens: Annotated[
         int | None,
         Option(

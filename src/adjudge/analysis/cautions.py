@@ -176,6 +176,7 @@ def cautions(summary: Summary, spreads: Spreads, facts: RunFacts) -> tuple[Cauti
         *_no_information(summary, spreads),
         *_few_groups(summary),
         *_injections(summary),
+        *_cut_conversations(summary),
         *order_effects(summary),
         *contradictions(summary),
         *_near_duplicates(summary),
@@ -409,6 +410,16 @@ def _few_groups(summary: Summary) -> Iterator[Caution]:
             "few_groups",
             f"Items of one group are not independent, so intervals count groups, and there are as few as {fewest}. "
             f"The intervals of {listed(list(few))} are wide and approximate.",
+        )
+
+
+def _cut_conversations(summary: Summary) -> Iterator[Caution]:
+    if n := summary.flags.get("transcript_cut", 0):
+        whose = "1 item has a conversation" if n == 1 else f"{n} items have conversations"
+        yield Caution(
+            "transcript_cut",
+            f"{whose} longer than the limit: the judge saw the beginning and the end (transcript_cut). "
+            "--transcript-tokens N shows more.",
         )
 
 

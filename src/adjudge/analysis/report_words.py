@@ -67,6 +67,7 @@ _READINGS = {
     "strict": "exactly the requested format",
     "anchored": "a common variant of the requested format",
     "reask": "asked again for the answer alone",
+    "rule": "decided by a rule, without asking the judge",
 }
 FAILURE_MEANING = "A failure is excluded from every mean. If one system fails more often than another, its mean overstates it."
 STATUSES = ("unparsed", "out_of_range", "conflicting", "refused", "truncated", "no_reply")

@@ -17,7 +17,7 @@ from .analysis_commands import (
 from .demo import demo_command
 from .options import use_plain_words
 from .protocol_commands import models_app, protocols_app
-from .run_command import init_command, run_command, schema_command
+from .run_command import init_command, run_command, schema_command, traces_command
 from .store_commands import (
     annotate_command,
     doctor_command,
@@ -47,6 +47,7 @@ app.command("trust")(trust_command)
 app.command("audit")(audit_command)
 app.command("sample")(sample_command)
 app.command("pair")(pair_command)
+app.command("traces")(traces_command)
 app.command("rank")(rank_command)
 app.command("view")(view_command)
 app.command("annotate")(annotate_command)

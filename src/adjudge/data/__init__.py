@@ -33,10 +33,12 @@ from .tables import (
     read_small_text,
     write_parquet,
 )
+from .traces import FORMATS, Traces, read_traces
 
 __all__ = [
     "EXPORT_HEADER",
     "FIELD_LIMIT",
+    "FORMATS",
     "RESERVED",
     "SUFFIXES",
     "BadRowError",
@@ -49,6 +51,7 @@ __all__ = [
     "Problems",
     "Row",
     "Table",
+    "Traces",
     "field_value",
     "fields_of",
     "frame_of",
@@ -64,6 +67,7 @@ __all__ = [
     "read_scores",
     "read_small",
     "read_small_text",
+    "read_traces",
     "rows_of_frame",
     "rubric_of_labels",
     "write_parquet",

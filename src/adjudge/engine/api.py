@@ -578,7 +578,7 @@ def prepare(request: Request, network: Network, opened: list[Model], *, is_dry: 
         ]
         return found + image_problems(item, protocols, models)
 
-    items = open_items(request.items, request.map, problems, request.limit)
+    items = open_items(request.items, request.map, problems, request.limit, request.traces)
     n_items = items.check(skip_bad=request.skip_bad)
     described = {**items.described(), "n": n_items, "left_out": len(items.bad()) if request.skip_bad else 0}
     plan = structs.replace(plan, absent=frozenset(absent.names))

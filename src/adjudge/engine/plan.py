@@ -22,7 +22,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from ..data import ItemFile, local_file, plain, rows_of_frame
+from ..data import ItemFile, local_file, plain, read_traces, rows_of_frame
 from ..errors import DataError, ProtocolError
 from ..models import Form, Model, Parameters
 from ..parse import parse, read_list
@@ -661,16 +661,22 @@ def open_items(
     renames: Mapping[str, str],
     check: Check,
     limit: int | None,
+    traces: str | None = None,
 ) -> ItemSource:
-    """The items of a file, of a list of `Item`s or mappings, or of a polars or pandas frame."""
-    if isinstance(items, str | Path):
+    """The items of a file, of a list of `Item`s or mappings, of a polars or pandas frame, or of a file of traces."""
+    name = "(given in Python)"
+    if traces is not None:
+        if not isinstance(items, str | Path):
+            raise DataError("traces: give the name of a file. Rows in Python are items already.")
+        name, items = str(items), read_traces(items, traces).rows
+    elif isinstance(items, str | Path):
         file = ItemFile(items, renames, check=check)
         return ItemSource(file, local_file(items), str(items), renames, limit)
     items = rows_of_frame(items) or items
     # Written to a temporary file, so that they pass the same checks as a user's file.
     folder = tempfile.mkdtemp(prefix="adjudge-")
     path = Path(folder) / "items.jsonl"
-    source = ItemSource(ItemFile(path, renames, check=check), path, "(given in Python)", renames, limit)
+    source = ItemSource(ItemFile(path, renames, check=check), path, name, renames, limit)
     weakref.finalize(source, shutil.rmtree, folder, ignore_errors=True)
     with path.open("wb") as written:
         for number, item in enumerate(items, 1):
