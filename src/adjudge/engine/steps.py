@@ -23,6 +23,7 @@ from ..parse.lists import ELEMENT_RULES, Entry, find_place
 from ..protocols import answer_about, checked_criteria, criterion_of, step_protocol
 from ..records import (
     Element,
+    FieldValue,
     How,
     Item,
     Judgment,
@@ -235,7 +236,7 @@ def _check_prompts(
     texts = [entry.text for entry in entries]
     for number, first in enumerate(range(0, len(entries), size)):
         part = texts[first : first + size]
-        values = {
+        values: dict[str, FieldValue] = {
             "element": texts[first],
             "number": str(first + 1),
             "elements": numbered_text(part if size > 1 else texts, first + 1 if size > 1 else 1),
@@ -252,7 +253,7 @@ def _prompt(
     number: int,
     elements: tuple[int, ...],
     item: Item,
-    values: dict[str, str],
+    values: dict[str, FieldValue],
     absent: frozenset[str],
 ) -> StepPrompt:
     one_prompt = step_protocol(protocol, step)

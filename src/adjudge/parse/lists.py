@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from ..records import FieldValue, How, Listing, Message
@@ -361,7 +361,7 @@ class Entry(NamedTuple):
     """One entry of a field that is judged as an element, and what stands before it, for elements that need their context."""
 
     text: str
-    before: str = ""
+    before: FieldValue = ""
 
 
 def _entries_of(value: FieldValue) -> list[Entry]:
@@ -385,22 +385,68 @@ def _entry_text(entry: str | Message) -> str:
     return entry
 
 
+_ASSISTANT = ("assistant", "ai", "model", "agent")
+_BEGINNING = "(nothing: the conversation begins with this turn)"
+_LONGEST_RESULT = 2_000
+
+
+def _turns(value: FieldValue) -> Iterator[tuple[int, int, list[Message]]]:
+    """The turns of a conversation: the number of each, the place of its first record, and its records."""
+    turns: list[tuple[int, list[Message]]] = []
+    for place, entry in enumerate(value if not isinstance(value, str) else ()):
+        record = entry if isinstance(entry, Message) else Message("entry", entry)
+        if record.continues and turns:
+            turns[-1][1].append(record)
+        else:
+            turns.append((place, [record]))
+    for number, (place, records) in enumerate(turns, 1):
+        yield number, place, records
+
+
 def _assistant_turns(value: FieldValue) -> list[Entry]:
-    """The turns of the assistant in a conversation, each with the turns before it."""
+    """The turns of the assistant that say something, each with the conversation before it."""
     if isinstance(value, str):
-        return [Entry(value)]
+        return [Entry(value, _BEGINNING)]
     entries: list[Entry] = []
-    before: list[str] = []
-    for turn in value:
-        if isinstance(turn, Message) and turn.role == "assistant":
-            entries.append(Entry(turn.content, "\n".join(before)))
-        before.append(f"{turn.role}: {turn.content}" if isinstance(turn, Message) else turn)
+    for _, place, records in _turns(value):
+        said = [record for record in records if not record.is_thought]
+        if records[0].role in _ASSISTANT and any(record.content.strip() for record in said):
+            text = "\n".join(record.shown for record in said if record.shown)
+            entries.append(Entry(text, value[:place] or _BEGINNING))
     return entries
+
+
+def _tool_steps(value: FieldValue) -> list[Entry]:
+    """The tool calls of an agent, each with its arguments and its result."""
+    turns = list(_turns(value))
+    results: dict[str, tuple[int, Message]] = {}
+    for number, _, records in turns:
+        for record in records:
+            if record.tool_call_id:
+                results.setdefault(record.tool_call_id, (number, record))
+    entries = []
+    for number, _, records in turns:
+        for call in (call for record in records for call in record.tool_calls):
+            lines = [f"turn {number} calls {call.name} with", call.arguments or "(no arguments)"]
+            at, result = results.get(call.id, (0, None)) if call.id else (0, None)
+            if result is not None:
+                failed = " (the tool failed)" if result.is_error else ""
+                lines += [f"result in turn {at}{failed}:", _shortened(result.shown)]
+            entries.append(Entry("\n".join(lines)))
+    return entries
+
+
+def _shortened(text: str) -> str:
+    if len(text) <= _LONGEST_RESULT:
+        return text
+    kept = _LONGEST_RESULT // 2
+    return f"{text[:kept]}\n[… {len(text) - 2 * kept:,} characters left out …]\n{text[-kept:]}"
 
 
 ELEMENT_RULES: dict[str, Callable[[FieldValue], list[Entry]]] = {
     "entries": _entries_of,
     "assistant_turns": _assistant_turns,
+    "tool_steps": _tool_steps,
 }
 """How a field of an item becomes elements, by the name in `rule` of an extract step. A new rule is one entry here."""
 

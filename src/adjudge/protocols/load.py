@@ -947,6 +947,8 @@ def _as_protocol(protocol: Protocol, step: Step) -> Protocol:
         refuses={},
         criteria={name: scale for name, scale in protocol.criteria.items() if name in checked},
         user_text=step.text,
+        # What stands before an element of a conversation is shown as the conversation is.
+        transcripts=(*protocol.transcripts, "before") if protocol.transcripts else (),
         answer=step.answer or Answer(reader="list"),
         pipeline=(),
     )
