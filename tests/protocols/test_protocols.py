@@ -89,7 +89,8 @@ def test_the_levels_in_the_settings_stand_in_the_prompt() -> None:
         protocol = load_protocol(protocol_id)
         for scale in protocol.criteria.values():
             for text in (scale.levels if scale else {}).values():
-                assert text in protocol.user_text, f"{protocol_id}: {text}"
+                prompts = (protocol.user_text, *(step.text for step in protocol.pipeline))
+                assert any(text in prompt for prompt in prompts), f"{protocol_id}: {text}"
 
 
 # -- our own words

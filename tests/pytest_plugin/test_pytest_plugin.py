@@ -65,6 +65,39 @@ def test_all(judge):
     outcome_of(pytester, code).assert_outcomes(passed=1)
 
 
+def test_conversations_labels_and_rules_are_judged_in_tests(pytester: pytest.Pytester) -> None:
+    code = """
+TRACE = [
+    {"role": "user", "content": "Book it."},
+    {"role": "assistant", "content": None, "tool_calls": [{"name": "book", "args": {}, "id": "c1"}]},
+    {"role": "tool", "tool_call_id": "c1", "content": "booked"},
+]
+LABELS = 'criterion = "What is it?"\\n[labels]\\npraise = "Thanks."\\nother = "Else."'
+
+def test_trace(judge):
+    assert judge("agent/outcome", task="Book it.", trace=TRACE, model="fake:text=<score>2</score>").score == 2
+
+def test_turns(judge):
+    talk = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
+    outcome = judge("dialogue/turn", conversation=talk, model="fake:text=<score>4</score>")
+    assert outcome.criteria["turn"].score == 4
+
+def test_label(judge, tmp_path):
+    (tmp_path / "kind.toml").write_text(LABELS)
+    outcome = judge("classify", response="Thanks!", rubric=tmp_path / "kind.toml", model="fake:text=<label>praise</label>")
+    assert outcome.label == "praise"
+
+def test_rule(judge):
+    outcome = judge("direct/reference-answer", task="6 x 7?", response="42", reference="42", model="fake:text=none")
+    assert (outcome.score, outcome.flags) == (1, ("checked_by_rule",))
+
+def test_pair(judge):
+    outcome = judge("agent/versus", task="Book it.", response_a=TRACE, response_b=TRACE[:1], model="fake:text=<winner>tie</winner>")
+    assert outcome.choice == "tie"
+"""
+    outcome_of(pytester, code).assert_outcomes(passed=5)
+
+
 def test_a_failed_assertion_shows_the_score_the_reasons_and_where_the_reply_is(
     pytester: pytest.Pytester,
 ) -> None:

@@ -185,7 +185,7 @@ def response_field(protocol: Protocol, given: str = "") -> str:
     if protocol.task == "compare":
         found = [name for name in ("response_a", *names) if name in names and name.endswith("_a")]
     else:
-        found = [name for name in (*_RESPONSES, *reversed(names)) if name in names]
+        found = [name for name in (*_RESPONSES, *protocol.transcripts, *reversed(names)) if name in names]
     if not found:
         raise DataError(
             f"{protocol.id}: no input of this protocol is known to be the judged text. Name it with --response; the "

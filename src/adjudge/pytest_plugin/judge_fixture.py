@@ -89,6 +89,14 @@ class Outcome:
             raise DataError(f"{self.protocol} gives no choice here. Use .score, or .criteria[…].score.")
         return self._choices[0].choice
 
+    @property
+    def label(self) -> str | None:
+        """The label that the judge chose, of a protocol that sorts by labels; none where the judgment failed."""
+        __tracebackhide__ = True
+        if not any(self.origin.scale_of(result.criterion) for result in self._scores):
+            raise DataError(f"{self.protocol} gives no label here. Use .score or .choice.")
+        return self._one_score("label").label
+
     # About the judgment
 
     @property
