@@ -125,7 +125,7 @@ class FakeBatches:
             if request.headers.get("x-goog-upload-command") == "start":
                 return "upload", lambda: as_json({}).with_headers(x_goog_upload_url=address)
             return "upload", lambda: self._store_file(request.body, "gemini")
-        if found := re.fullmatch(r"/download/v1beta/(files/[^:]+):download", path):
+        if found := re.fullmatch(r"(?:/download)?/v1beta/(files/[^:]+):download", path):
             return "download", lambda: self._download(found[1])
         if path == "/v1beta/batches":
             return "list", self._list_google
@@ -161,7 +161,9 @@ class FakeBatches:
         name = f"files/in-{len(self.files)}" if form == "gemini" else f"file-in-{len(self.files)}"
         self.files[name] = body
         if form == "gemini":
-            return as_json({"file": {"name": name, "createTime": "2026-01-01T00:00:00Z"}})
+            return as_json({"file": {"name": name, "createTime": "2026-01-01T00:00:00Z"}}).with_headers(
+                x_goog_upload_status="final"
+            )
         return as_json({"id": name, "object": "file", "purpose": "batch", "created_at": 1_800_000_000})
 
     def _download(self, name: str) -> Answer:
@@ -319,7 +321,7 @@ class FakeBatches:
             {
                 "name": batch.id,
                 "metadata": {
-                    "state": f"BATCH_STATE_{batch.state.upper()}",
+                    "state": f"BATCH_STATE_{_GOOGLE.get(batch.state, batch.state).upper()}",
                     "inputConfig": {"fileName": batch.file},
                     "createTime": "2026-01-01T00:00:00Z",
                 },
@@ -337,6 +339,14 @@ class FakeBatches:
         if request.path.startswith("/v1/messages"):
             return message({"type": "text", "text": text_for(body)})
         return chat(text_for(body))
+
+
+_GOOGLE = {
+    "completed": "succeeded",
+    "validating": "pending",
+    "in_progress": "running",
+    "cancelling": "running",
+}
 
 
 def _part(request: Request) -> bytes:

@@ -322,7 +322,7 @@ def print_dry_run(request: Request, as_json: bool) -> None:
         parts = "1 batch" if batches.parts == 1 else f"{batches.parts} batches"
         typer.echo(f"{batches.model}: {batches.calls:,} calls in {parts}, {batches.megabytes:.1f} MB{most}.")
     if estimate.batches:
-        typer.echo("Prices are those of batches, half of the published ones.")
+        typer.echo("Prices are those of batches: half of what single calls cost.")
 
 
 _NAMES = {

@@ -48,6 +48,8 @@ LONGEST_POLL_SECONDS = 60.0
 BACKOFF_SECONDS = 0.5
 LONGEST_BACKOFF_SECONDS = 30.0
 LONGEST_STATED_SECONDS = 3600.0
+LONGEST_LIMITED_SECONDS = 300.0
+"""For the creation of a batch; the same command tries again later."""
 
 CREATE_TRIES = 6
 ROUNDS = 2
@@ -237,8 +239,10 @@ class Batches:
                     raise _no_batch_api(api)
                 if fault.is_final:
                     raise api.model.stopped_by(fault)
-                if not (fault.is_retryable or _is_unready(fault)):
+                if not (fault.is_retryable or (_is_unready(fault) and number < CREATE_TRIES - 1)):
                     raise await self._refused(row, api, fault.message)
+                if (fault.wait_seconds or 0.0) > LONGEST_LIMITED_SECONDS:
+                    raise RateLimited(f"{fault.message}. Run the same command again later, to resume.")
             await asyncio.sleep(_pause_after(fault, number))
         assert fault is not None
         raise HostDown(f"{fault.message}. The batch was not created. Run the same command again, to resume.")

@@ -200,6 +200,7 @@ class Loop:
             return
         if self._stopped is None or isinstance(self._stopped, BudgetReached):
             await self._batches.finish()
+            self._notify()
         else:
             await self._batches.abandon()
 

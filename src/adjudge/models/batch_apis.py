@@ -75,7 +75,7 @@ class ResultLine(Struct, frozen=True):
 
 
 _QUEUE_FULL = re.compile(
-    r"enqueued|token_limit_exceeded|queue|in[ _-]progress batches|batch(?:es)? .{0,40}limit|resource[ _]?exhausted|current quota",
+    r"enqueued|token_limit_exceeded|queue|in[ _-]progress batches|batch(?:es)? .{0,40}limit|limit.{0,60}batch|resource[ _]?exhausted|current quota",
     re.IGNORECASE,
 )
 
@@ -397,7 +397,12 @@ class GeminiBatches(OpenAIBatches):
 
     async def retrieve(self, remote: str) -> RemoteBatch | Fault:
         # Google's ids begin with the name of the collection.
-        return self._batch(await self._json("GET", self._url(f"/batches/{remote.removeprefix('batches/')}")))
+        path = f"/batches/{remote.removeprefix('batches/')}"
+        batch = self._batch(await self._json("GET", self._url(path)))
+        if not isinstance(batch, Fault) or batch.status != 404:
+            return batch
+        value = await self._json("GET", self._native(path), key_header=self.key_header)
+        return value if isinstance(value, Fault) else self._read_native(value)
 
     async def listed(self, mark: str) -> AsyncIterator[RemoteBatch | Fault]:
         token = ""
@@ -435,10 +440,13 @@ class GeminiBatches(OpenAIBatches):
 
     async def download(self, output: str, sink: IO[bytes]) -> Fault | None:
         name = output if output.startswith("files/") else f"files/{output}"
-        url = f"{self._native(f'/{name}:download', '/download')}?alt=media"
-        response = await self.model.send(
-            "GET", url, key_header=self.key_header, seconds=UPLOAD_SECONDS, sink=sink
-        )
+        for before in ("", "/download"):  # Google's SDK and its documentation use different addresses
+            url = f"{self._native(f'/{name}:download', before)}?alt=media"
+            response = await self.model.send(
+                "GET", url, key_header=self.key_header, seconds=UPLOAD_SECONDS, sink=sink
+            )
+            if not isinstance(response, Fault) or response.status != 404:
+                break
         return response if isinstance(response, Fault) else None
 
     async def cancel(self, remote: str) -> Fault | None:

@@ -127,6 +127,10 @@ class CallWriter:
         """Give up claims on calls that will not be sent."""
         stored = self._find(keys)
         self._set_owner([number for number, owner, _ in stored.values() if owner == self.owner], None)
+        self.forget_ids(keys)
+
+    def forget_ids(self, keys: Iterable[str]) -> None:
+        """Drop the cached row ids of calls that this process will not put."""
         for key in keys:
             self._ids.pop(key, None)
 

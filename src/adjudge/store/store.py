@@ -261,7 +261,11 @@ class Store:
 
     def fill_batch(self, batch: BatchRow, lines: Sequence[tuple[str, int]]) -> Awaitable[None]:
         """Move claimed calls (key, call index) into a batch: from now on nobody else may send them."""
-        return self._access.soon(lambda: batches.fill(self._access.connection, batch.id, lines, self._owner))
+        return self._access.soon(lambda: self._fill_batch(batch, lines))
+
+    def _fill_batch(self, batch: BatchRow, lines: Sequence[tuple[str, int]]) -> None:
+        batches.fill(self._access.connection, batch.id, lines, self._owner)
+        self._access.calls.forget_ids(key for key, _ in lines)
 
     def change_batch(self, batch: BatchRow, **values: Any) -> Awaitable[BatchRow]:
         """Record the next step of a batch of this process, before it is taken."""
