@@ -147,6 +147,27 @@ def test_the_copy_of_one_run_has_nothing_of_the_others(store: Path, tmp_path: Pa
     assert page.having("tabs")
 
 
+def test_two_runs_of_the_same_items_are_compared_and_their_items_lead_to_each_other(tmp_path: Path) -> None:
+    items = answers(tmp_path / "items.jsonl", 4)
+    path = tmp_path / "s.db"
+    for name, score in (("new", 4), ("again", 2), ("third", 3)):
+        script = tmp_path / f"{name}.jsonl"
+        script.write_text(f'{{"text": "[RESULT] {score}"}}\n' * 4)
+        done = adjudge("run", items, *DIRECT, "-m", f"fake:script={script}", "--run", name, "--store", path)
+        assert done.code == 0
+    write_copy(path, None, tmp_path / "out")
+    shown = pages(tmp_path / "out")
+    headings = [page.text for name, page in shown.items() if re.fullmatch(r"pages/compare-\d+\.html", name)]
+    assert len(headings) == 3
+    assert sum(name.startswith("pages/compare-item-") for name in shown) == 3 * 4
+    for page in shown.values():
+        for link in page.named("a"):
+            assert "href" in link or link.get("title") != "not in this copy"
+    write_copy(path, "again", tmp_path / "one")
+    for page in pages(tmp_path / "one").values():
+        assert "third" not in page.text
+
+
 def test_filters_and_orders_become_fragments_and_cells_become_items() -> None:
     assert read_address("/items?run=r&sort=-score&low=2") == (
         ("/items", (("run", "r"),)),

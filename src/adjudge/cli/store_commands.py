@@ -896,6 +896,10 @@ def _export_pages(
         for one in written.left_out
     ]
     lines += [f"{name} has not ended and is not in the copy." for name in written.running]
+    if written.is_capped:
+        lines.append(
+            "There are too many views and comparisons to copy all; links to the others are left out."
+        )
     for line in lines:
         typer.echo(safe(line), err=True)
 

@@ -313,7 +313,8 @@ def report_page(
         parts.method, commands=(*parts.method.commands, *_commands(store, view.run, path, labels, parts))
     )
     notable = notable_items(view.results, view.scales, known["points"])
-    return _fitted(structs.replace(parts, method=method), _with_calls(store, view, notable), view.protocols)
+    parts = structs.replace(parts, method=method)
+    return _fitted(parts, _with_calls(store, view, notable), view.protocols, store.path)
 
 
 def style() -> str:
@@ -356,7 +357,7 @@ def _with_calls(store: Store, view: RunView, notable: Sequence[NotableItem]) -> 
     ]
 
 
-def _fitted(parts: RunParts, items: ItemCalls, protocols: Mapping[str, Protocol]) -> str:
+def _fitted(parts: RunParts, items: ItemCalls, protocols: Mapping[str, Protocol], store_path: Path) -> str:
     """The page, below the size limit: first texts are shortened, then items and folded tables are dropped."""
     longest = _LONGEST
     while True:
@@ -369,7 +370,7 @@ def _fitted(parts: RunParts, items: ItemCalls, protocols: Mapping[str, Protocol]
             )
             for why, item, places in items
         ]
-        page = _page(parts, views)
+        page = _page(parts, views, store_path)
         if len(page.encode("utf-8", "backslashreplace")) <= MOST_BYTES:
             return page
         if longest > _SHORTEST:
@@ -408,11 +409,14 @@ def _mean_score(place: CallOutcome) -> float:
     return sum(values) / len(values) if values else float("-inf")
 
 
-def _page(parts: RunParts, items: Sequence[tuple[Sequence[str], ItemView]]) -> str:
+def _page(parts: RunParts, items: Sequence[tuple[Sequence[str], ItemView]], store_path: Path) -> str:
     css = style()
+    run, at = parts.summary.run or "last", ["--store", str(store_path)]
     return render(
         "report/report.html",
         parts=parts,
+        label_command=shlex.join(["adjudge", "annotate", run, "-n", "50", *at]),
+        replies_command=shlex.join(["adjudge", "runs", "show", run, *at]),
         items=items,
         css=Markup(css),  # a file of the package: nothing in it needs escaping
         policy=policy(css),

@@ -15,6 +15,7 @@ import re
 import shutil
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from html import unescape
@@ -79,6 +80,8 @@ class Written(Struct, frozen=True):
     left_out: tuple[LeftOut, ...]
     running: tuple[str, ...]
     """runs that are not in the copy because they had not ended"""
+    is_capped: bool = False
+    """whether pages of a kind were too many to copy all"""
 
 
 def write_copy(
@@ -107,7 +110,8 @@ def write_copy(
         _finish(part, crawl.files)
         n_bytes = sum(path.stat().st_size for path in part.rglob("*") if path.is_file())
         _put_in_place(part, folder)
-    return Written(context.limits.runs, crawl.n_pages, n_bytes, tuple(crawl.left_out), running)
+    left_out = tuple(crawl.left_out)
+    return Written(context.limits.runs, crawl.n_pages, n_bytes, left_out, running, crawl.is_capped)
 
 
 def _nothing_ended(store_path: Path, running: Sequence[str]) -> str:
@@ -261,11 +265,16 @@ def read_address(href: str) -> tuple[Address, str]:
         # The item of a cell opens beside the matrix by a request of its own: in a copy it is a page.
         return Address("/item", (("n", dict(query)["open"]), ("run", dict(query).get("run", "")))), ""
     if kept is None:
-        return Address(path, tuple(sorted(query))), fragment
+        return Address(path, _in_order(query)), fragment
     rest = [(name, value) for name, value in query if name not in kept and name != "part"]
     if path in _BY_SCRIPT and rest:
         fragment = urlencode(rest)
-    return Address(path, tuple(sorted(pair for pair in query if pair[0] in kept))), fragment
+    return Address(path, _in_order([pair for pair in query if pair[0] in kept])), fragment
+
+
+def _in_order(query: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """A query in one order for all addresses of a page; which of two runs comes first stays as it is."""
+    return tuple(sorted(query, key=lambda pair: pair[0]))
 
 
 class _Crawl:
@@ -282,10 +291,12 @@ class _Crawl:
         self._names: dict[Address, str] = {}
         self._waiting: list[Address] = []
         self._moved: dict[Address, str] = {}
+        self._n_of_kind: Counter[str] = Counter()
         self._is_single = False
         self._made = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
         self.files: list[str] = []
         self.left_out: list[LeftOut] = []
+        self.is_capped = False
         self.n_pages = 0
 
     async def run(self, *, is_single: bool) -> None:
@@ -332,6 +343,7 @@ class _Crawl:
         """The file of a page; a new one is written later."""
         known = self._names.get(address)
         if known is None:
+            self._n_of_kind[address.path] += 1
             known = self._names[address] = self._new_name(address)
             self._waiting.append(address)
         return known
@@ -343,8 +355,7 @@ class _Crawl:
         if address.path == "/item":
             run = self._limits.runs.index(address.get("run")) + 1
             return f"pages/item-{run}-{int(address.get('n')) + 1}.html"
-        number = sum(one.path == address.path for one in self._names) + 1
-        return f"pages/{kind}-{number}.{suffix}"
+        return f"pages/{kind}-{self._n_of_kind[address.path]}.{suffix}"
 
     def _is_copied(self, address: Address, source: Address) -> bool:
         """Whether a page that is not known yet belongs into the copy."""
@@ -359,7 +370,10 @@ class _Crawl:
             return False  # the pairs are known before the first page
         if address.path == "/matrix" and address.get("page"):
             return int(address.get("page")) <= 1 + self._limits.most_items // 40
-        return sum(one.path == address.path for one in self._names) < _MOST_OTHERS
+        if self._n_of_kind[address.path] < _MOST_OTHERS:
+            return True
+        self.is_capped = True
+        return False
 
     async def link(self, href: str, source: Address) -> str | None:
         """A link of a page as the copy has it; none where the copy does not have what it leads to."""
@@ -372,6 +386,11 @@ class _Crawl:
             address, fragment = read_address(moved)
         if self._is_single and address.path == "/":
             address = Address("/run", (("run", self._limits.runs[0]),))
+        elif address.path == "/compare":
+            # The page has the older run first, however they are named.
+            order = {name: number for number, name in enumerate(self._limits.runs)}
+            query = sorted(address.query, key=lambda pair: order.get(pair[1], 0))
+            address = Address(address.path, tuple(query))
         name = self._names.get(address)
         if name is None:
             if not self._is_copied(address, source):
