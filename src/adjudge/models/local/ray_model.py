@@ -18,7 +18,6 @@ import importlib.util
 import logging
 import math
 import os
-import pickle
 import re
 import secrets
 import shutil
@@ -32,8 +31,9 @@ import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any, TypeVar
 
+import msgspec
 from msgspec import Struct, structs
 
 from ...errors import HostDown, ModelError
@@ -87,7 +87,7 @@ def threads_of_actor() -> int:
 # -- which calls go to which actor
 
 
-class Asked(Struct, eq=False):
+class Asked(Struct, eq=False, tag=True):
     """A call that waits for an actor, under the number by which its caller knows it."""
 
     number: int
@@ -309,7 +309,8 @@ class Spec(Struct, frozen=True):
     """What an actor needs to build the model, and to know that it is the same one."""
 
     name: str
-    file: Path | Weights
+    file: str | Weights
+    """the path that the user named, or the weights that can be pulled"""
     sha256: str
     price: Price | None
     threads: int
@@ -319,8 +320,8 @@ class Spec(Struct, frozen=True):
 def file_on_node(spec: Spec) -> Path | Weights | None:
     """The weights on this machine: where the user named them, or in the cache; none where they are missing."""
     candidates: tuple[Path, ...] = (cached_file(spec),)
-    if isinstance(spec.file, Path):
-        candidates = (spec.file, *candidates)
+    if isinstance(spec.file, str):
+        candidates = (Path(spec.file), *candidates)
     for path in candidates:
         if path.is_file() and digest_of(path) == spec.sha256:
             return spec.file if isinstance(spec.file, Weights) else path
@@ -421,7 +422,7 @@ class Actor:
 # -- the process between a run and Ray
 
 
-class Settings(Struct, frozen=True):
+class Settings(Struct, frozen=True, tag=True):
     """How the process is to use Ray."""
 
     address: str
@@ -430,17 +431,17 @@ class Settings(Struct, frozen=True):
     patience_seconds: float
 
 
-class Ready(NamedTuple):
+class Ready(Struct, frozen=True, tag=True):
     """Ray is connected."""
 
 
-class Replied(NamedTuple):
+class Replied(Struct, frozen=True, tag=True):
     replies: list[tuple[int, Reply]]
     warnings: list[str]
     n_lost: int
 
 
-class Stopped(NamedTuple):
+class Stopped(Struct, frozen=True, tag=True):
     """The run must stop."""
 
     message: str
@@ -450,19 +451,30 @@ class Stopped(NamedTuple):
 _LENGTH = struct.Struct(">I")
 
 
-def frame(value: object) -> bytes:
-    """A value as it goes through the pipe between our two processes."""
-    body = pickle.dumps(value, protocol=5)
+ToRay = Settings | Asked
+FromRay = Ready | Replied | Stopped
+_Message = TypeVar("_Message", ToRay, FromRay)
+
+
+def frame(value: ToRay | FromRay) -> bytes:
+    """A message as it goes through the pipe between our two processes."""
+    body = msgspec.msgpack.encode(value)
     return _LENGTH.pack(len(body)) + body
 
 
-async def read_frame(reader: asyncio.StreamReader) -> Any:
-    """The next value; none at the end."""
+async def read_frame(
+    reader: asyncio.StreamReader, decoder: msgspec.msgpack.Decoder[_Message]
+) -> _Message | None:
+    """The next message; none at the end."""
     try:
         (size,) = _LENGTH.unpack(await reader.readexactly(_LENGTH.size))
-        return pickle.loads(await reader.readexactly(size))
+        return decoder.decode(await reader.readexactly(size))
     except (asyncio.IncompleteReadError, ConnectionError):
         return None
+
+
+TO_RAY: msgspec.msgpack.Decoder[ToRay] = msgspec.msgpack.Decoder(ToRay)
+FROM_RAY: msgspec.msgpack.Decoder[FromRay] = msgspec.msgpack.Decoder(FromRay)
 
 
 async def _reader_of(file: IO[bytes]) -> asyncio.StreamReader:
@@ -485,11 +497,11 @@ def serve() -> None:
 
 async def _serve(out: IO[bytes]) -> None:
     reader = await _reader_of(sys.stdin.buffer)
-    settings: Settings | None = await read_frame(reader)
-    if settings is None:
+    settings = await read_frame(reader, TO_RAY)
+    if not isinstance(settings, Settings):
         return
 
-    def tell(value: object) -> None:
+    def tell(value: FromRay) -> None:
         # The reader at the other end is never busy for long: it only resolves futures.
         with contextlib.suppress(BrokenPipeError):
             out.write(frame(value))
@@ -530,7 +542,7 @@ def connect(ray: Any, settings: Settings, folder: str) -> None:
 
 
 async def _answer(
-    ray: Any, settings: Settings, reader: asyncio.StreamReader, tell: Callable[[object], None]
+    ray: Any, settings: Settings, reader: asyncio.StreamReader, tell: Callable[[FromRay], None]
 ) -> None:
     pool: Pool | None = None
 
@@ -549,7 +561,7 @@ async def _answer(
     working = asyncio.create_task(pool.run())
 
     async def listen() -> None:
-        while (asked := await read_frame(reader)) is not None:
+        while isinstance(asked := await read_frame(reader, TO_RAY), Asked):
             pool.waiting.add(asked)
 
     listening = asyncio.create_task(listen())
@@ -609,7 +621,8 @@ class _RayActors:
         """The weights in pieces in Ray's object store, for the nodes that lack them."""
         async with self._reading:
             if self._pieces is None:
-                path = self._spec.file.path if isinstance(self._spec.file, Weights) else self._spec.file
+                weights = self._spec.file
+                path = weights.path if isinstance(weights, Weights) else Path(weights)
                 self._pieces = []
                 with path.open("rb") as file:
                     while piece := await asyncio.to_thread(file.read, _PIECE_BYTES):
@@ -707,7 +720,7 @@ class RayModel(Model):
             reader = await self._launch()
             seconds = START_SECONDS if self._address == HERE else CONNECT_SECONDS
             try:
-                first = await asyncio.wait_for(read_frame(reader), seconds)
+                first = await asyncio.wait_for(read_frame(reader, FROM_RAY), seconds)
             except TimeoutError:
                 raise self._unreachable(f"no answer within {seconds:.0f} seconds") from None
             if not isinstance(first, Ready):
@@ -747,7 +760,9 @@ class RayModel(Model):
         reader = await _reader_of(self._process.stdout)
         loop = asyncio.get_running_loop()
         pipe, _ = await loop.connect_write_pipe(asyncio.Protocol, self._process.stdin)
-        spec = Spec(self.name, self._inner.file, self._inner.digest, self.price, self._threads)
+        inner = self._inner.file
+        named = inner if isinstance(inner, Weights) else str(inner)
+        spec = Spec(self.name, named, self._inner.digest, self.price, self._threads)
         pipe.write(frame(Settings(self._address, self.n_hosts, spec, self._patience_seconds)))
         self._pipe = pipe
         return reader
@@ -769,7 +784,7 @@ class RayModel(Model):
 
     async def _listen(self, reader: asyncio.StreamReader) -> None:
         """Give the replies to their callers, until the process ends."""
-        while (told := await read_frame(reader)) is not None:
+        while (told := await read_frame(reader, FROM_RAY)) is not None:
             if isinstance(told, Replied):
                 self._note(told)
                 for number, reply in told.replies:
