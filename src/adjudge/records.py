@@ -690,3 +690,21 @@ class Estimate(Struct, frozen=True):
     """why there is no value or no interval; empty where both are there"""
     caution: str = ""
     """why the interval says little: too few units, for instance"""
+
+
+class ElementSummary(Struct, frozen=True):
+    """What the steps of a protocol have checked one by one: claims, passages, points of a checklist."""
+
+    system: str
+    model: str
+    n_items: int
+    counts: dict[str, int]
+    """verdict → elements, those that are set aside included"""
+    failures: dict[str, int]
+    """status → elements that could not be read: they are in no mean"""
+    mean: Estimate
+    """over all elements with a value, clustered by item; each element counts the same, so long texts count more"""
+    n_quoted: int
+    """elements whose verdict quotes evidence"""
+    n_found: int
+    """those whose quotations all stand word for word in the source"""

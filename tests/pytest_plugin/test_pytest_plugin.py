@@ -467,3 +467,24 @@ def test_names_for_annotations_are_found() -> None:
     code = "from adjudge.pytest_plugin import Judge, NoScore, Outcome, Outcomes; print(Judge.__name__, Outcomes.__name__)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "Judge Outcomes\n"
+
+
+def test_a_protocol_with_steps_gives_a_score_and_its_elements(pytester: pytest.Pytester) -> None:
+    verdict = '{"reason": "r", "passage": "1", "evidence": ["born in 1815"], "verdict": "supported"}'
+    lines = [
+        {"match": "List the factual claims", "text": "1. Ada was born in 1815.\n2. Ada was born."},
+        {"match": "</element>", "text": verdict},
+    ]
+    script = pytester.path / "script.jsonl"
+    script.write_text("\n".join(json.dumps(line) for line in lines), encoding="utf-8")
+    code = """
+def test_faithful(judge):
+    outcome = judge("rag/faithfulness", response="Ada was born in 1815.", context=["Ada, born in 1815, was English."])
+    assert outcome.score == 1
+    assert [element.text for element in outcome.elements] == ["Ada was born in 1815.", "Ada was born."]
+    assert outcome.elements[0].passage == 1
+    assert outcome.reply.startswith("1. Ada was born")
+"""
+    result = outcome_of(pytester, code, "--adjudge-model", f"fake:script={script}")
+    result.assert_outcomes(passed=1)
+    assert "3 calls sent" in output_of(result)

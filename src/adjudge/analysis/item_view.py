@@ -10,11 +10,14 @@ import math
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
 
 from msgspec import Struct, structs
 
 from ..parse import parse
 from ..records import (
+    PART_KINDS,
+    Element,
     FieldValue,
     Item,
     Judgment,
@@ -103,6 +106,33 @@ class AnswerView(Struct, frozen=True):
         )
 
 
+Tone = Literal["good", "partly", "bad", "aside", "failed"]
+"""How an element was judged: at the best end of its scale, between, at the worst, set aside, or not read."""
+
+
+class ElementView(Struct, frozen=True):
+    """One element that a step has checked: a claim, a passage, a point of a checklist."""
+
+    number: int
+    text: str
+    verdict: str
+    """the option or the value, or why there is none"""
+    tone: Tone
+    span: Span | None
+    """in the judged text; none: it was put into other words"""
+    evidence: tuple[Evidence, ...] = ()
+    grounded: float | None = None
+    passage: int | None = None
+    explanation: str = ""
+
+
+class JudgedPart(Struct, frozen=True):
+    """A piece of the judged text, with the element that stands there, if any."""
+
+    text: str
+    element: ElementView | None = None
+
+
 class CallView(Struct, frozen=True):
     """One call: what was sent, what came back, and what was read from it."""
 
@@ -130,6 +160,16 @@ class CallView(Struct, frozen=True):
     tokens_out: int = 0
     seconds: float = 0.0
     cost_usd: float | None = None
+    elements: tuple[ElementView, ...] = ()
+    """what the steps of a judgment have checked one by one"""
+    judged: tuple[JudgedPart, ...] = ()
+    """the judged text with its elements; empty where the elements are no parts of a text"""
+    judged_field: str = ""
+
+    @property
+    def step_text(self) -> str:
+        """Which step of a judgment the call belongs to; empty for a call that is a judgment."""
+        return {"extract": "Step: extract the elements", "check": "Step: check"}.get(self.kind, "")
 
     @property
     def hows(self) -> tuple[str, ...]:
@@ -159,7 +199,7 @@ class JudgeView(Struct, frozen=True):
         first_calls: dict[tuple[tuple[Turn, ...], ShownText | None], CallView] = {}
         for calls in self.samples:
             for call in calls:
-                if call.kind != "reask" and call.messages:
+                if call.kind not in PART_KINDS and call.messages:
                     first_calls.setdefault((call.messages, call.target), call)
         return list(first_calls.values())
 
@@ -215,7 +255,10 @@ def item_view(
     for place in shown:
         key = place.call.key if place.call is not None else None
         parent = parents.get(place.call.parent or "") if place.call is not None else None
-        if place.about.kind == "reask":
+        if place.about.kind == "check":
+            judgment = _checked_by(key, places)
+            spans = answer_spans(judgment)
+        elif place.about.kind == "reask":
             judgment, spans = _second_answers(place, parent, protocols.get(place.about.protocol), item)
         else:
             judgment = _without_second(place.judgment) if key in with_second else place.judgment
@@ -223,12 +266,13 @@ def item_view(
         doubtful = conflicting_spans(place, protocols.get(place.about.protocol), item)
         protocol = protocols.get(place.about.protocol)
         view = _call_view(place, judgment, spans, doubtful, sources, longest, protocol)
-        calls.append(_with_labels(view, judgment, protocol))
+        calls.append(_with_elements(_with_labels(view, judgment, protocol), place, item, protocol, sources))
     quotes = dict.fromkeys(quote for place in places for quote in _quotes(place.judgment))
     samples: dict[tuple[str, str, tuple[str, ...]], set[int]] = {}
     for place in places:
         about = place.about
-        samples.setdefault((about.protocol, about.model, about.criteria), set()).add(about.sample)
+        criteria = _criteria_of(place, protocols.get(about.protocol))
+        samples.setdefault((about.protocol, about.model, criteria), set()).add(about.sample)
     return ItemView(
         item,
         tuple(_field_view(name, parts, quotes, longest) for name, parts in sources.items()),
@@ -236,6 +280,113 @@ def item_view(
         len(places) - len(shown),
         {key: len(numbers) for key, numbers in samples.items()},
     )
+
+
+# Judgments in steps
+
+
+def _criteria_of(place: CallOutcome, protocol: Protocol | None) -> tuple[str, ...]:
+    """The criteria of a call; all calls of a judgment in steps belong together."""
+    return tuple(protocol.criteria) if protocol is not None and protocol.pipeline else place.about.criteria
+
+
+def _checked_by(key: str | None, places: Sequence[CallOutcome]) -> Judgment | None:
+    """What was read from the reply of a check, which is stored with the judgment of the item."""
+    scores = [
+        structs.replace(score, criterion=f"{element.number}")
+        for place in places
+        if place.judgment is not None
+        for element in place.judgment.checked
+        if element.call == key and key is not None
+        for score in element.scores[:1]
+    ]
+    return Judgment(tuple(scores)) if scores else None
+
+
+def _with_elements(
+    view: CallView,
+    place: CallOutcome,
+    item: Item | None,
+    protocol: Protocol | None,
+    sources: Mapping[str, Sequence[_Source]],
+) -> CallView:
+    """The call with the elements of its judgment, and the judged text in which they are marked."""
+    cost = None if place.about.kind == "combine" else view.cost_usd
+    view = structs.replace(view, criteria=_criteria_of(place, protocol), cost_usd=cost)
+    checked = place.judgment.checked if place.judgment is not None else ()
+    if not checked:
+        return view
+    elements = tuple(_element_view(element, protocol, sources) for element in checked)
+    step = next((step for step in (protocol.pipeline if protocol else ()) if step.kind == "extract"), None)
+    field = None
+    if protocol is not None and item is not None and step is not None and not step.field:
+        field = protocol.field_for(step.judged, item.fields)
+    text = "\n".join(part.text for part in sources[field]) if field is not None and field in sources else ""
+    return structs.replace(
+        view,
+        elements=elements,
+        judged=tuple(_judged_parts(text, elements)) if text else (),
+        judged_field=field or "",
+    )
+
+
+def _element_view(
+    element: Element, protocol: Protocol | None, sources: Mapping[str, Sequence[_Source]]
+) -> ElementView:
+    verdicts = [
+        f"{score.criterion} {verdict_text(score)}" if len(element.scores) > 1 else verdict_text(score)
+        for score in element.scores
+    ]
+    first = element.scores[0] if element.scores else Score("", "no_reply")
+    scale = protocol.criteria.get(first.criterion) if protocol is not None else None
+    searched = protocol.answer.evidence_in if protocol is not None else ()
+    if searched:
+        sources = {name: parts for name, parts in sources.items() if name in searched}
+    return ElementView(
+        element.number,
+        element.text,
+        ", ".join(verdicts) or "not checked",
+        _tone(first, scale),
+        element.span,
+        tuple(Evidence(quote, _fields_with(quote, sources)) for quote in first.evidence),
+        first.grounded,
+        element.passage,
+        first.explanation or "",
+    )
+
+
+def verdict_text(score: Score) -> str:
+    """The verdict on an element: its option, its value, or why there is none."""
+    if score.status != "ok":
+        return status_text(score.status)
+    return score.label or (f"{score.value:.4g}" if score.value is not None else "set aside")
+
+
+def _tone(score: Score, scale: Scale | None) -> Tone:
+    if score.status != "ok":
+        return "failed"
+    if score.value is None:
+        return "aside"
+    normalized = scale.normalized(score.value) if scale is not None else None
+    return "partly" if normalized is None or 0 < normalized < 1 else "good" if normalized == 1 else "bad"
+
+
+def _judged_parts(text: str, elements: Sequence[ElementView]) -> Iterable[JudgedPart]:
+    """The text in pieces; of two elements that overlap, the first is marked."""
+    at = 0
+    in_order = sorted(
+        ((element.span, element) for element in elements if element.span is not None),
+        key=lambda pair: pair[0],
+    )
+    for (start, end), element in in_order:
+        if start < at or end > len(text):
+            continue
+        if start > at:
+            yield JudgedPart(text[at:start])
+        yield JudgedPart(text[start:end], element)
+        at = end
+    if at < len(text):
+        yield JudgedPart(text[at:])
 
 
 # Calls
@@ -487,6 +638,9 @@ def _field_view(name: str, parts: Iterable[_Source], quotes: Iterable[str], long
 def _quotes(judgment: Judgment | None) -> Iterable[str]:
     for score in judgment.scores if judgment is not None else ():
         yield from score.evidence
+    for element in judgment.checked if judgment is not None else ():
+        for score in element.scores:
+            yield from score.evidence
 
 
 def _fields_with(quote: str, sources: Mapping[str, Sequence[_Source]]) -> tuple[str, ...]:

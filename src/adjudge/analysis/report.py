@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeVar
 
 from msgspec import UNSET, structs
 
-from ..records import Estimate, Scale
+from ..records import ElementSummary, Estimate, Scale
 from ..stats import (
     Column,
     clustered_share,
@@ -110,8 +110,21 @@ def summarise(view: RunView) -> Summary:
         reasks_usd=facts.reasks_usd,
         paid_earlier_usd=facts.paid_earlier_usd or UNSET,
         price_dates=facts.price_dates or UNSET,
+        elements=_elements(tally, names, scales) or UNSET,
     )
     return structs.replace(summary, warnings=cautions(summary, _spreads(tally, names, scales), facts))
+
+
+def _elements(
+    tally: Tally, names: Names, scales: Mapping[tuple[str, str], Scale | None]
+) -> dict[str, tuple[ElementSummary, ...]]:
+    return {
+        names[key]: tuple(
+            elements.summary(system, model, scales.get(key))
+            for (model, system), elements in by_system.items()
+        )
+        for key, by_system in tally.elements.items()
+    }
 
 
 def _is_nominal(scale: Scale | None) -> bool:

@@ -83,6 +83,7 @@ def report_sections(
         *([] if brief is None else [brief_section(brief)]),
         *caution_sections(summary),
         *score_sections(summary, values),
+        *element_sections(summary),
         *pair_sections(summary),
         *panel_sections(summary),
         *failure_sections(summary),
@@ -189,6 +190,46 @@ def score_sections(summary: Summary, values: Values | None = None) -> Iterator[S
     yield from _correlations(summary)
 
 
+ELEMENTS_MEANING = (
+    "Over all elements, each counts the same, so items with many elements count more than in the mean per item above. The interval "
+    "takes the elements of one item as dependent. Elements that could not be read are in no mean."
+)
+
+
+def element_sections(summary: Summary) -> Iterator[Section]:
+    """What a protocol with steps has checked one by one: counts by verdict, and the mean over all elements."""
+    for criterion, systems in (summary.elements or {}).items():
+        scale = summary.criteria[criterion].scale if criterion in summary.criteria else None
+        verdicts = list(dict.fromkeys(verdict for entry in systems for verdict in entry.counts))
+        has_judges = len({entry.model for entry in systems}) > 1
+        has_quotes = any(entry.n_quoted for entry in systems)
+        rows = tuple(
+            (
+                entry.system,
+                *((entry.model,) if has_judges else ()),
+                interval_cell(entry.mean, decimals(scale)),
+                *(f"{entry.counts.get(verdict, 0):,}" for verdict in verdicts),
+                f"{sum(entry.failures.values()):,}",
+                f"{entry.n_items:,}",
+                *((f"{entry.n_found:,} of {entry.n_quoted:,}",) if has_quotes else ()),
+                failures_text(entry.failures),
+            )
+            for entry in systems
+        )
+        axis = Axis() if scale is None else Axis(scale.low, scale.high)
+        columns = (
+            "system",
+            *(("judge",) if has_judges else ()),
+            Column("mean over elements [95 % CI]", axis),
+            *verdicts,
+            "failed",
+            "items",
+            *(("evidence found",) if has_quotes else ()),
+            "remark",
+        )
+        yield Section(f"{short_name(criterion)}: elements", (), columns, rows, notes=(ELEMENTS_MEANING,))
+
+
 def _shares_section(criterion: str, scale: Scale, cells: Mapping[str, Cell]) -> Section:
     """The share of each label for each system."""
     rows: list[tuple[Value, ...]] = []
@@ -240,6 +281,8 @@ def _remark(cell: Cell) -> str:
     # Where all scores failed, the failures are the reason.
     why = "" if cell.value is None and cell.n_failed else cell.reason
     texts = [failures_text(cell.failures), why]
+    if cell.n_undefined:
+        texts.append(f"{count(cell.n_undefined, 'item')} with nothing to score")
     if cell.n_samples > cell.n + cell.n_failed and cell.n_samples_failed:
         texts.append(f"{cell.n_samples_failed:,} of {cell.n_samples:,} samples failed")
     return "; ".join(text for text in texts if text)

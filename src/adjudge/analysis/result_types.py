@@ -12,7 +12,7 @@ from msgspec import UNSET, Struct, UnsetType, field
 
 from ..combine import Kind
 from ..probes import ProbeKind
-from ..records import Estimate, Estimator, Scale
+from ..records import ElementSummary, Estimate, Estimator, Scale
 from ..stats import (
     AltTest,
     Bounds,
@@ -232,6 +232,8 @@ class Summary(Struct, frozen=True):
     """the part of `cost_usd` that earlier runs paid; unset where there is none"""
     price_dates: dict[str, str] | UnsetType = UNSET
     """model → date of the published price behind `cost_usd`; unset where users gave all prices"""
+    elements: dict[str, tuple[ElementSummary, ...]] | UnsetType = UNSET
+    """criterion → what was checked one by one, by system and judge; unset without steps"""
 
 
 # -- The judge card: agreement with people, noise ceiling, corrected means, failures

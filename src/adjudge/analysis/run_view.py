@@ -37,7 +37,7 @@ from ..records import (
 )
 from ..stats import Position, PositionBias, position_bias
 from ..store import Judged, RunRow, Store
-from .tally import CriterionKey, Tally
+from .tally import CriterionKey, Tally, is_undefined
 
 Scales = Mapping[tuple[str, str], Scale | None]
 """(protocol, criterion) → scale; the protocol as in `Result.protocol`, its id alone, or "" for any protocol"""
@@ -278,7 +278,7 @@ def cluster_of(group: str | None, item: str) -> str:
 
 def view_of_results(results: Iterable[Result], scales: Scales | None = None, name: str = "") -> RunView:
     """A view of any results. A failed result has neither a value nor a choice: `kinds_of` decides its kind."""
-    rows = tuple(results)
+    rows = tuple(result for result in results if not is_undefined(result))
     kinds = kinds_of(rows, scales or {})
     return RunView(name, rows, kinds, scales or {}, _tally(rows, kinds))
 
@@ -483,11 +483,11 @@ def tabulate(
     notes: dict[str, dict[str, str]] = {}
     for judged in judged_items(replies.watch(_counted(store.judgments(run), on_read)), protocols):
         for result, kind, voices in judged.results:
-            tally.add(result, kind)
+            tally.add(result, kind, [voice.judgment for voice in voices])
             if keep_notes:
                 for voice in voices:
                     notes.setdefault(result.item, {}).update(voice.judgment.notes)
-            if keep_results:
+            if keep_results and not is_undefined(result):
                 results.append(structs.replace(result, explanation=""))
                 kinds.append(kind)
         if keep_results:

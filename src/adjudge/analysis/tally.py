@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple, TypeVar, get_args
 from msgspec import UNSET, UnsetType, structs
 
 from ..combine import Kind
-from ..records import Result, Scale, Status
+from ..records import Element, ElementSummary, Judgment, Result, Scale, Score, Status
 from ..stats import (
     Column,
     Spread,
@@ -25,6 +25,7 @@ from ..stats import (
     detectable_difference,
     equal_rates,
     joined,
+    mean_interval,
     missing_from,
     pooled,
     spread,
@@ -44,7 +45,7 @@ CriterionKey = tuple[str, str]
 class Scores:
     """The scores of one judge on one criterion for one system, or its choices for one pair of systems."""
 
-    __slots__ = ("failed", "n_partial", "n_samples", "n_samples_failed", "ok", "ok_failed")
+    __slots__ = ("failed", "n_partial", "n_samples", "n_samples_failed", "n_undefined", "ok", "ok_failed")
 
     def __init__(self) -> None:
         self.ok = Column()
@@ -56,6 +57,8 @@ class Scores:
         self.n_samples = 0
         """replies, failed ones included; more than the results where each item was judged several times"""
         self.n_samples_failed = 0
+        self.n_undefined = 0
+        """results without a score that did not fail: there was nothing to score"""
 
     @property
     def n(self) -> int:
@@ -77,6 +80,7 @@ def pool_judges(parts: list[Scores], *, is_vote: bool = False) -> Scores:
     pooled_scores.ok, pooled_scores.n_partial = pooled([part.ok for part in parts])
     pooled_scores.n_samples = sum(part.n_samples for part in parts)
     pooled_scores.n_samples_failed = sum(part.n_samples_failed for part in parts)
+    pooled_scores.n_undefined = max(part.n_undefined for part in parts)
     if is_vote:
         _vote(parts, pooled_scores)
     failed = missing_from(joined([part.failed for part in parts]), pooled_scores.ok)
@@ -101,6 +105,60 @@ def _vote(parts: list[Scores], scores: Scores) -> None:
         column.add(key, value, group, is_grouped=means.has_groups, is_marked=bool(mark))
 
 
+class ElementTally:
+    """The elements of one system that one judge has checked, by one criterion: claims, passages, points of a checklist."""
+
+    def __init__(self) -> None:
+        self.values = array("d")
+        self.clusters = array("q")
+        """the group of each value, or its item: elements of one text are not independent"""
+        self.counts: Counter[str] = Counter()
+        """verdict → elements"""
+        self.failures: Counter[str] = Counter()
+        self.n_items = self.n_quoted = self.n_found = 0
+
+    def add(self, elements: Sequence[Element], criterion: str, cluster: int) -> None:
+        """Add the elements of one judgment."""
+        self.n_items += 1
+        for element in elements:
+            for score in element.scores:
+                if score.criterion == criterion:
+                    self._add(score, cluster)
+
+    def _add(self, score: Score, cluster: int) -> None:
+        if score.status != "ok":
+            self.failures[score.status] += 1
+            return
+        self.counts[score.label if score.label is not None else key_text(score.value or 0.0)] += 1
+        if score.value is not None:
+            self.values.append(score.value)
+            self.clusters.append(cluster)
+        if score.grounded is not None:
+            self.n_quoted += 1
+            self.n_found += score.grounded == 1.0
+
+    def summary(self, system: str, model: str, scale: Scale | None) -> ElementSummary:
+        """The counts by verdict, and the mean with an interval that is clustered by item."""
+        n_clusters = len(set(self.clusters))
+        estimate = mean_interval(
+            self.values,
+            self.clusters if n_clusters < len(self.values) else None,
+            self.failures.total(),
+            scale.limits if scale is not None else None,
+            "mean over all elements",
+        )
+        return ElementSummary(
+            system,
+            model,
+            self.n_items,
+            dict(self.counts),
+            dict(self.failures),
+            structs.replace(estimate, unit=f"item (n={n_clusters})"),
+            self.n_quoted,
+            self.n_found,
+        )
+
+
 class Tally:
     """All results of a run, added up. Keys keep the order in which they were first seen."""
 
@@ -109,6 +167,8 @@ class Tally:
         """(protocol, criterion) → model → system"""
         self.choices: dict[CriterionKey, dict[str, dict[Pair, Scores]]] = {}
         """(protocol, criterion) → model → (system_a, system_b)"""
+        self.elements: dict[CriterionKey, dict[tuple[str, str], ElementTally]] = {}
+        """(protocol, criterion) → (model, system) → what was checked one by one"""
         self.rungs: dict[str, Counter[str]] = {}
         self.flagged: dict[str, array[int]] = {}
         self.items = array("q")
@@ -118,8 +178,9 @@ class Tally:
         """pairs in the order first seen; the same pair in the other order is swapped to match"""
         self._last: tuple[str, int] = ("", key_of(""))
 
-    def add(self, result: Result, kind: Kind) -> None:
-        """Add one result, a score or a choice."""
+    def add(self, result: Result, kind: Kind, judgments: Sequence[Judgment] = ()) -> None:
+        """Add one result, a score or a choice, and what the steps of a protocol have checked for it."""
+        self._add_elements(result, judgments)
         item = self._item_key(result.item)
         self.models.setdefault(result.model)
         self.protocols.setdefault(result.protocol)
@@ -127,9 +188,21 @@ class Tally:
             items = self.flagged.setdefault(flag, array("q"))
             if not items or items[-1] != item:
                 items.append(item)
+        if is_undefined(result):
+            criterion = (result.protocol, result.criterion)
+            _scores_at(_by_model(self.scores, criterion, result.model), system_of(result)).n_undefined += 1
+            return
         readings = self.rungs.setdefault(result.model, Counter())
         is_read = self._add_choice(result, item) if kind == "choices" else self._add_score(result, item)
         readings[(result.how or "not recorded") if is_read else "failed"] += 1
+
+    def _add_elements(self, result: Result, judgments: Sequence[Judgment]) -> None:
+        for judgment in judgments:
+            elements = judgment.checked
+            if any(score.criterion == result.criterion for element in elements for score in element.scores):
+                by_system = self.elements.setdefault((result.protocol, result.criterion), {})
+                tally = by_system.setdefault((result.model, system_of(result)), ElementTally())
+                tally.add(elements, result.criterion, key_of(result.group or result.item))
 
     def _add_score(self, result: Result, item: int) -> bool:
         criterion = (result.protocol, result.criterion)
@@ -162,6 +235,14 @@ class Tally:
             self._last = (item, key_of(item))
             self.items.append(self._last[1])
         return self._last[1]
+
+
+def is_undefined(result: Result) -> bool:
+    """Whether there was nothing to score, so that a result has no score and did not fail.
+
+    A report counts it; it is in no mean and in no comparison.
+    """
+    return result.status == "ok" and result.value is None and "nothing_to_score" in result.flags
 
 
 TallyKey = TypeVar("TallyKey", bound=Hashable)
@@ -238,6 +319,7 @@ def cell(scores: Scores, scale: Scale | None) -> Cell:
     low, high = (scale.low, scale.high) if scale is not None else (None, None)
     limits = scale.limits if scale is not None else None
     estimate = scores.ok.mean(n_failed, limits)
+    estimate = structs.replace(estimate, n_undefined=estimate.n_undefined + scores.n_undefined)
     n_flagged = sum(scores.ok.marks)
     counts, distribution_of = _counts(scores.ok, scale)
     return Cell(

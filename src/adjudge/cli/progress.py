@@ -18,6 +18,13 @@ from .terminal import print_note
 _LINE_SECONDS = 5.0
 
 
+def _size(prepared: Prepared, calls: int) -> str:
+    """How much there is to do. How many calls a judgment in steps takes is not known before."""
+    if any(protocol.pipeline for protocol in prepared.plan.protocols):
+        return f"{calls} judgments in steps"
+    return f"at most {calls} calls"
+
+
 class ProgressWatcher(Watcher):
     """Prints to standard error, so that standard output holds only the result."""
 
@@ -56,7 +63,9 @@ class ProgressWatcher(Watcher):
         verb = "Resuming" if run.is_resumed else "Starting"
         shard = f", shard {prepared.shard.number}/{prepared.shard.n}" if prepared.shard.n > 1 else ""
         calls = prepared.n_judged * len(prepared.plan.calls_of(Item("", {})))
-        sys.stderr.write(f"{verb} run {run.name}{shard}: {prepared.n_judged} items, at most {calls} calls\n")
+        sys.stderr.write(
+            f"{verb} run {run.name}{shard}: {prepared.n_judged} items, {_size(prepared, calls)}\n"
+        )
         if batched := [model.name for model in prepared.plan.models if model.is_batched]:
             print_note(
                 f"Batches for {', '.join(batched)}: half the price, answers within 24 hours. Follow-up questions, evaluation "

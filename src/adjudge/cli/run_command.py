@@ -315,6 +315,7 @@ def print_dry_run(request: Request, as_json: bool) -> None:
     typer.echo(
         f"\n{estimate.items} items, {estimate.calls} calls: {estimate.stored} are in the store, {estimate.calls - estimate.stored} would be sent.\n"
         f"{_ruled(estimate.ruled)}"
+        f"{_open(estimate.n_open)}"
         f"About {estimate.tokens_in} input tokens{cost}; replies not included. Nothing was sent."
     )
     for batches in estimate.batches:
@@ -323,6 +324,13 @@ def print_dry_run(request: Request, as_json: bool) -> None:
         typer.echo(f"{batches.model}: {batches.calls:,} calls in {parts}, {batches.megabytes:.1f} MB{most}.")
     if estimate.batches:
         typer.echo("Prices are those of batches: half of what single calls cost.")
+
+
+def _open(n_open: int) -> str:
+    """Judgments in steps whose checks are not known before their list is."""
+    if not n_open:
+        return ""
+    return f"Of {n_open:,} judgments only the first call is counted: how many checks follow depends on its reply.\n"
 
 
 _NAMES = {

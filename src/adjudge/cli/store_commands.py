@@ -21,7 +21,7 @@ from .terminal import as_text, markdown_of, print_json, print_sections, print_ta
 
 if TYPE_CHECKING:
     from ..analysis.human_agreement import ScoreIntervals
-    from ..analysis.item_view import AnswerView, CallView
+    from ..analysis.item_view import AnswerView, CallView, ElementView
     from ..data.labels import LabelFile
     from ..store import BatchRow, RunRow, Store
     from ..store.browsing import CallOutcome
@@ -128,22 +128,37 @@ def _call_text(item: str, call: CallView) -> str:
     if call.error is not None:
         lines.append(f"--- no reply: {call.error.kind} ---\n{call.error.message}")
     reply = call.reply.text if call.reply is not None else ""
-    if call.reply is not None:
+    if call.reply is not None and call.kind != "combine":
         lines.append(f"--- reply ---\n{reply}")
     if call.is_judged:
         lines.append("--- read ---")
-        lines += [_answer_text(answer, reply) for answer in call.answers]
+        searched = "source" if call.elements else "response"
+        lines += [_answer_text(answer, reply, searched) for answer in call.answers]
+        lines += [_element_text(element) for element in call.elements]
         if call.flags:
             lines.append(f"flags: {', '.join(call.flags)}")
     return "\n".join(lines) + "\n"
 
 
-def _answer_text(answer: AnswerView, reply: str) -> str:
+def _element_text(element: ElementView) -> str:
+    """One element that a step has checked: verdict, text, place, evidence."""
+    place = "not word for word in the text" if element.span is None else f"at {element.span[0]}"
+    lines = [f"  {element.number}. [{element.verdict}] {element.text} ({place})"]
+    for evidence in element.evidence:
+        passage = f", passage {element.passage}" if element.passage is not None else ""
+        is_found = element.grounded == 1.0 or bool(evidence.fields)
+        lines.append(
+            f'     evidence: "{evidence.text}" ({"found" + passage if is_found else "not found in the source"})'
+        )
+    return "\n".join(lines)
+
+
+def _answer_text(answer: AnswerView, reply: str, searched: str = "response") -> str:
     subject = f"/{answer.subject}" if answer.subject else ""
     value = f"{answer.value:g}" if isinstance(answer.value, float) else answer.value or answer.status_text
     grounded = ""
     if answer.grounded is not None:
-        grounded = f", {answer.grounded:.0%} of its evidence found in the response"
+        grounded = f", {answer.grounded:.0%} of its evidence found in the {searched}"
     return f"{answer.name}{subject}: {value}{_source_text(answer, reply)}{grounded}"
 
 
@@ -498,6 +513,11 @@ def export_command(
     reviews: bool = typer.Option(
         False, "--reviews", help="Export the reviews made with `adjudge view` instead: one row per review."
     ),
+    elements: bool = typer.Option(
+        False,
+        "--elements",
+        help="Export what the steps of a protocol have checked instead: one row per element.",
+    ),
     store: Path = STORE,
 ) -> None:
     """Export one row per item, protocol, criterion, subject and model, in item order.
@@ -516,7 +536,10 @@ def export_command(
         )
     with open_store(store, write=False) as opened:
         exported = opened.run(run)
-        columns, rows = _reviews(opened, exported) if reviews else _results(opened, exported, labels)
+        if elements:
+            columns, rows = _elements(opened, exported)
+        else:
+            columns, rows = _reviews(opened, exported) if reviews else _results(opened, exported, labels)
         with writing(output) as file:
             if form == "jsonl":
                 _write_jsonl(rows, file)
@@ -526,6 +549,16 @@ def export_command(
                 from ..data import write_parquet
 
                 write_parquet(rows, columns, file)
+
+
+def _elements(store: Store, run: RunRow) -> tuple[dict[str, type], Iterator[dict[str, Any]]]:
+    from ..engine import ELEMENT_COLUMNS, element_rows, protocols_of
+
+    if not any(protocol.pipeline for protocol in protocols_of(store, run).values()):
+        raise DataError(
+            f"--elements: no protocol of {run.name} judges in steps, so there are no elements. Leave it out."
+        )
+    return ELEMENT_COLUMNS, element_rows(store, run)
 
 
 def _results(

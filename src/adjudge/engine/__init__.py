@@ -3,8 +3,10 @@
 from .api import AuditRequest, Prepared, Request, Run, Watcher, prepare, run, run_async, run_in_thread
 from .loop import Interrupted, Progress
 from .results import (
+    ELEMENT_COLUMNS,
     EXPORT_COLUMNS,
     JudgedItem,
+    element_rows,
     export_row,
     fields_naming_the_system,
     judged_items,
@@ -15,6 +17,7 @@ from .results import (
 )
 
 __all__ = [
+    "ELEMENT_COLUMNS",
     "EXPORT_COLUMNS",
     "AuditRequest",
     "Interrupted",
@@ -24,6 +27,7 @@ __all__ = [
     "Request",
     "Run",
     "Watcher",
+    "element_rows",
     "export_row",
     "fields_naming_the_system",
     "judged_items",

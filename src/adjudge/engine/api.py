@@ -49,7 +49,7 @@ from .plan import (
     steps_in,
 )
 from .results import AbsentInputs, results
-from .steps import StepAnswer, judgment_in_steps, step_problems
+from .steps import StepAnswer, audit_problems, judgment_in_steps, step_problems
 
 # What a run would send, and what that may cost, without sending anything.
 
@@ -576,6 +576,8 @@ def prepare(request: Request, network: Network, opened: list[Model], *, is_dry: 
             for protocol in protocols
             for problem in (*problems_of(protocol, item), *step_problems(protocol, item))
         ]
+        if isinstance(request, AuditRequest):
+            found += audit_problems(protocols, item)
         return found + image_problems(item, protocols, models)
 
     items = open_items(request.items, request.map, problems, request.limit, request.traces)

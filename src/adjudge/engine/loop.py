@@ -108,6 +108,8 @@ class Progress(Struct):
     in_flight: int = 0
     in_batches: int = 0
     """calls in batches that are not collected yet"""
+    further: int = 0
+    """calls that were made for judgments in steps, beyond one for each"""
 
 
 class ItemCall(NamedTuple):
@@ -484,7 +486,6 @@ class Loop:
         seq, item, planned = item_steps
         steps = judgment_in_steps(planned.protocol, item, self._plan.absent)
         answers: list[StepAnswer] = []
-        cost_before = self.progress.cost_usd
         try:
             prompts = next(steps)
             while True:
@@ -503,11 +504,9 @@ class Loop:
         # With an error, the judgment counts for now, and the next start of this run asks what is missing.
         reply = Reply(call.key, error=errors[0]) if errors else Reply(call.key, cost_usd=0.0)
         await self._store.put(self._run, seq, planned.index, call, reply, judgment)
-        self.progress.cached += (
-            not errors
-            and cost_before == self.progress.cost_usd
-            and not any(answer.is_new for answer in answers)
-        )
+        n_new = sum(answer.is_new for answer in answers)
+        self.progress.cached += n_new == 0 and not errors
+        self.progress.further += max(0, n_new - 1)
         self._count(judgment)
 
     async def _answers(self, item_steps: ItemSteps, prompts: Sequence[StepPrompt]) -> list[StepAnswer] | None:

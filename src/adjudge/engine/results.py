@@ -279,3 +279,41 @@ def export_row(result: Result) -> dict[str, Any]:
         "system_b": result.system_b,
         "flags": list(result.flags),
     }
+
+
+ELEMENT_COLUMNS: dict[str, type] = {
+    "item": str, "system": str, "group": str, "protocol": str, "criterion": str, "model": str, "sample": int,
+    "element": int, "text": str, "start": int, "end": int, "verdict": str, "score": float, "status": str, "how": str,
+    "evidence": list, "grounded": float, "passage": int, "explanation": str,
+}  # fmt: skip
+"""The columns of an export of elements, in their order, each with its type."""
+
+
+def element_rows(store: Store, run: RunRow) -> Iterator[dict[str, Any]]:
+    """What the steps of a run's protocols have checked, one row for each element and criterion, in the order of the items."""
+    for judged in store.judgments(run):
+        if judged.judgment is None or judged.item is None or judged.about.kind in PART_KINDS:
+            continue
+        for element in judged.judgment.checked:
+            for score in element.scores:
+                yield {
+                    "item": judged.item.id,
+                    "system": judged.item.system,
+                    "group": judged.item.group,
+                    "protocol": judged.about.protocol,
+                    "criterion": score.criterion,
+                    "model": judged.about.model,
+                    "sample": judged.about.sample,
+                    "element": element.number,
+                    "text": element.text,
+                    "start": element.span[0] if element.span else None,
+                    "end": element.span[1] if element.span else None,
+                    "verdict": score.label,
+                    "score": score.value,
+                    "status": score.status,
+                    "how": score.how,
+                    "evidence": list(score.evidence),
+                    "grounded": score.grounded,
+                    "passage": element.passage,
+                    "explanation": score.explanation or "",
+                }

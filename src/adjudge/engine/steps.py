@@ -205,6 +205,17 @@ def step_problems(protocol: Protocol, item: Item) -> list[str]:
     return problems
 
 
+def audit_problems(protocols: Sequence[Protocol], item: Item) -> list[str]:
+    """Why the probes of an audit would change nothing: an item that brings its elements is not judged by its response."""
+    return [
+        f"field '{step.name}' holds the elements, so that probes of the response would change nothing. "
+        "Remove the field for an audit."
+        for protocol in protocols
+        for step in protocol.pipeline
+        if step.kind == "extract" and step.prompt and step.name in item.fields
+    ]
+
+
 def _placed(protocol: Protocol, step: Step, item: Item, entries: Sequence[Entry]) -> list[Element]:
     """The entries as elements, each with its place in the judged text where it stands there word for word."""
     field = protocol.field_for(step.judged, item.fields)

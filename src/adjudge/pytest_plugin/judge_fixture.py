@@ -32,7 +32,7 @@ from msgspec import Struct, structs
 from ..analysis.report_words import judge_text, scale_text
 from ..errors import AdjudgeError, DataError, ModelError
 from ..models import Model
-from ..records import Choice, Estimate, Item, Protocol, Result, Scale, Status, Subject
+from ..records import Choice, Element, Estimate, Item, Protocol, Result, Scale, Status, Subject
 from ..run_file import FILE_FORMS
 from ..run_options import declared_options, named_criterion
 from ..untrusted import safe
@@ -136,9 +136,23 @@ class Outcome:
 
         with open_store(self.origin.store, write=False) as store:
             for asked in store.asked(store.run(self.origin.run)):
-                if asked.item is not None and asked.item.id == self.item:
+                is_reply = asked.call.kind != "combine"
+                if is_reply and asked.item is not None and asked.item.id == self.item:
                     return asked.reply.text
         return ""
+
+    @property
+    def elements(self) -> tuple[Element, ...]:
+        """What a protocol with steps has checked one by one: claims, passages, points; empty without steps."""
+        from ..store import open_store
+
+        with open_store(self.origin.store, write=False) as store:
+            return tuple(
+                element
+                for judged in store.judgments(store.run(self.origin.run))
+                if judged.judgment is not None and judged.item is not None and judged.item.id == self.item
+                for element in judged.judgment.checked
+            )
 
     # Parts
 
@@ -505,7 +519,13 @@ class Judge:
         outcomes = Outcomes((Outcome(origin, rows) for rows in by_item.values()), protocol.criteria)
         progress = done.progress
         current.uses.append(
-            Use(outcomes, is_many, progress.done - progress.cached, progress.cached, progress.cost_usd)
+            Use(
+                outcomes,
+                is_many,
+                progress.done - progress.cached + progress.further,
+                progress.cached,
+                progress.cost_usd,
+            )
         )
         return outcomes
 

@@ -299,9 +299,12 @@ def totals(connection: sqlite3.Connection, run: int) -> Totals:
         ("judgments", before.judgments, judged, after.judgments),
     ):
         check_count(what, first, n, last)
+    (n_combined,) = connection.execute(
+        "SELECT count(*) FROM places JOIN slots USING (run, slot) WHERE run = ? AND kind = 'combine'", (run,)
+    ).fetchone()
     if not all(isinstance(number, int) for number in sums[:3]):
         raise rows.DamagedError("a number of tokens is not a whole number")
-    return Totals(n_items, n_calls, failed, judged, *sums, *reasks)
+    return Totals(n_items, n_calls - n_combined, failed, judged, *sums, *reasks)
 
 
 _SAMPLE_PAIRS = """SELECT EXISTS (

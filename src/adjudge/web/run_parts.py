@@ -31,6 +31,7 @@ from ..analysis.report_words import (
     Values,
     caution_sections,
     cost_sections,
+    element_sections,
     failure_sections,
     how_to_read,
     judge_text,
@@ -260,7 +261,11 @@ def run_parts(
     groups = (
         Group("cautions", "Before you use these numbers", views_of(caution_sections(summary))),
         Group("audit", "Audit", views_of(audit_sections(audit) if audit is not None else ())),
-        Group("scores", "Scores", (*scores, *views_of(how_to_read(summary)))),
+        Group(
+            "scores",
+            "Scores",
+            (*scores, *views_of(element_sections(summary)), *views_of(how_to_read(summary))),
+        ),
         Group("ranking", "Ranking", views_of(_ranking_sections(ranking), doors)),
         Group("pairs", "Choices", views_of(pair_sections(summary))),
         Group("panel", "Agreement between judges", views_of(panel_sections(summary))),
