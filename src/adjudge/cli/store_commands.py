@@ -17,11 +17,19 @@ import typer
 from ..errors import DataError, StoreError
 from ..records import Item, Result
 from .options import AS_JSON, NAMED_RUN, RUN, STORE
-from .terminal import as_text, markdown_of, print_json, print_sections, print_table, print_text, writing
+from .terminal import (
+    as_text,
+    call_text,
+    markdown_of,
+    print_json,
+    print_sections,
+    print_table,
+    print_text,
+    writing,
+)
 
 if TYPE_CHECKING:
     from ..analysis.human_agreement import ScoreIntervals
-    from ..analysis.item_view import AnswerView, CallView, ElementView
     from ..data.labels import LabelFile
     from ..store import BatchRow, RunRow, Store
     from ..store.browsing import CallOutcome
@@ -33,10 +41,6 @@ if TYPE_CHECKING:
 
 
 # Replies: what was sent, what came back, and what was read from it, verbatim
-
-
-_AROUND = 40
-"""How much of a reply is shown on either side of the place where a score was read."""
 
 
 def show_replies(
@@ -71,7 +75,7 @@ def show_replies(
     for known, place in places:
         view = item_view(known, [place], {})
         for call in view.calls:
-            print_text(_call_text(known.id if known is not None else "whole run", call))
+            print_text(call_text(known.id if known is not None else "whole run", call))
 
 
 def _selected(places: Iterable[Judged], item: str | None, failed: bool) -> Iterator[Judged]:
@@ -118,60 +122,6 @@ def _place_json(item: Item | None, place: CallOutcome) -> dict[str, Any]:
         "error": place.error,
         "judgment": place.judgment,
     }
-
-
-def _call_text(item: str, call: CallView) -> str:
-    """A call as the terminal shows it."""
-    order = f", order {call.order}" if call.order == "ba" else ""
-    lines = [f"=== {item} · {call.protocol} · {call.model}{order} · sample {call.sample} · {call.kind}"]
-    lines += [f"--- {turn.role} ---\n{turn.content.text}" for turn in call.messages]
-    if call.error is not None:
-        lines.append(f"--- no reply: {call.error.kind} ---\n{call.error.message}")
-    reply = call.reply.text if call.reply is not None else ""
-    if call.reply is not None and call.kind != "combine":
-        lines.append(f"--- reply ---\n{reply}")
-    if call.is_judged:
-        lines.append("--- read ---")
-        searched = "source" if call.elements else "response"
-        lines += [_answer_text(answer, reply, searched) for answer in call.answers]
-        lines += [_element_text(element) for element in call.elements]
-        if call.flags:
-            lines.append(f"flags: {', '.join(call.flags)}")
-    return "\n".join(lines) + "\n"
-
-
-def _element_text(element: ElementView) -> str:
-    """One element that a step has checked: verdict, text, place, evidence."""
-    place = "not word for word in the text" if element.span is None else f"at {element.span[0]}"
-    lines = [f"  {element.number}. [{element.verdict}] {element.text} ({place})"]
-    for evidence in element.evidence:
-        passage = f", passage {element.passage}" if element.passage is not None else ""
-        is_found = element.grounded == 1.0 or bool(evidence.fields)
-        lines.append(
-            f'     evidence: "{evidence.text}" ({"found" + passage if is_found else "not found in the source"})'
-        )
-    return "\n".join(lines)
-
-
-def _answer_text(answer: AnswerView, reply: str, searched: str = "response") -> str:
-    subject = f"/{answer.subject}" if answer.subject else ""
-    value = f"{answer.value:g}" if isinstance(answer.value, float) else answer.value or answer.status_text
-    grounded = ""
-    if answer.grounded is not None:
-        grounded = f", {answer.grounded:.0%} of its evidence found in the {searched}"
-    return f"{answer.name}{subject}: {value}{_source_text(answer, reply)}{grounded}"
-
-
-def _source_text(answer: AnswerView, reply: str) -> str:
-    """How an answer was read, and the text around the place in the reply."""
-    if answer.how is None:
-        return ""
-    if answer.span is None:
-        return f" ({answer.how})"
-    start, end = answer.span
-    before = reply[max(0, start - _AROUND) : start].replace("\n", " ")
-    after = reply[end : end + _AROUND].replace("\n", " ")
-    return f" ({answer.how}, at {start}: …{before}»{reply[start:end]}«{after}…)"
 
 
 # Reports, the list of runs, exports

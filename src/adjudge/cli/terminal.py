@@ -19,7 +19,7 @@ import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import msgspec
 
@@ -27,6 +27,9 @@ from ..errors import DataError
 from ..sections import Bars, Interval, Section, Value, plain_lines, text_of
 from ..untrusted import raw_stream, safe, safe_text
 from ..words import Line, n_columns, prose
+
+if TYPE_CHECKING:
+    from ..analysis.item_view import AnswerView, CallView, ElementView
 
 # Text, JSON and files
 
@@ -451,3 +454,64 @@ def _markdown_table(section: Section) -> str:
 def _cell(value: Value) -> str:
     # An interval contains only numbers, so its brackets need no escape.
     return value.text if isinstance(value, Interval) else escaped(text_of(value))
+
+
+# One call, verbatim
+
+
+_AROUND = 40
+"""How much of a reply is shown on either side of the place where a score was read."""
+
+
+def call_text(item: str, call: CallView) -> str:
+    """A call as the terminal shows it."""
+    order = f", order {call.order}" if call.order == "ba" else ""
+    lines = [f"=== {item} · {call.protocol} · {call.model}{order} · sample {call.sample} · {call.kind}"]
+    lines += [f"--- {turn.role} ---\n{turn.content.text}" for turn in call.messages]
+    if call.error is not None:
+        lines.append(f"--- no reply: {call.error.kind} ---\n{call.error.message}")
+    reply = call.reply.text if call.reply is not None else ""
+    if call.reply is not None and call.kind != "combine":
+        lines.append(f"--- reply ---\n{reply}")
+    if call.is_judged:
+        lines.append("--- read ---")
+        searched = "source" if call.elements else "response"
+        lines += [_answer_text(answer, reply, searched) for answer in call.answers]
+        lines += [_element_text(element) for element in call.elements]
+        if call.flags:
+            lines.append(f"flags: {', '.join(call.flags)}")
+    return "\n".join(lines) + "\n"
+
+
+def _element_text(element: ElementView) -> str:
+    """One element that a step has checked: verdict, text, place, evidence."""
+    place = "not word for word in the text" if element.span is None else f"at {element.span[0]}"
+    lines = [f"  {element.number}. [{element.verdict}] {element.text} ({place})"]
+    for evidence in element.evidence:
+        passage = f", passage {element.passage}" if element.passage is not None else ""
+        is_found = element.grounded == 1.0 or bool(evidence.fields)
+        lines.append(
+            f'     evidence: "{evidence.text}" ({"found" + passage if is_found else "not found in the source"})'
+        )
+    return "\n".join(lines)
+
+
+def _answer_text(answer: AnswerView, reply: str, searched: str = "response") -> str:
+    subject = f"/{answer.subject}" if answer.subject else ""
+    value = f"{answer.value:g}" if isinstance(answer.value, float) else answer.value or answer.status_text
+    grounded = ""
+    if answer.grounded is not None:
+        grounded = f", {answer.grounded:.0%} of its evidence found in the {searched}"
+    return f"{answer.name}{subject}: {value}{_source_text(answer, reply)}{grounded}"
+
+
+def _source_text(answer: AnswerView, reply: str) -> str:
+    """How an answer was read, and the text around the place in the reply."""
+    if answer.how is None:
+        return ""
+    if answer.span is None:
+        return f" ({answer.how})"
+    start, end = answer.span
+    before = reply[max(0, start - _AROUND) : start].replace("\n", " ")
+    after = reply[end : end + _AROUND].replace("\n", " ")
+    return f" ({answer.how}, at {start}: …{before}»{reply[start:end]}«{after}…)"
