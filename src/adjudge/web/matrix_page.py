@@ -1,21 +1,29 @@
 """The viewer's matrix of a run: inputs in rows, systems or judges in columns, and the item of a cell beside it.
 
-Everything is read from the copy that `items_index` keeps. A cell is the mean of its results; it is coloured by score or by
-the distance from people.
+Everything is read from the copy that `items_index` keeps. A cell is the mean of its results, or the choice of most; it is
+coloured by score, or by a disagreement: with people, between judges, orders or samples.
 """
 
 from __future__ import annotations
 
+import csv
+import io
 import sqlite3
-from typing import Any
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
+import msgspec
 from msgspec import Struct, structs
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from ..store import RunRow
+from ..data.tables import guarded
+from ..store import RunRow, Store
+from ..store.browsing import items_between
 from ..words import number, status_text
+from .items_index import GAPS, field_text
 from .items_table import (
     FIRST_COPY_SECONDS,
     Filter,
@@ -23,17 +31,34 @@ from .items_table import (
     ItemsPage,
     Listing,
     Where,
+    hits_in,
     query_number,
     read_filter,
 )
+from .rich_text import snippet
 from .run_pages import run_named, tabs
 from .section_view import shade
 from .server import Context
 from .templating import judge_name
 
 ROWS_ON_A_PAGE = 40
+_ROWS_AT_ONCE = 400
 MOST_COLUMNS = 40
-_CHOICES = {"a": 1.0, "tie": 0.5, "b": 0.0}
+MOST_NAMED = 400
+"""Columns that can be chosen by name."""
+COLOURS = {
+    "score": "score",
+    "people": "distance from people",
+    "judges": "difference between judges",
+    "orders": "difference between orders",
+    "samples": "difference between samples",
+}
+_MEANINGS = {
+    "people": "blue where judge and people agree, orange the farther they are apart",
+    "judges": "blue where the judges agree, orange the farther they are apart",
+    "orders": "blue where both orders agree, orange where they differ",
+    "samples": "blue where all samples agree, orange the more they differ",
+}
 
 
 class Question(Struct, frozen=True):
@@ -63,6 +88,10 @@ class MatrixCell(Struct, frozen=True):
     url: str = ""
     title: str = ""
     is_open: bool = False
+    seq: int = 0
+    value: float | str | None = None
+    """as it is exported: the mean, or the winner; none where it failed"""
+    label: float | str | None = None
 
 
 class MatrixRow(Struct, frozen=True):
@@ -70,6 +99,8 @@ class MatrixRow(Struct, frozen=True):
 
     name: str
     cells: tuple[MatrixCell, ...]
+    snippet: str = ""
+    """where a text was found that is not in the name"""
 
 
 class Shown(Struct, frozen=True):
@@ -79,20 +110,22 @@ class Shown(Struct, frozen=True):
     by: str = ""
     """`systems` or `judges`"""
     colour: str = ""
-    """`score` or `people`"""
+    """of `COLOURS`"""
     sort: str = ""
     """`apart`: the largest disagreement first; else in the order of the items"""
     page: int = 1
     open: int | None = None
+    col: tuple[str, ...] = ()
+    """the columns to show; the first ones where there are none"""
 
     def query(self, run: str, q: str, **changes: Any) -> str:
         values = structs.asdict(structs.replace(self, **changes))
         kept = {
             name: value
             for name, value in values.items()
-            if value not in ("", None) and (name, value) != ("page", 1)
+            if value not in ("", None, ()) and (name, value) != ("page", 1)
         }
-        return urlencode({"run": run, **({"q": q} if q else {}), **kept})
+        return urlencode({"run": run, **({"q": q} if q else {}), **kept}, doseq=True)
 
 
 class MatrixPage:
@@ -108,7 +141,7 @@ class MatrixPage:
             run = run_named(store, request)
             wanted = Filter(q=read_filter(request.query_params).q)
             shown = _read(request)
-            values = self._values(run, wanted, shown)
+            values = self._values(store, run, wanted, shown)
             if shown.open is not None:
                 values["pane"] = self._item.values(store, run, shown.open, Filter(), None)
         if request.query_params.get("part") == "pane":
@@ -118,48 +151,121 @@ class MatrixPage:
         crumbs = [(self._context.store_path.name, "/"), (run.name, values["tabs"][0][1]), ("Matrix", None)]
         return self._context.page(request, "view/matrix.html", crumbs=crumbs, **values)
 
-    def _values(self, run: RunRow, wanted: Filter, shown: Shown) -> dict[str, Any]:
+    def export(self, request: Request) -> Response:
+        """All rows of the matrix with the columns shown, as CSV or JSON lines."""
+        with self._context.reading() as store:
+            run = run_named(store, request)
+        wanted, shown = Filter(q=read_filter(request.query_params).q), _read(request)
+        listing = self._items.listing(run, FIRST_COPY_SECONDS)
+        with listing.matching(wanted) as (connection, rule):
+            matrix = _matrix_of(listing, connection, rule, shown, run.name, wanted.q)
+            columns, rows = matrix.whole() if matrix is not None else ([], iter(()))
+            is_csv = request.query_params.get("format") != "jsonl"
+            data = "".join(_as_csv(columns, rows)) if is_csv else b"".join(_as_json_lines(columns, rows))
+        name = "matrix.csv" if is_csv else "matrix.jsonl"
+        return Response(
+            data,
+            media_type="text/csv; charset=utf-8" if is_csv else "application/x-ndjson",
+            headers={"content-disposition": f'attachment; filename="{name}"'},
+        )
+
+    def _values(self, store: Store, run: RunRow, wanted: Filter, shown: Shown) -> dict[str, Any]:
         listing = self._items.listing(run, FIRST_COPY_SECONDS)
         with listing.matching(wanted) as (connection, rule):
             questions = _questions(listing, connection)
-            question = next(
-                (one for one in questions if one.key == shown.of), questions[0] if questions else None
-            )
-            matrix: dict[str, Any] = {
-                "rows": [],
-                "columns": [],
-                "total": 0,
-                "hidden": 0,
-                "is_labelled": False,
-            }
-            if question is not None:
-                shown = _settled(listing, connection, question, shown)
-                matrix = _Matrix(
-                    listing, connection, _joined(question.rule, rule), question, shown, run.name, wanted.q
-                ).made()
+            built = _matrix_of(listing, connection, rule, shown, run.name, wanted.q)
+            matrix = built.made() if built is not None else _EMPTY
+        shown = built.shown if built is not None else shown
+        if wanted.q:
+            matrix["rows"] = [_with_snippet(store, run, row, wanted.q) for row in matrix["rows"]]
         total, first = matrix["total"], (shown.page - 1) * ROWS_ON_A_PAGE + 1
         last = first + len(matrix["rows"]) - 1
+        n_apart = listing.choices()["n_apart"]
+
+        def url(**changes: Any) -> str:
+            return f"/matrix?{shown.query(run.name, wanted.q, **changes)}"
+
         return {
             **matrix,
             "run": run.name,
             "line": {"run": run.name},
             "shown": shown,
-            "question": question,
+            "question": built.question if built is not None else None,
             "questions": questions,
             "q": wanted.q,
+            "without_q": f"/matrix?{shown.query(run.name, '', page=1)}",
             "first": first,
             "last": last,
-            "back": f"/matrix?{shown.query(run.name, wanted.q, page=shown.page - 1)}"
-            if shown.page > 1
-            else None,
-            "next": f"/matrix?{shown.query(run.name, wanted.q, page=shown.page + 1)}"
-            if last < total
-            else None,
+            "back": url(page=shown.page - 1) if shown.page > 1 else None,
+            "next": url(page=shown.page + 1) if last < total else None,
+            "all_columns": url(col=(), page=1),
+            "colours": [(name, words) for name, words in COLOURS.items() if name == "score" or n_apart[name]],
+            "meaning": _MEANINGS.get(shown.colour, ""),
+            "export": f"/matrix/export?{shown.query(run.name, wanted.q, page=1, open=None)}",
             "progress": listing.index.progress,
             "pane": None,
             "tabs": tabs(run.name),
             "tab": "Matrix",
         }
+
+
+_EMPTY: dict[str, Any] = {
+    "rows": [],
+    "columns": [],
+    "choosable": [],
+    "total": 0,
+    "hidden": 0,
+    "is_labelled": False,
+}
+
+
+def _matrix_of(
+    listing: Listing, connection: sqlite3.Connection, rule: Where, shown: Shown, run: str, q: str
+) -> _Matrix | None:
+    """The matrix that an address asks for; none where nothing is judged yet."""
+    questions = _questions(listing, connection)
+    question = next((one for one in questions if one.key == shown.of), questions[0] if questions else None)
+    if question is None:
+        return None
+    shown = _settled(listing, connection, question, shown)
+    return _Matrix(listing, connection, _joined(question.rule, rule), question, shown, run, q)
+
+
+def _with_snippet(store: Store, run: RunRow, row: MatrixRow, searched: str) -> MatrixRow:
+    """A row with the place where a text was found, unless it is in the name."""
+    if hits_in(row.name, searched):
+        return row
+    for seq in dict.fromkeys(cell.seq for cell in row.cells if cell.url):
+        item = items_between(store, run, seq, seq).get(seq)
+        for value in item.fields.values() if item is not None else ():
+            if found := snippet(field_text(value), searched, 24):
+                return structs.replace(row, snippet=found)
+    return row
+
+
+def _as_csv(columns: list[str], rows: Iterator[MatrixRow]) -> Iterator[str]:
+    """A row for each input: its name, and for each column the score and what people said."""
+    line = io.StringIO()
+    writer = csv.writer(line)
+    writer.writerow(["input", *(guarded(text) for name in columns for text in (name, f"{name} (people)"))])
+    for row in rows:
+        values = [value for cell in row.cells for value in (cell.value, cell.label)]
+        cells = [guarded(value) if isinstance(value, str) else value for value in (row.name, *values)]
+        writer.writerow(cells)
+        yield line.getvalue()
+        line.seek(0)
+        line.truncate()
+    yield line.getvalue()
+
+
+def _as_json_lines(columns: list[str], rows: Iterator[MatrixRow]) -> Iterator[bytes]:
+    for row in rows:
+        cells = {
+            name: {"value": cell.value, "people": cell.label}
+            for name, cell in zip(columns, row.cells, strict=True)
+            if cell.url
+        }
+        yield msgspec.json.encode({"input": row.name, "columns": cells}) + b"\n"
 
 
 def _read(request: Request) -> Shown:
@@ -168,10 +274,11 @@ def _read(request: Request) -> Shown:
     return Shown(
         of=query.get("of", "")[:1000],
         by=query["by"] if query.get("by") in ("systems", "judges") else "",
-        colour=query["colour"] if query.get("colour") in ("score", "people") else "",
+        colour=query["colour"] if query.get("colour") in COLOURS else "",
         sort="apart" if query.get("sort") == "apart" else "",
         page=max(1, min(10_000_000, query_number(query.get("page")) or 1)),
         open=query_number(query.get("open")),
+        col=tuple(dict.fromkeys(name[:1000] for name in query.getlist("col")[:MOST_NAMED])),
     )
 
 
@@ -215,8 +322,8 @@ class _Matrix:
         self._listing = listing
         self._connection = connection
         self._rule = rule
-        self._question = question
-        self._shown = shown
+        self.question = question
+        self.shown = shown
         self._run = run
         self._q = q
         is_by_judge = shown.by == "judges"
@@ -224,26 +331,59 @@ class _Matrix:
         # The same two systems share a column, whichever of them is a.
         pair = "min(system_a, system_b) || ' – ' || max(system_a, system_b)"
         self._column = "model" if is_by_judge else pair if question.is_choice else "system"
+        self._gap = GAPS.get(shown.colour, "label_gap")
 
     def made(self) -> dict[str, Any]:
-        columns = [
-            name
-            for (name,) in self._remembered(f"SELECT DISTINCT {self._column} FROM rows WHERE RULE ORDER BY 1")
-        ]
-        ((total, n_labels, low, high, widest),) = self._remembered(
-            f"SELECT count(DISTINCT {self._row}), count(label), min(value), max(value), max(label_gap) FROM rows WHERE RULE"
-        )
-        kept = columns[:MOST_COLUMNS]
-        self._ends = (low or 0.0, high or 0.0, widest or 0.0)
-        rows = self._rows(kept, bool(n_labels))
-        is_by_judge = self._shown.by == "judges"
+        """What a page shows."""
+        columns, shown = self._columns()
+        offset = (self.shown.page - 1) * ROWS_ON_A_PAGE
+        rows = self._rows(shown, self._keys()[offset : offset + ROWS_ON_A_PAGE])
+        is_by_judge = self.shown.by == "judges"
         return {
-            "columns": [judge_name(name) if is_by_judge else name for name in kept],
-            "hidden": len(columns) - len(kept),
+            "columns": [judge_name(name) if is_by_judge else name for name in shown],
+            "choosable": [
+                (name, judge_name(name) if is_by_judge else name, name in shown)
+                for name in columns[:MOST_NAMED]
+            ],
+            "hidden": len(columns) - len(shown),
             "rows": rows,
-            "total": total,
-            "is_labelled": bool(n_labels),
+            "total": len(self._keys()),
+            "is_labelled": self._is_labelled,
         }
+
+    def whole(self) -> tuple[list[str], Iterator[MatrixRow]]:
+        """The columns, and all rows."""
+        _, shown = self._columns()
+        keys = self._keys()
+        starts = range(0, len(keys), _ROWS_AT_ONCE)
+        return shown, (
+            row for start in starts for row in self._rows(shown, keys[start : start + _ROWS_AT_ONCE])
+        )
+
+    def _columns(self) -> tuple[list[str], list[str]]:
+        """All columns, and those that are shown."""
+        found = self._remembered(f"SELECT DISTINCT {self._column} FROM rows WHERE RULE ORDER BY 1")
+        columns = [name for (name,) in found]
+        ((n_labels, low, high, widest),) = self._remembered(
+            f"SELECT count(label), min(value), max(value), max({self._gap}) FROM rows WHERE RULE"
+        )
+        self._ends = (low or 0.0, high or 0.0, widest or 0.0)
+        self._is_labelled = bool(n_labels)
+        chosen = [name for name in columns if name in self.shown.col]
+        return columns, (chosen or columns)[:MOST_COLUMNS]
+
+    def _keys(self) -> list[str]:
+        """The names of all rows in their order."""
+        apart = "max(value) - min(value)"
+        if self.shown.colour in GAPS or self._is_labelled:
+            apart = f"max({self._gap})"
+        order = f"{apart} DESC, min(seq)" if self.shown.sort == "apart" else "min(seq)"
+        return [
+            key
+            for (key,) in self._remembered(
+                f"SELECT {self._row} FROM rows WHERE RULE GROUP BY 1 ORDER BY {order}"
+            )
+        ]
 
     def _remembered(self, sql: str) -> list[Any]:
         return self._listing.remembered(
@@ -255,65 +395,87 @@ class _Matrix:
             sql.replace("RULE", self._rule.sql), (*self._rule.parameters, *more)
         ).fetchall()
 
-    def _rows(self, columns: list[str], is_labelled: bool) -> list[MatrixRow]:
-        apart = "max(label_gap)" if is_labelled else "max(value) - min(value)"
-        order = f"{apart} DESC, min(seq)" if self._shown.sort == "apart" else "min(seq)"
-        offset = (self._shown.page - 1) * ROWS_ON_A_PAGE
-        keys = [
-            key
-            for (key,) in self._remembered(
-                f"SELECT {self._row} FROM rows WHERE RULE GROUP BY 1 ORDER BY {order}"
-            )[offset : offset + ROWS_ON_A_PAGE]
-        ]
+    def _rows(self, columns: list[str], keys: list[str]) -> list[MatrixRow]:
         marks = ",".join("?" * len(keys))
         found = self._select(
-            f"SELECT {self._row}, {self._column}, seq, value, choice, label, label_gap, status, system_a, system_b, item "
+            f"SELECT {self._row}, {self._column}, seq, value, choice, label, {self._gap}, status, system_a, system_b, item "
             f"FROM rows WHERE RULE AND {self._row} IN ({marks}) ORDER BY id",
             *keys,
         )
-        by_place: dict[tuple[str, str], list[Any]] = {}
+        by_place: dict[tuple[str, str], list[_Answer]] = {}
         for key, column, *rest in found:
-            by_place.setdefault((key, column), []).append(rest)
+            by_place.setdefault((key, column), []).append(_Answer(*rest))
         return [
             MatrixRow(key, tuple(self._cell(by_place.get((key, column), [])) for column in columns))
             for key in keys
         ]
 
-    def _cell(self, results: list[Any]) -> MatrixCell:
-        if not results:
+    def _cell(self, answers: list[_Answer]) -> MatrixCell:
+        if not answers:
             return MatrixCell()
-        seq, _, choice, label, _, status, system_a, system_b, item = results[0]
-        values = [one[1] for one in results if one[1] is not None]
-        labels = [one[3] for one in results if isinstance(one[3], float | int)]
-        gaps = [one[4] for one in results if one[4] is not None]
-        sides = {"a": system_a, "b": system_b, "tie": "tie"}
-        mean = sum(values) / len(values) if values else None
-        text = (
-            sides[choice] if choice is not None else number(mean) if mean is not None else status_text(status)
-        )
-        people = ""
-        if isinstance(label, str):
-            people = sides.get(label, label)
-        elif labels:
-            people = number(sum(labels) / len(labels))
+        first = answers[0]
+        values = [one.value for one in answers if one.value is not None]
+        winners = Counter(one.name_of(one.choice) for one in answers if one.choice is not None)
+        labels = [one.label for one in answers if isinstance(one.label, float | int)]
+        named = [one.name_of(one.label) for one in answers if isinstance(one.label, str)]
+        value: float | str | None = sum(values) / len(values) if values else None
+        if winners:
+            value = _most(winners)
+        label: float | str | None = sum(labels) / len(labels) if labels else None
+        label = named[0] if named else label
+        text = status_text(first.status) if value is None else _text(value)
+        people = "" if label is None else _text(label)
         return MatrixCell(
             text,
             people,
-            self._css(mean, choice, gaps),
-            f"/matrix?{self._shown.query(self._run, self._q, open=seq)}#pane",
-            f"{item}: {text}" + (f", people {people}" if people else ""),
-            self._shown.open == seq,
+            self._css(value, first, [one.gap for one in answers if one.gap is not None]),
+            f"/matrix?{self.shown.query(self._run, self._q, open=first.seq)}#pane",
+            f"{first.item}: {text}" + (f", people {people}" if people else ""),
+            self.shown.open == first.seq,
+            first.seq,
+            value,
+            label,
         )
 
-    def _css(self, mean: float | None, choice: str | None, gaps: list[float]) -> str:
+    def _css(self, value: float | str | None, first: _Answer, gaps: list[float]) -> str:
         low, high, widest = self._ends
-        if mean is None and choice is None:
+        if value is None:
             return "failed"
-        if self._shown.colour == "people":
+        if self.shown.colour in GAPS:
             if not gaps:
                 return ""
             gap = max(gaps) / widest if widest else 0.0
             return shade(0.75 if not gap else 0.5 - gap / 2)
-        if choice is not None:
-            return shade(_CHOICES[choice])
-        return shade((mean - low) / (high - low)) if mean is not None and high > low else ""
+        if isinstance(value, str):
+            # Blue where the first system of the column won, in whichever order the item has the two.
+            pair = sorted((first.system_a or "", first.system_b or ""))
+            return shade(1.0 if value == pair[0] else 0.0 if value == pair[1] else 0.5)
+        return shade((value - low) / (high - low)) if high > low else ""
+
+
+class _Answer(NamedTuple):
+    """One result of a cell."""
+
+    seq: int
+    value: float | None
+    choice: str | None
+    label: float | str | None
+    gap: float | None
+    status: str
+    system_a: str | None
+    system_b: str | None
+    item: str
+
+    def name_of(self, choice: str | float | None) -> str:
+        """The system that a choice names."""
+        return {"a": self.system_a or "a", "b": self.system_b or "b"}.get(str(choice), str(choice))
+
+
+def _most(winners: Counter[str]) -> str:
+    """The choice of most judges or items; a tie where two are chosen equally often."""
+    (name, n), *others = winners.most_common()
+    return "tie" if others and others[0][1] == n else name
+
+
+def _text(value: float | str) -> str:
+    return value if isinstance(value, str) else number(value)

@@ -216,6 +216,7 @@ def _view_routes(context: Context) -> list[Route]:
         "/items/export": items.export,
         "/item": item.page,
         "/matrix": matrix.page,
+        "/matrix/export": matrix.export,
         "/compare": compare.page,
         "/compare/item": compare.item,
         "/live/runs": runs.live,
