@@ -48,6 +48,15 @@ def chromium() -> Iterator[Any]:
         browser.close()
 
 
+def axe_script() -> str:
+    """The script of axe-core, which a package of the tests brings along; nothing is fetched."""
+    try:
+        import axe_playwright_python
+    except ImportError:
+        pytest.skip("axe is not installed: pip install 'adjudge[e2e]'")
+    return (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
+
+
 class Watched:
     """A page, and all that happened on it which must not happen."""
 
@@ -80,6 +89,20 @@ class Watched:
         ran = self.page.evaluate("[window.canary, document.title === 'owned']")
         assert ran == [None, False], f"a script ran on {where or self.page.url}"
         assert self.problems == [], f"on {where or self.page.url}"
+
+    def axe(self, *rules: str) -> list[str]:
+        """What axe finds on the page with everything on it opened: rule, how many elements, the first of them and why."""
+        self.page.evaluate("for (const one of document.querySelectorAll('main details')) one.open = true")
+        if not self.page.evaluate("'axe' in window"):
+            self.page.evaluate(axe_script())
+        options: dict[str, Any] = {"resultTypes": ["violations"]}
+        if rules:
+            options["runOnly"] = list(rules)
+        found = self.page.evaluate("(options) => axe.run(document, options)", options)["violations"]
+        return [
+            f"{one['id']} × {len(one['nodes'])}: {one['nodes'][0]['html'][:200]} {one['nodes'][0]['failureSummary']}"
+            for one in found
+        ]
 
     def n_too_wide(self) -> int:
         """How many pixels the page is wider than its window."""

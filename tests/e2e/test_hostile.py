@@ -156,6 +156,12 @@ def addresses(run: str) -> Iterator[str]:
     yield f"/run?{urlencode({'run': run})}"
     yield f"/compare?{urlencode([('with', run), ('with', 'second')])}"
     yield f"/items?{urlencode({'run': run})}"
+    yield f"/review?{urlencode({'run': run})}"
+    for by in ("systems", "judges"):
+        for page in range(1, 1 + -(-n_items // 40)):
+            yield f"/matrix?{urlencode({'run': run, 'by': by, 'page': page, 'colour': 'score'})}"
+    for number in range(0, n_items, 5):
+        yield f"/matrix?{urlencode({'run': run, 'open': number, 'q': PAYLOADS[number % len(PAYLOADS)][:60]})}"
     for text in PAYLOADS[:5]:
         yield f"/items?{urlencode({'run': run, 'q': text, 'system': text, 'sort': text, 'status': text})}"
         yield f"/items?{urlencode({'run': run, 'tag': text[:40]})}"

@@ -28,6 +28,31 @@ def score(k: int) -> int:
     return k * 7 % 5 + 1
 
 
+MARKDOWN = """# Plan
+
+1. **First** do `this`
+   - then [that](https://example.org/a?b=1)
+
+> said before
+
+| step | cost |
+|---|--:|
+| one | 2 |
+
+```python
+def cost(steps: int) -> str:  # of all
+    return "2" * steps
+```
+"""
+RICH = {
+    "markdown": (MARKDOWN, "## Verdict\n\n- **good** plan\n\nFine. [RESULT] 4"),
+    "json": ('{"steps": [1, {"b": "<i>"}], "ok": true}', "Fine. [RESULT] 3"),
+    "long": ("short", f"{'It goes on and on. ' * 900}[RESULT] 2 {'And on. ' * 900}"),
+    "conflict": ("a\u200bb\u202ec", "[RESULT] 2 or rather [RESULT] 4"),
+    "between": ("x", "Fine. [RESULT] 4.5"),
+}
+
+
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of sixty items by three systems with failures and labels, a run of pairs, one that failed, an empty one."""
@@ -49,10 +74,19 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_rows(folder / "items.jsonl", items)
     write_rows(folder / "replies.jsonl", replies)
     write_rows(folder / "none.jsonl", [{"item": "nobody", "text": "x"}])
+    rich = [
+        {"id": name, "group": "g", "system": name, "instruction": "Say *it*.", "response": text}
+        for name, (text, _) in RICH.items()
+    ]
+    write_rows(folder / "rich.jsonl", rich)
+    write_rows(
+        folder / "rich-replies.jsonl", [{"item": name, "text": text} for name, (_, text) in RICH.items()]
+    )
     store = folder / "s.db"
     for code, arguments in (
         (0, (folder / "items.jsonl", *DIRECT, "-m", f"replay:{folder / 'replies.jsonl'}", "--run", "tact")),
         (0, (EXAMPLES / "advice.jsonl", "-p", "geval/compare", "-m", f"replay:{EXAMPLES / 'advice.replies.jsonl'}", "--run", "pairs")),
+        (0, (folder / "rich.jsonl", *DIRECT, "-m", f"replay:{folder / 'rich-replies.jsonl'}", "--run", "rich")),
         (4, (folder / "items.jsonl", *DIRECT, "-m", f"replay:{folder / 'none.jsonl'}", "--run", "failed")),
     ):  # fmt: skip
         done = adjudge("run", *arguments, "--store", store)
@@ -154,7 +188,46 @@ def pages(home: str) -> dict[str, str]:
         "matrix of pairs": at(home, "/matrix", run="pairs"),
         "matrix of an empty run": at(home, "/matrix", run="empty"),
         "comparison": f"{at(home, '/compare', **{'with': 'tact'})}&with=failed",
+        "runs sorted and searched": at(home, "/", q="replay", sort="-trust"),
+        "items searched": at(home, "/items", run="tact", q="answer 1", low=2, sort="-people"),
+        "items that nothing matches": at(home, "/items", run="tact", q="nothing is like this"),
+        "matrix by judges": at(home, "/matrix", run="tact", by="judges", colour="score"),
+        "review": at(home, "/review", run="tact"),
+        **{f"{name} item": at(home, "/item", run="rich", n=n) for n, name in enumerate(RICH)},
     }
+
+
+def errors(home: str) -> dict[str, str]:
+    return {
+        "no such run": at(home, "/run", run="nothing"),
+        "no page": at(home, "/nowhere"),
+        "no item": at(home, "/item", run="tact", n=9999),
+        "one run to compare": at(home, "/compare", **{"with": "tact"}),
+    }
+
+
+@pytest.mark.parametrize(("width", "height"), [(1440, 900), (390, 844)])
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_nothing_on_any_page(
+    home: str, store: Path, tmp_path: Path, watch: Callable[..., Any], width: int, height: int, theme: str
+) -> None:
+    watched = watch(home, width=width, height=height, theme=theme)
+    # The themes differ in colours alone.
+    rules = () if theme == "light" else ("color-contrast",)
+    found = {}
+    for name, address in {**pages(home), **errors(home)}.items():
+        watched.page.goto(address)
+        found[name] = watched.axe(*rules)
+        if name in errors(home):
+            # The browser says in its console that such a page was not found.
+            watched.problems.clear()
+    for run in ("tact", "pairs", "rich"):
+        report = tmp_path / f"{run}.html"
+        assert adjudge("report", run, "--html", report, "--store", store).code == 0
+        found[f"report of {run}"] = watch(report.as_uri(), width=width, height=height, theme=theme).axe(
+            *rules
+        )
+    assert [f"{name}: {one}" for name, several in found.items() for one in several] == []
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -265,6 +338,116 @@ def test_a_cell_of_the_matrix_opens_its_item_beside_it_by_keyboard(
     watched.check("the matrix with an item on a phone")
 
 
+def test_arrows_go_from_cell_to_cell_and_columns_are_chosen_by_keyboard(
+    home: str, watch: Callable[..., Any]
+) -> None:
+    watched = watch(at(home, "/matrix", run="tact"))
+    page = watched.page
+    tab_to(page, "a[data-pane]")
+    place = "[document.activeElement.closest('td').cellIndex, document.activeElement.closest('tr').rowIndex]"
+    assert page.evaluate(place) == [1, 1]
+    for key, wanted in (
+        ("ArrowRight", [2, 1]),
+        ("ArrowDown", [2, 2]),
+        ("ArrowLeft", [1, 2]),
+        ("ArrowUp", [1, 1]),
+    ):
+        page.keyboard.press(key)
+        assert page.evaluate(place) == wanted
+    page.goto(at(home, "/matrix", run="tact"))
+    tab_to(page, ".columns > summary")
+    page.keyboard.press("Enter")
+    tab_to(page, "input[name=col][value=south]", 5)
+    page.keyboard.press("Space")
+    page.wait_for_selector(".chip:has-text('1 column hidden')")
+    assert page.locator(".matrix thead th").all_inner_texts() == [
+        "Input",
+        "a-rather-long-name-of-a-system",
+        "north",
+    ]
+    assert "col=north" in page.url
+    with page.expect_download() as download:
+        page.click("text=CSV")
+    assert Path(download.value.path()).read_text().splitlines()[0].count(",") == 4
+    watched.check("the matrix with fewer columns")
+
+
+def test_two_runs_of_the_list_are_compared_by_keyboard(home: str, watch: Callable[..., Any]) -> None:
+    page = watch(home).page
+    page.wait_for_selector(".runs .short")
+    button = page.locator("form#compare button")
+    assert button.is_disabled()
+    for run in ("tact", "failed"):
+        tab_to(page, f"input[name=with][value={run}]")
+        page.keyboard.press("Space")
+    assert button.is_enabled()
+    tab_to(page, "form#compare button")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/compare?*")
+
+
+def test_a_long_reply_leads_to_its_mark_by_keyboard(home: str, watch: Callable[..., Any]) -> None:
+    watched = watch(at(home, "/item", run="rich", n=list(RICH).index("long")))
+    page = watched.page
+    seen = "(() => { const one = document.querySelector('mark.span').getBoundingClientRect(), box = document.querySelector('mark.span').closest('.quote').getBoundingClientRect(); return one.top >= box.top && one.bottom <= box.bottom; })()"
+    assert not page.evaluate(seen)
+    tab_to(page, ".jump a")
+    page.keyboard.press("Enter")
+    page.wait_for_function(seen)
+    watched.check("the long reply")
+
+
+def test_raw_text_takes_the_place_of_rendered_text_and_the_choice_is_kept(
+    home: str, watch: Callable[..., Any]
+) -> None:
+    watched = watch(at(home, "/item", run="rich", n=0))
+    page = watched.page
+    rendered = page.locator(".judged article > .quote.rendered")
+    assert rendered.locator("li strong").inner_text() == "good"
+    assert rendered.locator("mark.span").inner_text() == "4"
+    assert page.locator("a[href*='example.org']").count() == 0
+    page.keyboard.press("r")
+    assert not rendered.is_visible()
+    raw = page.locator(".judged article > details[data-raw] .quote")
+    assert raw.is_visible()
+    assert raw.inner_text() == RICH["markdown"][1]
+    assert raw.locator("mark.span").inner_text() == "4"
+    page.reload()
+    assert raw.is_visible()
+    page.keyboard.press("r")
+    assert rendered.is_visible()
+    watched.check("the rendered item")
+
+
+def test_what_people_said_is_in_sight_on_a_phone(home: str, watch: Callable[..., Any]) -> None:
+    watched = watch(at(home, "/items", run="tact", sort="-people"), width=390, height=844)
+    page = watched.page
+    page.wait_for_selector("table[data-rows] tbody tr")
+    ends = page.locator("table[data-rows] tbody tr:first-child td.num").evaluate_all(
+        "(cells) => cells.map((one) => one.getBoundingClientRect().right)"
+    )
+    assert len(ends) == 3
+    assert max(ends) <= 390
+    top = page.locator("table[data-rows]").bounding_box()
+    assert top is not None
+    assert top["y"] < 844 / 2, "the filters fill the screen"
+
+
+def test_on_paper_the_head_of_a_table_is_repeated_and_nothing_is_cut_off(
+    home: str, watch: Callable[..., Any]
+) -> None:
+    page = watch(home).page
+    for path in ("/items", "/matrix"):
+        page.goto(at(home, path, run="tact"))
+        page.wait_for_selector("main table tbody tr")
+        page.emulate_media(media="print")
+        shown = "(selector) => getComputedStyle(document.querySelector(selector))"
+        assert page.evaluate(f"({shown})('main thead').display") == "table-header-group"
+        assert page.evaluate(f"({shown})('.scroll').overflowY") == "visible"
+        assert page.evaluate(f"({shown})('.scroll').maxHeight") == "none"
+        page.emulate_media(media="screen")
+
+
 def test_the_theme_that_was_chosen_stays(home: str, watch: Callable[..., Any]) -> None:
     watched = watch(home)
     watched.page.keyboard.press("t")
@@ -338,8 +521,13 @@ def test_a_run_in_progress_is_followed_without_reloading(
             watched = watch(url)
             watched.page.wait_for_selector(".pill.running")
             watched.page.evaluate("window.stayed = true")
+            watched.page.wait_for_selector(".live-progress:has-text('calls per second')")
+            watched.page.wait_for_selector(".live-progress:has-text('Time left')")
+            title = watched.page.locator("h1")
+            title.evaluate("(one) => { one.dataset.seen = 'yes'; }")
             watched.page.wait_for_selector(".pill.done", timeout=20_000)
             assert watched.page.evaluate("window.stayed") is True
+            assert title.get_attribute("data-seen") == "yes"
             watched.check()
         assert ended(run).code == 0
 

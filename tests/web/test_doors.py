@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from html import unescape
+from pathlib import Path
 
 import pytest
 
 from adjudge.records import Label
 from adjudge.store import open_store
-from running import DIRECT, adjudge, write_rows
+from running import DIRECT, EXAMPLES, adjudge, write_rows
 from webclient import Browser
 
 N = 60
@@ -74,9 +75,36 @@ def test_a_failure_and_a_system_open_their_items(browser: Browser) -> None:
     )
     assert sum(int(n) for _, n in failed) == 6
     assert all(n_items(browser, url) == int(n) for url, n in failed)
-    systems = dict(re.findall(r'<a class="door" href="(/items\?[^"]+)"><bdi>([^<]+)</bdi>', page))
+    systems = dict(re.findall(r'<a class="door" href="(/items\?[^"]+system=[^"]+)"><bdi>([^<]+)</bdi>', page))
     assert set(map(unescape, systems.values())) == set(SYSTEMS)
     assert {n_items(browser, url) for url in systems} == {N // 3}
+
+
+def test_how_replies_were_read_opens_them_by_rule(browser: Browser) -> None:
+    page = browser.get("/run?run=tact").text
+    parts = re.findall(r'<a href="(/items\?[^"]+model=replay[^"]+)"[^>]*aria-label="(\w+): (\d+) of', page)
+    assert {(name, int(n)) for _, name, n in parts} == {("strict", 54), ("failed", 6)}
+    assert all(n_items(browser, url) == int(n) for url, _, n in parts)
+
+
+def test_pairs_open_their_items_and_each_part_those_that_this_system_won(tmp_path: Path) -> None:
+    outputs = [EXAMPLES / f"ranking/{name}.jsonl" for name in ("clear", "terse", "wordy")]
+    assert adjudge("pair", *outputs, "-o", tmp_path / "pairs.jsonl").code == 0
+    done = adjudge(
+        "run", tmp_path / "pairs.jsonl", "-p", "prometheus/pairwise", "--rubric", EXAMPLES / "ranking/helpful.toml",
+        "-m", f"replay:{EXAMPLES / 'ranking/replies.jsonl'}", "--run", "pairs", "--store", tmp_path / "s.db",
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    pairs = Browser(tmp_path / "s.db")
+    page = pairs.get("/run?run=pairs").text
+    parts = re.findall(r'<a href="(/items\?[^"]+winner=[^"]+)"[^>]*aria-label="[^"]+: (\d+) of', page)
+    assert sum(int(n) for _, n in parts) == n_items(pairs, "/items?run=pairs&status=ok")
+    assert all(n_items(pairs, url) == int(n) for url, n in parts)
+    cells = re.findall(
+        r'<a class="door" href="(/items\?[^"]+other=[^"]+)"><span class="strong">\d+ % \((\d+)\)', page
+    )
+    assert len(cells) == 6
+    assert all(n_items(pairs, url) == int(n) for url, n in cells)
 
 
 def test_the_largest_disagreements_are_one_click_away(browser: Browser) -> None:

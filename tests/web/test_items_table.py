@@ -6,6 +6,7 @@ import re
 import sqlite3
 import stat
 import threading
+import time
 from collections.abc import Callable
 from html import unescape
 from pathlib import Path
@@ -17,7 +18,7 @@ from adjudge.analysis import brief
 from adjudge.data.labels import LabelFile
 from adjudge.records import Label
 from adjudge.store import open_store
-from adjudge.web.run_pages import AboutRun, AboutRuns
+from adjudge.web.run_pages import AboutRun, AboutRuns, Pace, RunLine, live_progress
 from adjudge.web.server import Context
 from running import DIRECT, EXAMPLES, adjudge, answers, read_rows, write_rows
 from webclient import Browser
@@ -189,3 +190,40 @@ def test_the_list_of_runs_is_searched_and_sorted(browser: Browser) -> None:
     assert names("sort=run") == ["pairs", "scores"]
     assert names("sort=-run") == ["scores", "pairs"]
     assert names("sort=-failed") == ["scores", "pairs"]
+
+
+def test_a_score_between_two_levels_is_not_called_out_of_range(tmp_path: Path) -> None:
+    items = answers(tmp_path / "items.jsonl", 3)
+    texts = [{"item": f"i{k}", "text": f"So. [RESULT] {score}"} for k, score in enumerate((4.5, 9, 4), 1)]
+    replies = write_rows(tmp_path / "replies.jsonl", texts)
+    adjudge("run", items, *DIRECT, "-m", f"replay:{replies}", "--run", "r", "--store", tmp_path / "s.db")
+    browser = Browser(tmp_path / "s.db")
+    listed = browser.get("/items?run=r").text
+    pills = re.findall(r'<span class="pill out_of_range">([^<]*)</span>', listed)
+    assert pills == ["between levels", "out of range"]
+    assert "status off the scale" in browser.get("/items?run=r&status=out_of_range").text
+    for number, words in enumerate(pills):
+        page = browser.get(f"/item?run=r&n={number}").text
+        assert f'<span class="pill out_of_range">{words}</span>' in page
+    shown = adjudge("runs", "show", "r", "--item", "i1", "--store", tmp_path / "s.db").out
+    assert "between levels" in shown
+    assert "2 off the scale" in adjudge("report", "r", "--store", tmp_path / "s.db").out
+
+
+def test_the_pace_of_a_running_run_is_that_of_the_last_minute() -> None:
+    pace = Pace()
+    assert pace.rate(0, "", now=100.0) is None
+    assert pace.rate(10, "", now=105.0) == 2.0
+    assert pace.rate(10, "", now=164.0) is None, "nothing came for a minute"
+    assert pace.rate(70, "", now=165.0) == pytest.approx(1.0)
+
+
+def test_a_running_run_shows_its_rate_the_time_left_and_the_cost() -> None:
+    line = RunLine("r", "running", "", 0.0, 10, 4, 4, 0, {}, [], ["m"], [], 0.02, 20)
+    pace = Pace()
+    pace.rate(0, "", now=time.monotonic() - 8)
+    live = live_progress(line, 1, pace)
+    assert (live.done, live.total, live.spent_usd) == (4, 20, 0.02)
+    assert live.rate == pytest.approx(0.5, rel=0.2)
+    assert live.seconds_left == pytest.approx(32, rel=0.2)
+    assert live.expected_usd == pytest.approx(0.1)

@@ -7,6 +7,7 @@ import io
 import json
 import re
 from html import unescape
+from pathlib import Path
 
 import pytest
 
@@ -109,3 +110,81 @@ def test_an_item_says_its_place_in_the_filter_and_leads_back_to_it(browser: Brow
         assert number is not None
         assert f'data-up href="/items?run=tact&amp;low=4&amp;sort=-people#n{number[1]}"' in page
         assert f'id="n{number[1]}"' in listed
+
+
+def test_columns_are_chosen_by_name_and_the_others_are_said_to_be_hidden(browser: Browser) -> None:
+    page = browser.get("/matrix?run=tact&col=west&col=north&col=nonsense").text
+    heads = re.findall(r'<th scope="col" title="([^"]*)"', page)
+    assert heads == ["north", "west"]
+    assert "1 column hidden" in page
+    assert len(cells(page)) == 20
+    assert '<input type="checkbox" name="col" value="=south">' in page
+    assert '<input type="checkbox" name="col" value="west" checked>' in page
+
+
+def test_a_search_in_the_matrix_marks_what_it_found_and_says_so(browser: Browser) -> None:
+    page = browser.get("/matrix?run=tact&q=words+of+4").text
+    assert len(cells(page)) == 1
+    assert '<small dir="auto"><mark class="span hit" title="found">words of 4</mark></small>' in page
+    assert "contains “words of 4”" in page
+
+
+@pytest.mark.parametrize("query", ["", "&sort=apart", "&col=west&col=%3Dsouth", "&q=words+of+1"])
+def test_the_export_of_the_matrix_has_exactly_its_rows_and_columns(browser: Browser, query: str) -> None:
+    page = browser.get(f"/matrix?run=tact{query}").text
+    columns = [unescape(name) for name in re.findall(r'<th scope="col" title="([^"]*)"', page)]
+    shown = re.findall(r'<tr><th scope="row" title="([^"]*)"', page)
+    rows = list(csv.reader(io.StringIO(browser.get(f"/matrix/export?run=tact{query}&format=csv").text)))
+    guarded = ["'=south" if name == "=south" else name for name in columns]
+    assert rows[0] == ["input", *(text for name in guarded for text in (name, f"{name} (people)"))]
+    assert [row[0] for row in rows[1:]] == shown
+    flat = [(f"{float(a):.2f}", f"{float(b):.2f}") for row in rows[1:] for a, b in zip(row[1::2], row[2::2], strict=True) if a]  # fmt: skip
+    assert flat == cells(page)
+    lines = browser.get(f"/matrix/export?run=tact{query}&format=jsonl").text.splitlines()
+    assert [json.loads(line)["input"] for line in lines] == shown
+    assert {name for line in lines for name in json.loads(line)["columns"]} <= set(columns)
+
+
+def test_a_pair_is_coloured_by_which_system_of_its_column_won_in_either_order(browser: Browser) -> None:
+    page = browser.get("/matrix?run=pairs&colour=score").text
+    found = re.findall(r'<td class="(h\d)[^"]*"><a [^>]*><bdi>([^<]*)</bdi>', page)
+    assert {name: css for css, name in found} | {"tie": "h4"} == {"long": "h8", "short": "h0", "tie": "h4"}
+    assert len(set(found)) <= 3
+
+
+def test_several_judges_in_one_cell_show_the_choice_of_most(tmp_path: Path) -> None:
+    items = [{"id": f"p{k}", "system_a": "x", "system_b": "y", "task": "t", "response_a": "1", "response_b": "2"} for k in range(2)]  # fmt: skip
+    write_rows(tmp_path / "items.jsonl", items)
+    for judge, choices in enumerate((("A", "A"), ("A", "B"), ("B", "B"))):
+        rows = [{"item": f"p{k}", "order": order, "text": f"So. [RESULT] {choice if order == 'ab' else 'AB'['AB'.index(choice) - 1]}"}
+                for k, choice in enumerate(choices) for order in ("ab", "ba")]  # fmt: skip
+        write_rows(tmp_path / f"{judge}.jsonl", rows)
+    judges = [part for judge in range(3) for part in ("-m", f"replay:{tmp_path / f'{judge}.jsonl'}")]
+    done = adjudge(
+        "run", tmp_path / "items.jsonl", "-p", "prometheus/pairwise", "--rubric", EXAMPLES / "tact.toml", *judges,
+        "--run", "panel", "--store", tmp_path / "s.db",
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    panel = Browser(tmp_path / "s.db")
+    assert [score for score, _ in cells(panel.get("/matrix?run=panel&by=systems").text)] == ["x", "y"]
+    by_judge = panel.get("/matrix?run=panel&by=judges&colour=judges").text
+    assert [score for score, _ in cells(by_judge)] == ["x", "x", "y", "x", "y", "y"]
+    assert "blue where the judges agree" in by_judge
+
+
+def test_columns_of_the_items_table_can_be_hidden(browser: Browser) -> None:
+    page = browser.get("/items?run=tact&col=score&col=status&low=4").text
+    heads = re.findall(r'<th scope="col"[^>]*>(?:<a [^>]*>)?([^<]+)', page)
+    assert heads == ["Item", "Score", "Status"]
+    assert "col=score&amp;col=status" in page
+    assert browser.get("/items?run=tact&col=%3Cb%3E").text.count('<th scope="col"') == 8
+
+
+def test_a_search_shows_where_its_text_was_found(browser: Browser) -> None:
+    page = browser.get("/items?run=tact&q=WORDS+of+12").text
+    assert (
+        '<span class="muted">response:</span> <mark class="span hit" title="found">words of 12</mark>' in page
+    )
+    item = browser.get("/item?run=tact&n=12&q=words+of+12").text
+    assert '<mark class="span hit" title="found">words of 12</mark>' in item
+    assert '<mark class="span" title' in item

@@ -43,7 +43,7 @@ from webclient import Browser
         ),
         (
             "| a | b |\n|---|--:|\n| <i> | 2 |",
-            '<div class="scroll" tabindex="0" role="group" aria-label="table"><table class="md-table"><thead><tr><th>a</th><th class="num">b</th></tr></thead>'
+            '<div class="scroll" tabindex="0" role="group" aria-label="table"><table class="md-table"><thead><tr><th scope="col">a</th><th scope="col" class="num">b</th></tr></thead>'
             '<tbody><tr><td>&lt;i&gt;</td><td class="num">2</td></tr></tbody></table></div>',
         ),
         (
@@ -66,7 +66,7 @@ def test_json_is_indented_with_its_parts_coloured() -> None:
 TAG = re.compile(r"<[^>]*>")
 ALLOWED = re.compile(
     r"</?(?:p|ul|li|blockquote|strong|em|del|code|pre|table|thead|tbody|tr|th|td|div|span|mark|ol)>|<hr>"
-    r'|<p class="md-head md-h[1-6]">|<ol start="\d{1,9}">|<pre class="code" dir="ltr">|<t[hd] class="num">|<table class="md-table">'
+    r'|<p class="md-head md-h[1-6]">|<ol start="\d{1,9}">|<pre class="code" dir="ltr">|<th scope="col"(?: class="num")?>|<td class="num">|<table class="md-table">'
     r'|<div class="scroll" tabindex="0" role="group" aria-label="table">|<span class="(?:md-url|ctl|j-(?:key|text|number|word|comment))">'
     r'|<mark class="span(?: doubt| hit)?" title="(?:read|found|one of several answers that contradict each other)">'
 )

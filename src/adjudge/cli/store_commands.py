@@ -56,6 +56,7 @@ def show_replies(
 ) -> None:
     """Show replies of a run verbatim, with the scores read from them, where, and how."""
     from ..analysis.item_view import item_view
+    from ..engine import protocols_of
     from ..store import open_store
 
     with open_store(store, write=False) as opened:
@@ -65,6 +66,7 @@ def show_replies(
             (judged.item, _place(opened, row, judged, with_prompt=prompt or as_json)) for judged in selected
         ]
         has_item = bool(places) or any(known.id == item for known in opened.items(row))
+        protocols = protocols_of(opened, row)
     if as_json:
         print_json([_place_json(known, place) for known, place in places])
         return
@@ -73,7 +75,7 @@ def show_replies(
             raise DataError(f"{row.name} has no item {item!r}. To list all items: adjudge export {row.name}.")
         typer.echo("No matching replies.", err=True)
     for known, place in places:
-        view = item_view(known, [place], {})
+        view = item_view(known, [place], protocols)
         for call in view.calls:
             print_text(call_text(known.id if known is not None else "whole run", call))
 

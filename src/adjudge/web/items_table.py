@@ -57,7 +57,8 @@ SORTS = {
     "judges": "judges_gap",
     "orders": "orders_gap",
 }
-_EQUAL = ("criterion", "protocol", "model", "choice")
+_EQUAL = ("criterion", "protocol", "model", "choice", "how")
+_TEXTS = ("system", "other", "winner", "status", "flag", "tag", "people")
 COLUMNS_SHOWN = {
     "system": "System",
     "criterion": "Criterion",
@@ -93,6 +94,12 @@ class Filter(Struct, frozen=True):
     tag: str = ""
     people: str = ""
     """people's choice"""
+    other: str = ""
+    """of a pair: the other system"""
+    winner: str = ""
+    """of a pair: the system that won, or `tie`"""
+    how: str = ""
+    """how a score was read"""
     low: float | None = None
     high: float | None = None
     people_low: float | None = None
@@ -104,7 +111,7 @@ class Filter(Struct, frozen=True):
     sort: str = ""
     page: int = 1
     col: tuple[str, ...] = ()
-    """the columns to show; all where there are none"""
+    """the columns to show; the usual ones where there are none"""
 
     def query(self, run: str, **changes: Any) -> str:
         """The query string of the same filter with some changes."""
@@ -125,10 +132,6 @@ class Filter(Struct, frozen=True):
         """Whether these are the largest disagreements of a kind."""
         return bool(self.apart) and self.sort == f"-{self.apart}"
 
-    def has(self, column: str) -> bool:
-        """Whether a column is shown; the item always is."""
-        return not self.col or column in self.col
-
 
 class Where(Struct, frozen=True):
     """An SQL condition with its parameters."""
@@ -143,9 +146,7 @@ class Where(Struct, frozen=True):
 
 def read_filter(query: QueryParams) -> Filter:
     """The filter in a query string, which anybody may have written: what makes no sense is ignored."""
-    texts = {
-        name: query.get(name, "")[:1000] for name in ("system", "status", "flag", "tag", "people", *_EQUAL)
-    }
+    texts = {name: query.get(name, "")[:1000] for name in (*_TEXTS, *_EQUAL)}
     sort = query.get("sort", "")
     apart = query.get("apart", "")
     return Filter(
@@ -171,6 +172,13 @@ def where(wanted: Filter) -> Where:
     parts: list[tuple[str, tuple[Any, ...]]] = []
     if wanted.system:
         parts.append(("(system = ? OR system_a = ? OR system_b = ?)", (wanted.system,) * 3))
+    if wanted.other:
+        parts.append(("(system_a = ? OR system_b = ?)", (wanted.other,) * 2))
+    if wanted.winner == "tie":
+        parts.append(("choice = 'tie'", ()))
+    elif wanted.winner:
+        won = "(choice = 'a' AND system_a = ? OR choice = 'b' AND system_b = ?)"
+        parts.append((won, (wanted.winner,) * 2))
     if wanted.status == "failed":
         parts.append(("status <> 'ok'", ()))
     elif wanted.status:
@@ -595,6 +603,7 @@ class ItemsPage:
         with self._context.reading() as store:
             rows = explained(store, run, rows, wanted.q)
         choices = listing.choices()
+        columns = _columns(choices)
         first = (wanted.page - 1) * ROWS_ON_A_PAGE + 1
         last = first + len(rows) - 1
         has_more = len(rows) == ROWS_ON_A_PAGE if total is None else last < total
@@ -618,7 +627,8 @@ class ItemsPage:
             "live_version": f"{version}-{progress.is_whole}-{progress.done * 20 // max(1, progress.total)}",
             "tabs": tabs(run.name),
             "tab": "Largest disagreements" if wanted.is_by_disagreement else "Items",
-            "columns": _columns(choices),
+            "columns": columns,
+            "has": (wanted.col or _first_columns(columns, choices)).__contains__,
             "said": _said(wanted, run.name),
             "export": f"/items/export?{wanted.query(run.name, page=1)}",
             "row_facts": _row_facts,
@@ -686,6 +696,12 @@ def _columns(choices: dict[str, Any]) -> dict[str, str]:
     return {name: text for name, text in COLUMNS_SHOWN.items() if name in always | several | apart}
 
 
+def _first_columns(columns: dict[str, str], choices: dict[str, Any]) -> tuple[str, ...]:
+    """The columns that are shown unless others are chosen: not the protocol where each criterion has its own."""
+    is_clear = len(choices["protocol"]) == len(choices["criterion"])
+    return tuple(name for name in columns if name != "protocol" or not is_clear)
+
+
 EXPORTED = (
     "item", "input", "system", "system_a", "system_b", "subject", "protocol", "criterion", "model", "status", "value",
     "choice", "label", "samples_gap", "judges_gap", "orders_gap", "label_gap", "n_samples", "n_failed", "how", "flags",
@@ -715,6 +731,9 @@ def _as_json_lines(rows: Iterator[IndexedRow]) -> Iterator[bytes]:
 _SAID = {
     "q": "contains “{}”",
     "system": "system {}",
+    "other": "against {}",
+    "winner": "winner {}",
+    "how": "read by rule {}",
     "status": "status {}",
     "criterion": "criterion {}",
     "protocol": "protocol {}",

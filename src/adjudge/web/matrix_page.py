@@ -238,7 +238,7 @@ def _with_snippet(store: Store, run: RunRow, row: MatrixRow, searched: str) -> M
     for seq in dict.fromkeys(cell.seq for cell in row.cells if cell.url):
         item = items_between(store, run, seq, seq).get(seq)
         for value in item.fields.values() if item is not None else ():
-            if found := snippet(field_text(value), searched, 24):
+            if found := snippet(field_text(value), searched, 12, 24):
                 return structs.replace(row, snippet=found)
     return row
 

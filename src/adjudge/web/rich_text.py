@@ -125,10 +125,10 @@ def hits(text: str, searched: str) -> Markup:
     return marked(text, (), searched=searched)
 
 
-def snippet(text: str, searched: str, around: int = 60) -> str:
+def snippet(text: str, searched: str, before: int = 16, after: int = 60) -> str:
     """The surroundings of the first place where a text is found; empty where it is not."""
     for start, end in _hit_spans(text, searched):
-        low, high = max(0, start - around), min(len(text), end + around)
+        low, high = max(0, start - before), min(len(text), end + after)
         inside = " ".join(text[low:high].split())
         return f"{'…' if low else ''}{inside}{'…' if high < len(text) else ''}"
     return ""
@@ -545,17 +545,22 @@ class _Markdown:
         )
         with self._writer.inside("tr"):
             for css, (start, end) in zip(columns, cells, strict=False):
-                with self._writer.inside(tag, f'class="{css}"' if css else ""):
+                with self._writer.inside(tag, _cell_attributes(tag, css)):
                     text = self._source[start:end]
                     self._inline(
                         start + len(text) - len(text.lstrip()), end - (len(text) - len(text.rstrip()))
                     )
             for css in columns[len(cells) :]:
-                with self._writer.inside(tag, f'class="{css}"' if css else ""):
+                with self._writer.inside(tag, _cell_attributes(tag, css)):
                     pass
 
     def _inline(self, start: int, end: int) -> None:
         _Inline(self._writer).write(start, end, 0)
+
+
+def _cell_attributes(tag: str, css: str) -> str:
+    scope = 'scope="col"' if tag == "th" else ""
+    return " ".join(part for part in (scope, f'class="{css}"' if css else "") if part)
 
 
 # Words inside a line

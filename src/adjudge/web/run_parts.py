@@ -267,11 +267,11 @@ def run_parts(
             (*scores, *views_of(element_sections(summary)), *views_of(how_to_read(summary))),
         ),
         Group("ranking", "Ranking", views_of(_ranking_sections(ranking), doors)),
-        Group("pairs", "Choices", views_of(pair_sections(summary))),
+        Group("pairs", "Choices", views_of(pair_sections(summary), doors)),
         Group("panel", "Agreement between judges", views_of(panel_sections(summary))),
         Group("failures", "Failures", views_of(failure_sections(summary), doors)),
         Group("card", "Judge card", (*card_views[:n_open], *maps), card_views[n_open:]),
-        Group("readings", "How replies were read", views_of(reading_sections(summary))),
+        Group("readings", "How replies were read", tuple(_reading_views(summary, doors))),
         Group("timing", "Time and cost", tuple(_timing_views(summary, timing or ()))),
     )
     return RunParts(
@@ -283,6 +283,24 @@ def run_parts(
         method=method_part(summary, manifest, card.seed if card is not None else None),
         brief=brief,
     )
+
+
+def _reading_views(summary: Summary, doors: Doors | None) -> Iterator[SectionView]:
+    """How replies were read; with `doors`, each flag opens its items."""
+    for view in views_of(reading_sections(summary), doors):
+        if doors is None or view.section.title != "Flags":
+            yield view
+            continue
+        heads = (HeadView("flag", "c-name"), HeadView("items", "num c-n"))
+        rows = tuple(
+            (
+                CellView(flag.replace("_", " "), "c-name", is_name=True, url=Door(doors.run).url(flag=flag)),
+                CellView(f"{n:,}", "num c-n", "items"),
+            )
+            for flag, n in summary.flags.items()
+        )
+        section = structs.replace(view.section, lines=())
+        yield SectionView(section, view.notes, TableView("table flags", heads, rows, 0))
 
 
 def with_item_links(parts: RunParts, link: Callable[[str], str]) -> RunParts:

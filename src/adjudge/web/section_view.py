@@ -16,9 +16,10 @@ from msgspec import Struct
 
 from ..analysis.report_words import STATUSES
 from ..analysis.result_types import Summary
-from ..sections import Axis, Bars, Column, Counts, Interval, Section, Shade, Value, text_of
+from ..sections import Axis, Bars, Column, Counts, Interval, Part, Section, Shade, Value, text_of
 from ..words import short_name
-from .charts import Domain, Part, axis, axis_of_bins, axis_of_levels, bars, domain_of, stacked, strip, swatch
+from .charts import Domain, axis, axis_of_bins, axis_of_levels, bars, domain_of, stacked, strip, swatch
+from .charts import Part as BarPart
 from .templating import judge_name
 
 FIRST, LAST = 50, 10
@@ -48,18 +49,29 @@ class Doors(Struct, frozen=True):
     keys: dict[str, tuple[str, str]]
     """title of a section → protocol and criterion"""
     n_judges: int = 1
+    pairs: dict[str, tuple[str, str]] = {}
+    """name of a pair as a table has it → its systems"""
 
     @classmethod
     def of(cls, summary: Summary) -> Doors:
         keys = {
             short_name(name): (about.protocol, about.criterion) for name, about in summary.criteria.items()
         }
-        return cls(summary.run, keys, len(summary.models))
+        # A choice has no scale, so that it is not among the criteria; its name ends with its criterion.
+        keys |= {
+            short_name(name): ("", name.rpartition("/")[2]) for name in summary.pairs if name not in keys
+        }
+        pairs = {
+            f"{pair.system_a} vs {pair.system_b}": (pair.system_a, pair.system_b)
+            for several in summary.pairs.values()
+            for pair in several
+        }
+        return cls(summary.run, keys, len(summary.models), pairs)
 
     def of_section(self, section: Section) -> Door:
         """The door of a section; one without a criterion leads to the items of all of them."""
         protocol, criterion = self.keys.get(section.title, ("", ""))
-        return Door(self.run, protocol, criterion, self.n_judges == 1 and bool(criterion))
+        return Door(self.run, protocol, criterion, self.n_judges == 1 and bool(criterion), self.pairs)
 
 
 class Door(Struct, frozen=True):
@@ -70,6 +82,7 @@ class Door(Struct, frozen=True):
     criterion: str = ""
     has_scores: bool = True
     """whether a bar is of single results; with several judges it is of their means, which no item has"""
+    pairs: dict[str, tuple[str, str]] = {}
 
     def url(self, **query: str | float) -> str:
         """The items of a filter."""
@@ -78,6 +91,25 @@ class Door(Struct, frozen=True):
             name: f"{value:.15g}" if isinstance(value, float) else value for name, value in given.items()
         }
         return f"/items?{urlencode({name: value for name, value in texts.items() if value != ''})}"
+
+    def of_row(self, kind: str, name: str) -> dict[str, str | float]:
+        """The filter of a row of a table: a system, a pair of them, or a judge."""
+        if kind == "pair" and name in self.pairs:
+            return dict(zip(("system", "other"), self.pairs[name], strict=True))
+        return {"model" if kind == "judge" else "system": name}
+
+    def of_part(self, kind: str, row: str, part: Part) -> str:
+        """The items of one part of a bar; empty where they cannot be told apart."""
+        known = self.of_row(kind, row)
+        if part.kind in STATUSES:
+            return self.url(**known, status=part.kind)
+        if kind == "pair" and self.has_scores:
+            return self.url(**known, winner="tie" if part.kind == "tie" else part.name)
+        if kind == "judge":
+            return self.url(
+                **known, **({"status": "failed"} if part.kind == "failed" else {"how": part.kind})
+            )
+        return ""
 
 
 class HeadView(Struct, frozen=True):
@@ -228,23 +260,25 @@ def _tracks(
     n_pictures = sum(is_drawn and _is_picture(heads[at], rows, at) for at in columns)
     width = {1: "c-strip", 2: "c-half"}.get(n_pictures, "c-fifth")
     has_main = False
-    # Only the marks of systems have items behind them.
-    door = door if heads[name_at].name == "system" else None
+    # Only the marks of systems, pairs and judges have items behind them; the win matrix has no name over its rows.
+    kind = heads[name_at].name or "system"
+    door = door if kind in ("system", "pair", "judge") else None
     for at in columns:
         column, values = heads[at], [row[at] for row in rows]
         if is_drawn and _is_picture(column, rows, at):
             is_interval = column.axis is not None
             more = " hide-narrow" if has_main and is_interval else ""
-            yield _pictures(column, values, names, f"pic {width}{more}", door)
+            yield _pictures(column, values, names, f"pic {width}{more}", door, kind)
             if is_interval:
                 yield _texts(column, values, f"num {'c-more' if has_main else 'c-value'}")
                 has_main = True
         elif is_drawn and any(isinstance(value, Bars) for value in values):
             yield _pictures(column, values, names, "pic c-spread", door)
         elif at == name_at:
-            yield _texts(column, values, "c-name", is_name=True, door=door)
+            yield _texts(column, values, "c-name", is_name=True, door=door, kind=kind)
         else:
-            yield _texts(column, values, "c-level" if at == columns[0] else _text_css(column, values))
+            css = "c-level" if at == columns[0] else _text_css(column, values)
+            yield _texts(column, values, css, names=names, door=door)
 
 
 def _is_picture(column: Column, rows: Sequence[Sequence[Value]], at: int) -> bool:
@@ -263,25 +297,43 @@ def _text_css(column: Column, values: Sequence[Value]) -> str:
 
 
 def _texts(
-    column: Column, values: Sequence[Value], css: str, *, is_name: bool = False, door: Door | None = None
+    column: Column,
+    values: Sequence[Value],
+    css: str,
+    *,
+    is_name: bool = False,
+    names: Sequence[str] = (),
+    door: Door | None = None,
+    kind: str = "system",
 ) -> _Track:
     cells = []
-    for value in values:
+    for at, value in enumerate(values):
         text, bracket, rest = text_of(value), "", ""
         if isinstance(value, Interval):
             text, bracket, rest = text.partition(" [")
         if isinstance(value, Shade):
-            cells.append(CellView(text, shade(value.share), column.name, interval=value.detail))
+            # A cell of the win matrix: the row's system against the column's.
+            met = (
+                door.url(system=names[at], other=column.name, status="ok")
+                if door is not None and names
+                else ""
+            )
+            cells.append(CellView(text, shade(value.share), column.name, interval=value.detail, url=met))
             continue
+        url = door.url(**door.of_row(kind, text)) if door is not None and is_name else ""
         if column.name == "judge":
             text = judge_name(text)
-        url = door.url(system=text) if door is not None else ""
         cells.append(CellView(text, css, column.name, bracket.strip() + rest, is_name=is_name, url=url))
     return _Track(HeadView(column.name, css), cells)
 
 
 def _pictures(
-    column: Column, values: Sequence[Value], names: Sequence[str], css: str, door: Door | None = None
+    column: Column,
+    values: Sequence[Value],
+    names: Sequence[str],
+    css: str,
+    door: Door | None = None,
+    kind: str = "system",
 ) -> _Track:
     """The cells of a column drawn on one axis."""
     marks = [mark for value in values if isinstance(value, Interval) for mark in value.marks]
@@ -303,13 +355,11 @@ def _pictures(
             picture = strip(value.marks, domain, title, reference=reference, is_change=value.is_change)
         elif isinstance(value, Counts):
             parts = [
-                Part(
+                BarPart(
                     part.name,
                     part.n,
                     _part_css(part.kind),
-                    door.url(system=name, status=part.kind)
-                    if door is not None and part.kind in STATUSES
-                    else "",
+                    door.of_part(kind, name, part) if door is not None else "",
                 )
                 for part in value.parts
             ]

@@ -114,6 +114,7 @@
     const query = () => {
       const parameters = new URLSearchParams();
       for (const [name, value] of new FormData(form)) if (value !== "") parameters.append(name, value);
+      if (!form.querySelector("input[name=col]:not(:checked)")) parameters.delete("col");  // all of them is no choice
       return parameters;
     };
     const update = async () => {
@@ -140,6 +141,8 @@
   const CONDITIONS = {
     q: (row, text) => textOf(row).includes(text.toLowerCase()),
     system: (row, name) => [row.facts.system, row.facts.system_a, row.facts.system_b].includes(name),
+    other: (row, name) => [row.facts.system_a, row.facts.system_b].includes(name),
+    winner: (row, name) => (name === "tie" ? row.facts.choice === "tie" : (row.facts.choice === "a" && row.facts.system_a === name) || (row.facts.choice === "b" && row.facts.system_b === name)),
     status: (row, name) => (name === "failed" ? row.facts.status !== "ok" : row.facts.status === name),
     flag: (row, name) => ` ${row.facts.flags} `.includes(` ${name} `),
     tag: (row, name) => row.facts.tags.includes(name),
@@ -151,7 +154,7 @@
     apart: (row, kind, wanted) => (wanted.has("least") ? row.facts[kind] >= Number(wanted.get("least")) : row.facts[kind] > 0) && row.facts[kind] !== null,
     least: () => true,
   };
-  for (const name of ["criterion", "protocol", "model", "choice"]) CONDITIONS[name] = (row, value) => row.facts[name] === value;
+  for (const name of ["criterion", "protocol", "model", "choice", "how"]) CONDITIONS[name] = (row, value) => row.facts[name] === value;
 
   function textOf(row) {
     row.words ??= [row.textContent, ...[...row.querySelectorAll("[title]")].map((part) => part.title)].join(" ").toLowerCase();

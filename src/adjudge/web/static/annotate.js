@@ -19,6 +19,9 @@
     }
   }
 
+  const pageHere = () => location.pathname + location.search;
+  let shownAt = pageHere();
+
   // Replaces the main part with that of another page; the frame is the same for all pages.
   async function show(address, isNew) {
     const answer = await fetch(address, { headers: { Accept: "text/html" } });
@@ -34,6 +37,7 @@
     const here = document.getElementById("sheet")?.dataset.here ?? address;
     if (isNew) history.pushState(null, "", here);
     else history.replaceState(null, "", here);
+    shownAt = pageHere();
   }
 
   async function go(address, isNew = true) {
@@ -154,5 +158,6 @@
 
   const here = document.getElementById("sheet")?.dataset.here;
   if (here) history.replaceState(null, "", here);
-  window.addEventListener("popstate", () => busy(() => go(location.href, false)));
+  // A link to a place on this page changes the fragment alone: nothing is to be loaded.
+  window.addEventListener("popstate", () => { if (pageHere() !== shownAt) busy(() => go(location.href, false)); });
 })();
