@@ -208,7 +208,7 @@ def test_a_score_between_two_levels_is_not_called_out_of_range(tmp_path: Path) -
     shown = adjudge("runs", "show", "r", "--item", "i1", "--store", tmp_path / "s.db").out
     assert "between levels" in shown
     report = adjudge("report", "r", "--store", tmp_path / "s.db").out
-    assert "2 off the scale" in " ".join(report.split())
+    assert "1 off the scale" in " ".join(report.split())
 
 
 def test_the_pace_of_a_running_run_is_that_of_the_last_minute() -> None:
