@@ -130,6 +130,10 @@ def test_labels_of_a_file_that_are_none_of_the_classes_are_listed_by_line(
     [
         (("gate", "topics", "--min", "topic=1"), "labels without an order, so no end is good"),
         (("rank", "topics"), "nothing to rank by"),
+        (
+            ("trust", "topics", "--labels", FOLDER / "labels.csv", "--stop", "width<=0.3"),
+            "labels without an order have none",
+        ),
         (("compare", "topics", "fake"), "4 of 19 items have the same label in both runs, 1 failed"),
         (("audit", *RUN, "-m", "fake:text=x"), "chooses labels without an order"),
     ],
@@ -138,6 +142,19 @@ def test_what_needs_an_order_says_so(store: Path, command: tuple[str | Path, ...
     done = adjudge(*command, "--store", store)
     assert done.code == 2
     assert said in " ".join(done.err.split())
+
+
+def test_replies_to_check_by_hand_show_the_label_that_was_read(store: Path) -> None:
+    out = adjudge("sample", "topics", "-n", "20", "--replies", "--store", store).out
+    assert ",refund,ok," in out
+
+
+def test_numbers_from_the_labelling_page_are_labels_too(store: Path, tmp_path: Path) -> None:
+    path = tmp_path / "labels.csv"
+    path.write_text("item,value\n" + "".join(f"m{n:02},{(n - 1) // 5}\n" for n in range(1, 20)))
+    about = adjudge("trust", "topics", "--labels", path, "--json", "--store", store).json["criteria"]["topic"]
+    assert about["confusion"]["human"] == list(LABELS)
+    assert about["item"]["exact"]["n"] == 19
 
 
 def test_samples_vote_and_a_draw_is_no_label(tmp_path: Path) -> None:
@@ -226,6 +243,9 @@ def test_pages_of_a_run_with_labels_open(store: Path, tmp_path: Path) -> None:
     for url in ("/run?run=topics", "/items?run=topics", "/item?run=topics&n=1"):
         answer = browser.get(url)
         assert answer.status == 200, url
+    assert "refund" in browser.get("/items?run=topics").text
+    assert "0.00" not in browser.get("/items?run=topics").text
+    assert browser.get("/matrix?run=topics").status == 200
     page = tmp_path / "report.html"
     assert (
         adjudge("report", "topics", "--html", page, "--labels", FOLDER / "labels.csv", "--store", store).code

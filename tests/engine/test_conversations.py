@@ -354,7 +354,9 @@ def test_every_tool_call_of_an_agent_is_checked_with_its_result(tmp_path: Path) 
     assert scores["hasty", "tool"] == 1
     with open_store(store, write=False) as opened:
         prompt = next(
-            a.call.messages[-1].content for a in opened.asked(opened.run("r")) if a.call.item == "hasty" and a.call.kind == "check"
+            a.call.messages[-1].content
+            for a in opened.asked(opened.run("r"))
+            if a.call.item == "hasty" and a.call.kind == "check"
         )
     assert (
         '[1] turn 2 calls change_booking with\n    {"booking": "K7", "date": "14 May"}\n    result in turn 3:'

@@ -585,7 +585,9 @@ def _answers_of_run(view: RunView, rows: Sequence[Result], about: Mapping[str, A
         is_choice=is_choice,
         kinds=about.get("kinds", {}),
         controls=about.get("controls", {}),
-        lengths={} if about else _lengths(view, rows, is_choice=is_choice),
+        lengths={}
+        if about or (scale is not None and scale.is_nominal)
+        else _lengths(view, rows, is_choice=is_choice),
     )
 
 

@@ -329,6 +329,11 @@ def stop_labelling(
     `plan_width` is the interval width of the fixed number of labels to compare with; by default the width that the rule
     gives, or that decides the distance that the mean turns out to have.
     """
+    if any(table.classes for table in tables.values()):
+        raise DataError(
+            "--stop looks at a mean, and labels without an order have none. Leave it out, or stop by hand: the card shows the "
+            "intervals of kappa, precision and recall."
+        )
     places: dict[tuple[str, str, str | None], int] = {}
     for place, label in enumerate(labels):
         places.setdefault((label.criterion, label.item, label.subject), place)
@@ -474,7 +479,8 @@ def _readings(call: Asked, judgment: Judgment, text: str) -> Iterable[dict[str, 
     """One row for each score read from a reply, and one for its choice."""
     item = call.item.id if call.item is not None else ""
     scores: list[tuple[str, str, Any, str]] = [
-        (score.criterion, score.subject or "", score.value, score.status) for score in judgment.scores
+        (score.criterion, score.subject or "", score.label or score.value, score.status)
+        for score in judgment.scores
     ]
     if judgment.choice_status is not None:
         scores.append((choice_criterion(call.call.criteria), "", judgment.choice, judgment.choice_status))

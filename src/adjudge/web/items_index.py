@@ -467,12 +467,13 @@ class RunIndex:
 
     def _columns(self, seq: int, number: int, row: TableRow) -> tuple[object, ...]:
         result = row.result
-        label, gap = self._label_and_gap(
-            result.item, result.criterion, result.subject, result.value, result.choice
-        )
+        # A class is shown by its name, as a choice is; its number means nothing.
+        value = None if result.label is not None else result.value
+        choice = result.label or result.choice
+        label, gap = self._label_and_gap(result.item, result.criterion, result.subject, value, choice)
         return (
-            (seq << 16) + number, seq, result.system, result.status, result.value, result.criterion, result.system_a,
-            result.system_b, result.subject, result.choice, result.item, result.protocol, result.model,
+            (seq << 16) + number, seq, result.system, result.status, value, result.criterion, result.system_a,
+            result.system_b, result.subject, choice, result.item, result.protocol, result.model,
             row.samples_gap, row.judges_gap, row.orders_gap, gap, label, result.n_samples, result.n_failed, result.how,
             f" {' '.join(result.flags)} " if result.flags else "", row.explanation[:200],
             result.item if result.group is None else result.group, result.confidence,
