@@ -107,6 +107,7 @@ models = ["cheap", "here"]
     )
     assert adjudge("run", "both").code == 6
     assert len(host.live) == 6
+    assert "Not all judges have answered: calls are in open batches." in adjudge("report", "both").out
     assert adjudge("run", "both", "--wait").code == 0
     assert len(host.live) == 6
     assert command  # the items

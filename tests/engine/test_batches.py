@@ -18,7 +18,7 @@ from adjudge.errors import BudgetReached, HostDown, ModelError, StoreError
 from adjudge.models import batch_apis
 from adjudge.store import open_store
 from fakebatches import FakeBatches
-from fakeserver import closed, error
+from fakeserver import closed, error, quota
 
 MODELS = ("openai:gpt-4.1-mini", "anthropic:claude-haiku-4-5", "gemini:gemini-2.5-flash", "azure:judge")
 EACH = [*MODELS[:2], *(pytest.param(model, marks=pytest.mark.slow) for model in MODELS[2:])]
@@ -360,13 +360,27 @@ def test_a_full_queue_is_filled_part_after_part(
 
 
 def test_a_batch_that_is_too_large_for_the_queue_is_split(
-    start: Callable[..., FakeBatches], tmp_path: Path
+    start: Callable[..., FakeBatches], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(batching, "LEAST_LINES", 2)
     host = start(queue=5)
     run = judge(tmp_path / "s.db", n=12, wait=True)
     assert (run.status, run.progress.failed) == ("done", 0)
     assert set(host.asked.values()) == {1}
     assert max(len(batch.keys) for batch in host.batches.values() if batch.outputs) <= 5
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_quota_that_is_used_up_stops_the_run(
+    start: Callable[..., FakeBatches], tmp_path: Path, model: str
+) -> None:
+    host = start()
+    host.fail = lambda step: quota() if step == "create" else None
+    with pytest.raises(BudgetReached, match="quota"):
+        judge(tmp_path / "s.db", model, wait=True)
+    host.fail = lambda _: None
+    assert judge(tmp_path / "s.db", model, wait=True).status == "done"
+    assert len(host.batches) == 1
 
 
 def test_a_budget_counts_when_calls_are_submitted(start: Callable[..., FakeBatches], tmp_path: Path) -> None:

@@ -183,15 +183,21 @@ def cautions(summary: Summary, spreads: Spreads, facts: RunFacts) -> tuple[Cauti
     )
 
 
+_WHY_INCOMPLETE = {
+    "running": "the run is still in progress.",
+    "submitted": "calls are in open batches. Repeat its command to collect the answers.",
+}
+
+
 def _incomplete(summary: Summary, n_reasks_failed: int) -> Iterator[Caution]:
     """Items and calls that are missing from the numbers."""
     if summary.n_planned is not None and summary.n_items < summary.n_planned:
-        why = (
-            "the run is still in progress."
-            if summary.status == "running"
-            else "the run was interrupted. Repeat its command to resume it."
+        why = _WHY_INCOMPLETE.get(
+            summary.status or "", "the run was interrupted. Repeat its command to resume it."
         )
         yield Caution("incomplete", f"Only {summary.n_items} of {summary.n_planned} items are judged: {why}")
+    elif summary.status == "submitted":
+        yield Caution("incomplete", f"Not all judges have answered: {_WHY_INCOMPLETE['submitted']}")
     if summary.n_left_out:
         lines = (
             "1 bad line of the items file was"

@@ -52,6 +52,9 @@ LONGEST_LIMITED_SECONDS = 300.0
 """For the creation of a batch; the same command tries again later."""
 
 CREATE_TRIES = 6
+LEAST_LINES = 100
+"""A batch of so few calls is not split where the provider's queue is full: it waits."""
+
 ROUNDS = 2
 """In so many batches a call may go unanswered; then it is asked as a single call."""
 
@@ -233,7 +236,7 @@ class Batches:
                 row = await self._store.change_batch(
                     row, state=_before_creation(api), note=fault.message[:300]
                 )
-                if _is_full(fault):
+                if self._is_full(row, api, fault):
                     return await self._wait_for_room(row, fault.message)
                 if fault.status == 404 and not _is_unready(fault):
                     raise _no_batch_api(api)
@@ -266,14 +269,7 @@ class Batches:
     async def _wait_for_room(self, row: BatchRow, message: str) -> BatchRow:
         """The provider takes no more at present: the batch waits until an earlier one has ended, or is split."""
         self._full.add(row.identity)
-        others = [
-            other
-            for other in self._store.batches()
-            if other.identity == row.identity
-            and other.id != row.id
-            and other.state in ("creating", "open", "ended")
-        ]
-        if others or row.n_calls <= 1:
+        if self._others_wait(row) or row.n_calls <= LEAST_LINES:
             return await self._store.change_batch(row, note=f"the provider's queue is full: {message}"[:300])
         # Nothing else of ours is in the queue: this batch alone may be too large for it.
         row = await self._store.change_batch(
@@ -287,11 +283,26 @@ class Batches:
         await self._store.drop_batch(row, row.note, is_refused=True)
         return row
 
+    def _is_full(self, row: BatchRow, api: BatchApi, fault: Fault) -> bool:
+        """Whether a creation was refused because too much of earlier batches is waiting."""
+        if fault.status not in (400, 403, 429) or fault.wait_seconds:
+            return False
+        if fault.kind == "quota":
+            return api.quota_is_queue and self._others_wait(row)
+        return is_queue_full(f"{fault.error_body.code} {fault.message}")
+
+    def _others_wait(self, row: BatchRow) -> bool:
+        """Whether the store has other batches of this model in the provider's queue."""
+        return any(
+            other.identity == row.identity and other.id != row.id and other.state in ("creating", "open")
+            for other in self._store.batches()
+        )
+
     def _learn_size(self, row: BatchRow) -> None:
         """Smaller batches after one that was too large for the provider's queue."""
         if not row.note.startswith("too large") or not row.n_failed:
             return
-        most = max(1, row.n_failed // 4)
+        most = max(LEAST_LINES, row.n_failed // 4)
         self._most_lines[row.identity] = min(most, self._most_lines.get(row.identity, most))
 
     async def _refused(self, row: BatchRow, api: BatchApi, message: str) -> ModelError:
@@ -639,11 +650,6 @@ def _may_have_created(fault: Fault) -> bool:
     if fault.is_unreached:
         return False
     return fault.status < 400 or fault.status >= 500 or fault.status in (408, 409, 425)
-
-
-def _is_full(fault: Fault) -> bool:
-    text = f"{fault.error_body.code} {fault.message}"
-    return fault.status in (400, 403, 429) and is_queue_full(text) and not fault.wait_seconds
 
 
 _UNREADY = re.compile(r"\bfile\b", re.IGNORECASE)

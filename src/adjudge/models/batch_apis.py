@@ -75,7 +75,7 @@ class ResultLine(Struct, frozen=True):
 
 
 _QUEUE_FULL = re.compile(
-    r"enqueued|token_limit_exceeded|queue|in[ _-]progress batches|batch(?:es)? .{0,40}limit|limit.{0,60}batch|resource[ _]?exhausted|current quota",
+    r"enqueued|token_limit_exceeded|queue|in[ _-]progress batches|batch(?:es)? .{0,40}limit|limit.{0,60}batch|resource[ _]?exhausted",
     re.IGNORECASE,
 )
 
@@ -96,6 +96,8 @@ class BatchApi(ABC):
     closing: ClassVar[bytes] = b"\n"
     has_files: ClassVar[bool] = True
     """whether lines are uploaded before the batch is created"""
+    quota_is_queue: ClassVar[bool] = False
+    """whether the message for a used-up quota is also that for a full queue"""
 
     def __init__(self, model: RemoteModel) -> None:
         self.model = model
@@ -353,6 +355,7 @@ class GeminiBatches(OpenAIBatches):
 
     title = "Gemini's batch mode"
     keeps_name: ClassVar[bool] = False
+    quota_is_queue: ClassVar[bool] = True
     key_header: ClassVar[str] = "x-goog-api-key"
 
     def _native(self, path: str, before: str = "") -> str:
