@@ -37,6 +37,7 @@ from ..store.browsing import (
 )
 from .charts import slopes
 from .items_index import field_text
+from .items_table import query_number
 from .run_pages import WAIT_SECONDS, Cached, line_of
 from .section_view import Figure, SectionView, view_of
 from .server import Context
@@ -282,8 +283,11 @@ def _about(reply: tuple[str, str, str] | None) -> str:
 # The parts of a comparison
 
 
-def parts_of(comparison: Comparison, with_links: bool = False) -> tuple[SectionView, ...]:
-    """The sections of a comparison as HTML, with the ranks as a picture; on the live page items are links."""
+def parts_of(comparison: Comparison, places: Mapping[str, int] | None = None) -> tuple[SectionView, ...]:
+    """The sections of a comparison as HTML, with the ranks as a picture.
+
+    Items are links where their numbers in the first run are given.
+    """
     moved = [card.moved for card in comparison.criteria.values() if card.moved]
     orders = [card.order for card in comparison.criteria.values() if card.order is not None]
     views = []
@@ -295,17 +299,17 @@ def parts_of(comparison: Comparison, with_links: bool = False) -> tuple[SectionV
         view = view_of(section, figures)
         if section.title == MOVED and section.rows:
             items = [one.item for one in moved.pop(0)]
-            if with_links:
-                view = _with_links(
-                    view, [item_url((comparison.first, comparison.second), item) for item in items]
-                )
+            if places is not None:
+                runs = (comparison.first, comparison.second)
+                view = _with_links(view, [item_url(runs, item, places.get(item)) for item in items])
         views.append(view)
     return tuple(views)
 
 
-def item_url(runs: Iterable[str], item: str) -> str:
-    """One item in both runs."""
-    return f"/compare/item?{urlencode([*(('with', run) for run in runs), ('item', item)])}"
+def item_url(runs: Iterable[str], item: str, place: int | None) -> str:
+    """One item in both runs. Its number in one of them saves a search for its id."""
+    query = [*(("with", run) for run in runs), ("item", item)]
+    return f"/compare/item?{urlencode(query if place is None else [*query, ('n', str(place))])}"
 
 
 def _with_links(view: SectionView, urls: Sequence[str]) -> SectionView:
@@ -376,7 +380,8 @@ class ComparePage:
         name = request.query_params.get("item", "")
         with self._context.reading() as store:
             runs = _two_runs(store, request)
-            found = [_numbered(store, run, name) for run in runs]
+            place = query_number(request.query_params.get("n"))
+            found = [_numbered(store, run, name, place) for run in runs]
             if found == [None, None]:
                 raise StoreError(f"Neither run has an item {name!r}.\nGo back to the comparison.")
             items = [
@@ -444,7 +449,7 @@ class ComparePage:
             given = self._context.given
             labels = labels_of_runs(store, (first, second)) if given is None else given.labels
             comparison = compare_views(views[0], views[1], labels=labels)
-            sections = parts_of(comparison, with_links=True)
+            sections = parts_of(comparison, views[0].seqs)
             moved = dict(self._moved(store, runs, [view.seqs for view in views], comparison))
         return Shown(sections, _by_section(sections, list(comparison.criteria), moved))
 
@@ -481,7 +486,7 @@ class ComparePage:
         return MovedView(
             one.item,
             title,
-            item_url((run.name for run in runs), one.item),
+            item_url((run.name for run in runs), one.item, numbers[0].get(one.item)),
             tuple(side_by_side(replies[0], replies[1])),
         )
 
@@ -505,7 +510,11 @@ def _two_runs(store: Store, request: Request) -> list[RunRow]:
     return [store.run(name) for name in names]
 
 
-def _numbered(store: Store, run: RunRow, name: str) -> int | None:
+def _numbered(store: Store, run: RunRow, name: str, place: int | None) -> int | None:
+    """The number of an item: runs of the same items have it at the same place; elsewhere it is searched."""
+    there = None if place is None else items_between(store, run, place, place).get(place)
+    if there is not None and there.id == name:
+        return place
     return items_named(store, run, [name]).get(name)
 
 
@@ -522,6 +531,7 @@ def _fields(first: Item | None, second: Item | None) -> Iterator[tuple[str, TwoT
 
 _MOST_RUNS = 12
 _MOST_SEARCHED = 20_000
+"""Items of all other runs together."""
 
 
 class SameItem(Struct, frozen=True):
@@ -539,15 +549,18 @@ def same_item(store: Store, run: RunRow, item: Item, seq: int, runs: Iterable[Ru
     Runs of the same items have it at the same place. Elsewhere it is searched, which takes too long in a large run.
     """
     found: list[SameItem] = []
+    n_searched = 0
     for other in runs:
         if other.id == run.id or len(found) == _MOST_RUNS:
             continue
         there = items_between(store, other, seq, seq).get(seq)
         number = seq if there is not None and there.id == item.id else None
-        if number is None and other.manifest.get("items", {}).get("n", 0) <= _MOST_SEARCHED:
-            number = _numbered(store, other, item.id)
+        n_items = int(other.manifest.get("items", {}).get("n") or _MOST_SEARCHED)
+        if number is None and n_searched + n_items <= _MOST_SEARCHED:
+            n_searched += n_items
+            number = items_named(store, other, [item.id]).get(item.id)
         if number is not None:
             pair = [run.name, other.name] if run.id < other.id else [other.name, run.name]
             url = f"/item?{urlencode({'run': other.name, 'n': number})}"
-            found.append(SameItem(other.name, url, item_url(pair, item.id)))
+            found.append(SameItem(other.name, url, item_url(pair, item.id, seq)))
     return found
