@@ -493,10 +493,10 @@ def _moved(card: CriterionComparison, comparison: Comparison) -> Iterator[Sectio
         (
             item.item if item.subject is None else f"{item.item} ({item.subject})",
             item.system,
-            _answer(item.first, item.system),
-            _answer(item.second, item.system),
+            answer_text(item.first, item.system),
+            answer_text(item.second, item.system),
             signed(item.difference),
-            "" if item.label is None else _answer(item.label, item.system),
+            "" if item.label is None else answer_text(item.label, item.system),
             near[item.nearer],
         )
         for item in card.moved
@@ -515,7 +515,7 @@ def _moved(card: CriterionComparison, comparison: Comparison) -> Iterator[Sectio
     yield Section(MOVED, (line,), columns, rows, 3)
 
 
-def _answer(answer: float | str, pair: str) -> str:
+def answer_text(answer: float | str, pair: str) -> str:
     """A score, or the system that was chosen."""
     if not isinstance(answer, str):
         return f"{answer:.4g}"

@@ -20,7 +20,7 @@ from msgspec import Struct, structs
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from ..analysis.compare_words import MOVED, RANKS, compare_sections
+from ..analysis.compare_words import MOVED, RANKS, answer_text, compare_sections
 from ..analysis.item_view import shorten
 from ..analysis.match import Comparison, CriterionComparison, MovedItem
 from ..errors import AdjudgeError, StoreError
@@ -478,11 +478,7 @@ class ComparePage:
             else []
             for run, known, protocol in zip(runs, numbers, card.protocols, strict=True)
         ]
-        shown = [
-            f"{answer:.4g}" if isinstance(answer, float | int) else answer
-            for answer in (one.first, one.second)
-        ]
-        title = f"{shown[0]} → {shown[1]}"
+        title = " → ".join(answer_text(answer, one.system) for answer in (one.first, one.second))
         return MovedView(
             one.item,
             title,

@@ -38,6 +38,8 @@ _PART_CSS = {
 _NUMERIC = re.compile(r"[\d\s.,%\[\]()/+\-–−±<∞]*(to [\d\s.,%+\-–−]+)?")
 _SHORT = 8
 """the width of a narrow column of numbers, in characters"""
+_USUAL = 20
+"""the width of a number with its interval and two digits after the point"""
 _LEVELS = ("rank", "level")
 """heads of short columns before the name of a row"""
 
@@ -270,7 +272,8 @@ def _tracks(
             more = " hide-narrow" if has_main and is_interval else ""
             yield _pictures(column, values, names, f"pic {width}{more}", door, kind)
             if is_interval:
-                yield _texts(column, values, f"num {'c-more' if has_main else 'c-value'}")
+                wide = _wide_css(max((len(text_of(value)) for value in values), default=0))
+                yield _texts(column, values, f"num {'c-more' if has_main else 'c-value'}{wide}")
                 has_main = True
         elif is_drawn and any(isinstance(value, Bars) for value in values):
             yield _pictures(column, values, names, "pic c-spread", door)
@@ -293,7 +296,12 @@ def _text_css(column: Column, values: Sequence[Value]) -> str:
     if not all(_NUMERIC.fullmatch(text) for text in texts):
         return "wrap c-more"
     longest = max(map(len, (*texts, *column.name.split())))
-    return "num c-n" if longest <= _SHORT else "num c-more"
+    return "num c-n" if longest <= _SHORT else f"num c-more{_wide_css(longest)}"
+
+
+def _wide_css(longest: int) -> str:
+    """Three digits after the point need more room than two."""
+    return " c-wide" if longest > _USUAL else ""
 
 
 def _texts(
