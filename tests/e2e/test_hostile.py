@@ -152,6 +152,7 @@ def settle(watched: Any, where: str) -> None:
 
 
 def addresses(run: str) -> Iterator[str]:
+    n_items = len(list(payloads()))
     yield "/"
     yield f"/run?{urlencode({'run': run})}"
     yield f"/compare?{urlencode([('with', run), ('with', 'second')])}"

@@ -106,7 +106,7 @@ def test_a_batch_is_submitted_then_collected_and_exports_what_single_calls_expor
     assert len(host.steps) == before
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", EACH)
 def test_the_body_in_a_batch_is_the_body_of_the_single_call(
     start: Callable[..., FakeBatches], tmp_path: Path, model: str
 ) -> None:
@@ -140,7 +140,10 @@ def test_waiting_follows_the_batch_until_it_is_answered(
 
 
 @pytest.mark.parametrize("model", EACH)
-@pytest.mark.parametrize("how", ["error", "limited", "expired", "missing"])
+@pytest.mark.parametrize(
+    "how",
+    ["error", "expired", *(pytest.param(how, marks=pytest.mark.slow) for how in ("limited", "missing"))],
+)
 def test_a_tenth_of_the_lines_without_an_answer_is_asked_again_alone(
     start: Callable[..., FakeBatches], tmp_path: Path, model: str, how: str
 ) -> None:
@@ -196,7 +199,7 @@ def test_a_parameter_that_the_model_refuses_is_left_out_of_the_next_batch(
     assert any("temperature" in text for text in run.adjustments)
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", EACH)
 def test_a_reply_that_is_cut_off_is_asked_again_with_a_larger_limit(
     start: Callable[..., FakeBatches], tmp_path: Path, model: str
 ) -> None:
@@ -270,7 +273,7 @@ def test_a_lost_answer_or_an_error_creates_no_batch_twice(
     assert set(host.asked.values()) == {1}
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", EACH)
 def test_a_batch_whose_creation_was_not_answered_is_found_by_the_next_start(
     start: Callable[..., FakeBatches], tmp_path: Path, model: str
 ) -> None:
@@ -325,7 +328,7 @@ def test_a_host_without_a_batch_api_is_named(start: Callable[..., FakeBatches], 
 # Limits
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", EACH)
 def test_calls_are_split_by_lines_and_by_bytes(
     start: Callable[..., FakeBatches], tmp_path: Path, model: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -370,7 +373,7 @@ def test_a_batch_that_is_too_large_for_the_queue_is_split(
     assert max(len(batch.keys) for batch in host.batches.values() if batch.outputs) <= 5
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", EACH)
 def test_a_quota_that_is_used_up_stops_the_run(
     start: Callable[..., FakeBatches], tmp_path: Path, model: str
 ) -> None:
@@ -474,7 +477,7 @@ def test_a_protocol_of_likelihoods_is_not_asked_in_batches(
         )
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", EACH)
 def test_no_key_is_in_the_store_and_keys_go_to_their_host_only(
     start: Callable[..., FakeBatches], tmp_path: Path, model: str
 ) -> None:
