@@ -107,7 +107,9 @@ def test_every_link_leads_to_a_file_of_the_copy_and_every_place_exists(copy: Pat
 def test_nothing_in_it_needs_a_server_or_comes_from_another_one(copy: Path) -> None:
     for name, page in pages(copy).items():
         assert page.unbalanced == [], name
-        assert page.policy().startswith("default-src 'none'; style-src 'self'; script-src 'self'"), name
+        assert page.policy().startswith(
+            "default-src 'none'; style-src 'self' file:; script-src 'self' file:;"
+        ), name
         assert page.tags.index(("meta", {"charset": "utf-8"})) < 3, name
         for tag, attributes in page.tags:
             names = attributes.keys()

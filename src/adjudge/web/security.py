@@ -434,8 +434,8 @@ _HEAD = (
 )
 _INVITED_PAGE = (
     f'{_HEAD}<meta name="robots" content="noindex"><script src="/static/adjudge.js"></script></head>'
-    '<body><main class="empty" data-invited><h1>Invitation</h1><p role="status">Opening your invitation.</p>'
-    "<noscript><p>This page needs JavaScript to open your invitation.</p></noscript></main></body></html>"
+    '<body><main><section class="empty" data-invited><h1>Invitation</h1><p role="status">Opening your invitation.</p>'
+    "<noscript><p>This page needs JavaScript to open your invitation.</p></noscript></section></main></body></html>"
 )
 """The script of the page takes the secret out of the address and posts it; see adjudge.js."""
 
@@ -450,8 +450,8 @@ async def _refuse(send: Send, refusal: Refusal, scope: Scope) -> None:
         return
     again = '<p><a class="btn" href="">Continue</a></p>' if refusal is _NO_TOKEN else ""
     page = (
-        f'{_HEAD}</head><body><main class="empty"><h1>{refusal.status}</h1><p>{escape(refusal.happened)}</p>'
-        f"<p>{escape(refusal.remedy)}</p>{again}</main></body></html>"
+        f'{_HEAD}</head><body><main><section class="empty"><h1>{refusal.status}</h1><p>{escape(refusal.happened)}</p>'
+        f"<p>{escape(refusal.remedy)}</p>{again}</section></main></body></html>"
     )
     await _send_page(send, refusal.status, page, closing, is_head=scope["method"] == "HEAD")
 

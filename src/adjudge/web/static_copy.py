@@ -45,7 +45,11 @@ _MOST_PAIRS = 6
 """Up to so many runs, every two of them are compared; of more, each with the one before it."""
 _WAIT_SECONDS = 600.0
 _MARKER = "adjudge-copy.json"
-_POLICY = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'"
+_POLICY = (
+    "default-src 'none'; style-src 'self' file:; script-src 'self' file:; img-src 'self' data:; "
+    "base-uri 'none'; form-action 'none'"
+)
+"""As the server's. Not every browser counts a file beside the page as 'self'; a page of a web server loads no file."""
 
 OnProgress = Callable[[int, int], None]
 """Called with the number of pages written, and of those known so far."""
