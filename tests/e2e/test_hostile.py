@@ -158,6 +158,7 @@ def addresses(run: str) -> Iterator[str]:
     yield f"/compare?{urlencode([('with', run), ('with', 'second')])}"
     yield f"/items?{urlencode({'run': run})}"
     yield f"/review?{urlencode({'run': run})}"
+    n_items = len(payloads())
     for by in ("systems", "judges"):
         for page in range(1, 1 + -(-n_items // 40)):
             yield f"/matrix?{urlencode({'run': run, 'by': by, 'page': page, 'colour': 'score'})}"
