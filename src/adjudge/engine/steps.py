@@ -245,12 +245,14 @@ def _check_prompts(
 ) -> Generator[StepPrompt, None, None]:
     size = step.per_call or max(1, len(entries))
     texts = [entry.text for entry in entries]
+    shows_all = "elements" in step_protocol(protocol, step).inputs
+    all_texts = numbered_text(texts) if shows_all and size == 1 else ""
     for number, first in enumerate(range(0, len(entries), size)):
         part = texts[first : first + size]
-        values: dict[str, FieldValue] = {
+        values = {
             "element": texts[first],
             "number": str(first + 1),
-            "elements": numbered_text(part if size > 1 else texts, first + 1 if size > 1 else 1),
+            "elements": all_texts if size == 1 else numbered_text(part, first + 1),
             "before": entries[first].before,
         }
         about = tuple(range(first + 1, first + 1 + len(part)))
