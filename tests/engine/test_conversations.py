@@ -16,6 +16,7 @@ from adjudge.records import FieldValue, Item
 from adjudge.store import open_store
 from fakeserver import Answer, FakeServer, chat
 from running import EXAMPLES, adjudge
+from webclient import Browser
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"pixels" * 5_600
 DATA = base64.b64encode(PNG).decode()
@@ -108,6 +109,29 @@ def test_an_image_is_sent_as_it_is_and_stored_by_its_hash(provider: str, tmp_pat
     shown = adjudge("runs", "show", "r", "--item", "cat", "--prompt", "--store", store).out
     assert "[image, 34 kB, sha " in shown
     assert DATA[:40] not in shown
+
+
+def test_the_item_page_numbers_turns_as_the_prompt_does(tmp_path: Path) -> None:
+    store = tmp_path / "a.db"
+    items = EXAMPLES / "conversations" / "bookings.jsonl"
+    assert (
+        adjudge(
+            "run",
+            items,
+            "-p",
+            "agent/outcome",
+            "-m",
+            "fake:text=<score>2</score>",
+            "--run",
+            "r",
+            "--store",
+            store,
+        ).code
+        == 0
+    )
+    page = Browser(store).get("/item?run=r&n=2").text
+    for role in ("turn 1: user", "turn 2: assistant", "turn 3: tool", "turn 4: assistant"):
+        assert role in page
 
 
 def test_another_image_is_another_call(tmp_path: Path) -> None:

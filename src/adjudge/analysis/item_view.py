@@ -246,7 +246,7 @@ def item_view(
     """
     shown = places if shown is None else shown
     fields = item.fields if item is not None else {}
-    sources = {name: [_Source(part) for part in _parts(value)] for name, value in fields.items()}
+    sources = {name: _sources(value) for name, value in fields.items()}
     parents = {place.call.key: place for place in places if place.call is not None}
     with_second = {
         place.call.parent for place in shown if place.about.kind == "reask" and place.call is not None
@@ -621,6 +621,18 @@ class _Source:
         self.role = part.speaker if isinstance(part, Message) else ""
         self.text = part.shown if isinstance(part, Message) else part
         self.quotable = QuotableText(self.text)
+
+
+def _sources(value: FieldValue) -> list[_Source]:
+    """The parts of a field; the turns of a conversation with tools or images have the numbers that the judge sees."""
+    parts = _parts(value)
+    sources = [_Source(part) for part in parts]
+    if any(isinstance(part, Message) and not part.is_plain for part in parts):
+        number = 0
+        for part, source in zip(parts, sources, strict=True):
+            number += not (isinstance(part, Message) and part.continues)
+            source.role = f"turn {number}: {source.role}" if source.role else source.role
+    return sources
 
 
 def _parts(value: FieldValue) -> tuple[str | Message, ...]:
