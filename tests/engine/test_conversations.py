@@ -129,7 +129,7 @@ def test_the_item_page_numbers_turns_as_the_prompt_does(tmp_path: Path) -> None:
         ).code
         == 0
     )
-    page = Browser(store).get("/item?run=r&n=2").text
+    page = Browser(store).get("/item?run=r&n=1").text
     for role in ("turn 1: user", "turn 2: assistant", "turn 3: tool", "turn 4: assistant"):
         assert role in page
 

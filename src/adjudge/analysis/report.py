@@ -299,7 +299,9 @@ def _failure_share(parts: list[Scores]) -> FailureShare:
     failed = sum(part.n_samples_failed for part in parts)
     # The criteria of one reply fail together, so only items are independent.
     n_items = n_distinct([keys for part in parts for keys in (part.ok.keys, part.failed.keys)])
-    share = structs.replace(wilson(failed / n * n_items, n_items), unit=f"item (n={n_items})", n=n)
+    share = structs.replace(
+        wilson(failed / n * n_items if n else 0, n_items), unit=f"item (n={n_items})", n=n
+    )
     in_order: dict[str, int] = {status: counts[status] for status in STATUSES if status in counts}
     return FailureShare(
         n=sum(part.n for part in parts),
