@@ -26,7 +26,7 @@ from ..records import Call, Item, Judgment, Protocol, Reply, ReplyError, Score, 
 from ..run_options import RunOptions
 from ..store import BatchLine, BatchRow, Claim, RunRow, Store
 from .batching import Batches
-from .plan import Plan, PlannedCall, call_for, combine_call, reask_call, step_call
+from .plan import Plan, PlannedCall, Prompts, call_for, combine_call, reask_call, step_call
 from .steps import StepAnswer, StepPlace, StepPrompt, index_of, judgment_in_steps
 
 # -- from a reply to the judgment that is stored
@@ -245,17 +245,16 @@ class Loop:
                 finished[seq, planned.index] for planned in calls if (seq, planned.index) in finished
             ]
             self._count_cached(judgments)
+            prompts: Prompts = {}
             for planned in missing:
                 if planned.protocol.pipeline:
                     in_steps.append(ItemSteps(seq, item, planned))
                 else:
-                    item_calls.append(self._item_call(seq, item, planned))
+                    prepared = call_for(planned, item, self._plan.absent, prompts)
+                    item_calls.append(ItemCall(seq, item, planned, *prepared))
         # Both are queued in this order and go into one commit.
         _, claimed = await asyncio.gather(are_stored, self._claim(item_calls))
         return claimed._replace(in_steps=in_steps)
-
-    def _item_call(self, seq: int, item: Item, planned: PlannedCall) -> ItemCall:
-        return ItemCall(seq, item, planned, *call_for(planned, item, self._plan.absent))
 
     async def _claim(self, item_calls: Sequence[ItemCall]) -> Claimed:
         calls = [item_call.call for item_call in item_calls]
