@@ -59,6 +59,24 @@ def exported(store: Path, run: str = "last") -> str:
     return done.out
 
 
+def test_a_report_of_a_part_says_which_shards_are_missing_and_how_to_merge(tmp_path: Path) -> None:
+    items = answers(tmp_path / "items.jsonl", 7)
+    command = ("run", items, *DIRECT, "-m", "fake:text=Fine. [RESULT] 4", "--store", tmp_path / "one.db")
+    first = adjudge(*command, "--shard", "2/3")
+    assert (
+        "Only 2 of 7 items are judged: this store has shard 2 of 3; shards 1, 3 are missing or incomplete."
+        in first.out
+    )
+    assert "--shard K/3 for each, then merge the stores of all shards: adjudge runs merge" in first.out
+    assert "interrupted" not in first.out
+    assert "merge the stores with adjudge runs merge" in first.err
+    second = adjudge(*command, "--shard", "1/3")
+    assert "this store has shards 1, 2 of 3; shard 3 is missing or incomplete." in second.out
+    third = adjudge(*command, "--shard", "3/3")
+    assert "all shards are in this store, and the run is complete" in third.err
+    assert "shard" not in third.out
+
+
 def merge(into: Path, *files: Path) -> Any:
     """What a merge reports about each file."""
     done = adjudge("runs", "merge", *files, "--store", into, "--json")

@@ -11,7 +11,7 @@ has no family. A name that is not in the table has none either, and there is no 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ..records import Estimate
@@ -161,7 +161,7 @@ _CLEAR_GAP = 0.02
 def cautions(summary: Summary, spreads: Spreads, facts: RunFacts) -> tuple[Caution, ...]:
     """All warnings, the most severe first."""
     return (
-        *_incomplete(summary, facts.n_reasks_failed),
+        *_incomplete(summary, facts),
         *_all_failed(summary),
         *_fake_models(summary),
         *weak_judges(summary, facts),
@@ -189,12 +189,37 @@ _WHY_INCOMPLETE = {
 }
 
 
-def _incomplete(summary: Summary, n_reasks_failed: int) -> Iterator[Caution]:
+_SHARDS_SHOWN = 10
+
+
+def _missing_part(facts: RunFacts) -> str:
+    """Which shards of a run are in its store, and how to get the others."""
+    missing, n = facts.missing_shards, facts.n_shards
+    here = [number for number in range(1, n + 1) if number not in missing]
+    kept = (
+        f"shard{'s' if len(here) > 1 else ''} {_numbers(here)} of {n}" if here else f"no whole shard of {n}"
+    )
+    absent = f"shard {missing[0]} is" if len(missing) == 1 else f"shards {_numbers(missing)} are"
+    return (
+        f"this store has {kept}; {absent} missing or incomplete. Run the same command with --shard K/{n} for each, then "
+        "merge the stores of all shards: adjudge runs merge FILE… --store FILE."
+    )
+
+
+def _numbers(numbers: Sequence[int]) -> str:
+    more = ", …" if len(numbers) > _SHARDS_SHOWN else ""
+    return ", ".join(map(str, numbers[:_SHARDS_SHOWN])) + more
+
+
+def _incomplete(summary: Summary, facts: RunFacts) -> Iterator[Caution]:
     """Items and calls that are missing from the numbers."""
+    n_reasks_failed = facts.n_reasks_failed
     if summary.n_planned is not None and summary.n_items < summary.n_planned:
-        why = _WHY_INCOMPLETE.get(
-            summary.status or "", "the run was interrupted. Repeat its command to resume it."
-        )
+        why = "the run was interrupted. Repeat its command to resume it."
+        if summary.status in _WHY_INCOMPLETE:
+            why = _WHY_INCOMPLETE[summary.status]
+        elif facts.missing_shards:
+            why = _missing_part(facts)
         yield Caution("incomplete", f"Only {summary.n_items} of {summary.n_planned} items are judged: {why}")
     elif summary.status == "submitted":
         yield Caution("incomplete", f"Not all judges have answered: {_WHY_INCOMPLETE['submitted']}")

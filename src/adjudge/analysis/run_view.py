@@ -35,6 +35,7 @@ from ..records import (
     Scale,
     Subject,
 )
+from ..run_options import Shard
 from ..stats import Position, PositionBias, position_bias
 from ..store import Judged, RunRow, Store
 from .tally import CriterionKey, Tally, is_undefined
@@ -123,6 +124,10 @@ class RunFacts(Struct, frozen=True):
     """cache hits: calls that were answered from the store and cost nothing"""
     n_planned: int | None = None
     """items of the run; fewer are judged where it was stopped"""
+    n_shards: int = 0
+    """parts that the run is judged in (--shard); 0 where it is not divided"""
+    missing_shards: tuple[int, ...] = ()
+    """the shards whose items are not all in this store, from 1"""
     n_left_out: int = 0
     """bad lines of the items file that --skip-bad skipped"""
     call_errors: dict[str, int] = {}
@@ -707,6 +712,8 @@ def _facts(store: Store, run: RunRow, protocols: Mapping[str, Protocol], n_reask
         n_calls=totals.calls,
         n_cached=max(0, totals.replies - totals.paid_replies),
         n_planned=run.manifest["items"].get("n"),
+        n_shards=run.manifest.get("shards", 0),
+        missing_shards=_missing_shards(store, run),
         n_left_out=run.manifest["items"].get("left_out", 0),
         call_errors={kind: n for kind, n in totals.failed.items() if n},
         n_reasks_failed=n_reasks_failed,
@@ -715,6 +722,14 @@ def _facts(store: Store, run: RunRow, protocols: Mapping[str, Protocol], n_reask
         has_identical_samples=settings_of(run).samples > 1 and store.samples_are_identical(run),
         adjustments=tuple(run.manifest.get("adjustments", ())),
     )
+
+
+def _missing_shards(store: Store, run: RunRow) -> tuple[int, ...]:
+    n_shards, n_items = run.manifest.get("shards", 0), run.manifest["items"].get("n")
+    if not n_shards or n_items is None or run.status == "done":
+        return ()
+    stored = store.items_by_shard(run, n_shards)
+    return tuple(number for number, n in enumerate(stored, 1) if n < Shard(number, n_shards).size(n_items))
 
 
 def _parameters(run: RunRow, protocols: Mapping[str, Protocol]) -> dict[str, Any]:

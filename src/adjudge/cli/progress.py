@@ -11,7 +11,7 @@ from typing import Any
 
 from ..engine import Prepared, Progress, Watcher
 from ..records import Item, Protocol
-from ..store import BatchRow, RunRow
+from ..store import BatchRow, RunRow, RunStatus
 from ..untrusted import raw_stream
 from .terminal import print_note
 
@@ -77,15 +77,15 @@ class ProgressWatcher(Watcher):
         if sys.stderr.isatty():
             self._open_bar()
 
-    def shard_note(self) -> str:
+    def shard_note(self, status: RunStatus) -> str:
         """What to do after a shard of a run; empty where the run is not one of several."""
         if self.prepared is None or self.prepared.shard.n == 1:
             return ""
         number, n = self.prepared.shard
-        return (
-            f"Shard {number}/{n} done: {self.prepared.n_judged:,} of {self.prepared.n_items:,} items; "
-            "merge the stores with adjudge runs merge"
-        )
+        done = f"Shard {number}/{n} done: {self.prepared.n_judged:,} of {self.prepared.n_items:,} items; "
+        if status == "done":
+            return f"{done}all shards are in this store, and the run is complete"
+        return f"{done}merge the stores with adjudge runs merge"
 
     def wrote_steps(self, protocol: Protocol) -> None:
         if not self._is_quiet:

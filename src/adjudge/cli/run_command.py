@@ -202,7 +202,7 @@ def carry_out(request: Request, quiet: bool, *, as_json: bool = False) -> tuple[
         return None, 5
     for text in finished.adjustments:
         sys.stderr.write(f"note: {text}\n")
-    if note := watcher.shard_note():
+    if note := watcher.shard_note(finished.status):
         sys.stderr.write(f"{note}\n")
     if finished.status == "submitted":
         _print_submitted(finished, watcher, command, as_json)

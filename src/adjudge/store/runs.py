@@ -467,6 +467,16 @@ def is_whole(connection: sqlite3.Connection, run: int, n_calls: int) -> bool:
     return bool(n_settled >= n_calls)
 
 
+def items_by_shard(connection: sqlite3.Connection, run: int, n_shards: int) -> list[int]:
+    """How many items of each of so many shards are stored; shard K has every so many-th item, beginning with item K."""
+    counts = dict(
+        connection.execute(
+            "SELECT seq % :n, count(*) FROM items WHERE run = :run GROUP BY 1", {"n": n_shards, "run": run}
+        ).fetchall()
+    )
+    return [counts.get(number, 0) for number in range(n_shards)]
+
+
 def _live_owners(connection: sqlite3.Connection) -> set[int]:
     return {owner.id for owner in owners.owners(connection) if not owners.is_gone(owner)}
 

@@ -154,6 +154,10 @@ class Store:
         """Whether a run has all its calls, each judged or failed."""
         return self._access.read(lambda connection: runs.is_whole(connection, run.id, n_calls))
 
+    def items_by_shard(self, run: RunRow, n_shards: int) -> list[int]:
+        """How many items of each of so many shards are stored."""
+        return self._access.read(lambda connection: runs.items_by_shard(connection, run.id, n_shards))
+
     # Calls
 
     def claim(self, calls: Sequence[Call]) -> Awaitable[Claim]:
