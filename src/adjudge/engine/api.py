@@ -589,11 +589,8 @@ def prepare(request: Request, network: Network, opened: list[Model], *, is_dry: 
     manifest = manifest_of(plan, described, request.command, __version__)
     if isinstance(request, AuditRequest):
         manifest["audit"] = request.audit
-    shard = shard_of(request)
-    if shard.n > 1:
-        manifest["shards"] = shard.n
     bad = items.bad() if request.skip_bad else ()
-    return Prepared(plan, items, n_items, manifest, bad, shard)
+    return Prepared(plan, items, n_items, manifest, bad, shard_of(request))
 
 
 def image_problems(item: Item, protocols: Sequence[Protocol], models: Sequence[Model]) -> list[str]:

@@ -30,7 +30,7 @@ from ..probes import LEVELS, REPEAT, split_id
 from ..protocols import step_protocol
 from ..records import Call, Item, Message, ModelSettings, Order, Protocol, Rendered, Reply, Scale, Subject
 from ..render import number_text, render, written_answer
-from ..run_options import RunOptions, recorded_settings
+from ..run_options import RunOptions, recorded_settings, shard_of
 from .steps import StepPrompt
 
 
@@ -734,6 +734,7 @@ def manifest_of(plan: Plan, items: dict[str, Any], command: Sequence[str], versi
     if plan.steps_for is not None:
         settings["steps_for"] = list(plan.steps_for)
     dates = {model.name: model.price_date for model in plan.models if model.price_date}
+    n_shards = shard_of(plan.options).n
     return {
         "items": items,
         "protocols": [msgspec.to_builtins(protocol, str_keys=True) for protocol in plan.protocols],
@@ -742,6 +743,7 @@ def manifest_of(plan: Plan, items: dict[str, Any], command: Sequence[str], versi
         "version": version,
         "command": list(command),
         **({"price_dates": dates} if dates else {}),
+        **({"shards": n_shards} if n_shards > 1 else {}),
     }
 
 
