@@ -39,7 +39,6 @@ from .plan import (
     ItemSource,
     Plan,
     PlannedCall,
-    Prompts,
     call_for,
     identity_of,
     make_plan,
@@ -96,12 +95,11 @@ def _counted(prepared: Prepared, store: Store | None) -> DryRun:
     count = _Count(store)
     plan = _with_known_steps(prepared.plan, count)
     for _, item in prepared.numbered():
-        prompts: Prompts = {}
         for planned in plan.calls_of(item):
             if planned.protocol.pipeline:
                 count.add_steps(planned, item, plan.absent)
             else:
-                count.add(call_for(planned, item, prompts=prompts)[0], planned.model, planned)
+                count.add(call_for(planned, item)[0], planned.model, planned)
     count.settle()
     dates = prepared.manifest.get("price_dates", {})
     batches = tuple(estimated.result() for estimated in count.batches.values())
