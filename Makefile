@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo demo-systems test check format proof proof-local e2e bench clean
+.PHONY: demo demo-systems test check format proof proof-local e2e shots bench clean
 
 # The stamp is newer than pyproject.toml once all it names is installed.
 $(VENV)/installed: pyproject.toml
@@ -58,6 +58,10 @@ proof-local: $(VENV)/local ## all proofs of the embedded judge: some twenty minu
 format: $(VENV)/installed
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+shots: $(VENV)/installed ## the screenshots of the docs, from invented data
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[e2e]"
+	$(BIN)/python docs/images/shots.py
 
 bench: $(VENV)/installed ## the figures of the README
 	$(BIN)/python bench/reading.py

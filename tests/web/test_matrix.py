@@ -13,7 +13,7 @@ import pytest
 
 from adjudge.records import Label
 from adjudge.store import open_store
-from running import DIRECT, EXAMPLES, adjudge, write_rows
+from running import DIRECT, EXAMPLES, adjudge, as_id, write_rows
 from webclient import Browser
 
 N = 30
@@ -188,3 +188,47 @@ def test_a_search_shows_where_its_text_was_found(browser: Browser) -> None:
     item = browser.get("/item?run=tact&n=12&q=words+of+12").text
     assert '<mark class="span hit" title="found">words of 12</mark>' in item
     assert '<mark class="span" title' in item
+
+
+SHARED = Path(__file__).parents[3] / "shared" / "attacks.jsonl"
+
+
+@pytest.mark.skipif(not SHARED.exists(), reason="the attack cases are not beside the repository")
+def test_no_attack_case_acts_in_the_lists_or_in_their_exports(tmp_path: Path) -> None:
+    cases = [json.loads(line) for line in SHARED.read_text(encoding="utf-8").splitlines()]
+    texts = [case["payload"] for case in cases if case["layer"][:2] in ("L6", "L7", "L8")]
+    assert len(texts) > 10
+    items = [
+        {"id": as_id(f"{k} {text}"), "group": as_id(text) or "g", "system": as_id(text)[:300] or "s", "instruction": text or "x", "response": f"**b** {text}"}
+        for k, text in enumerate(texts)
+    ]  # fmt: skip
+    replies = [{"item": item["id"], "text": f"Feedback: {item['response']} [RESULT] 3"} for item in items]
+    write_rows(tmp_path / "items.jsonl", items)
+    write_rows(tmp_path / "replies.jsonl", replies)
+    done = adjudge(
+        "run", tmp_path / "items.jsonl", *DIRECT, "-m", f"replay:{tmp_path / 'replies.jsonl'}", "--run", "r",
+        "--store", tmp_path / "s.db",
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    hostile = Browser(tmp_path / "s.db")
+    ours = set(re.findall(r"<(\w+)", hostile.get("/items?run=r&q=nothing+has+this").text))
+    ours |= {"mark", "small", "strong", "em", "del", "code", "pre", "ul", "ol", "li", "blockquote", "article", "h3", "table", "thead", "tbody", "tr", "th", "td", "bdi", "aside", "br", "hr", "fieldset", "legend", "textarea", "noscript", "section", "dl", "dt", "dd"}  # fmt: skip
+    paths = [
+        "/items?run=r",
+        "/matrix?run=r",
+        *(f"/matrix?run=r&open={k}&part=pane" for k in range(len(texts))),
+    ]
+    for path in paths:
+        page = hostile.get(path).text
+        assert set(re.findall(r"<(\w+)", page)) <= ours, path
+        assert not re.search(r"<[^>]*\son\w+\s*=(?![^<]*\")", re.sub(r'"[^"]*"', '""', page)), path
+    for path in ("/items/export?run=r", "/matrix/export?run=r"):
+        rows = list(csv.reader(io.StringIO(hostile.get(f"{path}&format=csv").text)))
+        assert len(rows) > 1
+        numbers = re.compile(r"[-+]?[\d.]+(e[-+]?\d+)?")
+        acting = [
+            cell for row in rows for cell in row if cell.startswith(("=", "+", "-", "@", "\t", "\r")) and not numbers.fullmatch(cell)
+        ]  # fmt: skip
+        assert acting == [], path
+        for line in hostile.get(f"{path}&format=jsonl").text.splitlines():
+            json.loads(line)

@@ -84,7 +84,12 @@ def _of_several(cards: Mapping[str, CriterionCard]) -> tuple[Sentence, ...]:
         f"n={_main(measured[name]).n})"
         for name in dict.fromkeys((best, worst))
     ]
-    first = f"Best agreement with people of {count(len(cards), noun, nouns)}: {'; worst: '.join(described)}."
+    several = count(len(cards), noun, nouns)
+    n_judges = len({card.model for card in cards.values()})
+    if noun != "judge" and n_judges > 1:
+        n_criteria = len({(card.protocol, card.criterion, card.kind) for card in cards.values()})
+        several = f"{count(n_criteria, 'criterion', 'criteria')} and {count(n_judges, 'judge')}"
+    first = f"Best agreement with people of {several}: {'; worst: '.join(described)}."
     source = f"{_statistic(measured[best])} with the mean of the raters, for each {noun}"
     return Sentence(first, source), _biases(measured, noun), _most_failures(cards, noun)
 
