@@ -233,9 +233,14 @@ def _probe_score(row: Row, row_number: int, problems: Problems) -> ProbeScore | 
     )
 
 
+def _lower(value: object) -> object:
+    """A value without regard to case and outer spaces; none where it is empty."""
+    return value.strip().lower() or None if isinstance(value, str) else value
+
+
 def _order_choice(row: Row, row_number: int, problems: Problems) -> OrderChoice | None:
     item = _text(row, "item", row_number, problems)
-    order, choice = row["order"], row.get("choice") or None
+    order, choice = (_lower(row.get(name)) for name in ("order", "choice"))
     if order not in ("ab", "ba"):
         problems.add(row_number, f"order '{order!s:.40}' is neither ab nor ba. Correct it.")
         return None
