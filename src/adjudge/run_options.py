@@ -261,6 +261,7 @@ class RunOptions(Struct, frozen=True, kw_only=True):
 
 
 MOST_REASKS = 3
+MOST_SAMPLES = 10_000
 
 
 class Declared(NamedTuple):
@@ -335,6 +336,10 @@ def check_options(options: RunOptions) -> None:
     """Raise where an option has a value that makes no sense, or two of them contradict each other."""
     if options.samples < 1:
         raise DataError(f"--samples {options.samples}: must be at least 1.")
+    if options.samples > MOST_SAMPLES:
+        raise DataError(
+            f"--samples {options.samples}: at most {MOST_SAMPLES:,} replies are drawn for an item."
+        )
     if options.limit is not None and options.limit < 1:
         raise DataError(f"--limit {options.limit}: must be at least 1.")
     if not 0 <= options.reask <= MOST_REASKS:

@@ -359,3 +359,21 @@ def test_a_run_whose_store_is_deleted_stops(tmp_path: Path) -> None:
 
 def test_the_rubric_of_the_examples_is_still_read() -> None:
     assert read_small(EXAMPLES / "tact.toml")
+
+
+def test_a_run_without_end_is_refused(tmp_path: Path) -> None:
+    items = write_rows(tmp_path / "items.jsonl", [{"id": "1", "instruction": "Say.", "response": "It."}])
+    done = adjudge(
+        "run", items, "-p", "prometheus/direct", "--rubric", EXAMPLES / "tact.toml", "-m", "fake:text=[RESULT] 4",
+        "--samples", str(2**64), "--store", tmp_path / "s.db",
+    )  # fmt: skip
+    assert done.code == 2
+    assert "at most 10,000 replies" in done.err
+
+
+@pytest.mark.parametrize("order", ["ab", "AB", " Ab"])
+def test_choices_made_elsewhere_are_read_in_any_case(tmp_path: Path, order: str) -> None:
+    lines = [f"{k},{order},A\n{k},ba,tie" for k in range(4)]
+    (tmp_path / "orders.csv").write_text("\n".join(["item,order,choice", *lines]))
+    done = adjudge("audit", "--scores", tmp_path / "orders.csv", "--json")
+    assert done.json["judges"]["judge"]["position"]["ties"] == 4

@@ -254,7 +254,7 @@ def _order_choice(row: Row, row_number: int, problems: Problems) -> OrderChoice 
         return None
     return OrderChoice(
         item=item,
-        order=cast(Literal["ab", "ba"], order),
+        order=order,
         choice=cast(Literal["a", "b", "tie"] | None, choice),
         judge=_or_default(row, "judge", "judge"),
         sample=_or_default(row, "sample", ""),
