@@ -605,7 +605,7 @@ def reading_sections(summary: Summary) -> Iterator[Section]:
     if rows:
         rungs = {name for by_name in summary.rungs.values() for name in by_name}
         meaning = ". ".join(f"{name}: {text}" for name, text in _READINGS.items() if name in rungs)
-        notes = () if rungs <= {"strict", "failed"} else (f"{meaning}.",)
+        notes = (f"{meaning}.",) if meaning and not rungs <= {"strict", "failed"} else ()
         yield Section("How replies were read", (), ("judge", "how it was read", "n"), rows, notes=notes)
     if summary.flags:
         flags = [f"{flag}: {count(n, 'item')}" for flag, n in summary.flags.items()]
