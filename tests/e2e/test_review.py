@@ -17,6 +17,14 @@ from running import DIRECT, adjudge, started, write_rows
 pytestmark = pytest.mark.browser
 
 N = 12
+PAGES = (
+    "/review?run=first&by=people",
+    "/review?run=first&by=random",
+    "/review?run=second",
+    "/compare?with=first&with=second",
+    "/compare/item?with=first&with=second&item=i03",
+    "/item?run=first&n=3",
+)
 
 
 @pytest.fixture
@@ -166,17 +174,24 @@ def test_the_review_and_the_comparison_fit_the_window(
         watched = review(watch, url, width=width, height=height, theme=theme)
         enter(watched.page)
         home = f"http://{urlsplit(url).netloc}"
-        for address in (
-            "/review?run=first&by=people",
-            "/review?run=first&by=random",
-            "/review?run=second",
-            "/compare?with=first&with=second",
-            "/compare/item?with=first&with=second&item=i03",
-            "/item?run=first&n=3",
-        ):
+        for address in PAGES:
             watched.page.goto(home + address)
             watched.page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
             watched.check(address)
+
+
+@pytest.mark.parametrize(("width", "theme"), [(1440, "light"), (390, "dark")])
+def test_axe_finds_nothing_on_the_review_and_the_comparison(
+    store: Path, watch: Callable[..., Any], host: Callable[..., Any], width: int, theme: str
+) -> None:
+    with host(store) as url:
+        watched = review(watch, url, width=width, theme=theme)
+        enter(watched.page)
+        found = []
+        for address in PAGES:
+            watched.page.goto(f"http://{urlsplit(url).netloc}{address}")
+            found += [f"{address}: {one}" for one in watched.axe()]
+        assert found == []
 
 
 def test_two_runs_are_compared_by_keyboard_down_to_the_words(
