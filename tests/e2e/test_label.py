@@ -236,8 +236,13 @@ def test_every_labelling_page_fits_a_phone(
         for theme in ("light", "dark"):
             watched = watch(url, width=390, height=844, theme=theme)
             watched.check("the start")
+            assert watched.axe() == []
             page = begin(watched, f"hal-{theme}")
             watched.check(run)
+            assert watched.axe() == []
+            page.set_viewport_size({"width": 1440, "height": 900})
+            assert watched.axe() == []
+            page.set_viewport_size({"width": 390, "height": 844})
             button = page.locator("[data-current] .key-btn").first
             box = button.bounding_box()
             # The answer is under the thumb without scrolling.
