@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from adjudge import read_list, read_option
 from adjudge.parse.lists import find_place
+from clock import LINEAR, growth
 
 WHOLE = ("Ada was born in 1815.", "Ada wrote notes.")
 
@@ -124,6 +125,18 @@ def test_an_entry_is_found_again_in_the_text_it_came_from() -> None:
     assert text[slice(*(find_place("She wrote notes.", text) or (0, 0)))] == "She wrote\nnotes"
     assert find_place("Ada was born in 1815.", text, after=5) == (39, 59)
     assert find_place("Ada was a countess", text) is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "piece", ["1. a\n", "- b\n", "9. b\n", '"a\n1. ', '["a", ', "[[", "verdict: ", "supported or ", "not "]
+)
+def test_lists_without_end_take_time_in_proportion_to_their_length(piece: str) -> None:
+    def read_all(text: str) -> None:
+        read_list("1. a\n" + text)
+        read_option(text, ("supported", "not supported"))
+
+    assert growth(read_all, piece, 60_000) < LINEAR
 
 
 @given(st.text(max_size=200))

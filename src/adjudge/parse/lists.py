@@ -321,7 +321,7 @@ def _add(line: _Line, entries: list[_Entry]) -> None:
     """A line that continues an entry; below a heading that ends with a colon, each bullet is an entry instead."""
     entry = entries[-1]
     mark = None if line.is_quoted else _bullet_at(line.text) or _number_at(line.text)
-    if mark is not None and (entry.is_below or entry.text().endswith((":", "："))):
+    if mark is not None and (entry.is_below or entry.lines[-1][0].endswith((":", "："))):
         if not entry.is_below:
             entries.pop()
         entries.append(_entry_at(line, mark[2], entry.indent, entry.number, is_below=True))
