@@ -102,6 +102,7 @@ CASES = (
     Case(("sample", "tact", "-n", "5", "--more", "5", "--labels", "drawn.csv", "--store", "store.db"), ("drawn.csv",)),
     Case(("trust", "tact", "--checked", "checked.csv", "--labels", "labels.csv", "--store", "store.db"), ("checked.csv",)),
     Case(("export", "tact", "--labels", "labels.csv", "--store", "store.db"), ("labels.csv",)),
+    Case(("traces", "items.jsonl", "-o", "traced.jsonl"), ("items.jsonl",)),
     Case(("runs", "merge", "store.db", "--store", "other.db"), ("store.db",)),
     Case(("runs", "merge", "store.db", "--store", "other.db", "--json"), ("other.db",)),
     *(
@@ -116,6 +117,7 @@ CASES = (
             ("audit", "pairs", "--json"), ("audit", "tact", "--markdown"), ("gate", "probed", "--audit", "--json"), ("compare", "probed", "probed", "--json"),
             ("report", "probed", "--html", "out.html"), ("export", "tact", "-o", "out.parquet"), ("trust", "tact", "--versus", "again", "--by", "question"),
             ("sample", "tact", "--where", "uncertain"), ("report", "tact", "--markdown"), ("doctor", "--json"),
+            ("view", "tact", "--export", "pages"), ("runs", "--json"), ("audit", "again", "--json"),
         )
     ),
 )  # fmt: skip
