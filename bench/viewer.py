@@ -55,7 +55,7 @@ MATRICES = {
     "matrix": "page={n}",
     "matrix, largest disagreement": "sort=apart&page={n}",
     "matrix, rare text": "q=item-0424{n}",
-    "matrix, two columns": "col=system-0&col=system-{n4}&colour=score&page={n}",
+    "matrix, two columns": "col=system-0&col=system-1&colour=score&page={n}",
 }
 OTHERS = {
     "review, judge and people": "/review?run=big&by=people&cell={row}",
