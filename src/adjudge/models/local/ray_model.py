@@ -507,9 +507,7 @@ async def _serve(out: IO[bytes]) -> None:
             out.write(frame(value))
             out.flush()
 
-    # Ray's sockets are in it, and the path of a socket has at most 107 bytes: TMPDIR may be too long.
-    root = "/tmp" if os.access("/tmp", os.W_OK) else None
-    folder = tempfile.mkdtemp(prefix=f"adjudge-ray-{os.getpid()}-", dir=root)
+    folder = tempfile.mkdtemp(prefix=f"adjudge-ray-{os.getpid()}-", dir=_short_folder())
     ray = importlib.import_module("ray")
     try:
         try:
@@ -522,6 +520,11 @@ async def _serve(out: IO[bytes]) -> None:
     finally:
         ray.shutdown()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _short_folder() -> Path:
+    """Where Ray's folder is: its sockets are in it, and their paths have at most 107 bytes; TMPDIR may be too long."""
+    return Path("/tmp") if os.access("/tmp", os.W_OK) else Path(tempfile.gettempdir())
 
 
 def connect(ray: Any, settings: Settings, folder: str) -> None:
@@ -779,6 +782,8 @@ class RayModel(Model):
                 # The session is the process's own: this ends what it has started too.
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+            for folder in _short_folder().glob(f"adjudge-ray-{process.pid}-*"):
+                shutil.rmtree(folder, ignore_errors=True)
         if self._log is not None:
             self._log.close()
 
