@@ -233,7 +233,8 @@ def test_the_report_acts_on_nothing_either(
 def test_no_page_of_a_shared_server_acts_on_what_it_shows_to_an_invited_rater(
     store: Path, watch: Callable[..., Any]
 ) -> None:
-    rater = "\"><img src=x onerror='window.canary=1'>"
+    # Another name than on the labelling page above: that rater has labelled everything.
+    rater = "\"><svg onload='window.canary=1'>"
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = str(probe.getsockname()[1])
     process = started(

@@ -141,6 +141,7 @@ def scripted(call: Call) -> str:
     return json.dumps({"reason": f"{share:.2f}", "passage": "", "evidence": [], "verdict": label})
 
 
+@pytest.mark.slow
 def test_real_answers_are_judged_end_to_end_and_agree_with_people_better_than_chance(
     real_rows: Callable[[str], list[dict[str, Any]]], shared: Path, tmp_path: Path
 ) -> None:

@@ -332,6 +332,7 @@ def test_the_place_of_a_call_is_kept_in_its_index() -> None:
 SYSTEM_LABELS = {"S": "supported", "NS": "not supported", "IR": "irrelevant"}
 
 
+@pytest.mark.slow
 def test_the_counts_and_means_of_labelled_facts_are_the_published_ones(
     real_rows: Callable[[str], list[dict[str, Any]]], shared: Path, store: Path, tmp_path: Path
 ) -> None:
