@@ -163,6 +163,14 @@ class BatchApi(ABC):
                 return
             after = batches[-1].id
 
+    def _batch(self, value: dict[str, Any] | Fault) -> RemoteBatch | Fault:
+        """The batch in an answer."""
+        if isinstance(value, Fault):
+            return value
+        if not isinstance(value.get("id"), str) or not value["id"]:
+            return Fault("bad_reply", "the answer names no batch", True)
+        return self._read(value)
+
     @abstractmethod
     def _read(self, value: Mapping[str, Any]) -> RemoteBatch:
         """A batch in a response."""
@@ -278,13 +286,6 @@ class OpenAIBatches(BatchApi):
     async def cancel(self, remote: str) -> Fault | None:
         value = await self._json("POST", self._url(f"/batches/{quote(remote, safe='')}/cancel"))
         return value if isinstance(value, Fault) else None
-
-    def _batch(self, value: dict[str, Any] | Fault) -> RemoteBatch | Fault:
-        if isinstance(value, Fault):
-            return value
-        if not isinstance(value.get("id"), str) or not value["id"]:
-            return Fault("bad_reply", "the answer names no batch", True)
-        return self._read(value)
 
     def _read(self, value: Mapping[str, Any]) -> RemoteBatch:
         counts = value.get("request_counts") or {}
@@ -533,13 +534,6 @@ class AnthropicBatches(BatchApi):
     async def cancel(self, remote: str) -> Fault | None:
         value = await self._json("POST", self._url(f"/{quote(remote, safe='')}/cancel"))
         return value if isinstance(value, Fault) else None
-
-    def _batch(self, value: dict[str, Any] | Fault) -> RemoteBatch | Fault:
-        if isinstance(value, Fault):
-            return value
-        if not isinstance(value.get("id"), str) or not value["id"]:
-            return Fault("bad_reply", "the answer names no batch", True)
-        return self._read(value)
 
     def _read(self, value: Mapping[str, Any]) -> RemoteBatch:
         counts = value.get("request_counts") or {}

@@ -31,7 +31,7 @@ from .annotate_session import (
     scale_text,
     text_parts,
 )
-from .server import Context, visitor_of
+from .server import Context, posted, refused, visitor_of
 
 __all__ = ["Session", "export_labels", "labels_csv", "open_session", "routes", "start_path"]
 
@@ -93,9 +93,9 @@ class _Pages:
         """Checks the rater's name, and stores it in a cookie."""
         _check_owner(request)
         try:
-            rater = rater_name((await _body(request)).get("rater"))
+            rater = rater_name((await posted(request)).get("rater"))
         except AdjudgeError as error:
-            return _refused(error)
+            return refused(error)
         answer = JSONResponse({"go": _address("/annotate/item", rater=rater)})
         answer.set_cookie(
             COOKIE, quote(rater), max_age=_YEAR_SECONDS, path="/annotate", httponly=True, samesite="strict"
@@ -167,11 +167,11 @@ class _Pages:
 
         async def act(request: Request) -> Response:
             try:
-                body = await _body(request)
+                body = await posted(request)
                 rater = _rater(request, body.get("rater"))
                 where = await run_in_threadpool(action, self._session, rater, body)
             except AdjudgeError as error:
-                return _refused(error)
+                return refused(error)
             return JSONResponse({"go": where})
 
         return act
@@ -245,20 +245,6 @@ def _key(body: dict[str, Any]) -> str:
     if not isinstance(key, str):
         raise DataError("The request names no item. Reload the page.")
     return key
-
-
-async def _body(request: Request) -> dict[str, Any]:
-    try:
-        body = await request.json()
-    except (ValueError, RecursionError):
-        body = None
-    if not isinstance(body, dict):
-        raise DataError("The request is not a JSON object. Reload the page.")
-    return body
-
-
-def _refused(error: AdjudgeError) -> Response:
-    return JSONResponse({"error": str(error)}, status_code=400)
 
 
 def _remembered(request: Request) -> str:

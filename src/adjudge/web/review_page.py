@@ -31,7 +31,7 @@ from .annotate_session import rater_name
 from .items_index import RunIndex
 from .items_table import FIRST_COPY_SECONDS, Filter, IndexedRow, ItemPage, ItemsPage, Listing, query_number
 from .run_pages import run_named, tabs
-from .server import Context
+from .server import Context, posted, refused
 
 COOKIE = "adjudge_reviewer"
 _YEAR_SECONDS = 365 * 24 * 3600
@@ -242,13 +242,13 @@ class ReviewPage:
     async def enter(self, request: Request) -> Response:
         """Checks the reviewer's name, and stores it in a cookie."""
         try:
-            body = await _body(request)
+            body = await posted(request)
             reviewer = rater_name(body.get("reviewer"))
             where = _address(
                 _text(body, "run"), _text(body, "by"), _text(body, "criterion"), body.get("cell")
             )
         except AdjudgeError as error:
-            return _refused(error)
+            return refused(error)
         return _with_name(JSONResponse({"go": where}), reviewer)
 
     def _acting(self, action: Callable[[str, dict[str, Any]], dict[str, str]]) -> Callable[[Request], Any]:
@@ -256,11 +256,11 @@ class ReviewPage:
 
         async def act(request: Request) -> Response:
             try:
-                body = await _body(request)
+                body = await posted(request)
                 name = rater_name(body.get("reviewer") or remembered(request))
                 answer = await run_in_threadpool(action, name, body)
             except AdjudgeError as error:
-                return _refused(error)
+                return refused(error)
             return _with_name(JSONResponse(answer), name)
 
         return act
@@ -418,20 +418,6 @@ def _text(body: dict[str, Any], name: str) -> str:
     if not isinstance(value, str):
         raise DataError("The request is not one of this page's. Reload the page.")
     return value
-
-
-async def _body(request: Request) -> dict[str, Any]:
-    try:
-        body = await request.json()
-    except (ValueError, RecursionError):
-        body = None
-    if not isinstance(body, dict):
-        raise DataError("The request is not a JSON object. Reload the page.")
-    return body
-
-
-def _refused(error: AdjudgeError) -> Response:
-    return JSONResponse({"error": str(error)}, status_code=400)
 
 
 def _with_name(response: Response, name: str) -> Response:

@@ -33,7 +33,7 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Re
 from starlette.routing import Route
 
 from ..data.labels import LabelFile
-from ..errors import AdjudgeError, StoreError
+from ..errors import AdjudgeError, DataError, StoreError
 from ..records import Label
 from ..store import RunRow, Store, Totals, open_store
 from .items_index import Indexes
@@ -135,6 +135,22 @@ def visitor_of(request: Request) -> Visitor:
     """Who sends a request that passed the checks."""
     visitor: Visitor = getattr(request.state, VISITOR, None) or Visitor()
     return visitor
+
+
+async def posted(request: Request) -> dict[str, Any]:
+    """The JSON object that a page has sent."""
+    try:
+        body = await request.json()
+    except (ValueError, RecursionError):
+        body = None
+    if not isinstance(body, dict):
+        raise DataError("The request is not a JSON object. Reload the page.")
+    return body
+
+
+def refused(error: AdjudgeError) -> Response:
+    """The answer to a page whose request cannot be carried out."""
+    return JSONResponse({"error": str(error)}, status_code=400)
 
 
 def _tidy(indexes: Indexes, folder: str) -> None:
@@ -431,7 +447,7 @@ class _Bounded:
     def _close_stranger(self) -> None:
         if self not in self.all_open:
             return
-        # A stranger gets short answers only: whoever takes long over one is not reading it.
+        # A stranger gets short answers only: a client that takes long over one is not reading it.
         if not self.has_session and (self.is_idle or self.is_warned):
             self.all_open.pop(self)
             self.held.abort()

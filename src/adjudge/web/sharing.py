@@ -217,7 +217,7 @@ class Invitations:
         return Visitor(self._kind, known[0].name, csrf)
 
     def session_for(self, token: object) -> str | None:
-        """The session that the secret of a link is exchanged for; none where no open invitation has it."""
+        """What the secret of a link is exchanged for; none where no open invitation has it."""
         if not isinstance(token, str) or not _SECRET.fullmatch(token):
             return None
         session = session_of(token)
