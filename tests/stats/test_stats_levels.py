@@ -16,8 +16,8 @@ from scipy import stats as oracle
 
 from adjudge import read_score
 from adjudge.stats import correlate
-from adjudge.stats.arrays import draw, generator
 from adjudge.stats.correlation import Kind, pairs, rank_rows, replicates, rows, weighted
+from adjudge.stats.resample import draw, generator
 
 KINDS: tuple[Kind, ...] = ("pearson", "spearman", "kendall")
 ORACLES: dict[str, Callable[..., Any]] = {

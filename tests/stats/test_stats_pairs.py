@@ -30,16 +30,11 @@ from adjudge.stats import (
     wilson,
     win_matrix,
 )
-from adjudge.stats.arrays import tail_of_few
-from adjudge.stats.bradley_terry import (
-    are_connected,
-    cells_of,
-    components,
-    fit,
-    has_tie_parameter,
-    islands,
-)
+from adjudge.stats.bradley_terry import fit
+from adjudge.stats.connected import are_connected, components, has_tie_parameter, islands
+from adjudge.stats.games import cells_of
 from adjudge.stats.paired import games_from_scores
+from adjudge.stats.resample import tail_of_few
 from thorough import tries
 
 

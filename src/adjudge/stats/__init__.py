@@ -2,8 +2,12 @@
 
 What one judge's scores say:
 
-    means              mean with a t interval (cluster-robust), bounds under failures, spread, detectable difference
-    paired             differences on the same items and their tests, sample size, p-values adjusted for many tests
+    means              mean with a t interval (cluster-robust), bounds under failures, spread
+    threshold          a mean compared with a threshold
+    power              the smallest difference that so many items detect
+    paired             differences on the same items and their tests, sample size
+    multiple_tests     p-values adjusted for many tests (Holm), simultaneous intervals
+    failure_rates      whether all systems fail equally often
     proportions        Wilson's interval, Newcombe's for the difference of two shares, Rogan and Gladen's corrected share
     reliability        test-retest reliability over samples
     columns            scores by item, kept small, pooled and matched
@@ -13,20 +17,31 @@ Whether they agree with people's:
     correlation        Pearson, Spearman and Kendall over items, within groups, over systems, resampled
     agreement          equal answers, Cohen's and Fleiss' kappa, quadratic kappa; several raters: Krippendorff's alpha, Gwet's AC2
     ceiling            inter-rater agreement as a ceiling, and the judge as a share of it
+    rater_severity     how much higher one rater scores than the others
     pairwise_accuracy  pairwise accuracy with tie calibration, and soft pairwise accuracy
     alt_test           can the judge replace a human rater?
     two_judges         two judges against the same people, and tests of dependent correlations
+    many_judges        the same for many judges, of which the best was chosen
 
 What people would have said:
 
-    ppi                a mean or a difference of two corrected by a few labels, and how many labels it takes
+    ppi                a mean corrected by a few labels
+    ppi_difference     the difference of two systems, corrected by labels
+    sample_size        items, groups and labels for a goal, before any label exists
+    drift              whether a judge has changed, look by look
+    label_plan         how many labels an interval of a given width takes
     sequences          the same mean looked at after every label: when to stop labelling
-    calibration        scores turned into people's, with held-out errors; whether stated confidence can be believed
+    calibration        scores turned into people's, with held-out errors; `ordinal` is one of its maps
+    score_interval     the label that people would give to one item
+    confidence         whether stated confidence can be believed
 
 Which system is better, from pairs or from scores of the same inputs:
 
-    bradley_terry      strengths with ties, their intervals, whether they exist, which pairs to ask for next
-    win_rates          win rates of clustered games, preferences from log-probabilities, anytime-valid intervals
+    games              pairs and their outcomes as arrays
+    connected          whether strengths exist
+    bradley_terry      strengths with ties and their intervals
+    next_games         which pairs to judge next
+    win_rates          win rates of clustered games, preferences from log-probabilities
     length_bias        win rates at equal length
     position_bias      whether the place shown decides
 
@@ -40,7 +55,6 @@ from __future__ import annotations
 from .agreement import (
     ChoiceAgreement,
     ClassAgreement,
-    Retest,
     choice_agreement,
     cohen_kappa,
     exact_agreement,
@@ -50,108 +64,59 @@ from .agreement import (
     krippendorff_alpha,
     nearest,
     quadratic_kappa,
-    retest,
     share_of_equal,
 )
-from .arrays import Resample
-from .biases import LengthControl, Position, PositionBias, length_controlled, position_bias
-from .bradley_terry import (
-    Games,
-    Strengths,
-    Ties,
-    elo,
-    games_of,
-    next_games,
-    strengths,
-    tie_matrix,
-    win_matrix,
-)
-from .calibration import (
-    Calibration,
-    Confidence,
-    Isotonic,
-    Ordinal,
-    ScoreInterval,
-    calibrate,
-    calibration_error,
-    confidence_quality,
-    isotonic_fit,
-    ordinal_fit,
-    score_interval,
-)
-from .ceiling import AltTest, Ceiling, RaterTest, Rival, alt_test, noise_ceiling, rater_severity
+from .alt_test import AltTest, RaterTest, Rival, alt_test
+from .bradley_terry import Strengths, Ties, elo, strengths
+from .calibration import Calibration, Isotonic, calibrate, calibration_error, isotonic_fit
+from .ceiling import Ceiling, noise_ceiling
+from .columns import Column, joined, matched, missing_from, n_distinct, pooled
+from .confidence import Confidence, confidence_quality
 from .correlation import Kind, Level, PartAgreement, agreement_in_parts, correlate, spearman
-from .means import (
-    Bounds,
-    Column,
-    MeanTest,
-    Precision,
-    Spread,
-    bounds,
-    detectable_difference,
-    joined,
-    matched,
-    mean_interval,
-    mean_test,
-    minimum_detectable,
-    missing_from,
-    n_distinct,
-    pooled,
-    spread,
-    standard_error,
-)
+from .failure_rates import equal_rates
+from .games import Games, games_of, tie_matrix, win_matrix
+from .label_plan import Plan, labels_needed
+from .length_bias import LengthControl, length_controlled
+from .many_judges import HeldOut, ManyJudges, many_judges
+from .means import Bounds, Precision, Spread, bounds, mean_interval, spread, standard_error
+from .multiple_tests import adjusted, simultaneous
+from .next_games import next_games
+from .ordinal import Ordinal, ordinal_fit
 from .paired import (
     Paired,
     ScoreDifference,
-    adjusted,
     detectable,
-    equal_rates,
     games_from_scores,
     paired_difference,
     paired_test,
     score_differences,
-    simultaneous,
     units_needed,
 )
 from .pairwise_accuracy import TieCalibration, soft_pairwise_accuracy, tie_calibration
-from .ppi import (
-    Corrected,
-    Plan,
-    difference_of,
-    labels_needed,
-    ppi_difference,
-    ppi_mean,
-    ppi_stratified,
-    worth,
-)
+from .position_bias import Position, PositionBias, position_bias
+from .power import detectable_difference, minimum_detectable
+from .ppi import Corrected, ppi_mean, ppi_stratified, worth
+from .ppi_difference import difference_by_group, difference_of, ppi_difference
+from .probabilities import Bin, CoverageRisk, Probabilities, probability_quality
 from .proportions import (
-    Crossing,
-    LabelStream,
-    Preference,
-    any_time_mean,
-    clustered_share,
     corrected_share,
     difference_of_shares,
     paired_difference_of_shares,
     rogan_gladen,
-    token_preference,
     wilson,
 )
-from .two_judges import (
-    HeldOut,
-    ManyJudges,
-    Test,
-    TwoJudges,
-    compare_judges,
-    many_judges,
-    mcnemar,
-    mcnemar_of,
-    sign_flip,
-    williams,
-)
+from .rater_severity import rater_severity
+from .reliability import Retest, retest
+from .resample import Resample
+from .score_interval import ScoreInterval, score_interval
+from .sequences import Crossing, LabelStream, any_time_mean
+from .threshold import MeanTest, mean_test
+from .two_judges import Test, TwoJudges, compare_judges, mcnemar, mcnemar_of, sign_flip, williams
+from .win_rates import Preference, clustered_share, token_preference
 
 __all__ = [
     "AltTest",
+    "Bin",
     "Bounds",
     "Calibration",
     "Ceiling",
@@ -160,6 +125,7 @@ __all__ = [
     "Column",
     "Confidence",
     "Corrected",
+    "CoverageRisk",
     "Crossing",
     "Games",
     "HeldOut",
@@ -178,6 +144,7 @@ __all__ = [
     "PositionBias",
     "Precision",
     "Preference",
+    "Probabilities",
     "RaterTest",
     "Resample",
     "Retest",
@@ -206,6 +173,7 @@ __all__ = [
     "correlate",
     "detectable",
     "detectable_difference",
+    "difference_by_group",
     "difference_of",
     "difference_of_shares",
     "elo",
@@ -242,6 +210,7 @@ __all__ = [
     "ppi_difference",
     "ppi_mean",
     "ppi_stratified",
+    "probability_quality",
     "quadratic_kappa",
     "rater_severity",
     "retest",

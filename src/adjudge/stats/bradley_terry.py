@@ -10,252 +10,25 @@ numbers for any number of games, and on all resamples of a bootstrap at once. St
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from msgspec import Struct, structs
 
 from ..records import Estimate
-from .arrays import (
-    Interval,
-    blocks,
-    draw_cells,
-    few_groups,
-    generator,
-    label_codes,
-    make_estimate,
-    no_interval,
-    percentile_interval,
-    t_quantile,
-    tail_of_few,
-    undefined,
-)
+from .arrays import Interval, make_estimate, no_interval, t_quantile, undefined
+from .connected import are_connected, components, has_tie_parameter, islands
+from .games import Games, cells_of, tie_matrix, win_matrix
+from .resample import blocks, draw_cells, few_groups, generator, percentile_interval, tail_of_few
 from .two_judges import mcnemar
 
 if TYPE_CHECKING:
-    from .arrays import Codes, Flags, Floats
-
-
-# -- games as arrays
-
-# A win is 1, a tie 0.5, a probability anything between. Games of one cluster (both orders of a pair, all pairs of one
-# prompt) are not independent: the cluster is what is resampled. Clusters with the same content are kept once with their
-# number, so that a hundred thousand single games are resampled as a few thousand cells.
-
-
-class Games(NamedTuple):
-    """The games of `n_systems` systems, each known by its number from 0."""
-
-    first: Codes
-    second: Codes
-    share: Floats
-    """of the first: 1 won, 0 lost, 0.5 a tie"""
-    cluster: Codes
-    n_systems: int
-
-    @property
-    def n(self) -> int:
-        return len(self.share)
-
-    @property
-    def n_clusters(self) -> int:
-        return int(self.cluster.max(initial=-1)) + 1
-
-    @property
-    def is_tie(self) -> Flags:
-        tied: Flags = self.share == 0.5
-        return tied
-
-    @property
-    def is_graded(self) -> bool:
-        """Whether a share is neither a win, a loss nor a tie: a probability."""
-        return not bool(((self.share == 0) | (self.share == 1) | self.is_tie).all())
-
-    def among(self, systems: Sequence[int]) -> Games:
-        """The games of some systems with each other, renumbered in the given order."""
-        import numpy as np
-
-        number = np.full(self.n_systems, -1)
-        number[list(systems)] = np.arange(len(systems))
-        kept = (number[self.first] >= 0) & (number[self.second] >= 0)
-        _, cluster = np.unique(self.cluster[kept], return_inverse=True)
-        return Games(
-            number[self.first[kept]], number[self.second[kept]], self.share[kept], cluster, len(systems)
-        )
-
-
-def games_of(
-    first: Sequence[int],
-    second: Sequence[int],
-    share: Sequence[float],
-    n_systems: int,
-    clusters: Sequence[Hashable] | None = None,
-) -> Games:
-    """Games from columns; without `clusters` every game stands alone. A game against oneself says nothing."""
-    import numpy as np
-
-    i = np.asarray(first, dtype=np.int64).reshape(-1)
-    j = np.asarray(second, dtype=np.int64).reshape(-1)
-    won = np.asarray(share, dtype=np.float64).reshape(-1)
-    if not len(i) == len(j) == len(won) or (clusters is not None and len(clusters) != len(i)):
-        raise ValueError("the columns of the games have different lengths")
-    if len(won) and not (bool(np.isfinite(won).all()) and won.min() >= 0 and won.max() <= 1):
-        raise ValueError("a share of a game lies between 0 and 1")
-    ends = np.concatenate([i, j, [0]])
-    if ends.min() < 0 or ends.max() >= max(1, n_systems):
-        raise ValueError(f"a system is not among the {n_systems}")
-    number = np.arange(len(i)) if clusters is None else label_codes(clusters)[0]
-    kept = i != j
-    _, cluster = np.unique(number[kept], return_inverse=True)
-    return Games(i[kept], j[kept], won[kept], cluster.astype(np.int64), n_systems)
-
-
-def win_matrix(games: Games) -> Floats:
-    """What row took of its games against column; a tie is half a win."""
-    import numpy as np
-
-    k = games.n_systems
-    cells = np.concatenate([games.first * k + games.second, games.second * k + games.first])
-    weights = np.concatenate([games.share, 1 - games.share])
-    return np.asarray(np.bincount(cells, weights=weights, minlength=k * k), dtype=np.float64).reshape(k, k)
-
-
-def tie_matrix(games: Games) -> Floats:
-    """How many ties two systems had, on both sides of the diagonal."""
-    import numpy as np
-
-    k, tied = games.n_systems, games.is_tie
-    i, j = games.first[tied], games.second[tied]
-    cells = np.concatenate([i * k + j, j * k + i])
-    return np.asarray(np.bincount(cells, minlength=k * k), dtype=np.float64).reshape(k, k)
-
-
-class Cells(NamedTuple):
-    """The games of all clusters, as a matrix with a column for each kind of cluster."""
-
-    content: Any
-    """what each kind of cluster adds: the win matrix row by row, then the ties; sparse"""
-    sizes: Floats
-    """how many clusters there are of each kind"""
-
-
-def cells_of(games: Games) -> Cells:
-    """Clusters with the same content are one column: single games have at most three kinds for a pair of systems."""
-    import numpy as np
-    from scipy.sparse import coo_array
-
-    k, n = games.n_systems, games.n
-    kind, sizes = _kinds(games)
-    index = np.arange(n)
-    lone = np.full(len(sizes), n)
-    # One cluster stands for all of its kind: the one that comes first.
-    representative = np.full(games.n_clusters, n)
-    np.minimum.at(representative, games.cluster, index)
-    np.minimum.at(lone, kind, representative)
-    chosen = np.flatnonzero(lone[kind[games.cluster]] == representative[games.cluster])
-    column = kind[games.cluster[chosen]]
-    i, j, share = games.first[chosen], games.second[chosen], games.share[chosen]
-    rows = np.concatenate([i * k + j, j * k + i, np.full(len(chosen), k * k)])
-    data = np.concatenate([share, 1 - share, (share == 0.5).astype(np.float64)])
-    shape = (k * k + 1, len(sizes))
-    return Cells(coo_array((data, (rows, np.tile(column, 3))), shape=shape).tocsr(), sizes)
-
-
-def _kinds(games: Games) -> tuple[Codes, Floats]:
-    """The kind of each cluster, and how many there are of each. Only clusters of one game are put together."""
-    import numpy as np
-
-    count = np.bincount(games.cluster, minlength=games.n_clusters)
-    is_lone = count[games.cluster] == 1
-    k = games.n_systems
-    turned = games.first > games.second
-    low, high = np.where(turned, games.second, games.first), np.where(turned, games.first, games.second)
-    share = np.where(turned, 1 - games.share, games.share)
-    kind = np.zeros(games.n_clusters, dtype=np.int64)
-    _, share_code = np.unique(share[is_lone], return_inverse=True)
-    pair = low[is_lone] * k + high[is_lone]
-    lone_kinds, code = np.unique(pair * (share_code.max(initial=0) + 1) + share_code, return_inverse=True)
-    kind[games.cluster[is_lone]] = code
-    together = np.flatnonzero(count > 1)
-    kind[together] = len(lone_kinds) + np.arange(len(together))
-    sizes = np.bincount(kind, minlength=len(lone_kinds) + len(together)).astype(np.float64)
-    return kind, sizes
+    from .arrays import Flags, Floats
 
 
 def elo(strength: float) -> float:
     """A log strength on the scale that chess made known: 400 points are odds of ten to one, 1000 is the mean."""
     return 400 / math.log(10) * strength + 1000
-
-
-# -- whether strengths exist
-
-# A system that never lost has no upper bound, and systems that never met (not even through others) have no difference.
-# Ford (1957): strengths exist where a chain of wins leads from every system to every other.
-
-
-def reaches(won: Floats) -> Flags:
-    """Whether a chain of wins (ties count) leads from row to column; a system reaches itself."""
-    import numpy as np
-
-    reach: Flags = won > 0
-    np.fill_diagonal(reach, True)
-    for middle in range(len(reach)):
-        reach |= reach[:, middle : middle + 1] & reach[middle]
-    return reach
-
-
-def components(won: Floats) -> list[list[int]]:
-    """The sets of systems whose strengths exist together; a set stands before those it is above of."""
-    reach = reaches(won)
-    both = reach & reach.T
-    rest = sorted(range(len(won)), key=lambda i: (-int(reach[i].sum()), i))
-    pieces, seen = [], set()
-    for i in rest:
-        if i not in seen:
-            piece = [j for j in range(len(won)) if both[i, j]]
-            seen.update(piece)
-            pieces.append(piece)
-    return pieces
-
-
-def islands(won: Floats) -> list[list[int]]:
-    """The sets of systems that met, directly or through others; one set where the games hang together."""
-    return components(won + won.T)
-
-
-def are_connected(won: Floats) -> Flags:
-    """The same question for many win matrices at once (resamples × systems × systems): is each of one piece?"""
-    import numpy as np
-
-    k = won.shape[-1]
-    reach = ((won > 0) | np.eye(k, dtype=bool)).astype(np.float32)
-    length = 1
-    while length < k:
-        reach = (reach @ reach > 0).astype(np.float32)
-        length *= 2
-    return np.asarray((reach > 0).all(axis=(1, 2)))
-
-
-def has_tie_parameter(won: Floats, ties: Floats) -> bool:
-    """Whether Davidson's model has an estimate, for systems of one piece.
-
-    It has none where the games can be explained ever better by more ties between ever more distant systems: if
-    numbers x exist with x_i - x_j = 1 or more for every win of i and at most 1 apart for every tie. That is a system
-    of difference constraints, which no numbers solve if and only if a circle of its bounds is negative.
-    """
-    import numpy as np
-
-    decided = won - ties / 2
-    bound = np.full(won.shape, np.inf)
-    bound[ties > 0] = 1.0
-    # bound[i, j] is the most that x_j - x_i may be.
-    bound[decided > 1e-12] = -1.0
-    np.fill_diagonal(bound, 0.0)
-    for middle in range(len(bound)):
-        bound = np.minimum(bound, bound[:, middle : middle + 1] + bound[middle])
-        if bool((np.diagonal(bound) < 0).any()):
-            return True
-    return False
 
 
 _STEPS = 60
@@ -366,8 +139,8 @@ def derivatives(
 # independent, or that the model is true. Where a system never lost, or the games do not connect all systems, the
 # strengths of each connected part have a mean of 0 in that part, and those that do not exist are none with the reason.
 
-
 Ties = Literal["davidson", "half"]
+
 
 N_RESAMPLES = 1000
 _FEW_CLUSTERS = 10
@@ -653,85 +426,3 @@ def _on_elo(estimate: Estimate) -> Estimate:
     low, high = (None if end is None else elo(end) for end in (estimate.low, estimate.high))
     method = f"400 / ln 10 x strength + 1000; {estimate.method}"
     return structs.replace(estimate, value=elo(estimate.value), low=low, high=high, method=method)
-
-
-# -- which pairs to judge next
-
-# A game of i and j narrows every difference that depends on it. Its worth is the sum over all pairs of systems of how much
-# it narrows their difference, weighted by how much that matters: most where the order is uncertain, nothing where it is
-# settled (the density of the normal at the difference in standard errors). Games are chosen one after the other, each as
-# if those before it had been played. A weak prior (a tie of each system with one of average strength) makes the worth of a
-# game finite where systems never met, and largest there: unconnected systems are connected first.
-
-
-_PRIOR = 0.5
-
-
-def next_games(
-    games: Games,
-    rating: Sequence[float],
-    n: int,
-    *,
-    limits: Sequence[Sequence[float]] | None = None,
-) -> list[tuple[int, int]]:
-    """The `n` pairs of systems to ask for, in order; `limits` is how many games of each pair can be had at most.
-
-    `rating` are finite strengths.
-    """
-    import numpy as np
-
-    k = games.n_systems
-    won = win_matrix(games)
-    strength = np.asarray(rating, dtype=np.float64)
-    left = np.full((k, k), np.inf) if limits is None else np.array(limits, dtype=np.float64)
-    left = np.triu(np.minimum(left, left.T), 1)
-    chance = 1 / (1 + np.exp(-(strength[:, None] - strength[None, :])))
-    weight = chance * (1 - chance)
-    firsts, seconds = (side.astype(np.int64) for side in np.triu_indices(k, 1))
-    covariance = _covariance(weight * (won + won.T))
-    chosen: list[tuple[int, int]] = []
-    for _ in range(n):
-        can_be: Flags = left[firsts, seconds] > 0
-        if not bool(can_be.any()):
-            break
-        worth = np.where(can_be, _worth(covariance, strength, weight, firsts, seconds), -1.0)
-        # Equal worth goes to the pair that has met least, so that a first round is spread evenly.
-        played = (won + won.T)[firsts, seconds]
-        best = int(np.lexsort((played, -np.round(worth, 12)))[0])
-        i, j = int(firsts[best]), int(seconds[best])
-        chosen.append((i, j))
-        left[i, j] -= 1
-        covariance = _with_game(covariance, i, j, float(weight[i, j]))
-    return chosen
-
-
-def _covariance(information: Floats) -> Floats:
-    import numpy as np
-
-    k = len(information)
-    curve = np.diag(information.sum(axis=1)) - information + _PRIOR * np.eye(k) / 2
-    return np.asarray(np.linalg.inv(curve), dtype=np.float64)
-
-
-def _with_game(covariance: Floats, i: int, j: int, weight: float) -> Floats:
-    """The covariance after one more game of i and j (Sherman and Morrison)."""
-    import numpy as np
-
-    column = covariance[:, i] - covariance[:, j]
-    variance = float(column[i] - column[j])
-    updated: Floats = covariance - weight * np.outer(column, column) / (1 + weight * variance)
-    return updated
-
-
-def _worth(covariance: Floats, strength: Floats, weight: Floats, firsts: Codes, seconds: Codes) -> Floats:
-    """For each pair, how much one game of theirs would narrow the differences that are still open."""
-    import numpy as np
-
-    differences = covariance[firsts] - covariance[seconds]
-    shared = differences[:, firsts] - differences[:, seconds]
-    variance = np.diagonal(shared)
-    z = (strength[firsts] - strength[seconds]) / np.sqrt(variance)
-    matters = np.exp(-(z**2) / 2) / variance
-    w = weight[firsts, seconds]
-    narrowed: Floats = w / (1 + w * variance) * (matters[:, None] * shared**2).sum(axis=0)
-    return narrowed

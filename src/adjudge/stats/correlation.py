@@ -17,10 +17,21 @@ from msgspec import Struct
 from ..records import Estimate
 from .arrays import (
     CONFIDENCE,
-    N_RESAMPLES,
     NORMAL_QUANTILE,
     Interval,
     Numbers,
+    floats,
+    is_constant,
+    label_codes,
+    make_estimate,
+    no_interval,
+    same_length,
+    scaled,
+    undefined,
+)
+from .means import t_interval
+from .resample import (
+    N_RESAMPLES,
     Resample,
     blocks,
     draw,
@@ -28,22 +39,13 @@ from .arrays import (
     effective_units,
     few_groups,
     few_units,
-    floats,
     generator,
-    is_constant,
     jackknife_error,
     jackknife_interval,
-    label_codes,
     left_out,
-    make_estimate,
-    no_interval,
     percentile_interval,
-    same_length,
-    scaled,
     sums_left_out,
-    undefined,
 )
-from .means import t_interval
 
 if TYPE_CHECKING:
     from numpy import float32

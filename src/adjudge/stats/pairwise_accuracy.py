@@ -20,9 +20,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec import Struct, structs
 
 from ..records import Estimate
-from .arrays import Interval, Numbers, Resample, generator, make_estimate, no_interval, t_quantile, undefined
+from .arrays import Interval, Numbers, make_estimate, no_interval, t_quantile, undefined
 from .correlation import Pairs, cannot_resample, cautions_of, pairs, tables, unit_of
 from .means import mean_interval
+from .resample import Resample, generator
 
 if TYPE_CHECKING:
     from .arrays import Codes, Flags, Floats
@@ -226,10 +227,12 @@ def soft_pairwise_accuracy(
     systems: Sequence[Hashable],
     *,
     resample: Resample = "inputs",
+    probabilities: Numbers | None = None,
 ) -> Estimate:
     """1 - PCE over the pairs of systems that share two inputs, with a jackknife interval over `resample`.
 
-    `n` counts systems, `n_undefined` pairs of systems that do not share two inputs.
+    `probabilities` are those with which items were drawn, where they differ: an input counts by the inverse of both
+    systems' probabilities. `n` counts systems, `n_undefined` pairs of systems that do not share two inputs.
     """
     import numpy as np
 
@@ -241,6 +244,10 @@ def soft_pairwise_accuracy(
     x, y = tables(data)
     first, second = np.triu_indices(n, 1)
     of_judge, of_people = (np.nan_to_num(side[:, first] - side[:, second]) for side in (x, y))
+    if probabilities is not None:
+        drawn, _ = tables(pairs(probabilities, human, groups, systems))
+        weights = np.nan_to_num(1 / (drawn[:, first] * drawn[:, second]))
+        of_judge, of_people = of_judge * weights, of_people * weights
     shared = (~np.isnan(x[:, first] - x[:, second])).sum(axis=0)
     used = shared >= 2
     if not used.any():
