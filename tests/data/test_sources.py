@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from adjudge.data import ItemFile, Table, local_file, read_labels, read_scores, rows_of_frame, tables
+from adjudge.data import ItemFile, Table, addresses, local_file, read_labels, read_scores, rows_of_frame
 from adjudge.errors import DataError
 from adjudge.records import Item
 
@@ -85,7 +85,7 @@ def test_an_address_on_the_hub_reaches_polars(
         return pl.LazyFrame(ROWS)
 
     monkeypatch.setattr(pl, reader, scan)
-    monkeypatch.setattr(tables, "_COPIES", {})
+    monkeypatch.setattr(addresses, "_COPIES", {})
     address = f"hf://datasets/some/{name}"
     assert items_of(address) == expected()
     assert items_of(Path(address)) == expected(), "a path has lost one of the two slashes"
@@ -97,7 +97,7 @@ def test_a_table_that_the_hub_does_not_have_is_an_error(monkeypatch: pytest.Monk
         raise OSError("404")
 
     monkeypatch.setattr(pl, "scan_parquet", scan)
-    monkeypatch.setattr(tables, "_COPIES", {})
+    monkeypatch.setattr(addresses, "_COPIES", {})
     with pytest.raises(DataError, match=r"hf://datasets/some/x\.parquet.*404.*HF_TOKEN"):
         local_file("hf://datasets/some/x.parquet")
 
@@ -125,7 +125,7 @@ def test_standard_input_is_read_by_its_content(
     monkeypatch: pytest.MonkeyPatch, data: bytes, suffix: str
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
-    monkeypatch.setattr(tables, "_COPIES", {})
+    monkeypatch.setattr(addresses, "_COPIES", {})
     assert items_of("-") == expected()
     assert "".join(Table("-").path.suffixes) == suffix
 

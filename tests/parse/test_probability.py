@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from adjudge.parse.likelihood import expected_score
+from adjudge.parse.probability import expected_score
 from adjudge.records import Scale, TokenLogprob, TopToken
 
 FIVE = Scale(1, 5, 5, 1)

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from adjudge.protocols.builtins import builtin_ids
 from adjudge.protocols.check import case_failures, check_protocols
-from adjudge.protocols.load import builtin_ids, load_protocol
+from adjudge.protocols.load import load_protocol
 
 SCORED = """title = "Own"
 task = "score"

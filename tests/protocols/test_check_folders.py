@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from adjudge.errors import ProtocolError
+from adjudge.protocols.builtins import builtin_ids, builtin_root
 from adjudge.protocols.check import check_protocols
-from adjudge.protocols.load import builtin_ids, builtin_root
 
 SETTINGS = """title = "Own"
 task = "score"

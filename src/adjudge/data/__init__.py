@@ -3,7 +3,11 @@
 A file that cannot be used is a `DataError` that says what is wrong, on which line, and what to do.
 """
 
+from .addresses import is_address, local_file
+from .encoding import BadRowError, BrokenFileError, read_small, read_small_text
+from .formulas import EXPORT_HEADER, guarded
 from .items import RESERVED, ItemFile, field_value, fields_of, rows_of_frame
+from .json_rows import FIELD_LIMIT, Number, Row
 from .labels import (
     LabelFile,
     OrderChoice,
@@ -14,26 +18,10 @@ from .labels import (
     read_scores,
 )
 from .messages import plain
+from .parquet_and_excel import frame_of, write_parquet
 from .rubrics import read_examples, read_rubric, rubric_of_labels
-from .tables import (
-    EXPORT_HEADER,
-    FIELD_LIMIT,
-    SUFFIXES,
-    BadRowError,
-    BrokenFileError,
-    Number,
-    Problems,
-    Row,
-    Table,
-    frame_of,
-    guarded,
-    is_address,
-    local_file,
-    read_small,
-    read_small_text,
-    write_parquet,
-)
-from .traces import FORMATS, Traces, read_traces
+from .table import SUFFIXES, Problems, Table
+from .traces.read import FORMATS, Traces, read_traces
 
 __all__ = [
     "EXPORT_HEADER",

@@ -18,11 +18,10 @@ from typing import Any
 from ..errors import DataError
 from ..records import FieldValue, Item
 from ..untrusted import has_control, safe
+from .encoding import BadRowError, BrokenFileError
+from .json_rows import Row
 from .messages import conversation, nested_json, scalar_text
-from .tables import BadRowError, BrokenFileError, Problems, Row, Table
-
-# Values of a table as fields of an item. A value that cannot be shown to a judge without loss is
-# a `BadRowError`.
+from .table import Problems, Table
 
 
 def fields_of(row: Row) -> dict[str, FieldValue]:

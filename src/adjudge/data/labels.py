@@ -17,8 +17,10 @@ from typing import Any, Literal, cast
 from msgspec import Struct
 
 from ..records import FieldValue, Item, Label, Result, Subject
+from .encoding import BadRowError, BrokenFileError
 from .items import has_field, renamed
-from .tables import BadRowError, BrokenFileError, Problems, Row, Table
+from .json_rows import Row
+from .table import Problems, Table
 
 CHOICES = ("a", "b", "tie")
 
@@ -45,7 +47,7 @@ def read_labels(
     table = Table(path)
     problems = Problems(table)
     columns: dict[str, None] = {}
-    for row_number, row in _rows(table, problems, _LABEL_COLUMNS, _LABEL_DEFAULTS, renames):
+    for row_number, row in named_rows(table, problems, _LABEL_COLUMNS, _LABEL_DEFAULTS, renames):
         columns.update(dict.fromkeys(row))
         if row.get("value") is None:
             n_empty += 1
@@ -94,10 +96,10 @@ def read_scores(
     results: list[Result] = []
     table = Table(path)
     problems = Problems(table)
-    for row_number, row in _rows(table, problems, _SCORE_NEEDS, {"criterion": criterion}, renames):
-        texts = {name: _text(row, name, row_number, problems) for name in ("item", "criterion")}
+    for row_number, row in named_rows(table, problems, _SCORE_NEEDS, {"criterion": criterion}, renames):
+        texts = {name: text_of_cell(row, name, row_number, problems) for name in ("item", "criterion")}
         value = row.get("value")
-        number = None if value is None else _number(value)
+        number = None if value is None else finite_number(value)
         choice = value if isinstance(value, str) and value in CHOICES else None
         if value is not None and number is None and choice is None:
             problems.add(
@@ -177,7 +179,7 @@ def read_probe_scores(path: str | Path) -> tuple[tuple[ProbeScore, ...], tuple[O
     seen: dict[tuple[str, ...], int] = {}
     table = Table(path)
     problems = Problems(table)
-    for row_number, row in _rows(table, problems, ("item",), {}, None):
+    for row_number, row in named_rows(table, problems, ("item",), {}, None):
         read = (
             _order_choice(row, row_number, problems)
             if "order" in row
@@ -214,9 +216,9 @@ def _probe_score(row: Row, row_number: int, problems: Problems) -> ProbeScore | 
             "neither 'probe' nor 'order' is given. Needed: item, probe, value; or for pairs item, order, choice.",
         )
         return None
-    texts = {name: _text(row, name, row_number, problems) for name in ("item", "probe")}
+    texts = {name: text_of_cell(row, name, row_number, problems) for name in ("item", "probe")}
     value = row.get("value") or (0.0 if row.get("value") == 0 else None)
-    number = None if value is None else _number(value)
+    number = None if value is None else finite_number(value)
     if value is not None and number is None and value not in CHOICES:
         problems.add(row_number, f"value '{value!s:.40}' is neither a number nor a, b or tie. Correct it.")
         return None
@@ -239,7 +241,7 @@ def _lower(value: object) -> object:
 
 
 def _order_choice(row: Row, row_number: int, problems: Problems) -> OrderChoice | None:
-    item = _text(row, "item", row_number, problems)
+    item = text_of_cell(row, "item", row_number, problems)
     order, choice = (_lower(row.get(name)) for name in ("order", "choice"))
     if order not in ("ab", "ba"):
         problems.add(row_number, f"order '{order!s:.40}' is neither ab nor ba. Correct it.")
@@ -275,7 +277,7 @@ _ROWS_FOR_COLUMNS = 200
 """A column that is empty in so many rows counts as missing."""
 
 
-def _rows(
+def named_rows(
     table: Table,
     problems: Problems,
     needed: Sequence[str],
@@ -340,10 +342,10 @@ def _missing_text(missing: Sequence[str], columns: Sequence[str], needed: Sequen
 
 
 def _label(row: Row, row_number: int, problems: Problems, classes: Mapping[str, str]) -> Label | None:
-    texts = {name: _text(row, name, row_number, problems) for name in ("item", "criterion", "rater")}
+    texts = {name: text_of_cell(row, name, row_number, problems) for name in ("item", "criterion", "rater")}
     value: Any = row["value"]
     named = classes.get(str(value).strip().casefold())
-    number = None if named is not None else _number(value)
+    number = None if named is not None else finite_number(value)
     if number is None and named is None and value not in CHOICES:
         known = f", nor one of {', '.join(classes.values())}" if classes else ""
         problems.add(
@@ -357,7 +359,7 @@ def _label(row: Row, row_number: int, problems: Problems, classes: Mapping[str, 
         )
         return None
     probability = row.get("probability")
-    inclusion = None if probability is None else _number(probability)
+    inclusion = None if probability is None else finite_number(probability)
     if probability is not None and (inclusion is None or not 0 < inclusion <= 1):
         problems.add(
             row_number,
@@ -376,7 +378,7 @@ def _label(row: Row, row_number: int, problems: Problems, classes: Mapping[str, 
     )
 
 
-def _text(row: Row, name: str, row_number: int, problems: Problems) -> str | None:
+def text_of_cell(row: Row, name: str, row_number: int, problems: Problems) -> str | None:
     value = row.get(name)
     if value is None or isinstance(value, list | dict) or not str(value).strip():
         problems.add(row_number, f"'{name}' is empty. Fill it in.")
@@ -384,7 +386,7 @@ def _text(row: Row, name: str, row_number: int, problems: Problems) -> str | Non
     return str(value)
 
 
-def _number(value: Any) -> float | None:
+def finite_number(value: Any) -> float | None:
     """The number, also from a text; none where it is not finite, or a boolean."""
     if isinstance(value, bool):
         return None

@@ -16,7 +16,8 @@ from msgspec import structs
 
 from ..records import FieldValue, Image, Message, ToolCall
 from ..untrusted import has_control, safe
-from .tables import BadRowError, Row, json_text
+from .encoding import BadRowError
+from .json_rows import Row, json_text
 
 IMAGE_LIMIT = 5_000_000
 """Bytes of one image: the smallest limit of the providers that take images."""
@@ -26,7 +27,6 @@ MOST_IMAGES = 20
 
 ROLE_LIMIT = 100
 ADDRESS_LIMIT = 2_000
-
 _MARKS = {
     "image/png": (b"\x89PNG\r\n\x1a\n",),
     "image/jpeg": (b"\xff\xd8\xff",),

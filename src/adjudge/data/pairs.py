@@ -19,13 +19,11 @@ from ..errors import DataError
 from ..records import Item
 from .items import ItemFile
 from .messages import plain
-from .tables import Problems, Table
+from .table import Problems, Table
 
 Design = Literal["all", "ring", "random"]
 By = Literal["id", "group"]
-
 _IDS_SHOWN = 5
-
 Outputs = dict[str, dict[str, Item]]
 """By join key and system."""
 

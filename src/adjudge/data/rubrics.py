@@ -21,27 +21,16 @@ from typing import Any, Literal, cast
 from ..errors import DataError, listed
 from ..records import Example, Rubric, Scale
 from ..untrusted import has_control, safe
+from .encoding import SMALL_LIMIT, BadRowError, BrokenFileError, read_small, read_small_text
 from .items import RESERVED, fields_of
-from .tables import (
-    SMALL_LIMIT,
-    BadRowError,
-    BrokenFileError,
-    Problems,
-    Row,
-    Table,
-    exact,
-    read_small,
-    read_small_text,
-    texts,
-)
+from .json_rows import Row, exact, texts
+from .table import Problems, Table
 
 _KEYS = ("name", "criterion", "levels", "best", "names", "labels")
 _JSON_KEYS = ("name", "criteria", "best", "names")
 _JSON_LEVEL = re.compile(r"score(.+)_description")
 _NUMBER = re.compile(r"[+-]?[0-9]{1,12}(\.[0-9]{1,6})?")
 _DEFAULT_LEVELS = tuple(Fraction(level) for level in range(1, 6))
-
-
 MOST_LABELS = 50
 _LONGEST_LABEL = 60
 

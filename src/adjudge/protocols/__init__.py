@@ -1,18 +1,12 @@
 """Protocols: the built-in ones, users' folders, and originals imported from documents."""
 
+from .builtins import builtin_ids, find_folder
+from .digest import with_digest
 from .findings import Finding
-from .load import (
-    LEAST_TRANSCRIPT_TOKENS,
-    answer_about,
-    builtin_ids,
-    checked_criteria,
-    criterion_of,
-    find_folder,
-    load_protocol,
-    step_protocol,
-    with_digest,
-    write_starter,
-)
+from .folder import LEAST_TRANSCRIPT_TOKENS
+from .load import load_protocol
+from .starter import write_starter
+from .step_protocols import answer_about, checked_criteria, criterion_of, shows_item, step_protocol
 
 __all__ = [
     "LEAST_TRANSCRIPT_TOKENS",
@@ -23,6 +17,7 @@ __all__ = [
     "criterion_of",
     "find_folder",
     "load_protocol",
+    "shows_item",
     "step_protocol",
     "with_digest",
     "write_starter",

@@ -19,6 +19,7 @@ import msgspec
 from ..data import BrokenFileError, read_small
 from ..parse import parse, read_list
 from ..records import Choice, FieldValue, How, Item, Judgment, Listing, Protocol, Score, Status
+from .builtins import builtin_root, find_folder
 from .findings import (
     Finding,
     Mistake,
@@ -29,14 +30,9 @@ from .findings import (
     mistakes_in,
     toml_mistake,
 )
-from .load import answer_about, builtin_root, find_folder, read_folder, step_protocol
+from .folder import read_folder
+from .step_protocols import answer_about, shows_item, step_protocol
 from .suspicions import NAMES, Prompt, Suspicion, suspicions_of, unlike_siblings
-
-# Cases: replies that a protocol's reader must read as promised, kept beside the prompt.
-#
-# `cases.toml` stands in the protocol's folder or is shared by siblings in the folder above. This
-# file runs the reader on each reply and says where it read something else. It judges no prompt.
-
 
 FILE = "cases.toml"
 _KEY = "case"
@@ -359,6 +355,7 @@ def _check(folder: Path, reader: _Reader) -> list[Finding]:
         return findings
     findings += _accept_findings(folder, read.protocol)
     findings += _endless_findings(folder, read.protocol)
+    findings += _nothing_shown_findings(folder, read.protocol)
     prompt = Prompt(read.protocol)
     suspicions = [] if read.protocol.pipeline else list(suspicions_of(prompt))
     findings += _step_findings(folder, read.protocol)
@@ -413,6 +410,17 @@ def _endless_findings(folder: Path, protocol: Protocol) -> Iterator[Finding]:
             todo = "Write both ends as the prompt names them; a count has low = 0 alone."
             line = line_of_steps(_settings_text(folder), ("criteria", at, "scale"))
             yield Finding(str(folder / "protocol.toml"), line, "scale-without-ends", message, todo)
+
+
+def _nothing_shown_findings(folder: Path, protocol: Protocol) -> Iterator[Finding]:
+    """A prompt that shows nothing of the item gives every item the same score."""
+    if not shows_item(protocol):
+        line = _line_in_settings(folder, "inputs")
+        message = "the prompt shows nothing of an item: inputs is empty."
+        todo = (
+            "Put a placeholder such as {{response}} where the judged text belongs, and its name into inputs."
+        )
+        yield Finding(str(folder / "protocol.toml"), line, "nothing-shown", message, todo)
 
 
 def _undecided_findings(folder: Path, protocol: Protocol) -> Iterator[Finding]:

@@ -1,6 +1,6 @@
 """Importing documents of prompts: `import_document` turns a file into protocol folders.
 
-Five documents are known by their sha256 and come out as exact originals (`known.py`). Any other
+Five documents are known by the sha256 of their text and come out as exact originals (`recognise.py`). Any other
 Markdown or Python file comes out as drafts whose guesses are marked for review (`drafts.py`).
 Either way the text of a prompt is the document's own, with only its container undone.
 """
@@ -23,7 +23,8 @@ from .find_prompts import (
     syntax_problem,
 )
 from .folders import NewFolder, write_folders
-from .known_documents import KNOWN, follow
+from .known_documents import follow
+from .recognise import recognise
 
 MAX_PROMPTS = 200
 """More prompts in one file than anyone writes by hand: surely a program or a data set."""
@@ -51,10 +52,13 @@ def import_document(path: str | Path, to: str | Path) -> Imported:
     the document holds no prompt or a folder is already there.
     """
     document = read_document(path)
-    known = KNOWN.get(document.sha256)
-    if known is not None:
-        folders = follow(known, document)
+    recognised = recognise(document)
+    if recognised is not None:
+        folders = follow(recognised.known, recognised.document)
         notes = ["The document was recognised: the folders hold its prompts byte for byte."]
+        notes += [
+            f"The file differs from it by {said}; that was left out." for said in recognised.differences
+        ]
         if any("example." in folder.files["protocol.toml"] for folder in folders):
             notes.append("Some prompts have slots for an example: give one with --examples FILE.")
     else:
@@ -63,7 +67,7 @@ def import_document(path: str | Path, to: str | Path) -> Imported:
     return Imported(
         folders=tuple(str(folder) for folder in written),
         ids=tuple(folder.name for folder in written),
-        is_known=known is not None,
+        is_known=recognised is not None,
         notes=tuple(notes),
     )
 

@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from ...errors import DataError, ProtocolError, listed
 from ...render import slots_of
-from ..load import read_folder
+from ..folder import read_folder
 
 # Placeholders as documents write them, turned into the slots that our templates have.
 #

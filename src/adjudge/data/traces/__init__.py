@@ -1,0 +1,1 @@
+"""Traces as they were recorded, as items: one file for each format."""

@@ -1,0 +1,84 @@
+"""What a judge says besides the answer."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from ..records import Answer
+from .text.own_voice import ASIDE, Span, masked, thoughts
+from .text.patterns import lazily
+
+
+def said_in(text: str, answers: list[Span], answer: Answer) -> str:
+    """The judge's prose: without its thoughts, without the marked answer, and without what announces it.
+
+    A reply in JSON where another format was wanted: its reason, or the whole, but never a piece of JSON.
+    """
+    hidden = thoughts(text)
+    plain = masked(text, hidden)
+    if (said := _said_in_json(plain, answers)) is not None:
+        return said
+    for start, end in sorted(answers, reverse=True):
+        first, last = _with_mark(plain, start, end, answer)
+        line_start = plain.rfind("\n", 0, first) + 1
+        line_end = plain.find("\n", last)
+        line_end = len(plain) if line_end < 0 else line_end
+        rest = plain[line_start:first] + plain[last:line_end]
+        if len(rest) <= _LABEL_LINE and not _SAYS.search(_LABEL.sub("", rest)):
+            first, last = line_start, line_end
+        plain = plain[:first] + plain[last:]
+    return _OPENING.sub("", plain.replace(ASIDE, "")).strip(" \t\n*")
+
+
+_REASONS = (
+    "reason", "reasons", "reasoning", "explanation", "rationale", "feedback", "justification", "comment", "analysis",
+)  # fmt: skip
+_FENCE = lazily(r"```[a-z]*", re.I)
+
+
+def _said_in_json(plain: str, answers: list[Span]) -> str | None:
+    """What a reply says whose answer is inside a JSON object; none where it is not.
+
+    That is the object's reason, or the whole object where no key has the name of one, and the prose around it.
+    """
+    start, end = plain.find("{"), plain.rfind("}") + 1
+    if start < 0 or not any(start <= first and last <= end for first, last in answers):
+        return None
+    try:
+        values = msgspec.json.decode(plain[start:end].replace(ASIDE, ""))
+    except (msgspec.MsgspecError, UnicodeEncodeError, RecursionError):
+        return None
+    if not isinstance(values, dict):
+        return None
+    said = [value for key, value in values.items() if key.lower() in _REASONS and isinstance(value, str)]
+    around = plain[:start], "\n".join(said) if said else plain[start:end], plain[end:]
+    return _FENCE.sub("", "".join(around).replace(ASIDE, "")).strip()
+
+
+_SAYS = lazily(r"[^\W\d_]")
+_LABEL = lazily(
+    r"(?:final |overall )?(?:score|rating|result|verdict|评分|得分|分数|점수|gpt-4回答|分|점)|\(?\d+\s?[-–~]\s?\d+\)?",
+    re.I,
+)
+_OPENING = lazily(r"\A\s*(?:feedback|explanation|evaluation explanation)\s*[:：]\s*", re.I)
+_MARK_REACH = 24
+_LABEL_LINE = 100
+"""A line longer than this says more than which answer it holds."""
+
+
+def _with_mark(plain: str, start: int, end: int, answer: Answer) -> Span:
+    """The place of a value together with the tag or marker that it belongs to."""
+    before, after = (answer.marker or "", "") if answer.reader == "marker" else ("", "")
+    if answer.reader == "tag":
+        before, after = f"<{answer.tag}>", f"</{answer.tag}>"
+    if answer.reader == "label" and answer.labels:
+        before = answer.labels[0]
+    if before:
+        place = plain.lower().rfind(before.lower(), max(0, start - len(before) - _MARK_REACH), start)
+        start = place if place >= 0 else start
+    if after:
+        place = plain.lower().find(after.lower(), end, end + len(after) + _MARK_REACH)
+        end = place + len(after) if place >= 0 else end
+    return start, end

@@ -1,0 +1,1 @@
+"""Numbers as judges write them, in digits and in words of English, Korean and Chinese."""
