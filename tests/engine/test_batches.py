@@ -205,7 +205,7 @@ def test_a_reply_that_is_cut_off_is_asked_again_with_a_larger_limit(
 ) -> None:
     host = start(outcome=lambda *_: "cut")
     store = tmp_path / "s.db"
-    run = judge(store, model, n=2, max_tokens=100, wait=True)
+    run = judge(store, model, n=2, max_tokens=100, more_room=True, wait=True)
     assert (run.status, run.progress.failed) == ("done", 0)
     assert [body["max_tokens"] for body in host.live] == [4096, 4096]
     with open_store(store, write=False) as opened:

@@ -40,7 +40,7 @@ def statuses(store: Path) -> Counter[str]:
 def test_a_reply_that_stays_cut_off_is_truncated_and_counted(items: Path, store: Path) -> None:
     with FakeServer(default=chat("Good. [RESULT] 1", finish="length")) as server:
         run = adjudge(
-            "run", items, *DIRECT, "-m", model_at(server), "--store", store, "--max-tokens", "60", "--no-reask", "--json"
+            "run", items, *DIRECT, "-m", model_at(server), "--store", store, "--max-tokens", "60", "--no-reask", "--more-room", "--json"
         )  # fmt: skip
         assert (run.code, server.n_requests) == (4, 10)
         assert Counter(request.json["max_tokens"] for request in server.requests) == {60: 5, 4096: 5}
@@ -57,7 +57,18 @@ def test_a_reply_that_was_cut_off_is_read_with_more_room(items: Path, store: Pat
         return chat("Feedback: it could be [RESULT] 1 or", finish="length")
 
     with FakeServer(judge) as server:
-        command = ["run", items, *DIRECT, "-m", model_at(server), "--store", store, "--max-tokens", "60"]
+        command = [
+            "run",
+            items,
+            *DIRECT,
+            "-m",
+            model_at(server),
+            "--store",
+            store,
+            "--max-tokens",
+            "60",
+            "--more-room",
+        ]
         assert adjudge(*command).code == 0
         assert adjudge(*command).code == 0
         assert server.n_requests == 10

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adjudge.data import EXPORT_HEADER, Table
-from adjudge.data.tables import FORMULA_STARTS, guarded, unguarded
+from adjudge.data.formulas import FORMULA_STARTS, guarded, unguarded
 from adjudge.engine import EXPORT_COLUMNS
 from adjudge.store import open_store
 from fakeserver import Answer, FakeServer, Request, chat

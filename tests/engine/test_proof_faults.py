@@ -10,7 +10,7 @@ import pytest
 
 import fakeserver as fs
 from adjudge.models import Network, Parameters, parse_model
-from adjudge.models.rate_limits import KNOWN_REPLIES, AdaptiveTimeout
+from adjudge.models.timeouts import KNOWN_REPLIES, AdaptiveTimeout
 from adjudge.records import Call, Message, Reply
 from clock import PATIENCE_SECONDS
 from fakeserver import Answer, FakeServer, Request

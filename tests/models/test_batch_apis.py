@@ -207,3 +207,12 @@ def test_googles_sdk_uploads_lists_and_downloads_at_the_same_addresses(
     assert client.files.download(file=output) == host.files[output]
     theirs = {(request.method, request.path.partition("?")[0]) for request in host.server.requests}
     assert theirs - {("GET", "/v1beta/batches")} <= ours
+
+
+def test_a_line_whose_id_is_a_number_is_no_line_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    api = parse_model("openai:gpt-4.1-mini").batch_api()
+    assert api is not None
+    answer = {"status_code": 200, "body": {"choices": []}}
+    assert api.read_line(json.dumps({"custom_id": 7, "response": answer}).encode()) is None
+    assert api.read_line(json.dumps({"custom_id": "7", "response": answer}).encode()) is not None

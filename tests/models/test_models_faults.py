@@ -11,7 +11,7 @@ import pytest
 from msgspec import structs
 
 import fakeserver as fs
-from adjudge.errors import AuthError, BudgetReached, ModelError, RateLimited
+from adjudge.errors import AuthError, BudgetReached, HostDown, ModelError, RateLimited
 from adjudge.models import Network, Parameters, parse_model
 from adjudge.records import Call, Message, Reply
 from clock import PATIENCE_SECONDS, soon, until
@@ -173,6 +173,17 @@ def test_a_stated_wait_holds_back_every_call_to_the_host() -> None:
         first, *others = server.requests
     assert len(others) == 11
     assert min(request.seconds for request in others) - first.seconds >= 0.6
+
+
+def test_a_host_that_only_limits_the_rate_stops_the_run_when_patience_is_over() -> None:
+    with FakeServer(default=fs.limited()) as server, pytest.raises(HostDown, match="answered 429"):
+        asyncio.run(ask_once(server, outage_seconds=0.2))
+
+
+def test_a_timeout_names_its_remedy() -> None:
+    reply, _ = asked([fs.hang()] * 3, Parameters(timeout_seconds=0.2))
+    assert reply.error is not None
+    assert "--timeout" in reply.error.message
 
 
 def test_a_wait_beyond_all_patience_stops_the_run() -> None:

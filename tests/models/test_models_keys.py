@@ -201,3 +201,18 @@ def test_the_tokens_of_a_key_in_a_reply_are_hidden_too(monkeypatch: pytest.Monke
     assert CANARY[:7] not in seen.replace(CANARY, "")
     assert "Key: [key]. [RESULT] 4" in seen
     assert CANARY[7:15] not in seen.replace(CANARY, "")
+
+
+KEY = "sk-proj-q7Hd0Lm3xZ9vT2bN5kR8wY1cE4"
+
+
+@pytest.mark.parametrize("part", [KEY[:16], KEY[8:28], KEY[-9:], KEY[10:19]])
+def test_a_part_of_a_key_is_redacted_from_eight_characters_beyond_the_prefix_on(part: str) -> None:
+    secret = Secret(KEY)
+    assert secret.redact_reply(f"your key {part}… is wrong") == "your key [key]… is wrong"
+    assert secret.spans(f"key {part}!") == [(4, 4 + len(part))]
+
+
+@pytest.mark.parametrize("part", ["sk-proj-", KEY[:14], KEY[-7:], "a longer text without it"])
+def test_a_prefix_or_a_few_characters_are_no_key(part: str) -> None:
+    assert Secret(KEY).redact_reply(f"it is {part}.") == f"it is {part}."

@@ -9,7 +9,8 @@ import pytest
 
 import fakeserver as fs
 from adjudge.models import Network, Parameters, parse_model
-from adjudge.models.rate_limits import HostLimiter, Outcome, Window, stated_wait
+from adjudge.models.rate_limits import HostLimiter, Outcome, Window
+from adjudge.models.retry_after import stated_wait
 from adjudge.records import Call, Message
 from clock import PATIENCE_SECONDS, soon
 from fakeserver import FakeServer
@@ -27,11 +28,11 @@ async def ask_many(server: FakeServer, n: int, net: Network) -> None:
 def test_no_more_calls_are_in_flight_than_allowed() -> None:
     async def run(server: FakeServer) -> None:
         asking = asyncio.create_task(ask_many(server, 60, Network(concurrency=5)))
-        await soon(lambda: server.in_flight == 5)
+        await soon(lambda: server.in_flight == 4)  # a run starts with few
         server.release()
         await asking
 
-    with FakeServer(hold_from=1) as server:
+    with FakeServer(hold_from=1, latency=0.01) as server:
         asyncio.run(run(server))
         assert server.most_in_flight == 5
         assert server.n_connections == 5
@@ -49,7 +50,16 @@ def test_concurrency_climbs_to_what_is_allowed_within_a_few_rounds() -> None:
                 limiter.leave("ok")
         return in_flight
 
-    assert len(asyncio.run(run())) <= 5
+    assert len(asyncio.run(run())) <= 7
+
+
+def test_a_host_that_answers_late_gets_fewer_calls_and_one_hanging_call_changes_nothing() -> None:
+    slow = HostLimiter("host", 64)
+    asyncio.run(played(slow, ["ok"] * 100 + ["late", "late", "ok"] * 60))
+    assert slow.limit <= 4
+    hanging = HostLimiter("host", 64)
+    asyncio.run(played(hanging, ["ok"] * 300 + (["late"] + ["ok"] * 63) * 5))
+    assert hanging.limit == 64
 
 
 def test_concurrency_settles_near_what_a_host_takes() -> None:

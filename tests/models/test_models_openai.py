@@ -167,7 +167,7 @@ def test_a_reply_cut_off_before_its_answer_is_requested_once_more_with_more_room
     def is_cut_off(reply: Reply) -> bool:
         return reply.text.endswith("1")
 
-    params = Parameters(max_tokens=50, is_cut_off=is_cut_off)
+    params = Parameters(max_tokens=50, is_cut_off=is_cut_off, more_room=True)
     cut = fs.chat("[RESULT] 1", finish="length")
     (reply,), _, sent = asked([cut, fs.chat("[RESULT] 10")], params, price=(1.0, 1.0))
     assert (reply.text, reply.finish, reply.tokens_in, reply.tokens_out) == ("[RESULT] 10", "stop", 40, 10)
@@ -178,7 +178,9 @@ def test_a_reply_cut_off_before_its_answer_is_requested_once_more_with_more_room
     assert (reply.text, len(sent)) == ("[RESULT] 4\nand", 1)
     (reply,), _, sent = asked([cut, fs.error(400, "max_tokens is too large")], params, price=(1.0, 1.0))
     assert (reply.text, reply.tokens_in, len(sent)) == ("[RESULT] 1", 20, 2), "the host allows no more"
-    (reply,), _, sent = asked([cut, fs.chat("[RESULT] 10")], Parameters(is_cut_off=is_cut_off))
+    (reply,), _, sent = asked(
+        [cut, fs.chat("[RESULT] 10")], Parameters(is_cut_off=is_cut_off, more_room=True)
+    )
     assert [body.get("max_tokens") for body in sent] == [None, 4096]
 
 
@@ -359,22 +361,56 @@ def test_refused_log_probabilities_stop_the_run_and_are_never_left_out(words: st
 
 def test_an_empty_reply_cut_off_by_length_is_asked_once_more_with_more_room() -> None:
     cut = fs.chat("", finish="length", reasoning_content="thinking …")
-    (reply,), _, sent = asked([cut, fs.chat("4")], Parameters(max_tokens=50), price=(1.0, 1.0))
+    (reply,), _, sent = asked(
+        [cut, fs.chat("4")], Parameters(max_tokens=50, more_room=True), price=(1.0, 1.0)
+    )
     assert [body["max_tokens"] for body in sent] == [50, 4096]
     assert (reply.text, reply.tokens_in, reply.tokens_out) == ("4", 40, 10)
     assert reply.cost_usd == pytest.approx(50 / 1e6)
 
 
+def test_the_token_limit_is_a_cap_unless_more_room_is_allowed() -> None:
+    cut = fs.chat("", finish="length")
+    (reply,), _, sent = asked([cut, fs.chat("4")], Parameters(max_tokens=50, is_cut_off=lambda _: True))
+    assert ([body["max_tokens"] for body in sent], reply.finish) == ([50], "length")
+
+
+def test_a_server_that_fails_with_a_schema_is_asked_without_it() -> None:
+    plan = [fs.error(500, "failed to make a grammar")] * 2 + [fs.chat("4")]
+    (first, second), model, sent = asked(plan, *[Parameters(schema=SCHEMA)] * 2)
+    assert (first.text, second.text) == ("4", "4")
+    assert ["response_format" in body for body in sent] == [True, True, False, False]
+    assert model.refused == {"schema"}
+    assert any("answered 500" in note for note in model.adjustments)
+
+
+def test_a_server_that_has_replied_with_a_schema_keeps_getting_it_after_a_failure() -> None:
+    plan = [fs.chat("4"), *[fs.error(500)] * 3, fs.chat("5")]
+    replies, model, sent = asked(plan, *[Parameters(schema=SCHEMA)] * 2)
+    assert {reply.text for reply in replies} == {"4", "5"}
+    assert all("response_format" in body for body in sent)
+    assert not model.refused
+
+
+def test_a_log_probability_above_zero_is_a_failure_with_a_reason() -> None:
+    reply = reply_to(fs.chat("4", logprobs={"content": [fs.token("4", 1e308)]}), Parameters(top_logprobs=5))
+    assert reply.error is not None
+    assert reply.error.kind == "bad_reply"
+    assert "log-probability above 0" in reply.error.message
+
+
 def test_a_reply_that_stays_empty_is_given_as_it_is() -> None:
     cut = fs.chat(None, finish="length")
-    (reply,), _, sent = asked([cut] * 3, Parameters(max_tokens=50))
+    (reply,), _, sent = asked([cut] * 3, Parameters(max_tokens=50, more_room=True))
     assert (reply.text, reply.finish, reply.error, len(sent)) == ("", "length", None, 2)
 
 
 def test_what_an_empty_reply_cost_is_kept_where_the_second_try_fails() -> None:
     cut = fs.chat("", finish="length")
     (reply,), _, sent = asked(
-        [cut, fs.error(400, "max_tokens is too large")], Parameters(max_tokens=50), price=(1.0, 1.0)
+        [cut, fs.error(400, "max_tokens is too large")],
+        Parameters(max_tokens=50, more_room=True),
+        price=(1.0, 1.0),
     )
     assert (reply.text, reply.finish, reply.error, len(sent)) == ("", "length", None, 2)
     assert reply.cost_usd == pytest.approx(25 / 1e6)

@@ -336,14 +336,14 @@ def test_every_provider_is_listed() -> None:
 
 
 def test_a_published_price_is_an_estimate_with_its_date_and_a_given_price_wins() -> None:
-    model = parse_model("openai:gpt-4.1-mini-2025-04-14")
-    assert model.price == (0.40, 1.60)
+    model = parse_model("openai:gpt-6-luna-2026-10-06")
+    assert model.price == (0.10, 0.50)
     assert re.fullmatch(r"\d{4}-\d{2}-\d{2}", model.price_date)
-    assert model.cost(1_000_000, 1_000_000) == pytest.approx(2.0)
-    given = parse_model("openai:gpt-4.1-mini", price=(1.0, 2.0))
+    assert model.cost(1_000_000, 1_000_000) == pytest.approx(0.6)
+    given = parse_model("openai:gpt-6-luna", price=(1.0, 2.0))
     assert (given.price, given.price_date) == ((1.0, 2.0), "")
     assert parse_model("openai:gpt-unheard-of").price is None
-    assert list_price("openai", "gpt-4.1-minimal") is None
+    assert list_price("openai", "gpt-6-lunatic") is None
 
 
 @pytest.mark.parametrize(

@@ -27,10 +27,11 @@ from ..errors import AdjudgeError, DataError, ModelError, ProtocolError
 from ..models import Model, Network, check_alias, named, on_ray, parse_model, takes_key, takes_price
 from ..models.base import estimated_prompt
 from ..models.remote import BATCH_PRICE, RemoteModel
-from ..protocols import LEAST_TRANSCRIPT_TOKENS, load_protocol, with_digest
+from ..protocols import LEAST_TRANSCRIPT_TOKENS, load_protocol, shows_item, step_protocol, with_digest
 from ..records import Call, Item, Message, ModelSettings, NamedModel, Protocol, Result, Rubric
-from ..render import images_in, problems_of
+from ..render import has_levels_without_text, images_in, problems_of, questions_of
 from ..run_options import JudgeSettings, RunOptions, Shard, check_options, named_criterion, shard_of
+from ..score_map import read_score_map
 from ..store import BatchRow, RunRow, RunStatus, Store, open_store
 from ..version import __version__
 from .batching import BatchEstimate, EstimatedBatches
@@ -49,7 +50,7 @@ from .plan import (
     steps_in,
 )
 from .results import AbsentInputs, results
-from .steps import StepAnswer, audit_problems, judgment_in_steps, step_problems
+from .steps import StepAnswer, audit_problems, judgment_in_steps, question_problems, step_problems
 
 # What a run would send, and what that may cost, without sending anything.
 
@@ -153,7 +154,7 @@ class _Count:
 
     def add_steps(self, planned: PlannedCall, item: Item, absent: frozenset[str]) -> None:
         """Count the calls of a judgment in steps, as far as the stored replies say which there are."""
-        steps = judgment_in_steps(planned.protocol, item, absent)
+        steps = judgment_in_steps(planned.protocol, item, absent, planned.model.questions_a_call)
         with suppress(StopIteration):
             prompts = next(steps)
             while True:
@@ -552,11 +553,13 @@ def prepare(request: Request, network: Network, opened: list[Model], *, is_dry: 
         models.append(model)
         if model is not choice:
             opened.append(model)
+    _set_score_maps(request, models)
     if not protocols or not models:
         raise ProtocolError("a run needs at least one protocol (-p) and one model (-m).")
     _set_batched(request, models, protocols)
     check_renames(request.map, protocols)
     plan = _plan(request, judges, protocols, models)
+    _check_questions(request, protocols, models)
     for planned in plan.calls:
         kind = "likelihood" if planned.protocol.answer.reader == "likelihood" else "generate"
         if not is_dry:
@@ -578,6 +581,8 @@ def prepare(request: Request, network: Network, opened: list[Model], *, is_dry: 
         ]
         if isinstance(request, AuditRequest):
             found += audit_problems(protocols, item)
+        if any(model.asks_questions for model in models):
+            found += [problem for protocol in protocols for problem in question_problems(protocol, item)]
         return found + image_problems(item, protocols, models)
 
     items = open_items(request.items, request.map, problems, request.limit, request.traces)
@@ -589,6 +594,67 @@ def prepare(request: Request, network: Network, opened: list[Model], *, is_dry: 
         manifest["audit"] = request.audit
     bad = items.bad() if request.skip_bad else ()
     return Prepared(plan, items, n_items, manifest, bad, shard_of(request))
+
+
+def _set_score_maps(request: Request, models: Sequence[Model]) -> None:
+    """Give each model the map of its scores: that of its settings, or the run's; `DataError` where none is for it."""
+    of_run = None if request.map_scores is None else read_score_map(request.map_scores)
+    used = False
+    for model in models:
+        names = (model.name, model.spec)
+        own = None if model.settings is None else model.settings.map_scores
+        if own is not None:
+            model.score_map = read_score_map(own).of_model(names)
+            if model.score_map is None:
+                raise DataError(
+                    f"map_scores of {model.name}: {own} was made for another model. Calibrate this one."
+                )
+        elif of_run is not None:
+            model.score_map = of_run.of_model(names)
+            used = used or model.score_map is not None
+    if of_run is not None and not used:
+        made_for = ", ".join(dict.fromkeys(curve.model for curve in of_run.maps))
+        raise DataError(
+            f"--map-scores {request.map_scores}: it was made for {made_for}, not for {models[0].name}. "
+            "Make one for this model with adjudge calibrate."
+        )
+
+
+def _check_questions(request: Request, protocols: Sequence[Protocol], models: Sequence[Model]) -> None:
+    """Protocols that a decision model cannot be asked; `ProtocolError` with the reason."""
+    deciding = [model.name for model in models if model.asks_questions]
+    others = [model.name for model in models if not model.asks_questions]
+    if request.estimator == "decision" and others:
+        raise ModelError(
+            f"--estimator decision: {others[0]} is no decision model. Leave --estimator out, or use decisions:NAME, "
+            "systemone:NAME or a server of either format."
+        )
+    for protocol in protocols if deciding else ():
+        if protocol.answer.reader == "likelihood":
+            raise ProtocolError(
+                f"protocol {protocol.id} asks for the likelihood of a text, and {deciding[0]} answers typed questions. "
+                "Use a protocol that asks for a score."
+            )
+        if protocol.examples:
+            raise ProtocolError(
+                f"--examples: {deciding[0]} answers typed questions, which show no examples. Leave --examples out."
+            )
+        if request.steps == "generate":
+            raise ProtocolError(
+                f"--steps generate: {deciding[0]} answers typed questions and writes no steps. Give the steps in a file."
+            )
+        for number, step in enumerate(protocol.pipeline):
+            if step.kind == "check":
+                questions_of(step_protocol(protocol, step), (number,))
+        if not protocol.pipeline:
+            questions_of(protocol)
+        for model in models:
+            unnamed = has_levels_without_text(protocol) if model.asks_questions else []
+            if unnamed:
+                model.warnings.append(
+                    f"the levels of {', '.join(unnamed)} in protocol {protocol.id} have no texts: the labels of the "
+                    "typed question are the numbers of the scale"
+                )
 
 
 def image_problems(item: Item, protocols: Sequence[Protocol], models: Sequence[Model]) -> list[str]:
@@ -664,6 +730,11 @@ def _protocols(request: Request, judges: Sequence[Judge]) -> list[Protocol]:
             other = "asks for no reply" if is_likelihood else "asks for a reply"
             raise ProtocolError(
                 f"--estimator {request.estimator}: protocol {protocol.id} {other}. Leave --estimator out."
+            )
+        if not shows_item(protocol):
+            raise ProtocolError(
+                f"protocol {protocol.id} shows nothing of an item, so every item would get the same score. "
+                "Put a placeholder such as {{response}} into its prompt, and its name into inputs."
             )
     return protocols
 

@@ -493,11 +493,16 @@ class Batches:
     def _settled(self, row: BatchRow, api: BatchApi, page: Sequence[bytes]) -> list[Settled]:
         """The outcomes of lines of results; a line that is not of this batch counts for nothing."""
         prefix = f"{row.name}_"
+        read = [api.read_line(raw) for raw in reversed(page)]  # the first of two lines for a call counts
         lines = {
             line.custom_id.removeprefix(prefix): line
-            for raw in reversed(page)  # the first of two lines for a call counts
-            if (line := api.read_line(raw)) is not None and line.custom_id.startswith(prefix)
+            for line in read
+            if line is not None and line.custom_id.startswith(prefix)
         }
+        if n_unread := sum(line is None for line in read):
+            api.model.warnings.append(
+                f"batch {row.name}: skipped {n_unread} lines of results that cannot be read"
+            )
         calls = self._store.batch_calls(row, lines.keys())
         return [
             self._outcome(self._plan.calls[index], call, lines[key]) for key, (call, index) in calls.items()

@@ -21,9 +21,13 @@ from ..errors import AdjudgeError, BudgetReached
 from ..models import Parameters
 from ..models.remote import RemoteModel
 from ..parse import parse, unanswered
-from ..parse.likelihood import LEAST_CAUGHT_MASS, expected_score, read_likelihood
+from ..parse.decision import read_decision
+from ..parse.glimpse import glimpsed
+from ..parse.likelihood import read_likelihood
+from ..parse.probability import LEAST_CAUGHT_MASS, expected_score
 from ..records import Call, Item, Judgment, Protocol, Reply, ReplyError, Score, Status
 from ..run_options import RunOptions
+from ..score_map import with_map
 from ..store import BatchLine, BatchRow, Claim, RunRow, Store
 from .batching import Batches
 from .plan import Plan, PlannedCall, Prompts, call_for, combine_call, reask_call, step_call
@@ -39,6 +43,9 @@ def judge(
     flags = (*flags, *reply.flags)
     if protocol.answer.reader == "likelihood":
         judgment = read_likelihood(protocol, item, reply)
+        return structs.replace(judgment, flags=tuple(dict.fromkeys((*flags, *judgment.flags))))
+    if call.asks_questions:
+        judgment = read_decision(call, reply.text)
         return structs.replace(judgment, flags=tuple(dict.fromkeys((*flags, *judgment.flags))))
     judgment = parse(protocol, reply.text, item=item, order=call.order, finish=reply.finish, call=call.key)
     if call.is_ruled:
@@ -427,6 +434,7 @@ class Loop:
         """Parse a reply, ask a follow-up question where it holds no answer, and store the judgment."""
         seq, item, planned, call, flags = item_call
         judgment = judge(planned.protocol, item, call, reply, flags, planned.params)
+        score_map = planned.model.score_map
         new_reply = None if is_stored else reply
         if self._may_reask(planned, judgment):
             # The reply was paid for: it is stored before the follow-up question is sent.
@@ -436,15 +444,18 @@ class Loop:
             if answered is None:
                 return  # the next start of this run asks it
             judgment = answered
+        judgment = with_map(judgment, planned.protocol, score_map)
         is_ours = await self._store.put(self._run, seq, planned.index, call, new_reply, judgment)
         if not is_ours:
             stored = self._store.reply_for([call.key])[call.key]
             judgment = judge(planned.protocol, item, call, stored, flags, planned.params)
+            judgment = with_map(judgment, planned.protocol, score_map)
             await self._store.put(self._run, seq, planned.index, call, None, judgment)
         self._count(judgment)
 
     def _may_reask(self, planned: PlannedCall, judgment: Judgment) -> bool:
-        is_asked = self._plan.options.reask > 0 and not planned.model.is_recorded
+        may_answer = not (planned.model.is_recorded or planned.model.asks_questions)
+        is_asked = self._plan.options.reask > 0 and may_answer
         return is_asked and needs_reask(judgment)
 
     async def _reasked(self, item_call: ItemCall, reply: Reply, judgment: Judgment) -> Judgment | None:
@@ -453,6 +464,7 @@ class Loop:
         None where the run was stopped before one of them was answered.
         """
         planned, call = item_call.planned, item_call.call
+        seen = glimpsed(planned.protocol, reply.text, call.order)
         for number in range(1, self._plan.options.reask + 1):
             call = reask_call(call, planned, reply.text)
             next_reply = await self._reply_to_reask(item_call, call, number)
@@ -462,7 +474,7 @@ class Loop:
                 return judgment
             reply = next_reply
             answer = judge(planned.protocol, item_call.item, call, reply, (), planned.params)
-            judgment = with_reask(judgment, answer)
+            judgment = with_reask(judgment, answer, number, seen)
             if not needs_reask(judgment):
                 break
         return judgment
@@ -483,7 +495,7 @@ class Loop:
     async def _judge_in_steps(self, item_steps: ItemSteps) -> None:
         """Ask what each step needs, and store the judgment; the calls of a step are durable before the next begins."""
         seq, item, planned = item_steps
-        steps = judgment_in_steps(planned.protocol, item, self._plan.absent)
+        steps = judgment_in_steps(planned.protocol, item, self._plan.absent, planned.model.questions_a_call)
         answers: list[StepAnswer] = []
         try:
             prompts = next(steps)
@@ -496,6 +508,7 @@ class Loop:
         except StopIteration as end:
             judgment: Judgment = end.value
         call = combine_call(planned, item, [answer.call for answer in answers])
+        judgment = with_map(judgment, planned.protocol, planned.model.score_map)
         judgment = structs.replace(judgment, call=call.key)
         errors = [
             reply.error for answer in answers for reply in answer.replies[:1] if reply.error is not None
@@ -566,7 +579,7 @@ class Loop:
         index = self._step_index(item_steps, prompt)
         await self._store.put(self._run, item_steps.seq, index, call, new_reply, None)
         answer = StepAnswer(call.key, (reply,), {}, new_reply is not None)
-        if planned.model.is_recorded or reply.error is not None:
+        if planned.model.is_recorded or planned.model.asks_questions or reply.error is not None:
             return answer
         for number in range(1, self._plan.options.reask + 1):
             if not answer.needs_reask(prompt, item_steps.item):

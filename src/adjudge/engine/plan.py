@@ -25,11 +25,12 @@ from msgspec import Struct
 from ..data import ItemFile, local_file, plain, read_traces, rows_of_frame
 from ..errors import DataError, ProtocolError
 from ..models import Form, Model, Parameters
+from ..models.base import TIMEOUT_SECONDS
 from ..parse import parse, read_list
 from ..probes import LEVELS, REPEAT, split_id
 from ..protocols import step_protocol
 from ..records import Call, Item, Message, ModelSettings, Order, Protocol, Rendered, Reply, Scale, Subject
-from ..render import number_text, render, written_answer
+from ..render import number_text, render, render_questions, written_answer
 from ..run_options import RunOptions, recorded_settings, shard_of
 from .steps import StepPrompt
 
@@ -173,6 +174,8 @@ def parameters_for(
         form=form_of(protocol),
         seed=None if options.seed is None else options.seed + sample,
         is_cut_off=None if protocol.answer.reader == "likelihood" else partial(_is_cut_off, protocol),
+        more_room=options.more_room,
+        timeout_seconds=options.timeout or TIMEOUT_SECONDS,
     )
 
 
@@ -188,8 +191,8 @@ def _is_cut_off(protocol: Protocol, reply: Reply) -> bool:
 # -- calls
 
 
-Prompts = dict[tuple[int, Order], Rendered]
-"""The prompts of one item that were made already, by protocol and order."""
+Prompts = dict[tuple[int, Order, bool], Rendered]
+"""The prompts of one item that were made already, by protocol, order and whether they are typed questions."""
 
 
 def call_for(
@@ -208,10 +211,11 @@ def call_for(
         call = msgspec.structs.replace(call, order=planned.order, sample=planned.sample, target=ruled)
         return with_key(call, planned.model, planned.params), (BY_RULE,)
     prompts = {} if prompts is None else prompts
-    rendered = prompts.get((id(protocol), planned.order))
+    asks = planned.model.asks_questions
+    rendered = prompts.get((id(protocol), planned.order, asks))
     if rendered is None:
-        rendered = render(protocol, item, planned.order, absent)
-        prompts[id(protocol), planned.order] = rendered
+        rendered = (render_questions if asks else render)(protocol, item, planned.order, absent)
+        prompts[id(protocol), planned.order, asks] = rendered
     kind: Literal["generate", "likelihood"] = (
         "likelihood" if protocol.answer.reader == "likelihood" else "generate"
     )
@@ -760,6 +764,12 @@ def _model_entry(model: Model) -> dict[str, Any]:
         values = {name: getattr(model.settings, name) for name in _MODEL_PARAMETERS}
         if parameters := {name: value for name, value in values.items() if value is not None}:
             entry["parameters"] = parameters
+    if model.score_map is not None:
+        # The digest makes it another judge; the curves are kept so that stored replies can be read again.
+        entry["map_scores"] = {
+            "digest": model.score_map.digest,
+            "curves": msgspec.to_builtins(model.score_map),
+        }
     return entry
 
 

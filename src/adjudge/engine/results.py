@@ -16,10 +16,13 @@ from msgspec import Struct, structs
 from ..combine import CallJudgment, Kind, combine, needs_reask, with_reask
 from ..errors import StoreError
 from ..models import Parameters
+from ..parse.decision import questions_in
+from ..parse.glimpse import glimpsed
 from ..protocols import with_digest
 from ..records import PART_KINDS, Item, Judgment, Message, Protocol, Reply, Result
 from ..render import render
 from ..run_options import RunOptions, options_from
+from ..score_map import ScoreMap, with_map
 from ..store import Asked, Judged, RunRow, Store
 from ..store.merge import MergedFile, merge
 from .loop import failed_judgment, judge
@@ -146,6 +149,11 @@ def _reread(
     settings = settings_of(run)
     absent = absent_inputs(protocols.values(), items)
     params = {name: parameters_for(protocol, settings) for name, protocol in protocols.items()}
+    maps = {
+        entry["spec"]: msgspec.convert(entry["map_scores"]["curves"], ScoreMap)
+        for entry in run.manifest["models"]
+        if "map_scores" in entry
+    }
     for seq, group in groupby(all_asked, key=lambda asked: asked.seq):
         if seq < 0:
             continue
@@ -159,7 +167,7 @@ def _reread(
                 judgment = _judgment_in_steps(asked, calls, reasks, protocols[name], absent)
             else:
                 judgment = _judgment(asked, reasks, protocols[name], params[name], absent)
-            yield seq, asked.call_index, judgment
+            yield seq, asked.call_index, with_map(judgment, protocols[name], maps.get(asked.call.model))
 
 
 def _judgment(
@@ -174,10 +182,12 @@ def _judgment(
     assert item is not None
     flags = (BY_RULE,) if asked.call.is_ruled else render(protocol, item, asked.call.order, absent).flags
     judgment = judge(protocol, item, asked.call, asked.reply, flags, params)
-    reask = reasks.get(asked.call.key)
+    reask, number = reasks.get(asked.call.key), 1
+    seen = glimpsed(protocol, asked.reply.text, asked.call.order) if reask is not None else None
     while reask is not None and needs_reask(judgment):
-        judgment = with_reask(judgment, judge(protocol, item, reask.call, reask.reply, (), params))
-        reask = reasks.get(reask.call.key)
+        answer = judge(protocol, item, reask.call, reask.reply, (), params)
+        judgment = with_reask(judgment, answer, number, seen)
+        reask, number = reasks.get(reask.call.key), number + 1
     return judgment
 
 
@@ -197,6 +207,7 @@ def _judgment_in_steps(
         place = place_of(asked.call_index)
         if place is not None and place.planned == combined.call_index and place.reask == 0:
             of_step[place.position, asked.call.messages] = asked
+    of_questions = [asked.call for asked in of_step.values() if asked.call.asks_questions]
 
     def answer(prompt: StepPrompt) -> StepAnswer:
         asked = of_step.get((prompt.position, prompt.messages))
@@ -207,7 +218,8 @@ def _judgment_in_steps(
             replies.append(asked.reply)
         return StepAnswer(replies[0].call, tuple(replies))
 
-    steps = judgment_in_steps(protocol, item, absent)
+    asked_at_once = (questions_in(call.messages[-1].content) for call in of_questions)
+    steps = judgment_in_steps(protocol, item, absent, max(map(len, asked_at_once), default=0))
     try:
         prompts = next(steps)
         while True:
@@ -251,6 +263,7 @@ EXPORT_COLUMNS: dict[str, type] = {
     "item": str, "system": str, "group": str, "protocol": str, "criterion": str, "subject": str, "model": str,
     "score": float, "normalized": float, "status": str, "how": str, "estimator": str, "samples": int, "n_failed": int,
     "choice": str, "confidence": float, "explanation": str, "system_a": str, "system_b": str, "flags": list,
+    "evidence": tuple, "notes": dict, "reply": int,
 }  # fmt: skip
 """The columns of an export, in their order, each with its type."""
 
@@ -278,6 +291,9 @@ def export_row(result: Result) -> dict[str, Any]:
         "system_a": result.system_a,
         "system_b": result.system_b,
         "flags": list(result.flags),
+        "evidence": [{"quote": quote.quote, "grounded": quote.grounded} for quote in result.evidence],
+        "notes": dict(result.notes),
+        "reply": result.reply,
     }
 
 

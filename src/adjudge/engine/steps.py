@@ -18,11 +18,15 @@ from msgspec import Struct, structs
 
 from ..combine import REASKED, needs_reask, with_reask
 from ..parse import parse, read_list, unanswered
-from ..parse.judgment import grounded_share
-from ..parse.lists import ELEMENT_RULES, Entry, find_place
+from ..parse.decision import judgment_of, questions_in
+from ..parse.elements import ELEMENT_RULES, Entry
+from ..parse.evidence import grounded_share
+from ..parse.spans_of_claims import find_place
 from ..protocols import answer_about, checked_criteria, criterion_of, step_protocol
 from ..records import (
+    QUESTIONS,
     Element,
+    Estimator,
     FieldValue,
     How,
     Item,
@@ -35,7 +39,7 @@ from ..records import (
     Status,
     Step,
 )
-from ..render import entry_texts, field_text, numbered_text, render
+from ..render import entry_texts, field_text, numbered_text, render, render_questions
 
 MOST_ELEMENTS = 2_000
 """How many elements of one item are checked at most."""
@@ -117,8 +121,13 @@ def place_of(call_index: int) -> StepPlace | None:
 # -- the steps of one item
 
 
-def judgment_in_steps(protocol: Protocol, item: Item, absent: frozenset[str] = frozenset()) -> Steps:
-    """Carry out the steps of a protocol on one item: yields the prompts of a step, is sent the answers to them."""
+def judgment_in_steps(
+    protocol: Protocol, item: Item, absent: frozenset[str] = frozenset(), questions_a_call: int = 0
+) -> Steps:
+    """Carry out the steps of a protocol on one item: yields the prompts of a step, is sent the answers to them.
+
+    A decision model is asked as many questions in one call as it takes; 0: the judge is asked in prose.
+    """
     flags: list[str] = []
     failure: Status | None = None
     lists: dict[str, list[Element]] = {}
@@ -127,7 +136,7 @@ def judgment_in_steps(protocol: Protocol, item: Item, absent: frozenset[str] = f
         if step.kind == "extract":
             given = given_entries(protocol, step, item)
             if given is None:
-                prompt = _prompt(protocol, step, position, 0, (), item, {}, absent)
+                prompt = _prompt(protocol, step, position, 0, (), _Shown(item, absent), {})
                 flags += prompt.flags
                 (answer,) = yield [prompt]
                 listing = read_extract(answer)
@@ -142,7 +151,8 @@ def judgment_in_steps(protocol: Protocol, item: Item, absent: frozenset[str] = f
             entries[step.name] = given
         elif step.kind == "check":
             name = step.elements or next(iter(lists))
-            prompts = list(_check_prompts(protocol, step, position, item, entries[name], absent))
+            shown = _Shown(item, absent, questions_a_call)
+            prompts = list(_check_prompts(protocol, step, position, shown, entries[name]))
             answers = (yield prompts) if prompts else []
             flags += [flag for prompt in prompts for flag in prompt.flags]
             checked = _checked(prompts, answers, item, lists[name], flags)
@@ -151,10 +161,10 @@ def judgment_in_steps(protocol: Protocol, item: Item, absent: frozenset[str] = f
     return _combined(protocol, elements, failure, tuple(dict.fromkeys(flags)))
 
 
-def first_prompts(protocol: Protocol, item: Item) -> list[StepPrompt]:
+def first_prompts(protocol: Protocol, item: Item, questions_a_call: int = 0) -> list[StepPrompt]:
     """What is sent first for an item; empty where there is nothing to check."""
     try:
-        return next(judgment_in_steps(protocol, item))
+        return next(judgment_in_steps(protocol, item, questions_a_call=questions_a_call))
     except StopIteration:
         return []
 
@@ -205,6 +215,16 @@ def step_problems(protocol: Protocol, item: Item) -> list[str]:
     return problems
 
 
+def question_problems(protocol: Protocol, item: Item) -> list[str]:
+    """Why a decision model cannot carry out the steps on an item: it writes no text, so the item brings the list."""
+    return [
+        f"protocol {protocol.id} lists '{step.name}' in a free text step, and a decision model writes no text. "
+        f"Give the item a field '{step.name}' with the list, or use a chat judge."
+        for step in protocol.pipeline
+        if step.kind == "extract" and given_entries(protocol, step, item) is None
+    ]
+
+
 def audit_problems(protocols: Sequence[Protocol], item: Item) -> list[str]:
     """Why the probes of an audit would change nothing: an item that brings its elements is not judged by its response."""
     return [
@@ -235,28 +255,36 @@ def _cut_off(protocol: Protocol, number: int, listing: Listing) -> Element:
     return Element(number, listing.cut or "(cut off)", scores)
 
 
+class _Shown(NamedTuple):
+    """What the prompts of an item's steps are made from."""
+
+    item: Item
+    absent: frozenset[str]
+    questions_a_call: int = 0
+
+
 def _check_prompts(
-    protocol: Protocol,
-    step: Step,
-    position: int,
-    item: Item,
-    entries: Sequence[Entry],
-    absent: frozenset[str],
+    protocol: Protocol, step: Step, position: int, shown: _Shown, entries: Sequence[Entry]
 ) -> Generator[StepPrompt, None, None]:
     size = step.per_call or max(1, len(entries))
     texts = [entry.text for entry in entries]
-    shows_all = "elements" in step_protocol(protocol, step).inputs
-    all_texts = numbered_text(texts) if shows_all and size == 1 else ""
+    inputs = step_protocol(protocol, step).inputs
+    is_one_by_one = "before" in inputs
+    if shown.questions_a_call:
+        # All elements share what is shown besides them, except where each is shown with what stands before it.
+        size = max(1, shown.questions_a_call // max(1, len(checked_criteria(protocol))))
+        size = 1 if is_one_by_one else size
+    all_texts = numbered_text(texts) if "elements" in inputs and size == 1 else ""
     for number, first in enumerate(range(0, len(entries), size)):
         part = texts[first : first + size]
         values = {
             "element": texts[first],
             "number": str(first + 1),
-            "elements": all_texts if size == 1 else numbered_text(part, first + 1),
+            "elements": all_texts or numbered_text(part, first + 1),
             "before": entries[first].before,
         }
         about = tuple(range(first + 1, first + 1 + len(part)))
-        yield _prompt(protocol, step, position, number, about, item, values, absent)
+        yield _prompt(protocol, step, position, number, about, shown, values)
 
 
 def _prompt(
@@ -265,13 +293,16 @@ def _prompt(
     position: int,
     number: int,
     elements: tuple[int, ...],
-    item: Item,
+    shown: _Shown,
     values: dict[str, FieldValue],
-    absent: frozenset[str],
 ) -> StepPrompt:
     one_prompt = step_protocol(protocol, step)
-    shown = structs.replace(item, fields={**item.fields, **values}) if values else item
-    rendered = render(one_prompt, shown, "ab", absent)
+    item = structs.replace(shown.item, fields={**shown.item.fields, **values}) if values else shown.item
+    if shown.questions_a_call:
+        about = () if "before" in one_prompt.inputs else elements
+        rendered = render_questions(one_prompt, item, "ab", shown.absent, about)
+    else:
+        rendered = render(one_prompt, item, "ab", shown.absent)
     return StepPrompt(step, position, number, elements, one_prompt, rendered.messages, rendered.flags)
 
 
@@ -324,6 +355,8 @@ def read_check(prompt: StepPrompt, answer: StepAnswer, item: Item, number: int) 
     if not answer.replies or answer.replies[0].error is not None:
         is_filtered = bool(answer.replies) and getattr(answer.replies[0].error, "kind", "") == "filtered"
         return unanswered(protocol, "refused" if is_filtered else "no_reply")
+    if prompt.messages[-1].role == QUESTIONS:
+        return judgment_of(questions_in(prompt.messages[-1].content), answer.replies[0].text, element=number)
     if len(prompt.elements) > 1 or prompt.step.per_call != 1:
         protocol = structs.replace(protocol, answer=answer_about(protocol.answer, number))
     judgments = [
@@ -332,8 +365,8 @@ def read_check(prompt: StepPrompt, answer: StepAnswer, item: Item, number: int) 
         if reply.error is None
     ]
     judgment = judgments[0]
-    for again in judgments[1:]:
-        judgment = with_reask(judgment, again)
+    for number, again in enumerate(judgments[1:], 1):
+        judgment = with_reask(judgment, again, number)
     return judgment
 
 
@@ -388,7 +421,7 @@ def _combine(protocol: Protocol, step: Step, elements: Sequence[Element], failur
     failed = [score.status for score in scores if score.status != "ok"]
     worst, best = (scale.low, scale.high) if scale.direction >= 0 else (scale.high, scale.low)
     values = [
-        worst if score.value is None else score.value
+        worst if score.value is None else _counted(step, score)
         for score in scores
         if score.status == "ok" and (score.value is not None or step.set_aside == "worst")
     ]
@@ -398,7 +431,15 @@ def _combine(protocol: Protocol, step: Step, elements: Sequence[Element], failur
     value = _value(step, numbers, len(failed), float(worst or 0), float(1 if best is None else best))
     if value is None and failed:
         return Score(criterion, Counter(failed).most_common(1)[0][0], grounded=grounded)
-    return Score(criterion, "ok", value=value, how=_how(scores), grounded=grounded)
+    estimator: Estimator = "decision" if any(s.estimator == "decision" for s in scores) else "parsed"
+    return Score(criterion, "ok", value=value, how=_how(scores), grounded=grounded, estimator=estimator)
+
+
+def _counted(step: Step, score: Score) -> float | None:
+    """The value with which an element counts: the likeliest one where a rule asks for a verdict, not for a mean."""
+    if step.how in ("all", "precision") and score.distribution:
+        return max(score.distribution, key=score.distribution.__getitem__)
+    return score.value
 
 
 def _how(scores: Sequence[Score]) -> How | None:

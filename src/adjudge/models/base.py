@@ -22,6 +22,7 @@ from msgspec import Struct
 from ..errors import AuthError, BudgetReached, ModelError
 from ..records import Call, ErrorKind, Image, Message, ModelSettings, Reply, ReplyError
 from ..render import estimated_tokens as estimated_tokens
+from ..score_map import ScoreMap
 
 if TYPE_CHECKING:
     from .batch_apis import BatchApi
@@ -43,6 +44,10 @@ class Form(Struct, frozen=True):
     """whether the answer comes before the text"""
 
 
+TIMEOUT_SECONDS = 120.0
+"""For one request: the default of --timeout."""
+
+
 class Parameters(Struct, frozen=True):
     """The parameters of a call. None means: not sent, the model's default applies."""
 
@@ -53,12 +58,14 @@ class Parameters(Struct, frozen=True):
     schema: dict[str, Any] | None = None
     """the JSON schema of the reply, for models with structured output"""
     seed: int | None = None
-    timeout_seconds: float = 120.0
+    timeout_seconds: float = TIMEOUT_SECONDS
     """for one request; rate-limit waits do not count"""
     form: Form | None = None
     """the form of a reply that is not JSON; only local models support it"""
     is_cut_off: Callable[[Reply], bool] | None = None
-    """whether a reply that ends at the token limit lacks its answer: it is then requested once more with a larger limit"""
+    """whether a reply that ends at the token limit lacks its answer"""
+    more_room: bool = False
+    """whether a reply that lacks its answer for want of tokens is requested once more with a larger limit"""
     reasoning_effort: str | None = None
     """how much a reasoning model thinks: low, medium, high, or another word that the model knows"""
     thinking_tokens: int | None = None
@@ -100,6 +107,12 @@ class Model(ABC):
     """none: unknown until it is probed"""
     takes_images: bool = False
     """whether images of a prompt can be sent to it"""
+    score_map: ScoreMap | None = None
+    """the map of its scores; part of the judge, but of no call"""
+    asks_questions: bool = False
+    """whether it answers typed questions with probabilities and writes no text"""
+    most_questions: int = 1
+    """how many typed questions one call may ask"""
     gives_likelihood: bool | None = False
     """whether it can score the log-probability of a given text; none: unknown until it is probed"""
 
@@ -114,6 +127,11 @@ class Model(ABC):
         """the names of these parameters, as users know them"""
         self.warnings: list[str] = []
         """what a user should know about this model before using its replies"""
+
+    @property
+    def questions_a_call(self) -> int:
+        """How many typed questions one call may ask; 0 where it is asked in prose."""
+        return self.most_questions if self.asks_questions else 0
 
     @property
     def identity(self) -> str:
@@ -301,6 +319,12 @@ SHORTEST_IN_REPLY = 16
 """Local servers use keys such as "EMPTY"; removing that word from replies would change them."""
 
 
+SHORTEST_PART = 8
+"""So many characters of a key in a row, beyond the prefix that all keys of a provider share, count as the key."""
+
+_PREFIX = re.compile(r"[A-Za-z]{1,6}[-_](?:[a-z]{1,5}[0-9]{0,2}-)*|AIza")
+
+
 class Secret:
     """An API key. Only `reveal` returns its value."""
 
@@ -350,12 +374,46 @@ class Secret:
             text = text.replace(form, HIDDEN)
         if len(self.__value) >= SHORTEST_IN_TEXT and ("\\" in text or "%" in text or "&#" in text):
             text = self._escaped.sub(HIDDEN, text)
+        for start, end in reversed(self._parts_in(text)):
+            text = text[:start] + HIDDEN + text[end:]
         return text
+
+    @cached_property
+    def _parts(self) -> frozenset[str]:
+        """Every run of `SHORTEST_PART` characters of a key, without runs of letters alone: those may be words."""
+        value = self.__value
+        if len(value) < SHORTEST_IN_REPLY:
+            return frozenset()
+        prefix = _PREFIX.match(value)
+        starts = range(prefix.end() if prefix else 0, len(value) - SHORTEST_PART + 1)
+        runs = (value[start : start + SHORTEST_PART] for start in starts)
+        return frozenset(run for run in runs if any(letter.isdigit() for letter in run))
+
+    def _parts_in(self, text: str) -> list[tuple[int, int]]:
+        """Where a part of the key stands in a text, each as long as the text agrees with the key."""
+        value, found = self.__value, list[tuple[int, int]]()
+        if not any(part in text for part in self._parts):
+            return found
+        at = 0
+        while at <= len(text) - SHORTEST_PART:
+            if text[at : at + SHORTEST_PART] not in self._parts:
+                at += 1
+                continue
+            start, end = at, at + SHORTEST_PART
+            floor = found[-1][1] if found else 0
+            while start > floor and text[start - 1 : end] in value:
+                start -= 1
+            while end < len(text) and text[start : end + 1] in value:
+                end += 1
+            found.append((start, end))
+            at = end
+        return found
 
     def spans(self, text: str) -> list[tuple[int, int]]:
         """Where the key stands in a text, in any of its encodings."""
         forms = "|".join(re.escape(form) for form in self._forms)
-        return [match.span() for match in re.finditer(f"{forms}|{self._escaped.pattern}", text)]
+        whole = [match.span() for match in re.finditer(f"{forms}|{self._escaped.pattern}", text)]
+        return whole + self._parts_in(text)
 
     def redact_reply(self, text: str) -> str:
         """The same for what a model wrote; a key that may be a common word stays."""

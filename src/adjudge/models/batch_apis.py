@@ -333,6 +333,8 @@ def _leniently(line: bytes) -> ResultLine | None:
     try:
         row = json.loads(line)
         answer = row.get("response") or {}
+        if not isinstance(row["custom_id"], str):
+            return None  # ours are texts
         return ResultLine(
             row["custom_id"], int(answer.get("status_code") or 0), json.dumps(answer.get("body")).encode()
         )

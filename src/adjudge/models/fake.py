@@ -23,7 +23,8 @@ from typing import Any, get_args
 import msgspec
 from msgspec import Struct
 
-from ..data.tables import BrokenFileError, Problems, Table
+from ..data.encoding import BrokenFileError
+from ..data.table import Problems, Table
 from ..records import Call, ErrorKind, Reply, TokenLogprob
 from .base import Model, Parameters, Price, failed, no_logprobs, stop_error
 

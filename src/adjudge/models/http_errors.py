@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from ..records import ErrorKind
-from .rate_limits import stated_wait
+from .retry_after import stated_wait
 
 T = TypeVar("T")
 

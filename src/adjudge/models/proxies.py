@@ -35,11 +35,16 @@ class Proxy(Struct, frozen=True):
     """user name and password as the header sends them"""
 
     @property
-    def headers(self) -> tuple[str, ...]:
-        """The header lines that only the proxy gets."""
+    def headers(self) -> dict[str, str]:
+        """The headers that only the proxy gets."""
         if self.credentials is None:
-            return ()
-        return (f"Proxy-Authorization: Basic {self.credentials.reveal()}",)
+            return {}
+        return {"Proxy-Authorization": f"Basic {self.credentials.reveal()}"}
+
+    @property
+    def address(self) -> str:
+        """The address without user name and password."""
+        return f"{'https' if self.is_secure else 'http'}://{self.shown}"
 
     def redacted(self, text: str) -> str:
         """The text without this proxy's credentials."""

@@ -10,18 +10,14 @@ first request.
 from __future__ import annotations
 
 import asyncio
-import re
-import time
 from collections import deque
-from collections.abc import Awaitable, Mapping
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from math import inf
 from random import uniform
 from time import monotonic
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from ..errors import HostDown
+from .timeouts import SHORTEST_SECONDS
 
 if TYPE_CHECKING:
     from .http_client import Transport
@@ -29,135 +25,13 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-KNOWN_REPLIES = 50
-SHORTEST_SECONDS = 10.0
-TIMES_THE_SLOWEST = 10.0
-
-
-class AdaptiveTimeout:
-    """The timeout of first attempts, by the times of one model's replies so far."""
-
-    def __init__(self, shortest_seconds: float = SHORTEST_SECONDS) -> None:
-        self._shortest_seconds = shortest_seconds
-        self._n_replies = 0
-        self._slowest_seconds = 0.0
-        self._early: dict[asyncio.Timeout, float] = {}
-        """the calls in flight since before the timeout was learned, with their start times"""
-
-    @property
-    def is_learned(self) -> bool:
-        return self._n_replies >= KNOWN_REPLIES
-
-    def seconds(self, longest: float) -> float:
-        """The timeout of a first attempt, at most `longest`."""
-        if not self.is_learned:
-            return longest
-        # Whole seconds, so that few different timeouts occur.
-        learned = float(round(TIMES_THE_SLOWEST * self._slowest_seconds))
-        return min(longest, max(self._shortest_seconds, learned))
-
-    def note(self, seconds: float) -> None:
-        """Record the time of a reply."""
-        self._n_replies += 1
-        self._slowest_seconds = max(self._slowest_seconds, seconds)
-        if self._n_replies == KNOWN_REPLIES:
-            for deadline, start in self._early.items():
-                deadline.reschedule(start + self.seconds(float("inf")))
-
-    async def early(self, work: Awaitable[T]) -> T:
-        """Wait for a request sent before the timeout was learned; `TimeoutError` once that has passed."""
-        async with asyncio.timeout(None) as deadline:
-            self._early[deadline] = asyncio.get_running_loop().time()
-            try:
-                return await work
-            finally:
-                del self._early[deadline]
-
-
-# Rate-limit headers. A stated wait is never shortened; without one the caller uses its own backoff.
-
-_RESETS = {
-    "x-ratelimit-reset-requests": "x-ratelimit-remaining-requests",
-    "x-ratelimit-reset-tokens": "x-ratelimit-remaining-tokens",
-    "anthropic-ratelimit-requests-reset": "anthropic-ratelimit-requests-remaining",
-    "anthropic-ratelimit-tokens-reset": "anthropic-ratelimit-tokens-remaining",
-    "anthropic-ratelimit-input-tokens-reset": "anthropic-ratelimit-input-tokens-remaining",
-    "anthropic-ratelimit-output-tokens-reset": "anthropic-ratelimit-output-tokens-remaining",
-    "x-ratelimit-reset": "x-ratelimit-remaining",
-    "ratelimit-reset": "ratelimit-remaining",
-}
-"""Header with the time of a reset → header with the remaining allowance."""
-
-_NUMBER = re.compile(r"\d{1,15}(?:\.\d{0,9})?|\.\d{1,9}")
-_DURATION = re.compile(
-    r"(?:(\d{1,9})d)?(?:(\d{1,9})h)?(?:(\d{1,9})m(?!s))?(?:(\d{1,9}(?:\.\d{1,9})?)s)?(?:(\d{1,9}(?:\.\d{1,9})?)ms)?"
-)
-_EPOCH = 1e9
-"""A larger number is a Unix time, not a wait: it would be thirty years."""
-
-
-def stated_wait(headers: Mapping[str, str], now: float | None = None) -> float | None:
-    """The seconds to wait by the headers of a response; none where they do not say."""
-    now = time.time() if now is None else now
-    milliseconds = headers.get("retry-after-ms")
-    if milliseconds is not None and _NUMBER.fullmatch(milliseconds.strip()):
-        return float(milliseconds) / 1000
-    # A point in time is compared with the host's clock where the response has a date.
-    clock = _date(headers.get("date", ""))
-    clock = now if clock is None else clock
-    after = headers.get("retry-after")
-    if after is not None and (wait := _wait(after, clock)) is not None:
-        return wait
-    return _until_reset(headers, clock)
-
-
-def _until_reset(headers: Mapping[str, str], clock: float) -> float | None:
-    """The longest wait among the limits that are used up; of all limits where none says what remains."""
-    waits: list[tuple[bool, float]] = []
-    for reset, remaining in _RESETS.items():
-        value = headers.get(reset)
-        wait = _wait(value, clock) if value is not None else None
-        if wait is not None:
-            waits.append((headers.get(remaining, "").strip() == "0", wait))
-    used_up = [wait for is_used_up, wait in waits if is_used_up]
-    return max(used_up or (wait for _, wait in waits), default=None)
-
-
-def _wait(value: str, clock: float) -> float | None:
-    """Seconds, a duration such as 6m0s or 120ms, a Unix time, an ISO or an HTTP date."""
-    value = value.strip()
-    if _NUMBER.fullmatch(value):
-        number = float(value)
-        return max(0.0, number - clock) if number > _EPOCH else number
-    duration = _DURATION.fullmatch(value) if value else None
-    if duration is not None:
-        parts = [float(part or 0) for part in duration.groups()]
-        return parts[0] * 86400 + parts[1] * 3600 + parts[2] * 60 + parts[3] + parts[4] / 1000
-    moment = _date(value)
-    return None if moment is None else max(0.0, moment - clock)
-
-
-def _date(value: str) -> float | None:
-    try:
-        moment = datetime.fromisoformat(value)
-    except ValueError:
-        try:
-            moment = parsedate_to_datetime(value)
-        except ValueError:
-            return None
-    try:
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-    except (OverflowError, ValueError):
-        return None
-
-
-Outcome = Literal["ok", "limited", "overloaded", "failed", "none"]
+Outcome = Literal["ok", "limited", "overloaded", "late", "failed", "none"]
 """The outcome of a call: `limited` means that the host's rate limit was reached, `overloaded` that the host has too
-much load, which is a failure too; `none` says nothing about the host."""
+much load, `late` that it took longer than the timeout, which are failures too; `none` says nothing about the host."""
 
-FIRST_LIMIT = 32
-"""Calls in flight at the beginning, or a quarter of the ceiling where that is more; doubled each round until the
-host refuses too many."""
+FIRST_LIMIT = 4
+"""Calls in flight at the beginning: few servers on one machine can answer more at a time. Doubled each round until the
+host refuses too many, or answers too many late."""
 
 TOLERATED_SHARE = 0.1
 """The share of refused calls in a round up to which the limit keeps doubling: a few refusals may be random."""
@@ -235,7 +109,7 @@ class HostLimiter:
     ) -> None:
         self.host = host
         self.ceiling = max(1, ceiling)
-        self.limit = float(min(self.ceiling, max(FIRST_LIMIT, self.ceiling // 4)))
+        self.limit = float(min(self.ceiling, FIRST_LIMIT))
         self.in_flight = 0
         self.was_reached = False
         self.given_up = ""
@@ -250,7 +124,9 @@ class HostLimiter:
         self._waiting: deque[tuple[asyncio.Future[None], float]] = deque()
         self._timer: asyncio.TimerHandle | None = None
         self._is_climbing = True
-        self._round_ok = self._round_limited = 0
+        self._round_ok = self._round_limited = self._round_late = 0
+        self._limited_since = 0.0
+        """when the rate limits began that no reply has followed"""
         self._failures = 0
         self._failing_since = 0.0
         self.replied_at = 0.0
@@ -300,14 +176,17 @@ class HostLimiter:
             self._tokens.release(now, tokens, tokens if used is None else used)
         if outcome == "ok":
             self._round_ok += 1
+            self._limited_since = 0.0
             self._note_reply(now)
         elif outcome == "limited":
             self.n_limited += 1
             self._round_limited += 1
             self._note_reply(now)
+            self._note_limit(now, note)
         elif outcome != "none":
-            self._round_limited += outcome == "overloaded"
-            self._note_failure(now, note, is_overloaded=outcome == "overloaded")
+            self._round_limited += outcome in ("overloaded", "late")
+            self._round_late += outcome == "late"
+            self._note_failure(now, note, is_waiting=outcome in ("overloaded", "late"))
         if self._round_ok + self._round_limited >= self.limit:
             self._end_round()
         if self._waiting:
@@ -366,10 +245,14 @@ class HostLimiter:
     def _end_round(self) -> None:
         n = self._round_ok + self._round_limited
         share = self._round_limited / n
-        self._round_ok = self._round_limited = 0
-        if share > TOLERATED_SHARE + n**-0.5:  # tolerant of chance in a small round
+        # Tolerant of chance in a small round. A single call may hang; several late ones are too much load.
+        is_late = self._round_late > 1 and share > TOLERATED_SHARE
+        if is_late or share > TOLERATED_SHARE + n**-0.5:
             self._is_climbing = False
-        if self._is_climbing:
+        self._round_ok = self._round_limited = self._round_late = 0
+        if is_late:
+            wanted = self.limit * (1 - share)  # each late call costs a whole timeout
+        elif self._is_climbing:
             wanted = self.limit * 2
         else:
             wanted = self.limit * (1 - share / 2) + (1 + self.limit / 24) * (1 - share)
@@ -379,7 +262,13 @@ class HostLimiter:
         self._failures = self._breaks = 0
         self.replied_at = now
 
-    def _note_failure(self, now: float, note: str, *, is_overloaded: bool) -> None:
+    def _note_limit(self, now: float, note: str) -> None:
+        """A rate limit: the host answers, but a run does not wait for a reply for longer than its patience."""
+        self._limited_since = self._limited_since or now
+        if now - self._limited_since > self._outage_seconds and not self.is_replica:
+            self._give_up(note)
+
+    def _note_failure(self, now: float, note: str, *, is_waiting: bool) -> None:
         if self._failures == 0:
             self._failing_since = now
         self._failures += 1
@@ -389,7 +278,7 @@ class HostLimiter:
             self._breaks += 1
             longest = min(LONGEST_PAUSE_SECONDS, self._backoff_seconds * 2.0 ** min(self._breaks, 20))
             self.pause(uniform(longest / 2, longest))
-        if (self.is_broken or is_overloaded) and now - self._failing_since > self._outage_seconds:
+        if (self.is_broken or is_waiting) and now - self._failing_since > self._outage_seconds:
             self._give_up(note)
 
     def _give_up(self, note: str) -> None:

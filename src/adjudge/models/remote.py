@@ -9,9 +9,9 @@ When a call is retried:
     timeouts                  the same, but `TIMEOUTS` in all, since each may have been charged; the first timeout
                               adapts to the times of the model's other replies
     a parameter refused       at once without it, as all further calls; recorded in `adjustments`
-    cut off by length         once with a larger token limit, where the answer is missing or incomplete
+    cut off by length         with --more-room, once with a larger token limit, where the answer is missing or incomplete
     401                       once, if the key in the environment has changed
-    the host has replicas     5xx, timeouts and broken connections at once by another replica; see `Replicas`
+    the host has replicas     5xx, timeouts and broken connections at once by another replica; see `replicas`
 
 The wire formats are in the subclasses. A key is sent to the host of the model only, and is redacted in every reply.
 Token counts that cannot be true are replaced by an estimate.
@@ -23,7 +23,6 @@ import asyncio
 import re
 from abc import abstractmethod
 from collections.abc import Collection, Mapping, Sequence
-from itertools import islice
 from pathlib import Path
 from random import uniform
 from time import monotonic, perf_counter
@@ -50,24 +49,26 @@ from .base import (
     stop_error,
 )
 from .http_errors import ErrorBody, Fault, Response, fault_of, no_reply_in, refused_parameter, shown
-from .rate_limits import AdaptiveTimeout, HostLimiter, Network, Outcome
+from .rate_limits import HostLimiter, Network, Outcome
+from .timeouts import AdaptiveTimeout
 
 if TYPE_CHECKING:
     from .batch_apis import BatchApi
     from .http_client import Transport
+    from .replicas import Replicas
 
 ATTEMPTS = 6
 TIMEOUTS = 3
 ATTEMPTS_UNREACHED = 3
 """For a host that was never reached: the address may be wrong, or no server is running."""
 
+TIMEOUT_ADVICE = ". --timeout SECONDS waits longer, --max-tokens N makes replies shorter, --concurrency N sends fewer at once"
+
 ADAPTATIONS = 8
 """How many refused parameters are removed for one call before the refusal counts as a fault."""
 
 LONGEST_BACKOFF_SECONDS = 30.0
 LONGEST_LIMITED_SECONDS = 60.0
-LONGEST_WAIT_SECONDS = 3600.0
-"""For rate limits, in all waits of one call."""
 
 _SCHEMAS = {"response_format": "schema", "tools": "schema", "toolConfig": "schema"}
 """Parameters that carry the schema, by the name that users know."""
@@ -77,6 +78,9 @@ MOST_ADDED_TOKENS = 50_000
 
 MOST_HIDDEN_TOKENS = 500_000
 """The most tokens of thinking that a host may plausibly count and not send."""
+
+MOST_LOGPROB = 0.01
+"""A log-probability is at most 0; servers round."""
 
 IMPLAUSIBLE = -1
 """Stands for a token count that is no number of tokens."""
@@ -172,6 +176,8 @@ class RemoteModel(Model):
         self._stopped: tuple[Secret | None, ModelError] | None = None
         self._tokens_per_byte = 0.0
         self._has_given_logprobs = False
+        self._has_taken_schema = False
+        """whether a request with a schema has had a reply"""
         self._streams = False
         """whether the host sends replies only as a stream"""
         self._timeout = AdaptiveTimeout(self._network.reply_floor_seconds)
@@ -252,7 +258,8 @@ class RemoteModel(Model):
             wait = self._wait_after(result, attempts, key, body)
             if wait is None:
                 # The cost of a reply must not be lost because of a later fault.
-                return attempts.paid or failed(call, result.kind, result.message)
+                advice = TIMEOUT_ADVICE if result.kind == "timeout" else ""
+                return attempts.paid or failed(call, result.kind, result.message + advice)
             if wait > 0:
                 await asyncio.sleep(wait)
 
@@ -275,6 +282,7 @@ class RemoteModel(Model):
             result = self._read(call, params, key, response, seconds, len(body))
             if isinstance(result, Reply):
                 outcome = "ok"
+                self._has_taken_schema |= params.schema is not None and "schema" not in self.refused
                 self._timeout.note(seconds)
                 limiter.was_reached = True
                 if tokens:
@@ -329,6 +337,8 @@ class RemoteModel(Model):
         for secret in secrets:
             reply = _without_key(reply, secret)
         reply = self._with_usage(call, reply, n_sent, len(body))
+        if _is_impossible(reply.logprobs or ()):
+            return Fault("bad_reply", f"{self._host} sent a log-probability above 0, which no token has")
         if params.top_logprobs is None:
             return reply
         if reply.logprobs:
@@ -389,14 +399,16 @@ class RemoteModel(Model):
         ):
             attempts.adapted += 1
             return 0.0
+        if fault.is_retryable and self._limiter.given_up:
+            raise HostDown(self._limiter.given_up)
         if fault.kind == "rate_limited":
             return self._rate_limit_wait(fault, attempts)
         if not fault.is_retryable:
             return None
-        if self._limiter.given_up:
-            raise HostDown(self._limiter.given_up)
         if self._is_down(fault, attempts):
             return self._outage_wait(fault, attempts)
+        if fault.status == 500 and attempts.n and self._leaves_out_schema(body):
+            return 0.0
         attempts.n += 1
         attempts.timeouts += fault.kind == "timeout"
         is_unreachable = attempts.n >= ATTEMPTS_UNREACHED or self._limiter.is_broken
@@ -433,8 +445,6 @@ class RemoteModel(Model):
         attempts.limited += 1
         if fault.wait_seconds:
             return self._pause(fault.wait_seconds, attempts)
-        if attempts.waited > LONGEST_WAIT_SECONDS:
-            return None
         longest = self._network.backoff_seconds * 2.0 ** min(attempts.limited, 10)
         wait = min(LONGEST_LIMITED_SECONDS, longest) * uniform(0.5, 1)
         attempts.waited += wait
@@ -442,13 +452,12 @@ class RemoteModel(Model):
 
     def _pause(self, seconds: float, attempts: _Attempts) -> float | None:
         """Pause all calls to the host for as long as it states; this call then waits with the others."""
-        if seconds > LONGEST_WAIT_SECONDS:
+        if seconds > self._network.outage_seconds:
             raise RateLimited(
-                f"{self._host} asks to wait for {seconds:.0f} seconds. "
+                f"{self._host} asks to wait for {seconds:.0f} seconds, longer than --patience "
+                f"({self._network.outage_seconds / 60:g} minutes). "
                 "Run the same command again after that, to resume."
             )
-        if attempts.waited > LONGEST_WAIT_SECONDS:
-            return None
         attempts.waited += seconds
         self._limiter.pause(seconds)
         return 0.0
@@ -482,6 +491,20 @@ class RemoteModel(Model):
             change = f"is sent as {new_name}" if new_name else "is not sent"
             self.refused.add(_SCHEMAS.get(parameter, parameter))
             self.adjustments.append(f"{shown_name} {change}: {self.name} refuses it ({words})")
+        return True
+
+    def _leaves_out_schema(self, body: bytes) -> bool:
+        """Stop sending the schema to a host that fails with it and has never replied with it; whether it was sent.
+
+        llama-cpp-python answers 500 to a schema that it cannot turn into a grammar.
+        """
+        sent = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
+        name = next((name for name in _SCHEMAS if name in sent and name in self.droppable), None)
+        if name is None or self._has_taken_schema:
+            return False
+        self._changes[name] = ""
+        self.refused.add("schema")
+        self.adjustments.append(f"schema is not sent: {self.name} answered 500 to requests with it")
         return True
 
     def _made(
@@ -598,7 +621,7 @@ class RemoteModel(Model):
 
     def _needs_more_tokens(self, reply: Reply, params: Parameters, attempts: _Attempts) -> bool:
         """Whether a reply was cut off before its answer was complete; raises the token limit, once for a call."""
-        if reply.finish != "length" or attempts.is_enlarged:
+        if reply.finish != "length" or attempts.is_enlarged or not params.more_room:
             return False
         if reply.text.strip() and (params.is_cut_off is None or not params.is_cut_off(reply)):
             return False
@@ -674,6 +697,14 @@ def _hidden_tokens(tokens: tuple[TokenLogprob, ...], key: Secret) -> tuple[Token
     return tuple(shown)
 
 
+def _is_impossible(tokens: Sequence[TokenLogprob]) -> bool:
+    """Whether a token or one of its alternatives has a log-probability above 0."""
+    return any(
+        token.logprob > MOST_LOGPROB or any(other.logprob > MOST_LOGPROB for other in token.top)
+        for token in tokens
+    )
+
+
 def _is_of_host(fault: Fault) -> bool:
     """Whether another host with the same model may answer the call."""
     return fault.is_retryable and not fault.is_final and fault.kind != "rate_limited"
@@ -682,6 +713,8 @@ def _is_of_host(fault: Fault) -> bool:
 def _outcome(fault: Fault) -> Outcome:
     if fault.kind == "rate_limited":
         return "limited"
+    if fault.kind == "timeout" and not fault.is_unreached:
+        return "late"
     if fault.is_overload:
         return "overloaded"
     return "failed" if fault.is_retryable else "ok"
@@ -692,160 +725,3 @@ def _redacted(fault: Fault, secrets: list[Secret]) -> Fault:
         words = ErrorBody(*(secret.redact(part) for part in fault.error_body))
         fault = replace(fault, message=secret.redact(fault.message), error_body=words)
     return fault
-
-
-# -- several hosts with the same model
-
-LONGEST_ASIDE_SECONDS = 2.0
-"""A replica that fails is tried again after so long at most: one call that another replica then takes over."""
-
-_NEWEST_SHARE = 0.1
-"""The weight of the latest reply in the speed of a replica."""
-
-
-class _Replica:
-    """One host of several, with what is known of its speed."""
-
-    def __init__(self, model: RemoteModel) -> None:
-        self.model = model
-        self.n_in_flight = 0
-        self.calls_per_second = 0.0
-        self.n_failures = 0
-        """failed tries since its last reply"""
-        self.n_set_aside = 0
-        self.was_reached = False
-        self.aside_until = 0.0
-
-    def has_room(self, now: float) -> bool:
-        if self.n_failures:
-            return now >= self.aside_until and self.n_in_flight == 0
-        return self.n_in_flight < self.model.limiter.most_in_flight()
-
-    def note_reply(self, n_in_flight: int, seconds: float) -> None:
-        """Record a reply that took so long beside so many other calls."""
-        self.n_failures = 0
-        self.was_reached = True
-        # Little's law: the calls in flight are the rate times the time that each takes.
-        rate = n_in_flight / max(seconds, 1e-6)
-        known = self.calls_per_second or rate
-        self.calls_per_second = known + _NEWEST_SHARE * (rate - known)
-
-    def set_aside(self, now: float, backoff_seconds: float) -> None:
-        """Send nothing for a while. Further calls that fail in the same outage do not extend it."""
-        if self.n_failures and now < self.aside_until:
-            return
-        self.n_failures += 1
-        self.n_set_aside += 1
-        longest = min(LONGEST_ASIDE_SECONDS, backoff_seconds * 2.0 ** min(self.n_failures - 1, 20))
-        self.aside_until = now + uniform(longest / 2, longest)
-
-
-class Replicas(Model):
-    """Several hosts with the same model, as one judge.
-
-    A call goes to the host that would be done first with all its calls. A host that fails is set aside and tried again
-    later; its calls go to the others. The identity of a call is independent of the hosts and their number.
-    """
-
-    needs_network = True
-
-    def __init__(
-        self, name: str, models: Sequence[RemoteModel], network: Network, *, owns_network: bool
-    ) -> None:
-        super().__init__(name, models[0].price)
-        self.endpoint = name
-        self.n_hosts = len(models)
-        self.gives_logprobs, self.gives_likelihood = models[0].gives_logprobs, models[0].gives_likelihood
-        self.takes_images = all(model.takes_images for model in models)
-        self.headers: dict[str, str | KeySource] = {}
-        self._network, self._owns_network = network, owns_network
-        self._replicas = [_Replica(model) for model in models]
-        self._waiting: dict[asyncio.Future[None], None] = {}
-        self._down_since = 0.0
-        for model in models:
-            # What one host refuses is not sent to the others either.
-            model.share_state(models[0], self)
-
-    @property
-    def identity(self) -> str:
-        return self.spec
-
-    def check(self, params: Parameters, kinds: Collection[str] = ("generate",)) -> None:
-        super().check(params, kinds)
-        for replica in self._replicas:
-            replica.model.check(params, kinds)
-
-    async def close(self) -> None:
-        if self._owns_network:
-            await self._network.close()
-
-    async def ask(self, call: Call, params: Parameters) -> Reply:
-        n_attempts = n_timeouts = 0
-        while True:
-            replica = await self._take()
-            n_in_flight, started = replica.n_in_flight, perf_counter()
-            try:
-                reply = await replica.model.ask(call, params)
-                replica.note_reply(n_in_flight, perf_counter() - started)
-                self._down_since = 0.0
-                return reply
-            except ReplicaFailed as failure:
-                fault = failure.fault
-                replica.set_aside(monotonic(), self._network.backoff_seconds)
-                self._note_failure(fault)
-            finally:
-                replica.n_in_flight -= 1
-                self._wake()
-            if not (fault.is_unreached or fault.is_overload):
-                n_attempts += 1
-                n_timeouts += fault.kind == "timeout"
-            if n_attempts >= ATTEMPTS or n_timeouts >= TIMEOUTS:
-                return failed(call, fault.kind, fault.message)
-
-    async def _take(self) -> _Replica:
-        """The replica that a call is sent to, as soon as one has room for it."""
-        while True:
-            now = monotonic()
-            ready = [replica for replica in self._replicas if replica.has_room(now)]
-            if ready:
-                fastest = max(replica.calls_per_second for replica in self._replicas) or 1.0
-                chosen = min(ready, key=lambda one: (one.n_in_flight + 1) / (one.calls_per_second or fastest))
-                chosen.n_in_flight += 1
-                return chosen
-            waiter = asyncio.get_running_loop().create_future()
-            self._waiting[waiter] = None
-            tries = [one.aside_until - now for one in self._replicas if one.n_failures]
-            try:
-                await asyncio.wait((waiter,), timeout=max(0.01, min((1.0, *tries))))
-            finally:
-                self._waiting.pop(waiter, None)
-
-    def _wake(self) -> None:
-        """Let two waiting calls look for room: one in place of the call that ended, one where there is more room now."""
-        for waiter in list(islice(self._waiting, 2)):
-            del self._waiting[waiter]
-            waiter.set_result(None)
-
-    def _note_failure(self, fault: Fault) -> None:
-        """Say which hosts fail; raises where all have failed for too long."""
-        self.warnings[:] = [
-            f"{urlsplit(one.model.endpoint).netloc} failed and was set aside ({one.n_set_aside} times); other replicas took its calls"
-            for one in self._replicas
-            if one.n_set_aside
-        ]
-        if not all(replica.n_failures for replica in self._replicas):
-            return
-        now = monotonic()
-        self._down_since = self._down_since or now
-        if not any(one.was_reached for one in self._replicas) and all(
-            one.n_failures >= ATTEMPTS_UNREACHED for one in self._replicas
-        ):
-            raise ModelError(
-                f"no replica of {self.name} can be reached: {fault.message}. "
-                "Check the addresses, and that the servers are running."
-            )
-        if now - self._down_since > self._network.outage_seconds:
-            raise HostDown(
-                f"no replica of {self.name} has replied for {self._network.outage_seconds:.0f} seconds. {fault.message}. "
-                "Run the same command again when one is back, to resume."
-            )

@@ -26,7 +26,9 @@ from typing import IO, Any
 import msgspec
 from msgspec import Struct
 
-from ..data.tables import BadRowError, BrokenFileError, Number, Problems, Table, batches, exact
+from ..data.encoding import BadRowError, BrokenFileError, batches
+from ..data.json_rows import Number, exact
+from ..data.table import Problems, Table
 from ..records import Call, Order, Reply, TokenLogprob, TopToken
 from .base import Model, Parameters, failed, no_logprobs
 

@@ -21,13 +21,14 @@ from msgspec import Struct
 
 from ..errors import ModelError
 from ..records import ModelSettings, NamedModel
-from . import anthropic, openai
+from . import anthropic, decisions, openai, systemone
 from .base import KeySource, Model, Price
 from .fake import FakeModel, read_script
 from .local import LocalModel
 from .rate_limits import Network
-from .remote import BatchForm, RemoteModel, Replicas
+from .remote import BatchForm, RemoteModel
 from .replay import ReplayModel
+from .replicas import Replicas
 
 
 class Provider(Struct, frozen=True, forbid_unknown_fields=True):
@@ -35,9 +36,10 @@ class Provider(Struct, frozen=True, forbid_unknown_fields=True):
 
     form: str
     needs: str
-    wire: Literal["chat", "messages", "converse"]
+    wire: Literal["chat", "messages", "converse", "decisions", "systemone"]
     address: str
     path: str = ""
+    endpoint: str = ""
     address_env: str = ""
     fill: dict[str, str] = {}
     parts: tuple[str, ...] = ()
@@ -63,6 +65,8 @@ def providers() -> dict[str, Provider]:
 _OTHER_FORMS = (
     ("http://HOST/v1#NAME", "any OpenAI-compatible server; no key unless --key-env names one"),
     ("http://A/v1,http://B/v1#NAME", "replicas of one model: several such servers as one judge"),
+    ("decisions+http://HOST/v1#NAME", "a decision model behind any server of OpenAI's decisions format"),
+    ("systemone+http://HOST/v1#NAME", "a decision model behind any server of the System One format"),
     ("local", "adjudge[local]; the embedded judge, for the protocols gptscore/…: 93 MB are downloaded once"),
     ("local:FILE.gguf", "adjudge[local]; your model in GGUF format"),
     ("replay:FILE", "recorded replies"),
@@ -99,8 +103,10 @@ def named(spec: str) -> NamedModel:
 
 def takes_key(spec: str) -> bool:
     """Whether a key may be sent to the model of a spec."""
-    start, sign, rest = spec.partition(":")
-    return bool(sign) and ((start in ("http", "https") and rest.startswith("//")) or start in providers())
+    start, sign, rest = _without_wire(spec).partition(":")
+    return bool(sign) and (
+        (start in ("http", "https") and rest.startswith("//")) or spec.partition(":")[0] in providers()
+    )
 
 
 def takes_price(spec: str) -> bool:
@@ -133,7 +139,7 @@ def _judge(spec: str, key_env: str | None, price: Price | None, network: Network
     if price is not None and not all(0 <= part < float("inf") for part in price):
         raise ModelError(f"price {price[0]},{price[1]}: both must be at least 0, in USD per million tokens.")
     start, _, rest = spec.partition(":")
-    if start in ("http", "https") and rest.startswith("//"):
+    if _without_wire(spec).startswith(("http://", "https://")):
         return _server(spec, key_env, price, network)
     if start in providers() and rest:
         return _of_provider(spec, start, rest, key_env, price, network)
@@ -153,30 +159,47 @@ def _judge(spec: str, key_env: str | None, price: Price | None, network: Network
 _ANOTHER_ADDRESS = re.compile(r",(?=https?://)")
 
 
+_DECISIONS: dict[str, tuple[type[RemoteModel], str]] = {
+    "decisions": (decisions.OpenAIDecisions, decisions.PATH),
+    "systemone": (systemone.SystemOneModel, systemone.PATH),
+}
+"""The formats of decision models: what stands before the + of a server's address → its class and path."""
+
+
+def _without_wire(spec: str) -> str:
+    """A spec without the format of a decision model before its address."""
+    wire, plus, rest = spec.partition("+")
+    return rest if plus and wire in _DECISIONS else spec
+
+
 def _server(spec: str, key_env: str | None, price: Price | None, network: Network | None) -> Model:
-    """An OpenAI-compatible server: the address before the #, the name of the model after it. Several addresses are
-    replicas of one model."""
-    addresses, _, name = spec.partition("#")
+    """An OpenAI-compatible server, or one of a decision model: the address before the #, the name of the model after it.
+    Several addresses are replicas of one model."""
+    plain = _without_wire(spec)
+    wire = spec.removesuffix(plain)
+    form, path = _DECISIONS[wire[:-1]] if wire else (openai.OpenAIModel, openai.PATH)
+    addresses, _, name = plain.partition("#")
     bases = [
-        _checked_url(address, "the address").removesuffix(openai.PATH)
+        _checked_url(address, "the address").removesuffix(path)
         for address in _ANOTHER_ADDRESS.split(addresses)
     ]
     base = bases[0]
     if not name:
-        raise ModelError(f"{base}: the name of the model is missing. Write it after a #: {base}#NAME.")
+        raise ModelError(
+            f"{wire}{base}: the name of the model is missing. Write it after a #: {wire}{base}#NAME."
+        )
     key = KeySource(key_env) if key_env else None
     if len(bases) == 1:
-        return openai.OpenAIModel(
-            f"{base}#{name}", name, base, openai.PATH, key=key, price=price, network=network
-        )
+        return form(f"{wire}{base}#{name}", name, base, path, key=key, price=price, network=network)
     if len(set(bases)) < len(bases):
         raise ModelError(f"a replica of {name} is given twice. Give each address once.")
     shared = network or Network()
     models = [
-        openai.OpenAIModel(f"{base}#{name}", name, base, openai.PATH, key=key, price=price, network=shared)
-        for base in bases
+        form(f"{wire}{base}#{name}", name, base, path, key=key, price=price, network=shared) for base in bases
     ]
-    return Replicas(f"replicas#{name}", models, shared, owns_network=network is None)
+    whole = Replicas(f"{wire}replicas#{name}", models, shared, owns_network=network is None)
+    whole.asks_questions, whole.most_questions = models[0].asks_questions, models[0].most_questions
+    return whole
 
 
 def _of_provider(
@@ -197,6 +220,9 @@ def _of_provider(
 
         path = f"/model/{quote(name, safe='')}/converse"
         model = BedrockModel(spec, name, base, path, key=key, price=price, network=network)
+    elif provider.wire in _DECISIONS:
+        form, path = _DECISIONS[provider.wire]
+        model = form(spec, name, base, provider.endpoint or path, key=key, price=price, network=network)
     else:
         path = openai.PATH + _query(provider)
         model = openai.OpenAIModel(spec, name, base, path, key=key, price=price, network=network)
@@ -337,7 +363,16 @@ def _unknown(spec: str) -> ModelError:
     return ModelError(f"'{spec:.200}' is not a model.{hint} These forms are accepted:\n{known}")
 
 
-_OTHER_STARTS = ("http://", "https://", "replay:", "fake:text=", "fake:script=", "local")
+_OTHER_STARTS = (
+    "decisions+http://",
+    "systemone+http://",
+    "http://",
+    "https://",
+    "replay:",
+    "fake:text=",
+    "fake:script=",
+    "local",
+)
 
 
 def _suggestion(spec: str) -> str:

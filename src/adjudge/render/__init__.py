@@ -20,23 +20,28 @@ from .prompt import (
     transcript,
     written_answer,
 )
+from .questions import INPUT, has_levels_without_text, questions_of, render_questions
 
 __all__ = [
     "CUT",
     "ELEMENT_SLOTS",
     "HIDDEN",
     "INJECTION",
+    "INPUT",
     "PROTOCOL_SLOTS",
     "USER_SLOTS",
     "entry_texts",
     "estimated_tokens",
     "fenced",
     "field_text",
+    "has_levels_without_text",
     "images_in",
     "number_text",
     "numbered_text",
     "problems_of",
+    "questions_of",
     "render",
+    "render_questions",
     "slots_of",
     "suspicions",
     "targets_of",

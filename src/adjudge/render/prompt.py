@@ -395,7 +395,7 @@ def render(
     if problems:
         where = f"item {item.id!r}" + (f" (line {item.line})" if item.line is not None else "")
         raise DataError("\n".join(f"{where}: {problem}" for problem in problems))
-    filler = _Filler(protocol, item, order)
+    filler = Filler(protocol, item, order)
     messages = _messages(protocol, filler)
     flags = ["input_missing"] if any(name not in absent for name in filler.missing) else []
     if filler.is_cut:
@@ -413,7 +413,7 @@ def render(
     )
 
 
-def _messages(protocol: Protocol, filler: _Filler) -> list[Message]:
+def _messages(protocol: Protocol, filler: Filler) -> list[Message]:
     messages = [Message("user", filler.fill(protocol.user_text), filler.images)]
     # A prompt with the system text inside the user text sends it there only.
     if protocol.system_text and "system_message" not in slots_of(protocol.user_text):
@@ -426,7 +426,7 @@ def targets_of(protocol: Protocol) -> tuple[str, ...]:
     return tuple(name.strip() for name in (protocol.answer.target or "").split(",") if name.strip())
 
 
-class _Filler:
+class Filler:
     """Fills the slots of one item's prompt, and records which optional inputs are missing."""
 
     def __init__(self, protocol: Protocol, item: Item, order: Order) -> None:
@@ -458,7 +458,7 @@ class _Filler:
         self.is_cut = self.is_cut or shown.is_cut
         return shown.text
 
-    def exchanged(self, first: str, second: str) -> _Filler:
+    def exchanged(self, first: str, second: str) -> Filler:
         """The same with two inputs exchanged, also in the examples."""
         filler = copy(self)
         filler.texts = {**self.texts, first: self.texts[second], second: self.texts[first]}
@@ -470,13 +470,14 @@ class _Filler:
         for part in parts_of(template):
             filled.append(part.literal)
             if part.slot is not None:
-                text = self._value(part.slot)
+                text = self.value(part.slot)
                 filled.append(text)
                 # An empty block leaves no blank lines behind.
                 filled.append(part.after if text else "")
         return "".join(filled)
 
-    def _value(self, slot: str) -> str:
+    def value(self, slot: str) -> str:
+        """What fills a slot."""
         protocol = self.protocol
         name = protocol.alias.get(slot, slot)
         source, dot, part = name.partition(".")
@@ -489,7 +490,7 @@ class _Filler:
         if name in protocol.optional:
             self.missing.append(name)
             return protocol.not_given
-        constants = _constants_of(protocol)
+        constants = constants_of(protocol)
         key = f"{name}, exchanged" if self._is_exchanged else name
         if key not in constants:
             constants[key] = self._examples() if name == "examples" else _protocol_value(protocol, name)
@@ -522,7 +523,7 @@ class _Filler:
     def _demonstration(self, example: Example) -> str:
         """An example in the form of an item: its prompt, and the text that continues it."""
         protocol = structs.replace(self.protocol, examples=())
-        filler = _Filler(protocol, Item("", example.fields), "ab")
+        filler = Filler(protocol, Item("", example.fields), "ab")
         targets = targets_of(self.protocol)
         if self._is_exchanged:
             filler = filler.exchanged(*targets)
@@ -534,7 +535,7 @@ _MOST_PROTOCOLS = 64
 _constants: dict[int, tuple[Protocol, dict[str, str]]] = {}
 
 
-def _constants_of(protocol: Protocol) -> dict[str, str]:
+def constants_of(protocol: Protocol) -> dict[str, str]:
     """A cache of the slots that are the same for every item.
 
     Keyed by identity, because a protocol has no hash; the protocol is kept too, so that its id cannot

@@ -42,6 +42,7 @@ _TABLES = {
     "reviews": (f"{rows.REVIEW_SEALED}, checksum", 14),
     "notes": (f"{rows.NOTE_SEALED}, checksum", 7),
     "quarantine": ("key, reason, found", 3),
+    "locked_looks": ("digest, made", 2),
 }
 """The columns of each table that are copied, and how many they are."""
 
@@ -160,6 +161,7 @@ class _Rows:
             self._read_people(table)
         self._read_invitations({None, *(number for number, _, _ in runs)})
         self._read_batches({number: name for number, name, _ in runs})
+        self._read_looks()
         return self._damage, saved
 
     def _note(self, what: str, run: str | None, n: int, detail: str = "") -> None:
@@ -386,6 +388,13 @@ class _Rows:
             whole = self._checked("invitations", page, lambda row: rows.check(row[:-1], row[-1]))
             self._keep("invitations", [row for row in whole if row[0] in runs])
             self._note("invitations", None, len(page) - len(whole))
+
+    def _read_looks(self) -> None:
+        """The looks at locked labels: with fewer of them, a later claim would be tested too mildly."""
+        last = self._number("SELECT max(id) FROM locked_looks")
+        select = f"SELECT {_TABLES['locked_looks'][0]} FROM locked_looks WHERE id BETWEEN ? AND ? ORDER BY id"
+        for page in self._ranged(select, 1, last):
+            self._keep("locked_looks", page)
 
     def _read_batches(self, runs: dict[int, str]) -> None:
         """The batches of whole runs, each with its lines; a batch says how many it has."""

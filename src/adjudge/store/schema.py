@@ -323,12 +323,21 @@ def m005_invitations(connection: sqlite3.Connection) -> None:
     )
 
 
+def m006_locked_looks(connection: sqlite3.Connection) -> None:
+    """How often locked labels were looked at, by their hash."""
+    connection.execute(
+        "CREATE TABLE locked_looks (id INTEGER PRIMARY KEY AUTOINCREMENT, digest TEXT NOT NULL, made TEXT NOT NULL)"
+    )
+    connection.execute("CREATE INDEX looks_of_labels ON locked_looks (digest)")
+
+
 MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     m001_initial,
     m002_counts,
     m003_batches,
     m004_reviews,
     m005_invitations,
+    m006_locked_looks,
 )
 
 _COUNTED_SINCE = {"items": 2, "places": 2, "judgments": 2, "labels": 2, "reviews": 4, "notes": 4}
@@ -339,6 +348,7 @@ _EMPTY_BEFORE = {
     "reviews": (4, f"id, {rows.REVIEW_SEALED}, checksum"),
     "notes": (4, f"id, {rows.NOTE_SEALED}, checksum"),
     "invitations": (5, f"id, {rows.INVITATION_SEALED}, checksum"),
+    "locked_looks": (6, "id, digest, made"),
 }
 """table → the migration that added it, and its columns"""
 

@@ -30,7 +30,7 @@ from typing import Any, Literal, TypeVar
 
 from ..errors import StoreError
 from ..records import Call, Item, Judgment, Label, Note, Reply, Review
-from . import batches, owners, reading, runs, schema
+from . import batches, locked_looks, owners, reading, runs, schema
 from .batches import BatchLine, BatchRow, Settled
 from .calls import Claim
 from .connection import Access, check_pages
@@ -430,6 +430,16 @@ class Store:
         """Revoke an invitation, durably; false where the name has none that is open."""
         run_id = None if run is None else run.id
         return self._access.do(lambda: runs.revoke_invitation(self._access.connection, run_id, kind, name))
+
+    # Locked labels
+
+    def count_look(self, digest: str) -> int:
+        """Record one more look at the locked labels of this hash, durably; returns how many there are with it."""
+        return self._access.do(lambda: locked_looks.count_look(self._access.connection, digest))
+
+    def n_looks(self, digest: str) -> int:
+        """How often the locked labels of this hash were looked at."""
+        return self._access.read(lambda connection: locked_looks.n_looks(connection, digest))
 
     # Damage
 
