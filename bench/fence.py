@@ -17,7 +17,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from adjudge.protocols.load import builtin_root
+from adjudge.protocols.builtins import builtin_root
 
 ROOT = Path(__file__).resolve().parents[1]
 ITEMS = ROOT / "src" / "adjudge" / "demo" / "items.jsonl"

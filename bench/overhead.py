@@ -5,9 +5,6 @@ The bare loop only posts ready-made prompts (`session.post(url, json=…)`) and 
 process of its own, alternately, in one run of this program. Start-up is taken out by the difference of two
 sizes. All CPU figures are user plus system time of the client's process with all its threads.
 
-A line of its own says what the same run costs where aiohttp's client carries the requests in place of
-`adjudge.models.http_client`: as long as it costs 15 % more CPU or above, our own connections are worth their code.
-
     python bench/overhead.py [--small 500] [--large 3000] [--rounds 3] [--quick]
 
 Prints one table: what, measured, the bare loop beside it, ratio, target. Exits with 1 where a target is missed.
@@ -142,52 +139,6 @@ async def bare(url: str, bodies: Path, concurrency: int) -> None:
     print(time.perf_counter() - started)
 
 
-# -- Adjudge on another client
-
-
-def run_on_aiohttp(arguments: list[str]) -> None:
-    """`adjudge …` with aiohttp's client in place of ours; everything else is the same."""
-    import aiohttp
-
-    from adjudge.cli import main
-    from adjudge.models import http_client
-    from adjudge.models.http_errors import Fault, Response
-
-    class AiohttpTransport:
-        """What `RemoteModel` needs of a transport, with as few features of aiohttp as possible."""
-
-        def __init__(self, _idle_seconds: float) -> None:
-            self._session: aiohttp.ClientSession | None = None
-
-        async def post(self, address: str, headers: Any, body: bytes, seconds: float) -> Any:
-            if self._session is None:
-                self._session = aiohttp.ClientSession(
-                    connector=aiohttp.TCPConnector(limit=0),
-                    cookie_jar=aiohttp.DummyCookieJar(),
-                    headers={"Content-Type": "application/json", "Accept": "application/json"},
-                    skip_auto_headers=("User-Agent",),
-                )
-            try:
-                async with self._session.post(
-                    address,
-                    data=body,
-                    headers=headers,
-                    allow_redirects=False,
-                    timeout=aiohttp.ClientTimeout(total=seconds),
-                ) as answer:
-                    return Response(answer.status, answer.headers, await answer.read())
-            except (aiohttp.ClientError, TimeoutError, OSError) as error:
-                return Fault("transport", str(error), True)
-
-        async def close(self) -> None:
-            if self._session is not None:
-                await self._session.close()
-
-    http_client.Transport = AiohttpTransport  # type: ignore[assignment,misc]
-    sys.argv = ["adjudge", *arguments]
-    main()
-
-
 # -- measuring
 
 
@@ -228,15 +179,12 @@ class Bench:
             write_items(self.folder / f"items-{n}.jsonl", n)
             write_bodies(self.folder / f"bodies-{n}.jsonl", self.folder / f"items-{n}.jsonl", self.rubric)
 
-    def adjudge(
-        self, url: str, n: int, concurrency: int, *, fresh: bool = True, on_aiohttp: bool = False
-    ) -> Cost:
+    def adjudge(self, url: str, n: int, concurrency: int, *, fresh: bool = True) -> Cost:
         """`adjudge run` on a store of its own, or once more on the one before."""
         self._stores += fresh
-        start = [sys.executable, __file__, "--on-aiohttp"] if on_aiohttp else [ADJUDGE]
         return measured(
             [
-                *start, "run", f"items-{n}.jsonl", "-p", PROTOCOL, "--rubric", "rubric.toml",
+                ADJUDGE, "run", f"items-{n}.jsonl", "-p", PROTOCOL, "--rubric", "rubric.toml",
                 "-m", f"{url}/v1#judge", "--concurrency", str(concurrency), "--store", f"store-{self._stores}.db", "--json",
             ],
             self.folder,
@@ -282,24 +230,18 @@ def cpu_line(bench: Bench, n_small: int, n_large: int, rounds: int, concurrency:
     ours: dict[int, list[float]] = {n_small: [], n_large: []}
     theirs: dict[int, list[float]] = {n_small: [], n_large: []}
     again: dict[int, list[float]] = {n_small: [], n_large: []}
-    general: dict[int, list[float]] = {n_small: [], n_large: []}
     with server(0.0) as url:
         for _ in range(rounds):
             for n in (n_small, n_large):
                 theirs[n].append(bench.bare(url, n, concurrency).cpu)
                 ours[n].append(bench.adjudge(url, n, concurrency).cpu)
                 again[n].append(bench.adjudge(url, n, concurrency, fresh=False).cpu)
-                general[n].append(bench.adjudge(url, n, concurrency, on_aiohttp=True).cpu)
-    mine, base, second, other = (
-        per_thousand(times[n_small], times[n_large], n_small, n_large)
-        for times in (ours, theirs, again, general)
+    mine, base, second = (
+        per_thousand(times[n_small], times[n_large], n_small, n_large) for times in (ours, theirs, again)
     )
     return [
         Line(
             "CPU per 1,000 judgments", f"{mine:.3f} s", f"{base:.3f} s", f"{mine / base:.2f}", "<= 2.0", mine <= 2.0 * base
-        ),
-        Line(
-            "the same on aiohttp's client", f"{other:.3f} s", "", f"{other / mine:.2f}", ">= 1.15 of ours", other >= 1.15 * mine
         ),
         Line("the same command again, CPU per 1,000", f"{second:.3f} s", "", "", "<= 0.15 s", second <= 0.15),
     ]  # fmt: skip
@@ -377,9 +319,6 @@ def main() -> None:
     )
     parser.add_argument("--serve", type=float, help=argparse.SUPPRESS)
     parser.add_argument("--bare", nargs=3, help=argparse.SUPPRESS)
-    if sys.argv[1:2] == ["--on-aiohttp"]:
-        run_on_aiohttp(sys.argv[2:])
-        return
     given = parser.parse_args()
     if given.serve is not None:
         serve(given.serve)

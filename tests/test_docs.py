@@ -173,3 +173,24 @@ def test_commands_that_are_not_run_have_flags_that_exist() -> None:
             if not re.search(rf"(?<![\w-]){re.escape(flag)}\b", shown.out)
         ]
     assert not unknown
+
+
+MODELS_IN_DOCS = frozenset({"gpt-6-luna", "gpt-6-sol", "claude-sonnet-5-5"})
+"""Every model that the docs and examples name. Change it here when a provider announces the end of one."""
+
+_MODEL_NAME = re.compile(
+    r"\b(?:gpt-\d[\w.-]*\w|o[1-9](?:-[a-z]+)?\b(?=`)|claude-[a-z]+-\d[\w.-]*\w|claude-\d[\w.-]*\w|gemini-\d[\w.-]*\w)"
+)
+
+
+def test_docs_and_examples_name_only_models_that_are_listed_here() -> None:
+    root = Path(__file__).parents[1]
+    files = [root / "README.md", *(root / "docs").glob("*.md"), *(root / "examples").rglob("*")]
+    suffixes = (".md", ".toml", ".yml", ".yaml", ".ipynb", ".py")
+    named = {
+        name
+        for path in files
+        if path.suffix in suffixes
+        for name in _MODEL_NAME.findall(path.read_text(encoding="utf-8"))
+    }
+    assert named == MODELS_IN_DOCS

@@ -388,10 +388,10 @@ def test_an_alias_reuses_the_replies_of_the_same_model(judged: Callable[..., Out
 def test_a_published_price_is_shown_as_an_estimate(judged: Callable[..., Outcome]) -> None:
     with FakeServer(score_four) as server:
         environment = {"OPENAI_BASE_URL": f"{server.url}/v1", "OPENAI_API_KEY": "sk-0123456789abcdef"}
-        done = judged("-m", "openai:gpt-4.1-mini", "--json", **environment)
-        again = judged("-m", "openai:gpt-4.1-mini", "--run", "b", "--limit", "3", "--json", **environment)
-    assert done.json["cost_usd"] == pytest.approx(6 * (20 * 0.40 + 5 * 1.60) / 1e6)
-    assert list(done.json["price_dates"]) == ["openai:gpt-4.1-mini"]
+        done = judged("-m", "openai:gpt-6-luna", "--json", **environment)
+        again = judged("-m", "openai:gpt-6-luna", "--run", "b", "--limit", "3", "--json", **environment)
+    assert done.json["cost_usd"] == pytest.approx(6 * (20 * 0.10 + 5 * 0.50) / 1e6)
+    assert list(done.json["price_dates"]) == ["openai:gpt-6-luna"]
     assert "paid_earlier_usd" not in done.json
     assert again.json["paid_earlier_usd"] == pytest.approx(done.json["cost_usd"] / 2)
 

@@ -8,15 +8,32 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
-from msgspec import Struct, structs
+from msgspec import UNSET, Struct, structs
 
-from .records import Choice, Estimator, Item, Judgment, Order, Protocol, Result, Scale, Score, Status, Subject
+from .records import (
+    Choice,
+    Estimator,
+    Evidence,
+    Item,
+    Judgment,
+    Order,
+    Protocol,
+    Result,
+    Scale,
+    Score,
+    Status,
+    Subject,
+)
 
 Kind = Literal["scores", "choices"]
 """Whether a result is a score or a choice between two responses; a failed one is what it would have been."""
+
+
+LEAST_SAMPLES = 3
+"""Samples of one item from which their shares count as probabilities; both orders of a pair are two."""
 
 
 class CallJudgment(Struct, frozen=True):
@@ -40,6 +57,7 @@ def combine(
             cells.setdefault((score.criterion, score.subject), []).append(score)
     explanation = next((call.judgment.explanation for call in judged if call.judgment.explanation), "")
     flags = tuple(dict.fromkeys(flag for call in judged for flag in call.judgment.flags))
+    notes = next((call.judgment.notes for call in judged if call.judgment.notes), {})
     common = Result(
         item=item.id,
         protocol=f"{protocol.id}@{protocol.digest}",
@@ -48,15 +66,16 @@ def combine(
         status="no_reply",
         system=item.system,
         group=item.group,
-        explanation=explanation,
+        explanation=explanation or notes.get("rationale", ""),
         system_a=item.system_a,
         system_b=item.system_b,
         flags=flags,
+        notes=notes,
     )
-    rows: list[tuple[Result, Kind]] = [
-        (_score_row(common, criterion, subject, scores, protocol.criteria.get(criterion)), "scores")
-        for (criterion, subject), scores in cells.items()
-    ]
+    rows: list[tuple[Result, Kind]] = []
+    for (criterion, subject), scores in cells.items():
+        row = _score_row(common, criterion, subject, scores, protocol.criteria.get(criterion))
+        rows.append((_with_source(row, scores), "scores"))
     if any(call.judgment.choice_status is not None for call in judged):
         rows.append((_choice_row(common, protocol, judged), "choices"))
     return rows
@@ -91,25 +110,48 @@ def needs_reask(judgment: Judgment) -> bool:
     return bool(statuses & REASKED) and "refused" not in statuses
 
 
-def with_reask(first: Judgment, second: Judgment) -> Judgment:
-    """The first judgment, with missing answers taken from the reply to the follow-up question."""
+def with_reask(first: Judgment, second: Judgment, number: int = 1, seen: Judgment | None = None) -> Judgment:
+    """The first judgment, with missing answers taken from the reply to the follow-up question of this number.
+
+    `seen` is what the first reply shows in any format: an answer that contradicts it is a conflict.
+    """
     answers = {(score.criterion, score.subject): score for score in second.scores}
+    shown = {
+        (s.criterion, s.subject): s for s in (seen.scores if seen is not None else ()) if s.status == "ok"
+    }
 
     def better(score: Score) -> Score:
         answer = answers.get((score.criterion, score.subject))
         if score.status not in REASKED or answer is None or answer.status != "ok":
             return score
+        visible = shown.get((score.criterion, score.subject))
+        if visible is not None and score.status != "truncated" and visible.value != answer.value:
+            return structs.replace(score, status="conflicting", span=None)
         # The span of this value is in the second reply, not in the first.
         return structs.replace(
-            answer, how="reask", span=None, evidence=score.evidence, grounded=score.grounded
+            answer,
+            how="reask",
+            span=None,
+            evidence=score.evidence,
+            grounded=score.grounded,
+            quotes_stand=score.quotes_stand,
+            reply=number,
         )
 
     judgment = structs.replace(first, scores=tuple(better(score) for score in first.scores))
-    if first.choice_status in REASKED and second.choice is not None:
-        judgment = structs.replace(
-            judgment, choice=second.choice, choice_status="ok", choice_how="reask", choice_span=None
-        )
-    return judgment
+    if first.choice_status not in REASKED or second.choice is None:
+        return judgment
+    visible_choice = seen.choice if seen is not None and first.choice_status != "truncated" else None
+    if visible_choice is not None and visible_choice != second.choice:
+        return structs.replace(judgment, choice_status="conflicting", choice_span=None)
+    return structs.replace(
+        judgment,
+        choice=second.choice,
+        choice_status="ok",
+        choice_how="reask",
+        choice_span=None,
+        choice_reply=number,
+    )
 
 
 # -- rows
@@ -143,7 +185,24 @@ def _score_row(
         n_failed=sum(score.status != "ok" for score in scores),
         confidence=math.fsum(confidences) / len(confidences) if confidences else None,
         explanation=explanation,
+        probabilities=_score_probabilities(read),
     )
+
+
+def _with_source(row: Result, scores: Sequence[Score]) -> Result:
+    """The result with what its judge quotes, and which reply its value is from."""
+    read = next((score for score in scores if score.value is not None), None)
+    reply = read.reply if read is not None and read.reply is not UNSET else 0
+    evidence = tuple(dict.fromkeys(quote for score in scores for quote in _quotes(score)))
+    return structs.replace(row, reply=reply, evidence=evidence) if reply or evidence else row
+
+
+def _quotes(score: Score) -> Iterator[Evidence]:
+    """The quotations of a score; of one that was stored without saying so of each, only all or none are known to stand."""
+    share = {1.0: True, 0.0: False}.get(score.grounded) if score.grounded is not None else None
+    for number, quote in enumerate(score.evidence):
+        stands = share if score.quotes_stand is UNSET else score.quotes_stand[number]
+        yield Evidence(quote, stands)
 
 
 def _class_row(
@@ -152,6 +211,7 @@ def _class_row(
     """The class that most samples chose. Where two classes have as many, there is none."""
     read = [score for score in scores if score.value is not None]
     counts = Counter(score.value for score in read).most_common(2)
+    confidences = [score.confidence for score in read if score.confidence is not None]
     is_tied = len(counts) == 2 and counts[0][1] == counts[1][1]
     value = counts[0][0] if counts and not is_tied else None
     failed: Status = "conflicting" if is_tied else _commonest([score.status for score in scores])
@@ -167,6 +227,10 @@ def _class_row(
         estimator=_estimator(scores),
         n_samples=len(scores),
         n_failed=len(scores) - len(read),
+        confidence=math.fsum(confidences) / len(confidences) if confidences else None,
+        probabilities={
+            scale.names.get(float(level), level): share for level, share in _score_probabilities(read).items()
+        },
         explanation=next((score.explanation for score in scores if score.explanation), common.explanation),
     )
 
@@ -202,16 +266,60 @@ def _choice_row(common: Result, protocol: Protocol, judged: Sequence[CallJudgmen
         else _commonest([judgment.choice_status or "unparsed" for judgment in failed]),
         choice=majority(verdicts) if verdicts else None,
         how=read[0].choice_how if read else None,
-        estimator="samples" if len(by_sample) > 1 else "parsed",
+        reply=_choice_reply(read),
+        estimator=_choice_estimator(judged, len(by_sample)),
         n_samples=len(judged),
         n_failed=len(failed),
         confidence=math.fsum(confidences) / len(confidences) if confidences else None,
+        probabilities=_choice_probabilities(read),
         flags=(
             *common.flags,
             *(("order_conflict",) if has_conflict else ()),
             *(("identical_responses",) if is_identical else ()),
         ),
     )
+
+
+def _choice_reply(read: Sequence[Judgment]) -> int:
+    number = read[0].choice_reply if read else UNSET
+    return 0 if number is UNSET else number
+
+
+def _choice_estimator(judged: Sequence[CallJudgment], n_samples: int) -> Estimator:
+    if any(call.judgment.choice_probabilities is not UNSET for call in judged):
+        return "decision"
+    return "samples" if n_samples > 1 else "parsed"
+
+
+def _score_probabilities(scores: Sequence[Score]) -> dict[str, float]:
+    """The mean distribution over the levels; of scores that were only read, the shares of several samples."""
+    given = [score.distribution for score in scores if score.distribution]
+    if len(given) < len(scores) or not given:
+        values = [score.value for score in scores if score.value is not None]
+        given = [{value: 1.0} for value in values] if len(values) >= LEAST_SAMPLES else []
+    return _mean_shares([{f"{level:g}": share for level, share in shares.items()} for shares in given])
+
+
+def _choice_probabilities(judgments: Sequence[Judgment]) -> dict[str, float]:
+    """The mean over both orders and all samples; of choices that were only read, none for a single sample."""
+    given = [
+        dict(judgment.choice_probabilities)
+        for judgment in judgments
+        if judgment.choice_probabilities is not UNSET
+    ]
+    if not given and len(judgments) >= LEAST_SAMPLES:
+        given = [{judgment.choice: 1.0} for judgment in judgments if judgment.choice is not None]
+    return _mean_shares([{str(choice): share for choice, share in shares.items()} for shares in given])
+
+
+def _mean_shares(given: Sequence[dict[str, float]]) -> dict[str, float]:
+    """The mean of distributions, each divided by its sum."""
+    shares: dict[str, float] = {}
+    for distribution in given:
+        mass = math.fsum(distribution.values())
+        for answer, share in distribution.items() if mass > 0 else ():
+            shares[answer] = shares.get(answer, 0.0) + share / mass / len(given)
+    return shares
 
 
 def is_one_reply(judgments: Sequence[Judgment]) -> bool:

@@ -37,7 +37,7 @@ from .sections import Section
 from .store import open_store
 
 if TYPE_CHECKING:
-    from .data.tables import PolarsFrame
+    from .data.parquet_and_excel import PolarsFrame
 
 
 class Frame(typing.Protocol):
@@ -211,11 +211,13 @@ def run(
     map: Mapping[str, str] = {},
     traces: TraceOption | None = None,
     transcript_tokens: int | None = None,
+    map_scores: str | Path | None = None,
     run: str | None = None,
     replace: bool = False,
     limit: int | None = None,
     order: OrderPolicy = "both",
     concurrency: int = 64,
+    timeout: float | None = None,
     rpm: float | None = None,
     tpm: float | None = None,
     budget: float | None = None,
@@ -223,6 +225,7 @@ def run(
     key_env: str | Mapping[str, str] | None = None,
     temperature: float | None = None,
     max_tokens: int | None = None,
+    more_room: bool = False,
     reasoning_effort: str | None = None,
     thinking_tokens: int | None = None,
     seed: int | None = None,
@@ -261,11 +264,13 @@ async def run_async(
     map: Mapping[str, str] = {},
     traces: TraceOption | None = None,
     transcript_tokens: int | None = None,
+    map_scores: str | Path | None = None,
     run: str | None = None,
     replace: bool = False,
     limit: int | None = None,
     order: OrderPolicy = "both",
     concurrency: int = 64,
+    timeout: float | None = None,
     rpm: float | None = None,
     tpm: float | None = None,
     budget: float | None = None,
@@ -273,6 +278,7 @@ async def run_async(
     key_env: str | Mapping[str, str] | None = None,
     temperature: float | None = None,
     max_tokens: int | None = None,
+    more_room: bool = False,
     reasoning_effort: str | None = None,
     thinking_tokens: int | None = None,
     seed: int | None = None,

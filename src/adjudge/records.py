@@ -17,7 +17,7 @@ Status = Literal["ok", "unparsed", "out_of_range", "conflicting", "refused", "tr
 How = Literal["strict", "anchored", "reask", "likelihood", "rule"]
 """How a score was read from the reply; `rule`: no judge was asked, because a rule decides beyond doubt."""
 
-Estimator = Literal["parsed", "samples", "probability", "likelihood"]
+Estimator = Literal["parsed", "samples", "probability", "likelihood", "decision"]
 Task = Literal["score", "compare"]
 Subject = Literal["a", "b"]
 Choice = Literal["a", "b", "tie"]
@@ -211,6 +211,8 @@ class ModelSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     reasoning_effort: str | None = None
     thinking_tokens: int | None = None
     batch: bool = False
+    map_scores: str | None = None
+    """a file of `adjudge calibrate` that maps this model's scores"""
 
 
 class NamedModel(ModelSettings, frozen=True, kw_only=True):
@@ -423,6 +425,41 @@ class Rendered(Struct, frozen=True):
     target: str | None = None
 
 
+QUESTIONS = "questions"
+"""The role of the message that holds the typed questions of a call, as JSON; the messages before it are the input."""
+
+QuestionType = Literal["predicate", "choice", "score"]
+
+
+class Option(Struct, frozen=True, omit_defaults=True):
+    """One possible answer to a typed question: its label and description, and what it means on the protocol's scale."""
+
+    label: str
+    text: str = ""
+    value: float | None = None
+    """none: counted, but without a value"""
+    choice: Choice | None = None
+    """of a comparison, in the order shown"""
+
+
+class Question(Struct, frozen=True, omit_defaults=True):
+    """A typed question to a decision model, and the score or choice that its answer becomes."""
+
+    name: str
+    """unique within a call"""
+    type: QuestionType
+    instructions: str
+    options: tuple[Option, ...]
+    """lowest first; of a predicate: what false and true mean"""
+    criterion: str = ""
+    """empty: the choice of a comparison"""
+    subject: Subject | None = None
+    """in the order shown"""
+    element: int | None = None
+    is_class: bool = False
+    """whether the options are classes without an order, so that the answer is one of them and not a mean"""
+
+
 class Call(Struct, frozen=True):
     """One request to a judge, identified by a hash of everything that the model sees."""
 
@@ -443,6 +480,11 @@ class Call(Struct, frozen=True):
     """the name of the protocol's step that it belongs to"""
     element: int | None = None
     """the number of the first element that it checks, from 1"""
+
+    @property
+    def asks_questions(self) -> bool:
+        """Whether it asks typed questions, which a decision model answers with probabilities."""
+        return bool(self.messages) and self.messages[-1].role == QUESTIONS
 
     @property
     def is_ruled(self) -> bool:
@@ -520,6 +562,8 @@ class Reading(Struct, frozen=True):
     how: How | None = None
     span: tuple[int, int] | None = None
     flags: tuple[str, ...] = ()
+    is_sure: bool = False
+    """whether the reply declares the value as its answer: by a mark, alone on its line, in a sentence that concludes"""
 
 
 class Score(Struct, frozen=True):
@@ -538,6 +582,10 @@ class Score(Struct, frozen=True):
     explanation: str | None = None
     evidence: tuple[str, ...] = ()
     grounded: float | None = None
+    quotes_stand: tuple[bool, ...] | UnsetType = UNSET
+    """of each quotation of the evidence, whether it stands in the judged text; unset where there is none"""
+    reply: int | UnsetType = UNSET
+    """the follow-up reply that the value is from; unset where it is the first reply"""
     """the share of the evidence that is a verbatim quote of the judged text"""
     label: str | None = None
     """the option that the judge chose, where the protocol names options; one that is set aside has no value"""
@@ -587,10 +635,24 @@ class Judgment(Struct, frozen=True):
     elements: tuple[Element, ...] | UnsetType = UNSET
     """what a protocol with steps has checked one by one; other judgments have none"""
 
+    choice_reply: int | UnsetType = UNSET
+    """the follow-up reply that the choice is from; unset where it is the first reply"""
+
+    choice_probabilities: dict[Choice, float] | UnsetType = UNSET
+    """of a decision model's choice, in the item's frame; other judgments have none"""
+
     @property
     def checked(self) -> tuple[Element, ...]:
         """The elements, of which there are none without steps."""
         return () if self.elements is UNSET else self.elements
+
+
+class Evidence(Struct, frozen=True):
+    """A quotation that a judge gives for a score."""
+
+    quote: str
+    grounded: bool | None = None
+    """whether it stands in the judged text; none where that is not known"""
 
 
 class Result(Struct, frozen=True):
@@ -622,6 +684,14 @@ class Result(Struct, frozen=True):
     flags: tuple[str, ...] = ()
     label: str | None = None
     """the class, where the values are classes; `value` is its number"""
+    probabilities: dict[str, float] = {}
+    """answer → probability, of a judge that gives them, or of several samples; empty where neither is known"""
+    evidence: tuple[Evidence, ...] = ()
+    """what the judge quotes for this score, from all samples"""
+    notes: dict[str, str] = {}
+    """what the judge says beside the scores, by name: rationale, differences, recommendations"""
+    reply: int = 0
+    """which reply the score is from: 0 the first one, k the k-th follow-up"""
 
 
 class Label(Struct, frozen=True):

@@ -388,6 +388,7 @@ _DESCRIPTIONS = {
         "temperature": "in place of the run's", "max_tokens": "the longest reply, in place of the run's",
         "reasoning_effort": "how much a reasoning model thinks", "thinking_tokens": "the most tokens that it may think",
         "batch": "ask this model through its provider's batch API, at half the price",
+        "map_scores": "a file of adjudge calibrate that maps the scores of this model",
     },
     "JudgeSettings": {
         "protocol": "a built-in protocol or a folder; default: geval/score", "rubric": "a rubric file (TOML or JSON)",

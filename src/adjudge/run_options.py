@@ -68,7 +68,7 @@ class RunOptions(Struct, frozen=True, kw_only=True):
 
     samples: Annotated[int, Option("settings", "N", "Draw N samples per item.")] = 1
     estimator: Annotated[
-        Estimator | None, Option("settings", "E", "parsed, samples, probability or likelihood.")
+        Estimator | None, Option("settings", "E", "parsed, samples, probability, likelihood or decision.")
     ] = None
     """none: `parsed` for one sample, `samples` for several, `likelihood` where the protocol asks for no reply"""
     rubric: Annotated[
@@ -117,6 +117,10 @@ class RunOptions(Struct, frozen=True, kw_only=True):
             at_least=100,
         ),
     ] = None
+    map_scores: Annotated[
+        str | Path | None,
+        Option("content", "FILE", "Map the scores with a file of adjudge calibrate; part of the judge."),
+    ] = None
     run: Annotated[
         str | None,
         Option("execution", "NAME", "The name of the run; an existing run is resumed.", is_for_tests=False),
@@ -139,8 +143,18 @@ class RunOptions(Struct, frozen=True, kw_only=True):
         Option("settings", "both|random|given", "The order in which the responses of a pair are shown."),
     ] = "both"
     concurrency: Annotated[
-        int, Option("execution", "N", "At most N concurrent calls per host.", at_least=1)
+        int,
+        Option(
+            "execution",
+            "N",
+            "At most N concurrent calls per host. A run starts with a few, and sends more while the host answers.",
+            at_least=1,
+        ),
     ] = 64
+    timeout: Annotated[
+        float | None,
+        Option("execution", "SECONDS", "How long the host may take for one reply. Default: 120 seconds."),
+    ] = None
     rpm: Annotated[float | None, Option("execution", "N", "At most N calls per minute.")] = None
     tpm: Annotated[float | None, Option("execution", "N", "At most N tokens per minute.")] = None
     budget: Annotated[
@@ -173,8 +187,16 @@ class RunOptions(Struct, frozen=True, kw_only=True):
         float | None, Option("settings", "T", "Sampling temperature. Default: 0, or 1 with several samples.")
     ] = None
     max_tokens: Annotated[
-        int | None, Option("settings", "N", "Maximum tokens of a reply. Default: the model's.")
+        int | None, Option("settings", "N", "Maximum tokens of every reply. Default: the model's.")
     ] = None
+    more_room: Annotated[
+        bool,
+        Option(
+            "settings",
+            "",
+            "Ask once more, with four times the tokens (at least 4,096), where a reply is cut off before its answer.",
+        ),
+    ] = False
     reasoning_effort: Annotated[
         str | None,
         Option("settings", "EFFORT", "How much a reasoning model thinks: low, medium, high, …"),
@@ -200,7 +222,7 @@ class RunOptions(Struct, frozen=True, kw_only=True):
         Option(
             "execution",
             "MINUTES",
-            "How long to wait for a host that is down before the run stops; the same command resumes it.",
+            "How long to wait for a host that is down or limits the rate before the run stops; the same command resumes it.",
             at_least=0,
         ),
     ] = 10.0
@@ -346,6 +368,8 @@ def check_options(options: RunOptions) -> None:
         raise DataError(f"--reask {options.reask}: must be from 0 to {MOST_REASKS}.")
     if not 0 <= options.patience < float("inf"):
         raise DataError(f"--patience {options.patience:g}: must be a number of minutes from 0 on.")
+    if options.timeout is not None and not 0 < options.timeout < float("inf"):
+        raise DataError(f"--timeout {options.timeout:g}: must be a number of seconds above 0.")
     if shard_of(options).n > 1 and options.steps == "generate":
         raise DataError(
             "--shard with --steps generate: each shard would have its own evaluation steps. Write them to a file, one "

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from adjudge.analysis.item_view import CallView, QuotableText, item_view, merge_spans
 from adjudge.data import read_rubric
-from adjudge.parse.judgment import grounded_share
+from adjudge.parse.evidence import grounded_share
 from adjudge.protocols import load_protocol
 from adjudge.records import Call, Item, Judgment, Message, Reply, ReplyError, Score, TokenLogprob, TopToken
 from adjudge.store import CallSpec

@@ -34,7 +34,7 @@ def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         "-p",
         "opinion-summary/fluency",
         "-m",
-        "openai:gpt-4.1-mini",
+        "openai:gpt-6-luna",
         "--run",
         "pens",
     ]
@@ -87,7 +87,7 @@ def test_open_batches_are_cancelled_by_a_command(host: FakeBatches, command: lis
 def test_a_dry_run_names_batches_and_the_most_they_cost(host: FakeBatches, command: list[str]) -> None:
     shown = adjudge(*command, "--batch", "--dry-run", "--max-tokens", "100")
     assert shown.code == 0
-    assert "openai:gpt-4.1-mini: 6 calls in 1 batch" in shown.out
+    assert "openai:gpt-6-luna: 6 calls in 1 batch" in shown.out
     assert "at most $0.00" in shown.out
     assert host.steps == []
 
@@ -95,7 +95,7 @@ def test_a_dry_run_names_batches_and_the_most_they_cost(host: FakeBatches, comma
 def test_the_run_file_sets_batches_for_one_model(host: FakeBatches, command: list[str]) -> None:
     Path("adjudge.toml").write_text(
         f"""[models.cheap]
-model = "openai:gpt-4.1-mini"
+model = "openai:gpt-6-luna"
 batch = true
 [models.here]
 model = "{host.url}/v1#judge"

@@ -126,3 +126,17 @@ def test_a_closed_pipe_is_no_error() -> None:
     )
     done = subprocess.run(["bash", "-c", code], capture_output=True, text=True, check=True)
     assert "Traceback" not in done.stderr
+
+
+def test_show_with_a_decision_model_prints_the_request_that_would_be_sent() -> None:
+    ref = ("prometheus/direct", "--rubric", running.EXAMPLES / "tact.toml")
+    template = running.adjudge("protocols", "show", *ref, "-m", "systemone:jev")
+    assert template.code == 0, template.err
+    assert "--- tact: score ---" in template.out
+    item = ("--item", f"{running.EXAMPLES / 'answers.jsonl'}:1")
+    request = running.adjudge("protocols", "show", *ref, "-m", "systemone:jev", *item).json
+    assert set(request) == {"model", "state", "questions"}
+    assert set(request["state"]) == {"instruction", "response"}
+    assert request["questions"]["tact"]["type"] == "score"
+    chat = running.adjudge("protocols", "show", *ref, "-m", "openai:gpt-6-luna", *item)
+    assert chat.out == running.adjudge("protocols", "show", *ref, *item).out

@@ -66,8 +66,8 @@ def test_a_run_without_reviews_says_how_to_make_some(store: Path) -> None:
 
 def test_results_have_tags_and_notes_only_where_there_are_some(store: Path) -> None:
     rows = {row["item"]: row for row in adjudge("export", "--store", store).rows}
-    assert (rows["i3"]["tags"], rows["i3"]["notes"]) == (["odd", "长"], "eva: look again")
-    assert (rows["i4"]["tags"], rows["i4"]["notes"]) == ([], None)
+    assert (rows["i3"]["tags"], rows["i3"]["notes"]) == (["odd", "长"], {"people": "eva: look again"})
+    assert (rows["i4"]["tags"], rows["i4"]["notes"]) == ([], {})
     with open_store(store) as opened:
         for author in ("eva", "max"):
             opened.put_note(opened.run(), Note("i3", author))

@@ -26,7 +26,7 @@ from running import (
 
 COLUMNS = (
     "item system group protocol criterion subject model score normalized status how estimator samples n_failed choice "
-    "confidence explanation system_a system_b flags"
+    "confidence explanation system_a system_b flags evidence notes reply"
 ).split()
 
 

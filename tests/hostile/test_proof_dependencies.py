@@ -56,8 +56,8 @@ def test_every_dependency_has_a_permissive_licence() -> None:
 
 
 def test_few_packages_are_pulled_in() -> None:
-    # Every package could read every key in the environment.
-    assert len(needed()) <= 28, sorted(needed())
+    # Every package could read every key in the environment. aiohttp and what it needs are eight of these.
+    assert len(needed()) <= 34, sorted(needed())
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from adjudge.data import read_small
-from adjudge.data.tables import SMALL_LIMIT
+from adjudge.data.encoding import SMALL_LIMIT
 from adjudge.errors import DataError
 from fakeserver import Answer, FakeServer, Request, chat
 from running import DIRECT, EXAMPLES, adjudge, answers, ended, model_at, started, write_rows

@@ -26,7 +26,8 @@ from ..stats import (
     score_differences,
     spearman,
 )
-from ..stats.arrays import N_RESAMPLES, make_estimate, no_interval, undefined, with_caution
+from ..stats.arrays import make_estimate, no_interval, undefined, with_caution
+from ..stats.resample import N_RESAMPLES
 from ..store import Store, open_store
 from ..words import count, listed
 from .compare_words import Runs, criterion_sentences, summary
@@ -422,13 +423,34 @@ class RunChange(NamedTuple):
         return self.kind not in ("recording", "texts")
 
 
-def compare_views(first: RunView, second: RunView, seed: int = 0, labels: Sequence[Label] = ()) -> Comparison:
-    """Compare two runs, criterion by criterion; with labels also whose side people take."""
-    if first.name == second.name:
-        first, second = (
-            structs.replace(first, name=f"{first.name} (1)"),
-            structs.replace(second, name=f"{second.name} (2)"),
-        )
+def _about_these_items(card: CriterionComparison) -> CriterionComparison:
+    """Differences of these items: all were judged, so they are known but for the items that failed."""
+    return structs.replace(
+        card, systems={name: _exact(comparison) for name, comparison in card.systems.items()}
+    )
+
+
+def _exact(comparison: SystemComparison) -> SystemComparison:
+    difference = comparison.difference
+    if difference.value is None:
+        return comparison
+    n_failed = comparison.n_failed_first + comparison.n_failed_second + comparison.n_failed_both
+    ends: tuple[float | None, float | None] = (difference.value, difference.value)
+    if n_failed:
+        ends = (None, None) if comparison.bounds is None else (comparison.bounds.low, comparison.bounds.high)
+    is_known = ends[0] is not None and ends[1] is not None and not ends[0] <= 0 <= ends[1]
+    method = "difference of these items, all judged; failures at either end of the scale"
+    return structs.replace(
+        comparison,
+        difference=structs.replace(difference, low=ends[0], high=ends[1], method=method),
+        p=0.0 if is_known else 1.0,
+        test="known for these items",
+        minimum_detectable=None,
+    )
+
+
+def _comparable(first: RunView, second: RunView) -> tuple[dict[str, ComparisonTable], list[str]]:
+    """The criteria that both runs scored, and notes on those that cannot be compared."""
     tables, notes = match(first, second)
     nominal = {name: table for name, table in tables.items() if _is_nominal(table)}
     class_notes = [_classes_note(name, table) for name, table in nominal.items()]
@@ -443,7 +465,24 @@ def compare_views(first: RunView, second: RunView, seed: int = 0, labels: Sequen
         for name, table in tables.items()
         if not table.rows
     ]
-    tables = {name: table for name, table in tables.items() if table.rows}
+    return {name: table for name, table in tables.items() if table.rows}, notes
+
+
+def compare_views(
+    first: RunView,
+    second: RunView,
+    seed: int = 0,
+    labels: Sequence[Label] = (),
+    *,
+    is_finite: bool = False,
+) -> Comparison:
+    """Compare two runs, criterion by criterion; with labels also whose side people take."""
+    if first.name == second.name:
+        first, second = (
+            structs.replace(first, name=f"{first.name} (1)"),
+            structs.replace(second, name=f"{second.name} (2)"),
+        )
+    tables, notes = _comparable(first, second)
     n_differs, fields = _changed_texts(first.contents, second.contents)
     changed = _judging_changes(first, second, tables)
     runs = Runs(first.name, second.name, bool(n_differs), any(change.is_of_judging for change in changed))
@@ -452,7 +491,14 @@ def compare_views(first: RunView, second: RunView, seed: int = 0, labels: Sequen
     if n_differs and labels:
         notes.append("Human labels are not used: the texts differ, and a label belongs to one of two texts.")
     cards = _with_sentences(
-        _with_adjusted_p({name: _criterion(table, runs, seed, by_cell) for name, table in tables.items()}),
+        _with_adjusted_p(
+            {
+                name: _about_these_items(card) if is_finite else card
+                for name, card in (
+                    (name, _criterion(table, runs, seed, by_cell)) for name, table in tables.items()
+                )
+            }
+        ),
         runs,
     )
     ids = [{result.item for result in side.results} for side in (first, second)]

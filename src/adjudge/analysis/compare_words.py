@@ -106,6 +106,9 @@ def _level(name: str, card: CriterionComparison, runs: Runs) -> str:
     shown = {system: comparison for system, comparison in known.items() if comparison.is_shown}
     if not shown:
         text = f"On {name}, none of {count(len(card.systems), 'system')} differs significantly between {runs.first} and {runs.second}"
+        left = [system for system, comparison in known.items() if comparison.is_left_to_failures]
+        if left:
+            return f"{text}: a difference of {listed(left)} is not shown, because failures could explain it."
         doubtful = {system: comparison for system, comparison in known.items() if comparison.is_doubtful}
         if not doubtful:
             return f"{text}."
@@ -120,6 +123,12 @@ def _single(name: str, card: CriterionComparison, comparison: SystemComparison, 
     items = count(comparison.difference.n, "item")
     if comparison.is_shown:
         return f"On {name}, {runs.second} is {_size(card, comparison, runs)} than {runs.first} on the same {items}."
+    if comparison.is_left_to_failures and comparison.bounds is not None:
+        ends = [number(end, digits_of(card)) for end in (comparison.bounds.low, comparison.bounds.high)]
+        return (
+            f"On {name}, a difference of {runs.second} and {runs.first} is not shown: failures could explain it "
+            f"({_numbers(card, comparison)} on {items} that both judged; {ends[0]} to {ends[1]} including failures)."
+        )
     text = f"On {name}, {runs.second} is not significantly different from {runs.first} ({_numbers(card, comparison)}, {items})"
     if comparison.is_doubtful:
         return f"{text}: {_doubt(comparison)}."

@@ -28,7 +28,8 @@ from pathlib import Path
 
 from msgspec import Struct, structs
 
-from ..data.tables import BrokenFileError, Problems, Table
+from ..data.encoding import BrokenFileError
+from ..data.table import Problems, Table
 from ..records import Estimate, Scale
 from ..stats import (
     AltTest,
@@ -42,6 +43,7 @@ from ..stats import (
     TwoJudges,
     calibrate,
     corrected_share,
+    difference_by_group,
     difference_of,
     halved,
     labels_needed,
@@ -52,9 +54,10 @@ from ..stats import (
     wilson,
     worth,
 )
-from ..stats.arrays import AnyEstimate, make_estimate, no_interval, with_remark, within
-from ..words import percent, share
+from ..stats.arrays import AnyEstimate, make_estimate, no_interval, with_caution, with_remark, within
+from ..words import listed, percent, share
 from .human_agreement import (
+    adjusted_sentences,
     levels_of,
     replacement_verdict,
     two_judges_sentence,
@@ -74,7 +77,7 @@ from .result_types import (
     SystemFailures,
 )
 from .run_view import as_number, cluster_of
-from .trust_words import opening, sentences
+from .trust_words import OF_SYSTEMS, opening, sentences
 
 MOST_SYSTEMS = 30
 """Up to this many systems, all differences are given; with more, those from the best and those of neighbours."""
@@ -126,7 +129,13 @@ def bias(table: LabelledTable) -> Estimate:
     n_failed = sum(row.answer is None for row in rows)
     if n_failed == len(rows):
         return undefined_items("no item has both a score and a label", 0, n_failed)
-    return structs.replace(within(_over_all_systems(table).bias, _gap_limits(table)), n_failed=n_failed)
+    overall = structs.replace(within(_over_all_systems(table).bias, _gap_limits(table)), n_failed=n_failed)
+    by_system = entries_by_system(table)
+    unknown = _without_labels(by_system)
+    if not unknown or len(unknown) == len(by_system):
+        return overall
+    known = [system for system in by_system if system not in unknown]
+    return with_caution(overall, f"{OF_SYSTEMS}{listed(known)}: fewer than two labels of {listed(unknown)}")
 
 
 def _gap_limits(table: LabelledTable) -> tuple[float, float] | None:
@@ -149,16 +158,29 @@ def pooled(table: LabelledTable) -> CorrectedMean | None:
     """The corrected mean over all systems; none for choices, where it would be one half, or for a single system.
 
     Labels drawn by system are more frequent where a system has few items, so systems are weighted by their items. Where
-    a system has fewer than two labels, or its items had different probabilities, each label is weighted instead.
+    items had different probabilities, each label is weighted instead. Where a system has fewer than two labels, nothing
+    is known of its part, so there is none.
     """
     by_system = entries_by_system(table)
-    if table.kind == "choices" or len(by_system) < 2 or not table.labelled():
+    if table.kind == "choices" or len(by_system) < 2 or not table.labelled() or _without_labels(by_system):
         return None
     return _corrected_mean(_over_all_systems(table), table)
 
 
+def _without_labels(by_system: Mapping[str, Sequence[Entry]]) -> list[str]:
+    """The systems of which fewer than two items have a label."""
+    return [
+        system
+        for system, entries in by_system.items()
+        if sum(entry.label is not None for entry in entries) < 2
+    ]
+
+
 def _over_all_systems(table: LabelledTable) -> Corrected:
-    by_system = entries_by_system(table)
+    """All systems together; where some have fewer than two labels, the others."""
+    every = entries_by_system(table)
+    unknown = _without_labels(every)
+    by_system = {system: entries for system, entries in every.items() if system not in unknown} or every
     entries = [entry for system_entries in by_system.values() for entry in system_entries]
     n_labels = [
         sum(entry.label is not None for entry in system_entries) for system_entries in by_system.values()
@@ -173,6 +195,7 @@ def _over_all_systems(table: LabelledTable) -> Corrected:
         [entry.row.system for entry in entries],
         clusters=table.groups([entry.row for entry in entries]),
         limits=limits_of(table),
+        is_finite=table.about == "these-items",
     )
 
 
@@ -183,6 +206,7 @@ def _ppi(table: LabelledTable, entries: Sequence[Entry], limits: tuple[float, fl
         clusters=table.groups([entry.row for entry in entries]),
         probabilities=probabilities_of(entries),
         limits=limits,
+        is_finite=table.about == "these-items",
     )
 
 
@@ -219,34 +243,67 @@ def differences(table: LabelledTable, means: dict[str, CorrectedMean]) -> dict[s
     if table.kind == "choices":
         return {}
     by_system = {system: entries for system, entries in entries_by_system(table).items() if system in means}
-    by_group = {
-        system: {entry.row.group: entry for entry in entries if entry.row.group is not None}
-        for system, entries in by_system.items()
-    }
     n_pairs = math.comb(len(by_system), 2)
     n_labelled = {system: _n_labelled(entries) for system, entries in by_system.items()}
     corrected_differences = {}
     for first, second in _system_pairs(list(by_system), means):
-        shared = [group for group in by_group[first] if group in by_group[second]]
-        is_single = all(len(by_group[system]) == len(by_system[system]) for system in (first, second))
-        if not shared:
+        found = _difference(table, by_system[first], by_system[second])
+        df = (found or means[first]).n - 2
+        if found is None:
             found = _independent(means[first], means[second])
             df = min(n_labelled[first], n_labelled[second]) - 2
-        elif is_single and len(shared) >= 3:
-            a, b = ([by_group[system][group] for group in shared] for system in (first, second))
-            difference = ppi_difference(
-                [entry.label for entry in a], [entry.judge for entry in a],
-                [entry.label for entry in b], [entry.judge for entry in b],
-                limits=limits_of(table),
-            )  # fmt: skip
-            found = _corrected_mean(difference, table)
-            df = found.n - 2
-        else:
-            continue
         corrected_differences[f"{first} - {second}"] = _simultaneous(
             found, n_pairs, max(1, df), limits_of(table)
         )
     return corrected_differences
+
+
+def _difference(
+    table: LabelledTable, first: Sequence[Entry], second: Sequence[Entry]
+) -> CorrectedMean | None:
+    """The difference of two systems by their common groups; none where they share none.
+
+    Systems that answered each common input once are compared on these inputs. Otherwise (dialogue turns, repeats)
+    the groups are compared as a whole.
+    """
+    sides = [
+        {entry.row.group: entry for entry in entries if entry.row.group is not None}
+        for entries in (first, second)
+    ]
+    shared = [group for group in sides[0] if group in sides[1]]
+    if not shared:
+        return None
+    limits = limits_of(table)
+    if (
+        all(len(side) == len(entries) for side, entries in zip(sides, (first, second), strict=True))
+        and len(shared) >= 3
+    ):
+        a, b = ([side[group] for group in shared] for side in sides)
+        drawn = probabilities_of(a), probabilities_of(b)
+        difference = ppi_difference(
+            [entry.label for entry in a], [entry.judge for entry in a],
+            [entry.label for entry in b], [entry.judge for entry in b],
+            probabilities=None if drawn == (None, None) else (drawn[0] or [1.0] * len(a), drawn[1] or [1.0] * len(b)),
+            limits=limits,
+            is_finite=table.about == "these-items",
+        )  # fmt: skip
+    else:
+        difference = difference_by_group(
+            _side(first), _side(second), limits=limits, is_finite=table.about == "these-items"
+        )
+    return _corrected_mean(difference, table)
+
+
+def _side(
+    entries: Sequence[Entry],
+) -> tuple[list[float | None], list[float | None], list[str], list[float | None] | None]:
+    """Labels, scores, groups and probabilities of a system's items; an item without a group is one of its own."""
+    return (
+        [entry.label for entry in entries],
+        [entry.judge for entry in entries],
+        [str(cluster_of(entry.row.group, entry.row.item)) for entry in entries],
+        probabilities_of(entries),
+    )
 
 
 def _n_labelled(entries: Sequence[Entry]) -> int:
@@ -369,7 +426,12 @@ def plans(table: LabelledTable, width: float | None) -> dict[str, Plan]:
     if width is None:
         return {}
     return {
-        system: labels_needed([entry.label for entry in entries], [entry.judge for entry in entries], width)
+        system: labels_needed(
+            [entry.label for entry in entries],
+            [entry.judge for entry in entries],
+            width,
+            table.groups([entry.row for entry in entries]),
+        )
         for system, entries in entries_by_system(table).items()
     }
 
@@ -417,7 +479,11 @@ def with_misread(card: Card, misread: Estimate) -> Card:
     """The card with every interval widened for misread replies, and its sentences rewritten."""
     upper = 1.0 if misread.high is None else misread.high
     cards = {name: _widen_criterion(criterion_card, upper) for name, criterion_card in card.criteria.items()}
-    judges = tuple(_widen_judges(pair, upper) for pair in card.judges)
+    widened = [_widen_judges(pair, upper) for pair in card.judges]
+    by_criterion: dict[str, list[JudgePair]] = defaultdict(list)
+    for pair in widened:
+        by_criterion[pair.criterion].append(pair)
+    judges = tuple(pair for pairs in by_criterion.values() for pair in adjusted_sentences(pairs))
     note = (
         f"Of {misread.n} readings checked by hand, {round((misread.value or 0) * misread.n)} were wrong ({percent(misread)}): "
         f"every interval allows for up to {share(upper)} misread replies."

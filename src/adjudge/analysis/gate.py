@@ -20,6 +20,7 @@ from ..engine import protocols_of
 from ..errors import DataError
 from ..records import Estimate, Label
 from ..stats import (
+    Plan,
     adjusted,
     bounds,
     clustered_share,
@@ -34,7 +35,7 @@ from ..stats import (
     wilson,
 )
 from ..stats.arrays import undefined
-from ..stats.means import DECISION_LEVEL, p_of_arms
+from ..stats.threshold import DECISION_LEVEL, p_of_arms
 from ..store import RunRow, Store
 from ..words import count, interval, number, p_phrase, percent, share
 from .audit import MARGIN_SHARE, audit_view
@@ -42,13 +43,14 @@ from .compare import compare_views
 from .correction import Entry, corrected, entries_by_system
 from .gate_rules import Allowed, Rules
 from .human_agreement import levels_of
-from .label_join import LabelledItem, LabelledTable, join, number_or_none
+from .label_join import About, LabelledItem, LabelledTable, join, number_or_none
 from .match import Comparison, SystemComparison
 from .result_types import (
     EXIT_CODES,
     SIGNIFICANCE,
     AuditedCriterion,
     Check,
+    CorrectedMean,
     Decision,
     Outcome,
     ProbeResult,
@@ -60,6 +62,10 @@ from .run_view import RunView, criterion_names, fake_note, pooled_over_models, t
 
 _ROUNDING = 1e-9
 _TOO_NEAR = "the estimate is so close to it that more data hardly helps"
+
+
+MOST_PRACTICAL = 1000
+"""More observations than this are not collected for one decision."""
 
 
 class MoreNeeded(Struct, frozen=True):
@@ -379,11 +385,38 @@ def _level_check(
     decision = decision_by_values(
         values, clusters, limits, threshold, criterion.direction, is_two_level=criterion.is_two_level
     )
+    if criterion.table.about == "these-items":
+        decision, estimate = _of_these_items(values, estimate, limits, threshold, criterion.direction)
     outcome = outcome_of(decision)
     needed = more_needed(values, clusters, threshold, limits) if outcome == "open" else MoreNeeded()
     least = detectable_distance(values, clusters, threshold, limits)
     remarks = _failure_remark(values, estimate, criterion, threshold, outcome)
     return _check(criterion, rule, threshold, system, estimate, decision, needed, least, remarks)
+
+
+def _of_these_items(
+    values: Sequence[float],
+    estimate: Estimate,
+    limits: tuple[float, float] | None,
+    threshold: float,
+    direction: int,
+) -> tuple[Decision | None, Estimate]:
+    """All of these items were judged, so their mean is known but for those that failed."""
+    if estimate.value is None:
+        return None, estimate
+    range_of_mean = bounds(values, estimate.n_failed, *(limits or (None, None)))
+    low = high = estimate.value
+    if estimate.n_failed:
+        low, high = (
+            (-math.inf, math.inf) if range_of_mean is None else (range_of_mean.low, range_of_mean.high)
+        )
+    good, worse = (
+        (low >= threshold, high < threshold) if direction > 0 else (high <= threshold, low > threshold)
+    )
+    method = "mean of these items, all judged; failures at either end of the scale"
+    ends = (low, high) if math.isfinite(low) and math.isfinite(high) else (None, None)
+    exact = structs.replace(estimate, low=ends[0], high=ends[1], method=method)
+    return Decision(ends[0], ends[1], float(not good), float(not worse), method), exact
 
 
 def _failure_remark(
@@ -419,18 +452,34 @@ def _corrected_check(
     clusters = criterion.table.groups([entry.row for entry in labelled])
     n_units = len(labelled) if clusters is None else len(set(clusters))
     decision = decision_by_interval(estimate, threshold, criterion.direction, n_units)
+    if isinstance(estimate, CorrectedMean) and estimate.is_thin:
+        # An interval that may be too narrow decides nothing.
+        decision = None
     needed = MoreNeeded()
     if outcome_of(decision) == "open" and estimate.value is not None:
         width = 2 * _WIDTH_PER_DISTANCE * abs(estimate.value - threshold)
-        plan = labels_needed([entry.label for entry in entries], [entry.judge for entry in entries], width)
-        needed = MoreNeeded(why=plan.why)
-        if plan.with_judge is not None:
-            needed = MoreNeeded(max(1, plan.with_judge - plan.n_labels), "label")
+        needed = _more_labels(
+            labels_needed(
+                [entry.label for entry in entries],
+                [entry.judge for entry in entries],
+                width,
+                criterion.table.groups([entry.row for entry in entries]),
+            )
+        )
     judge_estimate = criterion.estimate(scores)
     remarks = [
         f"corrected with {count(estimate.n, 'label')}; judge alone: {criterion.format(judge_estimate)}"
     ]
     return _check(criterion, rule, threshold, system, estimate, decision, needed, None, remarks)
+
+
+def _more_labels(plan: Plan) -> MoreNeeded:
+    """The labels, or the groups of labels, that the plan asks for beyond those that exist."""
+    if plan.groups is not None:
+        return MoreNeeded(max(1, plan.groups - (plan.n_groups or 0)), "labelled group")
+    if plan.with_judge is not None:
+        return MoreNeeded(max(1, plan.with_judge - plan.n_labels), "label")
+    return MoreNeeded(why=plan.why)
 
 
 def _check(
@@ -470,6 +519,13 @@ def _sentence(
         ends = [share(end) if is_share else number(end) for end in (decision.low, decision.high)]
         bounds = f" [{', '.join(ends)}]"
     text = f"{text}. The decision bounds{bounds} contain the threshold"
+    if decision is None:
+        text = (
+            text.removesuffix(" The decision bounds contain the threshold")
+            + " Undecided: too few labels count"
+        )
+    if needed.n is not None and needed.n > MOST_PRACTICAL:
+        return f"{text}. Deciding it would take far more {needed.of}s than is practical."
     if needed.n is None:
         return f"{text}{', and ' if needed.why else ''}{needed.why}."
     more = count(needed.n, f"more {needed.of}", f"more {needed.of}s")
@@ -578,7 +634,15 @@ FROM_STORE = "store"
 class GateInput:
     """A run with its labels, ready for checks; `for_comparison` with a baseline."""
 
-    def __init__(self, store: Store, run: RunRow, labels: str | None, *, for_comparison: bool = True) -> None:
+    def __init__(
+        self,
+        store: Store,
+        run: RunRow,
+        labels: str | None,
+        *,
+        for_comparison: bool = True,
+        about: About = "new-inputs",
+    ) -> None:
         self.run = run
         is_plain = all(protocol.task == "score" for protocol in protocols_of(store, run).values())
         keeps_items = for_comparison or labels is not None or len(run.manifest["models"]) > 1 or not is_plain
@@ -593,6 +657,10 @@ class GateInput:
             if keeps_items
             else _numbers_alone(view)
         )
+        self.tables = {
+            name: structs.replace(gated, table=structs.replace(gated.table, about=about))
+            for name, gated in self.tables.items()
+        }
 
     def unjudged(self) -> tuple[int, int]:
         """How many items of the run have no result yet, and how many there are."""
@@ -777,6 +845,11 @@ def _drop_check(
         and (answer_before := number_or_none(before[row.item, row.subject].answer)) is not None
     ]
     if not is_labelled:
+        if criterion.table.about == "these-items":
+            raise DataError(
+                "--about these-items with --max-drop needs labels of both runs: --labels FILE --baseline-labels FILE. "
+                "Without labels, adjudge compare RUN_A RUN_B --about these-items shows the differences."
+            )
         changes = _changes(criterion, differences)
         return drop_check(criterion, name, allowed, comparison.difference, changes, _range_remark(comparison))
     rows_before = [before[row.item, row.subject] for row in rows]
@@ -784,6 +857,8 @@ def _drop_check(
         [number_or_none(row.label) for row in rows], [number_or_none(row.answer) for row in rows],
         [number_or_none(row.label) for row in rows_before], [number_or_none(row.answer) for row in rows_before],
         clusters=criterion.table.groups(rows),
+        probabilities=_both_drawn(rows, rows_before),
+        is_finite=criterion.table.about == "these-items",
     )  # fmt: skip
     return drop_check(
         criterion,
@@ -793,6 +868,22 @@ def _drop_check(
         None,
         ["corrected with the labels of both runs"],
     )
+
+
+def _both_drawn(
+    rows: Sequence[LabelledItem], rows_before: Sequence[LabelledItem]
+) -> tuple[list[float | None], list[float | None]] | None:
+    """The probabilities with which the labelled items of both runs were drawn; none where they do not differ."""
+    sides = [
+        [row.probability if row.label is not None else None for row in side] for side in (rows, rows_before)
+    ]
+    known = {
+        row.probability
+        for side in (rows, rows_before)
+        for row in side
+        if number_or_none(row.label) is not None
+    }
+    return None if None in known or len(known) < 2 else (sides[0], sides[1])
 
 
 def _changes(criterion: GatedCriterion, differences: Sequence[tuple[LabelledItem, float]]) -> Changes:

@@ -32,6 +32,7 @@ from ..stats import (
     ScoreInterval,
     TieCalibration,
     TwoJudges,
+    adjusted,
     agreement_in_parts,
     alt_test,
     choice_agreement,
@@ -54,13 +55,15 @@ from ..stats import (
     score_interval,
     share_of_equal,
     sign_flip,
+    simultaneous,
     soft_pairwise_accuracy,
     tie_calibration,
 )
 from ..stats import Kind as Coefficient
 from ..stats.agreement import CHOICES
-from ..stats.arrays import SAME, make_estimate, no_interval, undefined, with_caution, within
-from ..stats.ceiling import EPSILON, Closeness
+from ..stats.alt_test import EPSILON, Closeness
+from ..stats.arrays import make_estimate, no_interval, undefined, with_caution, within
+from ..stats.resample import SAME
 from ..stats.two_judges import Test
 from ..words import count, interval, number, p_phrase, percent, percent_cell
 from ..words import names as named
@@ -156,9 +159,11 @@ def _soft_pairwise(table: LabelledTable, resampling: Resampling) -> Estimate:
             "the systems answered no common inputs (group)", len({row.system for row in rows})
         )
     judge, human = numbers(row.answer for row in rows), numbers(row.label for row in rows)
+    drawn = [row.probability for row in rows]
     return soft_pairwise_accuracy(
-        judge, human, groups, [row.system for row in rows], resample=resampling.unit
-    )
+        judge, human, groups, [row.system for row in rows], resample=resampling.unit,
+        probabilities=None if None in drawn or len(set(drawn)) < 2 else drawn,
+    )  # fmt: skip
 
 
 def agreement(table: LabelledTable, seed: int) -> dict[str, Estimate]:
@@ -491,11 +496,34 @@ def two_judges(tables: Mapping[str, LabelledTable], resampling: Resampling) -> t
         if table.labelled():
             by_criterion[table.criterion, table.kind].append(name)
     return tuple(
-        _two_judges(criterion, first, second, tables, resampling, kind)
+        pair
         for (criterion, kind), names in by_criterion.items()
-        for first, second in combinations(names, 2)
-        if len(names) <= MOST_JUDGES or first == names[0]
+        for pair in adjusted_sentences(
+            [
+                _two_judges(criterion, first, second, tables, resampling, kind)
+                for first, second in combinations(names, 2)
+                if len(names) <= MOST_JUDGES or first == names[0]
+            ]
+        )
     )
+
+
+def adjusted_sentences(pairs: Sequence[JudgePair]) -> list[JudgePair]:
+    """The pairs with sentences that hold together: with several, intervals by Bonferroni and p-values by Holm."""
+    if len(pairs) < 2:
+        return list(pairs)
+    tests = [pair.mcnemar or pair.result.permutation for pair in pairs]
+    sentences = []
+    for pair, test, p in zip(pairs, tests, adjusted([test.p for test in tests]), strict=True):
+        difference = pair.result.difference
+        wider = simultaneous(difference, len(pairs), max(1, difference.n - 1))
+        together = structs.replace(
+            pair,
+            result=structs.replace(pair.result, difference=wider, permutation=structs.replace(test, p=p)),
+            mcnemar=None if pair.mcnemar is None else structs.replace(pair.mcnemar, p=p),
+        )
+        sentences.append(two_judges_sentence(together))
+    return [structs.replace(pair, sentence=sentence) for pair, sentence in zip(pairs, sentences, strict=True)]
 
 
 def _two_judges(
@@ -579,13 +607,17 @@ def two_judges_sentence(judges: JudgePair) -> Sentence:
         (versus.first, versus.second) if sign > 0 else (versus.second, versus.first)
     )
     what = "Spearman" if judges.mcnemar is None else "exact agreement"
-    evidence = f"{what} {_value(better_estimate)} and {_value(worse_estimate)}, difference {_oriented(difference, sign)}{_p(judges)}"
     start = f"On '{judges.criterion}' ({count(difference.n, 'item')} that both answered)"
     if difference.low is None or difference.high is None or difference.low <= 0 <= difference.high:
+        evidence = f"{what} {_value(versus.first)} and {_value(versus.second)}, difference {interval(difference)}{_p(judges)}"
         return Sentence(
             f"{start}, {first} and {second} do not differ significantly in agreement with people ({evidence}).",
             source,
         )
+    evidence = (
+        f"{what} {_value(better_estimate)} and {_value(worse_estimate)}, "
+        f"difference {_oriented(difference, sign)}{_p(judges)}"
+    )
     return Sentence(
         f"{start}, {better} agrees significantly better with people than {worse} ({evidence}).", source
     )

@@ -493,7 +493,16 @@ def conflicting_spans(place: CallOutcome, protocol: Protocol | None, item: Item 
         spans += new
         for start, end in new:
             text = f"{text[:start]}{' ' * (end - start)}{text[end:]}"
-    return sorted(spans)
+    return sorted(_without_marks(spans, reply.text))
+
+
+def _without_marks(spans: list[Span], text: str) -> list[Span]:
+    """The spans without marks: one right before an answer is found once that answer is left out."""
+    answers: list[Span] = []
+    for start, end in spans:
+        if not any(end <= later and not text[end:later].strip() for later, _ in answers):
+            answers.append((start, end))
+    return answers
 
 
 def _without_second(judgment: Judgment | None) -> Judgment | None:

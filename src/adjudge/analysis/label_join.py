@@ -10,7 +10,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import cast
+from typing import Literal, cast
 
 from msgspec import Struct, structs
 
@@ -46,6 +46,8 @@ class LabelledItem(Struct, frozen=True):
     label: Answer | None = None
     probability: float | None = None
     confidence: float | None = None
+    probabilities: Mapping[str, float] = {}
+    """answer → probability; empty where the judge gives none"""
     spread: float | None = None
     samples: tuple[float, ...] = ()
     """the single values behind `answer`, where the item was judged several times; for choices see `as_number`"""
@@ -55,6 +57,10 @@ class LabelledItem(Struct, frozen=True):
     """whether the choice is a tie because it changed with the order shown"""
     attributes: Mapping[str, float | str] = {}
     """what agreement can be shown by: fields of the item, the `length` of the response, which response is `longer`"""
+
+
+About = Literal["new-inputs", "these-items"]
+"""What a number is about: inputs like these, known through the groups; or these items, of which the labels are a sample."""
 
 
 class LabelledTable(Struct, frozen=True):
@@ -74,6 +80,8 @@ class LabelledTable(Struct, frozen=True):
     notes: tuple[str, ...]
     classes: tuple[str, ...] = ()
     """the names of classes without an order; answers and labels are then names, and `kind` is choices"""
+    about: About = "new-inputs"
+    """what corrected means and differences are about"""
 
     def labelled(self) -> list[LabelledItem]:
         return [row for row in self.rows if row.label is not None]
@@ -392,6 +400,7 @@ def _labelled_item(
         label=label_of([rating for rating in ratings if rating is not None]),
         probability=probabilities.pop() if len(probabilities) == 1 else None,
         confidence=result.confidence,
+        probabilities=result.probabilities,
         spread=result.spread,
         samples=samples,
         n_samples=result.n_samples,

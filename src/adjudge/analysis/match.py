@@ -69,12 +69,26 @@ class SystemComparison(Struct, frozen=True):
     def is_doubtful(self) -> bool:
         """Whether the interval excludes 0 although the adjusted test is not significant."""
         low, high = self.difference.low, self.difference.high
-        return low is not None and high is not None and not self.is_shown and not low <= 0 <= high
+        is_outside = low is not None and high is not None and not low <= 0 <= high
+        return is_outside and not self.is_shown and not self.is_left_to_failures
 
     @property
     def is_shown(self) -> bool:
-        """Whether the difference is significant."""
+        """Whether the difference is significant, and failures could not explain it."""
+        return self.is_significant and not self.is_left_to_failures
+
+    @property
+    def is_significant(self) -> bool:
+        """Whether the difference of the items that both judged is significant."""
         return self.p_adjusted is not None and self.p_adjusted <= SIGNIFICANCE
+
+    @property
+    def is_left_to_failures(self) -> bool:
+        """Whether a significant difference could be 0, or the opposite, with the items that failed."""
+        value = self.difference.value
+        if not self.is_significant or self.bounds is None or value is None:
+            return False
+        return self.bounds.low <= 0 if value > 0 else self.bounds.high >= 0
 
 
 class SystemPair(Struct, frozen=True):

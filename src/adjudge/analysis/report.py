@@ -53,6 +53,27 @@ Names = Mapping[tuple[str, str], str]
 """(protocol, criterion) → the name under which a report shows it"""
 
 
+def about_these_items(summary: Summary) -> Summary:
+    """The same report about these items: all were judged, so their means are known but for the items that failed."""
+
+    def known(cell: Cell) -> Cell:
+        if cell.value is None:
+            return cell
+        ends: tuple[float | None, float | None] = (cell.value, cell.value)
+        if cell.n_failed:
+            ends = (None, None) if cell.bounds is None else (cell.bounds.low, cell.bounds.high)
+        method = "mean of these items, all judged; failures at either end of the scale"
+        return structs.replace(cell, low=ends[0], high=ends[1], method=method)
+
+    return structs.replace(
+        summary,
+        systems={
+            system: {name: known(cell) for name, cell in cells.items()}
+            for system, cells in summary.systems.items()
+        },
+    )
+
+
 def summarise(view: RunView) -> Summary:
     """The report of a run, as values."""
     facts, tally = view.facts, view.tally

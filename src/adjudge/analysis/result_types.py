@@ -21,6 +21,7 @@ from ..stats import (
     PartAgreement,
     Plan,
     PositionBias,
+    Probabilities,
     Resample,
     Retest,
     ScoreInterval,
@@ -29,7 +30,7 @@ from ..stats import (
     TieCalibration,
     TwoJudges,
 )
-from ..stats.arrays import N_RESAMPLES
+from ..stats.resample import N_RESAMPLES
 
 SIGNIFICANCE = 0.05
 """Differences with an adjusted p-value up to this are statistically significant."""
@@ -447,6 +448,8 @@ class CriterionCard(Struct, frozen=True):
     """`system`, `length` or a field → part → agreement in that part"""
     reviews: ReviewTally | None = None
     """what reviews did to the labels; none without reviews"""
+    probabilities: Probabilities | None = None
+    """whether the judge's probabilities can be believed; none where it gives none"""
     single_score: ScoreInterval | None = None
     """between which labels of people a single score stands; none for choices"""
     classes: dict[str, ClassAgreement] | UnsetType = UNSET

@@ -17,7 +17,8 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from ..combine import CallJudgment, choice_criterion
-from ..data.tables import Problems, Row, Table
+from ..data.json_rows import Row
+from ..data.table import Problems, Table
 from ..engine import fields_naming_the_system, judged_items, protocols_of, results
 from ..errors import DataError
 from ..records import PART_KINDS, FieldValue, Item, Judgment, Label, Result, Scale, Subject

@@ -9,7 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TypedDict, Unpack
+from typing import TypedDict, Unpack, get_args
 
 from msgspec import structs
 
@@ -30,8 +30,9 @@ from ..stats import (
     standard_error,
     wilson,
 )
-from ..stats.arrays import N_RESAMPLES, undefined
-from ..stats.ceiling import EPSILON
+from ..stats.alt_test import EPSILON
+from ..stats.arrays import undefined
+from ..stats.resample import N_RESAMPLES
 from ..store import Store, open_store
 from ..words import count
 from .correction import (
@@ -69,6 +70,7 @@ from .human_agreement import (
     two_judges,
 )
 from .label_join import (
+    About,
     LabelledItem,
     LabelledTable,
     choices,
@@ -78,6 +80,7 @@ from .label_join import (
     with_criterion,
     with_reviews,
 )
+from .probabilities import believed_probabilities
 from .result_types import (
     Card,
     CorrectedMean,
@@ -201,6 +204,7 @@ def judge_card(
     stop: str | None = None,
     epsilon: float = EPSILON,
     by: Sequence[str] = (),
+    about: About = "new-inputs",
     n_empty: int = 0,
     reviews: Sequence[Review] = (),
 ) -> Card:
@@ -209,11 +213,12 @@ def judge_card(
     `plan_width` is the interval width for which the card says how many labels are needed, `stop` a rule that says when
     there are enough (mean>=4, width<=0.3). `resample` says what the intervals generalise to: new inputs, new systems, or
     both. `epsilon` is how much less often than a human rater the judge may be closer to the other raters. `by` names
-    fields of the items by which agreement is shown.
+    fields of the items by which agreement is shown. `about` says what corrected means are about: new inputs, or these items.
     """
     rule = None if stop is None else parse_stop_rule(stop)
     labels = with_criterion(view, labels)
-    tables = join(view, labels)
+    check_about(about, resample)
+    tables = {name: structs.replace(table, about=about) for name, table in join(view, labels).items()}
     if by:
         check_fields(by, tables)
     resampling = Resampling(resample, n_resamples, seed)
@@ -231,11 +236,29 @@ def judge_card(
         seed=seed,
         n_labels=len(labels),
         n_labels_empty=n_empty,
-        notes=_notes(labels, criteria, n_empty),
+        notes=_about_note(about) + _notes(labels, criteria, n_empty),
         run=view.name,
         stop=None if rule is None else stop_labelling(tables, labels, rule, plan_width),
         best=best_judges(tables, seed),
     )
+
+
+def _about_note(about: About) -> tuple[str, ...]:
+    if about == "new-inputs":
+        return ()
+    return (
+        "Corrected means, differences and bias are about these items (--about these-items), not about new inputs.",
+    )
+
+
+def check_about(about: str, resample: Resample = "inputs") -> None:
+    """An error where `about` is unknown, or contradicts the resampling."""
+    if about not in get_args(About):
+        raise DataError(f"--about {about}: choose new-inputs or these-items.")
+    if about == "these-items" and resample != "inputs":
+        raise DataError(
+            f"--about these-items says nothing of new systems, so --resample {resample} cannot go with it. Leave one out."
+        )
 
 
 def _notes(labels: Sequence[Label], judged: set[str], n_empty: int) -> tuple[str, ...]:
@@ -305,6 +328,7 @@ def _criterion(
         severity=severity,
         confusion=confusion_matrix(table) if labelled else None,
         by=agreement_by(table, by) if labelled else {},
+        probabilities=believed_probabilities(table),
         single_score=single_score(table, resampling.seed),
     )
     if tally is not None:
@@ -352,6 +376,7 @@ def _class_card(
         confusion=confusion_matrix(table) if labelled else None,
         by=agreement_by(table, by) if labelled else {},
         classes=by_class(table),
+        probabilities=believed_probabilities(table),
     )
     return structs.replace(card, sentences=sentences(card))
 
@@ -414,6 +439,7 @@ class CardSettings(TypedDict, total=False):
     stop: str | None
     epsilon: float
     by: Sequence[str]
+    about: About
 
 
 def trust(

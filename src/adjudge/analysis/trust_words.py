@@ -14,9 +14,9 @@ from msgspec import structs
 from ..records import Estimate, Scale
 from ..sections import Axis, Column, Interval, Section, Sourced, Value, notices
 from ..stats import AltTest, PartAgreement, Retest, ScoreInterval, Test
-from ..stats.arrays import SAME
 from ..stats.means import ALL_SAME
-from ..stats.ppi import LABELLED
+from ..stats.ppi_difference import LABELLED
+from ..stats.resample import SAME
 from ..words import (
     NO_VALUE,
     count,
@@ -31,6 +31,7 @@ from ..words import (
     status_text,
 )
 from .human_agreement import classes_section, classes_sentence
+from .probability_words import probability_line, probability_sections
 from .result_types import (
     SIGNIFICANCE,
     BestJudge,
@@ -265,13 +266,26 @@ def _leniency(bias: Estimate, scale: Scale | None) -> str:
         return f"The judge scored every labelled item {distance} (judge − people {number(bias.value)})"
     if bias.low is None or bias.high is None:
         return f"The bias of the judge is unknown: {bias.reason} (judge − people {number(bias.value)})"
+    where = _of_systems(bias)
     if bias.low <= 0 <= bias.high:
-        return f"The judge is not significantly too lenient or too harsh (judge − people {range_})"
+        return f"The judge is not significantly too lenient or too harsh{where} (judge − people {range_})"
     best = None if scale is None else {scale.low: -1, scale.high: 1, "low": -1, "high": 1}.get(scale.best)
     if best is None:
-        return f"The judge scores {size} points {_direction(bias)} than people (judge − people {range_})"
+        return (
+            f"The judge scores {size} points {_direction(bias)} than people{where} (judge − people {range_})"
+        )
     word = "lenient" if bias.value * best > 0 else "harsh"
-    return f"The judge is {size} points too {word} (judge − people {range_})"
+    return f"The judge is {size} points too {word}{where} (judge − people {range_})"
+
+
+OF_SYSTEMS = "bias of "
+"""How a caution of the bias begins where it is that of some systems alone."""
+
+
+def _of_systems(bias: Estimate) -> str:
+    """Which systems the bias is about, where others have too few labels."""
+    found = next((part for part in bias.caution.split("; ") if part.startswith(OF_SYSTEMS)), "")
+    return f" on {found.removeprefix(OF_SYSTEMS)}" if found else ""
 
 
 def _direction(bias: Estimate) -> str:
@@ -546,6 +560,8 @@ def _more_rows(card: CriterionCard) -> Iterator[Section]:
     ]
     if rows:
         yield Section("Calibration", (), columns, tuple(rows), 3, is_detail=True)
+    if card.probabilities is not None:
+        yield from probability_sections(card.probabilities)
     if card.plan:
         planned = tuple(
             (
@@ -971,6 +987,8 @@ def _spread_lines(card: CriterionCard) -> Iterator[str]:
         yield f"Smallest detectable difference between two systems (80 % power): {number(quality.minimum_detectable)}"
     if card.confidence is not None:
         yield f"Calibration error of the stated confidence: {interval(card.confidence.error)}"
+    if card.probabilities is not None:
+        yield probability_line(card.probabilities)
 
 
 def _retest_lines(retest: Retest) -> Iterator[str]:

@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast, get_args
 import typer
 
 from ..errors import DataError
-from .options import AS_JSON, RUN, STORE, parse_renames, takes_run_options, was_given
+from .options import ABOUT, AS_JSON, RUN, STORE, parse_renames, takes_run_options, was_given
 from .run_command import carry_out, print_dry_run, request_of
 from .terminal import (
     as_text,
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from ..analysis.gate_rules import Rules
+    from ..analysis.label_join import About
     from ..analysis.result_types import Audit, Card, Verdict
     from ..analysis.sampling import Draw, DrawnRows
     from ..analysis.trust import CardSettings
@@ -69,6 +70,7 @@ def trust_command(
     resample: str = typer.Option(
         "inputs", "--resample", metavar="inputs|systems|both", help="What intervals generalise to."
     ),
+    about: str = ABOUT,
     seed: int = typer.Option(0, "--seed", metavar="N", help="The same seed gives the same digits."),
     checked: Path = typer.Option(
         None, "--checked", metavar="FILE", help="Replies checked by hand, from sample --replies."
@@ -99,14 +101,15 @@ def trust_command(
     as_json: bool = AS_JSON,
 ) -> None:
     """Show the judge card: agreement with people, and means corrected with human labels."""
-    from ..analysis.trust import with_checked
+    from ..analysis.trust import check_about, with_checked
     from ..analysis.trust_words import trust_sections
 
     _check_trust_flags(run, scores, resample, plan, stop, versus, epsilon)
+    check_about(about, cast("Resample", resample))
     files = _TrustFiles(labels, scores, parse_renames(renames), scale, label_scale)
     card = _card(
         run, files, store, versus, resample=cast("Resample", resample), seed=seed, plan_width=plan,
-        stop=stop, epsilon=epsilon, by=tuple(dict.fromkeys(by)),
+        stop=stop, epsilon=epsilon, by=tuple(dict.fromkeys(by)), about=cast("About", about),
     )  # fmt: skip
     if checked is not None:
         card = with_checked(card, checked)
@@ -475,6 +478,7 @@ def compare_command(
     html: Path = typer.Option(
         None, "--html", metavar="FILE", help="Write a self-contained HTML page that opens offline."
     ),
+    about: str = ABOUT,
     seed: int = typer.Option(0, "--seed", metavar="N", help="The same seed gives the same digits."),
     markdown: bool = typer.Option(False, "--markdown", help="Markdown, for a paper or a pull request."),
     store: Path = STORE,
@@ -484,13 +488,15 @@ def compare_command(
     from ..analysis.compare import compare_views, labels_of_runs
     from ..analysis.compare_words import compare_sections
     from ..analysis.run_view import tabulate
+    from ..analysis.trust import check_about
     from ..data import read_labels
     from ..store import open_store
 
+    check_about(about)
     with open_store(store, write=False) as opened:
         views = [tabulate(opened, opened.run(name), for_comparison=True) for name in (first, second)]
         known = labels_of_runs(opened, (first, second)) if labels is None else read_labels(labels).labels
-    comparison = compare_views(views[0], views[1], seed, known)
+    comparison = compare_views(views[0], views[1], seed, known, is_finite=about == "these-items")
     if html is not None:
         from ..untrusted import safe
         from ..web.compare_page import write_comparison
@@ -555,6 +561,7 @@ def gate_command(
     labels: str = typer.Option(
         None, "--labels", metavar="FILE|store", help="Decide on means corrected with human labels."
     ),
+    about: str = ABOUT,
     baseline_labels: str = typer.Option(
         None, "--baseline-labels", metavar="FILE|store", help="Labels of the baseline's items."
     ),
@@ -579,6 +586,7 @@ def gate_command(
     """Compare a run with thresholds or a baseline. Exit 0 good, 1 worse, 3 not enough evidence, 4 the judge failed too often."""
     from ..analysis.gate_rules import make_rules, store_of
     from ..analysis.gate_words import gate_sections
+    from ..analysis.trust import check_about
 
     rules = make_rules(
         config,
@@ -598,7 +606,8 @@ def gate_command(
     )
     if not was_given(ctx, "store"):
         store = store_of(config, run) or store
-    verdict = _verdict(run, rules, store, seed)
+    check_about(about)
+    verdict = _verdict(run, rules, store, seed, cast("About", about))
     if junit is not None:
         _write_junit(verdict, junit)
     if summary:
@@ -626,7 +635,7 @@ def _run_name(run: str, store: Path) -> str:
         return opened.run(run).name
 
 
-def _verdict(run: str, rules: Rules, store: Path, seed: int) -> Verdict:
+def _verdict(run: str, rules: Rules, store: Path, seed: int, about: About = "new-inputs") -> Verdict:
     from ..analysis.gate import GateInput, audit_verdict, verdict_of
     from ..analysis.run_view import tabulate
     from ..store import open_store
@@ -635,7 +644,7 @@ def _verdict(run: str, rules: Rules, store: Path, seed: int) -> Verdict:
         if rules.is_audit:
             return audit_verdict(tabulate(opened, opened.run(run)), rules)
         gate_input = GateInput(
-            opened, opened.run(run), rules.labels, for_comparison=rules.baseline is not None
+            opened, opened.run(run), rules.labels, for_comparison=rules.baseline is not None, about=about
         )
         if rules.baseline is None:
             return verdict_of(gate_input, rules, None, seed)

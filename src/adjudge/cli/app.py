@@ -14,8 +14,12 @@ from .analysis_commands import (
     sample_command,
     trust_command,
 )
+from .calibrate import calibrate_command
+from .cascade import cascade_command
 from .demo import demo_command
+from .drift import drift_command
 from .options import use_plain_words
+from .plan import plan_command
 from .protocol_commands import models_app, protocols_app
 from .run_command import init_command, run_command, schema_command, traces_command
 from .store_commands import (
@@ -27,6 +31,7 @@ from .store_commands import (
     runs_app,
     view_command,
 )
+from .tune import tune_command
 
 app = typer.Typer(
     name="adjudge",
@@ -45,6 +50,11 @@ app.command("compare")(compare_command)
 app.command("gate")(gate_command)
 app.command("trust")(trust_command)
 app.command("audit")(audit_command)
+app.command("calibrate")(calibrate_command)
+app.command("cascade")(cascade_command)
+app.command("tune")(tune_command)
+app.command("plan")(plan_command)
+app.command("drift")(drift_command)
 app.command("sample")(sample_command)
 app.command("pair")(pair_command)
 app.command("traces")(traces_command)

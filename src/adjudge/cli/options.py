@@ -87,6 +87,12 @@ def _value(cause: BaseException | None) -> str:
         return "the value"
 
 
+ABOUT = typer.Option(
+    "new-inputs",
+    "--about",
+    metavar="new-inputs|these-items",
+    help="What the numbers are about: inputs like these, or these items alone.",
+)
 AS_JSON = typer.Option(False, "--json", help="Print JSON instead of a table.")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
@@ -16,6 +17,8 @@ from ..untrusted import raw_stream
 from .terminal import print_note
 
 _LINE_SECONDS = 5.0
+_SILENT_SECONDS = 15.0
+"""The longest time without a line where there is no terminal, whether anything is done or not."""
 
 
 def _size(prepared: Prepared, calls: int) -> str:
@@ -37,6 +40,8 @@ class ProgressWatcher(Watcher):
         self._bar: Any = None
         self._task: Any = None
         self._started = self._printed = time.monotonic()
+        self._planned = 0
+        self._ended = threading.Event()
 
     def __enter__(self) -> ProgressWatcher:
         return self
@@ -44,6 +49,7 @@ class ProgressWatcher(Watcher):
     def __exit__(
         self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._ended.set()
         if self._bar is not None:
             self._bar.update(self._task, completed=self.latest.done, words=self._words())
             self._bar.stop()
@@ -74,8 +80,19 @@ class ProgressWatcher(Watcher):
             if in_steps := [protocol.id for protocol in prepared.plan.protocols if protocol.pipeline]:
                 print_note(f"In steps, so that all calls are sent one by one: {', '.join(in_steps)}\n")
         sys.stderr.flush()
+        self._planned = calls
         if sys.stderr.isatty():
             self._open_bar()
+        else:
+            threading.Thread(target=self._break_silence, daemon=True).start()
+
+    def _break_silence(self) -> None:
+        """Print a line now and then although nothing is done: a run that waits should not look like one that hangs."""
+        while not self._ended.wait(1.0):
+            now = time.monotonic()
+            if now - self._printed > _SILENT_SECONDS:
+                self._printed = now
+                self._print_line()
 
     def shard_note(self, status: RunStatus) -> str:
         """What to do after a shard of a run; empty where the run is not one of several."""
@@ -141,7 +158,7 @@ class ProgressWatcher(Watcher):
         if 0 < latest.done < latest.total:
             seconds = (time.monotonic() - self._started) / latest.done * (latest.total - latest.done)
             left = f", {_duration(seconds)} left"
-        sys.stderr.write(f"{latest.done} of {latest.total} done, {self._words()}{left}\n")
+        sys.stderr.write(f"{latest.done} of {latest.total or self._planned} done, {self._words()}{left}\n")
         sys.stderr.flush()
 
     def _words(self) -> str:

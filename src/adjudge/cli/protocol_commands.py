@@ -10,13 +10,14 @@ import signal
 import sys
 from pathlib import Path
 
+import msgspec
 import typer
 
 from ..data import ItemFile
 from ..errors import DataError
-from ..protocols import builtin_ids, load_protocol, write_starter
-from ..records import VOCABULARY, Item, Order, Protocol, Scale
-from ..render import number_text, problems_of, render
+from ..protocols import builtin_ids, load_protocol, step_protocol, write_starter
+from ..records import VOCABULARY, Call, Item, Message, Order, Protocol, Scale
+from ..render import number_text, problems_of, questions_of, render, render_questions
 from ..run_options import named_criterion
 from .options import AS_JSON, parse_renames, run_option
 from .run_command import parse_key_env
@@ -141,28 +142,42 @@ def show_protocol(
     order: str = typer.Option(
         "ab", "--order", metavar="ab|ba", help="Which response of a pair is shown first."
     ),
+    model: str = typer.Option(
+        "",
+        "--model",
+        "-m",
+        metavar="MODEL",
+        help="Show what this model would be sent: typed questions to a decision model.",
+    ),
     as_json: bool = AS_JSON,
 ) -> None:
     """Show the texts of a protocol; with --item, exactly the messages that would be sent."""
     name, text = named_criterion(criterion)
     protocol = load_protocol(ref, rubric=rubric, examples=examples or (), criterion=text, name=name)
-    if item is None:
+    chosen = None if item is None else _item_at(item, parse_renames(renames), protocol)
+    if model and _show_typed(protocol, model, chosen, order, as_json):
+        return
+    if chosen is None:
         _show_template(protocol, as_json)
         return
     if order not in ("ab", "ba"):
         raise DataError(f"--order must be ab or ba, not '{order}'.")
-    chosen = _item_at(item, parse_renames(renames), protocol)
     shown: Order = "ba" if order == "ba" else "ab"
     if protocol.pipeline:
         _show_steps_of(protocol, chosen, as_json)
         return
-    rendered = render(protocol, chosen, shown)
+    _show_prompt(protocol, chosen, shown, as_json)
+
+
+def _show_prompt(protocol: Protocol, item: Item, order: Order, as_json: bool) -> None:
+    """Exactly the messages that would be sent for an item."""
+    rendered = render(protocol, item, order)
     if as_json:
         print_json(
             {
                 "protocol": f"{protocol.id}@{protocol.digest}",
-                "item": chosen.id,
-                "order": shown,
+                "item": item.id,
+                "order": order,
                 "messages": rendered.messages,
                 "target": rendered.target,
                 "flags": rendered.flags,
@@ -173,6 +188,55 @@ def show_protocol(
         print_text(f"--- {message.role} ---\n{message.shown}")
     if rendered.flags:
         typer.echo(f"flags: {', '.join(rendered.flags)}", err=True)
+
+
+def _show_typed(protocol: Protocol, spec: str, item: Item | None, order: str, as_json: bool) -> bool:
+    """Show what a decision model is asked: the questions, or the requests for an item; false for other models."""
+    from ..models import parse_model
+    from ..models.decisions import DecisionModel
+
+    judge = parse_model(spec)
+    if not isinstance(judge, DecisionModel):
+        return False
+    name = f"{protocol.id}@{protocol.digest}"
+    if item is None:
+        _show_questions(protocol, as_json)
+        return True
+    shown: Order = "ba" if order == "ba" else "ab"
+    requests = [
+        judge.request_of(Call("", item.id, name, tuple(protocol.criteria), judge.name, messages))
+        for messages in _typed_messages(protocol, item, shown, judge.questions_a_call)
+    ]
+    if as_json:
+        print_json({"protocol": name, "item": item.id, "order": shown, "requests": requests})
+        return True
+    for request in requests:
+        print_text(msgspec.json.format(msgspec.json.encode(request), indent=2).decode())
+    return True
+
+
+def _typed_messages(
+    protocol: Protocol, item: Item, order: Order, questions_a_call: int
+) -> list[tuple[Message, ...]]:
+    from ..engine.steps import first_prompts
+
+    if not protocol.pipeline:
+        return [render_questions(protocol, item, order).messages]
+    return [prompt.messages for prompt in first_prompts(protocol, item, questions_a_call)]
+
+
+def _show_questions(protocol: Protocol, as_json: bool) -> None:
+    """The typed questions of a protocol, without an item."""
+    checks = [step_protocol(protocol, step) for step in protocol.pipeline if step.kind == "check"]
+    questions = [question for asked in checks or [protocol] for question in questions_of(asked)]
+    if as_json:
+        print_json({"protocol": f"{protocol.id}@{protocol.digest}", "questions": questions})
+        return
+    print_text(f"{protocol.id}@{protocol.digest}, as typed questions")
+    for question in questions:
+        print_text(f"--- {question.name}: {question.type} ---\n{question.instructions}")
+        for option in question.options:
+            print_text(f"  {option.label}" + (f": {option.text}" if option.text else ""))
 
 
 def _show_steps_of(protocol: Protocol, item: Item, as_json: bool) -> None:

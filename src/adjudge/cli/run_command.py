@@ -63,6 +63,18 @@ def run_command(
     dry_run: bool = typer.Option(
         False, "--dry-run", help="Show what would be sent and estimate the cost; send nothing."
     ),
+    cascade: Path = typer.Option(
+        None,
+        "--cascade",
+        metavar="FILE",
+        help="Judge with the cascade that adjudge cascade wrote: the cheap judge first, the dearer ones where it is unsure.",
+    ),
+    check: str = typer.Option(
+        None,
+        "--check",
+        metavar="SHARE",
+        help="With --cascade: share of decided items that people check, such as 2%.",
+    ),
     no_reask: bool = typer.Option(False, "--no-reask", help="The same as --reask 0."),
     quiet: bool = typer.Option(False, "--quiet", "-q", help="Print no progress."),
     store: Path = STORE,
@@ -72,6 +84,13 @@ def run_command(
     """Judge items with one or more models, and report the scores. Run the same command again to resume."""
     given = {**options, "store": str(store)}
     of_file: dict[str, Any] = {"reask": 0} if no_reask else {}
+    if cascade is not None:
+        from .cascade_run import request_of_cascade, run_cascade
+
+        request = request_of_cascade(ctx, items, (protocols, models), given, config, cascade)
+        raise typer.Exit(run_cascade(request, cascade, check, quiet, as_json=as_json))
+    if check is not None:
+        raise DataError("--check is for cascades. Give the cascade file with --cascade FILE.")
     request = request_of(ctx, items, protocols, models, given, config, of_file)
     if of_file.get("dry_run") or dry_run:
         print_dry_run(request, as_json)
@@ -252,7 +271,7 @@ def _parse_prices(texts: list[str]) -> tuple[float, float] | dict[str, tuple[flo
             tokens_in, tokens_out = (float(part) for part in text.split(","))
         except ValueError:
             raise DataError(
-                f"--price {text}: write it as IN,OUT in USD per million tokens, for example --price 0.15,0.60."
+                f"--price {text}: write it as IN,OUT in USD per million tokens, for example --price 0.10,0.50."
             ) from None
         prices[name] = (tokens_in, tokens_out)
     return prices[""] if list(prices) == [""] else prices
@@ -362,7 +381,7 @@ CRITERION = "Does the response do what the task asks for, correctly and complete
 CRITERION_NAME = "helpfulness"
 
 _MODELS = (
-    ("OPENAI_API_KEY", "openai:gpt-4.1-mini"),
+    ("OPENAI_API_KEY", "openai:gpt-6-luna"),
     ("ANTHROPIC_API_KEY", "anthropic:claude-haiku-5-5"),
     ("GEMINI_API_KEY", "gemini:gemini-2.5-flash"),
 )

@@ -16,7 +16,7 @@ import typer
 
 from ..errors import DataError, StoreError
 from ..records import Item, Result
-from .options import AS_JSON, NAMED_RUN, RUN, STORE
+from .options import ABOUT, AS_JSON, NAMED_RUN, RUN, STORE
 from .terminal import (
     as_text,
     call_text,
@@ -140,11 +140,15 @@ def report_command(
         metavar="FILE",
         help="With --html: human labels for the judge card. Default: the labels in the store.",
     ),
+    about: str = ABOUT,
     markdown: bool = typer.Option(False, "--markdown", help="Print Markdown, for a pull request."),
     store: Path = STORE,
     as_json: bool = AS_JSON,
 ) -> None:
     """Show scores by system and criterion, with intervals, failures and warnings."""
+    from ..analysis.trust import check_about
+
+    check_about(about)
     if html is not None:
         _write_html(store, run, html, labels)
         if not as_json and not markdown:
@@ -153,7 +157,7 @@ def report_command(
         raise DataError(
             f"--labels needs --html FILE. To print the judge card here: adjudge trust {run} --labels {labels}"
         )
-    show_report(str(store), run, as_json=as_json, as_markdown=markdown)
+    show_report(str(store), run, as_json=as_json, as_markdown=markdown, is_finite=about == "these-items")
 
 
 def _write_html(store: Path, run: str, html: Path, labels: Path | None) -> None:
@@ -173,11 +177,11 @@ MOST_BRIEFED = 100_000
 
 
 def show_report(
-    store: str, name: str, *, as_json: bool = False, as_markdown: bool = False
+    store: str, name: str, *, as_json: bool = False, as_markdown: bool = False, is_finite: bool = False
 ) -> tuple[int, int]:
     """Print the report of a run, and return how many of its scores and choices were read, and how many there are."""
     from ..analysis.brief import brief_of_run
-    from ..analysis.report import summarise
+    from ..analysis.report import about_these_items, summarise
     from ..analysis.report_words import report_sections
     from ..analysis.run_view import tabulate
     from ..store import open_store
@@ -189,6 +193,8 @@ def show_report(
         view = tabulate(opened, run, keep_results=is_brief)
         summary = summarise(view)
         brief = brief_of_run(opened, view, summary) if is_brief else None
+    if is_finite:
+        summary = about_these_items(summary)
     if as_json:
         print_json(summary)
     elif as_markdown:
@@ -530,15 +536,17 @@ def _results(
         if note.text:
             texts_of.setdefault(note.item, []).append(f"{note.author}: {note.text}")
     if notes:
-        columns |= {"tags": list, "notes": str}
+        columns |= {"tags": list}
 
-    def written(item: str) -> dict[str, Any]:
+    def written(row: dict[str, Any]) -> dict[str, Any]:
+        """The row with the tags of people, and with what they wrote beside the notes of the judge."""
         if not notes:
-            return {}
-        return {"tags": tags_of.get(item, []), "notes": "\n".join(texts_of.get(item, [])) or None}
+            return row
+        said = {"people": "\n".join(texts_of[row["item"]])} if row["item"] in texts_of else {}
+        return {**row, "notes": {**row["notes"], **said}, "tags": tags_of.get(row["item"], [])}
 
     rows = (
-        {**export_row(result), **(_ends(result, intervals) if intervals else {}), **written(result.item)}
+        written({**export_row(result), **(_ends(result, intervals) if intervals else {})})
         for result in results(store, run)
     )
     return columns, rows
@@ -593,9 +601,15 @@ def _write_jsonl(rows: Iterator[dict[str, Any]], file: IO[bytes]) -> None:
 
 def _write_csv(rows: Iterator[dict[str, Any]], columns: tuple[str, ...], file: IO[bytes]) -> None:
     """CSV that a spreadsheet shows as text: a cell that could be a formula starts with an apostrophe."""
+    import msgspec
+
     from ..data import guarded
 
     def cell(value: Any) -> Any:
+        if isinstance(value, dict) or (
+            isinstance(value, list) and any(isinstance(entry, dict) for entry in value)
+        ):
+            value = msgspec.json.encode(value).decode()
         text = " ".join(value) if isinstance(value, list) else value
         return guarded(text) if isinstance(text, str) else text
 
@@ -603,7 +617,12 @@ def _write_csv(rows: Iterator[dict[str, Any]], columns: tuple[str, ...], file: I
         writer = csv.writer(text)
         writer.writerow(columns)
         for row in rows:
-            writer.writerow([cell(row[column]) for column in columns])
+            writer.writerow(
+                [
+                    cell(row[column]) if row[column] != [] or column != "evidence" else "[]"
+                    for column in columns
+                ]
+            )
 
 
 def doctor_command(

@@ -24,7 +24,7 @@ from msgspec import Struct
 
 from ..analysis.sampling import Draw, items_to_label
 from ..data import guarded
-from ..data.tables import FORMULA_STARTS
+from ..data.formulas import FORMULA_STARTS
 from ..engine import protocols_of
 from ..errors import DataError
 from ..records import Choice, FieldValue, Item, Label, Protocol, Scale, Subject

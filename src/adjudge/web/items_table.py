@@ -26,7 +26,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
 from ..analysis.item_view import item_view, off_scale_text, shorten
-from ..data.tables import guarded
+from ..data.formulas import guarded
 from ..engine import protocols_of
 from ..errors import StoreError
 from ..records import Item, Protocol

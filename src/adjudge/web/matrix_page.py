@@ -19,7 +19,7 @@ from msgspec import Struct, structs
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from ..data.tables import guarded
+from ..data.formulas import guarded
 from ..store import RunRow, Store
 from ..store.browsing import items_between
 from ..words import number, status_text

@@ -1,0 +1,59 @@
+"""`adjudge calibrate`: fit a map of a judge's scores on human labels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+from ..errors import DataError
+from ..sections import Section
+from .options import AS_JSON, NAMED_RUN, STORE
+from .terminal import print_json, print_sections
+
+
+def calibrate_command(
+    run: str = NAMED_RUN,
+    labels: Path = typer.Option(None, "--labels", metavar="FILE", help="Human labels (CSV or JSONL)."),
+    output: Path = typer.Option(None, "-o", "--output", metavar="FILE", help="The file for the map (TOML)."),
+    store: Path = STORE,
+    as_json: bool = AS_JSON,
+) -> None:
+    """Fit a map of a judge's scores on human labels, for adjudge run --map-scores FILE."""
+    from ..analysis.calibrate import Calibrated, calibrated
+    from ..analysis.label_join import read_labels_for
+    from ..analysis.run_view import tabulate
+    from ..score_map import written_score_map
+    from ..store import open_store
+    from ..words import interval
+
+    def sections(found: Calibrated) -> list[Section]:
+        rows = tuple(
+            (
+                quality.model, quality.criterion, quality.method, str(quality.n_labels),
+                interval(quality.error_before), interval(quality.error_after),
+                "" if quality.calibration_before is None else interval(quality.calibration_before),
+                "" if quality.calibration_after is None else interval(quality.calibration_after),
+            )
+            for quality in found.criteria
+        )  # fmt: skip
+        heads = (
+            "judge", "criterion", "map", "labels", "error before", "error after", "calibration error before", "after",
+        )  # fmt: skip
+        lines = tuple(f"No map for {name}: {why}." for name, why in found.left_out.items())
+        note = "Errors are shares of the scale's width; those after the map are of items that the curve did not see."
+        return [Section(f"Map of scores, digest {found.digest}", lines, heads, rows, notes=(note,))]
+
+    if labels is None or output is None:
+        raise DataError(
+            "Give labels and a file for the map: adjudge calibrate RUN --labels FILE -o map.toml."
+        )
+    with open_store(store, write=False) as opened:
+        view = tabulate(opened, opened.run(run))
+        label_file = read_labels_for([view], labels)
+        score_map, found = calibrated(view, label_file.labels)
+    output.write_text(written_score_map(score_map), encoding="utf-8")
+    if as_json:
+        print_json(found)
+    else:
+        print_sections(sections(found))

@@ -1,0 +1,167 @@
+"""`adjudge cascade --scores` as a user calls it."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+from running import adjudge
+
+
+def write(path: Path, rows: list[dict[str, object]]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def scores(tmp_path: Path) -> Path:
+    rng = random.Random(1)
+    rows: list[dict[str, object]] = []
+    for judge, price in (("cheap", 0.001), ("dear", 0.01)):
+        for k in range(400):
+            confidence = rng.random()
+            is_right = rng.random() < 1 - 0.3 * (1 - confidence)
+            rows.append(
+                {"item": f"i{k}", "judge": judge, "choice": "a" if is_right else "b", "confidence": confidence, "price": price}
+            )  # fmt: skip
+    rows[0]["choice"], rows[1]["choice"] = "tie", None
+    return write(tmp_path / "scores.jsonl", rows)
+
+
+def labels(tmp_path: Path, n: int, **more: object) -> Path:
+    rows = [{"item": f"i{k}", "criterion": "choice", "rater": "r", "value": "a", **more} for k in range(n)]
+    return write(tmp_path / "labels.jsonl", rows)
+
+
+def test_the_json_has_the_documented_keys_and_the_thresholds_decide_what_they_say(
+    scores: Path, tmp_path: Path
+) -> None:
+    done = adjudge(
+        "cascade", "--scores", scores, "--labels", labels(tmp_path, 300), "--judges", "cheap,dear",
+        "--agree", "0.85", "--risk", "0.1", "--json",
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    shown = done.json
+    assert shown["holds"] is True
+    assert shown["labels_needed"] is None
+    assert shown["agreement"]["low"] >= 0.85
+    assert [stage["judge"] for stage in shown["stages"]] == ["cheap", "dear"]
+    rows = [json.loads(line) for line in scores.read_text(encoding="utf-8").splitlines()]
+    by_judge = {
+        name: {row["item"]: row for row in rows if row["judge"] == name} for name in ("cheap", "dear")
+    }
+    left, decided = set(by_judge["cheap"]), 0
+    for stage in shown["stages"]:
+        mine = {
+            item
+            for item in left
+            if (row := by_judge[stage["judge"]][item])["choice"] in ("a", "b")
+            and stage["threshold"] is not None
+            and row["confidence"] >= stage["threshold"]
+        }
+        assert stage["decided"]["value"] == pytest.approx(len(mine) / 400)
+        price = 1000 * (0.001 if stage["judge"] == "cheap" else 0.01) * len(left) / 400
+        assert stage["price_per_1000"] == pytest.approx(price)
+        left, decided = left - mine, decided + len(mine)
+    assert shown["decided"]["value"] == pytest.approx(decided / 400)
+
+
+def test_too_few_labels_print_json_and_end_with_3(scores: Path, tmp_path: Path) -> None:
+    done = adjudge(
+        "cascade", "--scores", scores, "--labels", labels(tmp_path, 15), "--agree", "0.95", "--json"
+    )
+    assert done.code == 3
+    assert done.json["holds"] is False
+    assert [stage["threshold"] for stage in done.json["stages"]] == [None, None]
+    words = adjudge("cascade", "--scores", scores, "--labels", tmp_path / "labels.jsonl", "--agree", "0.95")
+    assert words.code == 3
+    assert "No threshold can be shown to reach 95 % agreement with these 15 labels" in words.out
+
+
+def test_labels_drawn_with_unequal_probabilities_are_refused(scores: Path, tmp_path: Path) -> None:
+    rows = [{"item": f"i{k}", "rater": "r", "value": "a", "probability": 0.1 + k / 1000} for k in range(50)]
+    path = write(tmp_path / "unequal.jsonl", rows)
+    done = adjudge("cascade", "--scores", scores, "--labels", path, "--json")
+    assert done.code == 2
+    assert "unequal probabilities" in done.err
+
+
+def test_a_human_tie_and_raters_without_a_majority_are_disagreements(tmp_path: Path) -> None:
+    rows: list[dict[str, object]] = [
+        {"item": f"i{k}", "judge": "j", "choice": "a", "confidence": k} for k in range(100)
+    ]
+    people: list[dict[str, object]] = [{"item": f"i{k}", "rater": "r", "value": "a"} for k in range(100)]
+    people[98]["value"] = "tie"
+    people += [{"item": "i99", "rater": "s", "value": "b"}]
+    done = adjudge(
+        "cascade", "--scores", write(tmp_path / "s.jsonl", rows), "--labels", write(tmp_path / "l.jsonl", people),
+        "--agree", "0.8", "--json",
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    assert done.json["agreement"]["value"] == pytest.approx(0.98)
+
+
+def test_scores_agree_within_so_many_points_of_the_mean_label(tmp_path: Path) -> None:
+    rows: list[dict[str, object]] = [
+        {"item": f"i{k}", "judge": "j", "value": 3.4, "confidence": k} for k in range(60)
+    ]
+    people: list[dict[str, object]] = [
+        {"item": f"i{k}", "criterion": "tact", "rater": r, "value": v}
+        for k in range(60)
+        for r, v in (("r", 3), ("s", 4))
+    ]
+    files = ["--scores", write(tmp_path / "s.jsonl", rows), "--labels", write(tmp_path / "l.jsonl", people)]
+    close = adjudge("cascade", *files, "--agree", "0.9", "--within", "0.1", "--json")
+    assert close.code == 0, close.err
+    assert close.json["agreement"]["value"] == 1.0
+    assert adjudge("cascade", *files, "--agree", "0.9", "--within", "0.05", "--json").code == 3
+    without = adjudge("cascade", *files, "--agree", "0.9", "--json")
+    assert without.code == 2
+    assert "--within" in without.err
+
+
+def test_classes_are_compared_by_name(tmp_path: Path) -> None:
+    rows: list[dict[str, object]] = [
+        {"item": f"i{k}", "judge": "j", "choice": "pass", "confidence": k} for k in range(60)
+    ]
+    people: list[dict[str, object]] = [
+        {"item": f"i{k}", "rater": "r", "value": "fail" if k == 7 else "pass"} for k in range(60)
+    ]
+    done = adjudge(
+        "cascade", "--scores", write(tmp_path / "s.jsonl", rows), "--labels", write(tmp_path / "l.jsonl", people),
+        "--json",
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    assert done.json["agreement"]["value"] == pytest.approx(59 / 60)
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (("--agree", "1.2"), "--agree 1.2"),
+        (("--risk", "0"), "--risk 0"),
+        (("--judges", "cheap,nobody"), "no row has judge nobody"),
+        (("--within", "-1"), "--within -1"),
+        (("--within", "0.5"), "Leave it out"),
+    ],
+)
+def test_a_mistake_is_named(scores: Path, tmp_path: Path, flags: tuple[str, str], message: str) -> None:
+    done = adjudge("cascade", "--scores", scores, "--labels", labels(tmp_path, 50), *flags)
+    assert done.code == 2
+    assert message in done.err
+
+
+def test_bad_cells_are_listed_together(tmp_path: Path) -> None:
+    rows: list[dict[str, object]] = [
+        {"item": "1", "judge": "j", "choice": "a", "confidence": "high"},
+        {"item": "2", "judge": "j", "choice": "a", "confidence": 1, "price": -1},
+        {"item": "3", "judge": "j", "choice": "a", "confidence": 1},
+        {"item": "3", "judge": "j", "choice": "b", "confidence": 1},
+    ]
+    done = adjudge("cascade", "--scores", write(tmp_path / "s.jsonl", rows), "--labels", labels(tmp_path, 5))
+    assert done.code == 2
+    for part in ("confidence 'high'", "price '-1'", "already answered"):
+        assert part in done.err
