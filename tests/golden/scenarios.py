@@ -10,12 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from stage import Stage, ask, command, open_web, query
+from stage import PAGE, Stage, ask, command, open_web, query
 
 TACT = ("-p", "prometheus/direct", "--rubric", "examples/tact.toml")
 HELPFUL = ("-p", "prometheus/pairwise", "--rubric", "examples/ranking/helpful.toml")
 COURTESY = ("-p", "examples/protocols-guide/courtesy")
-FULL = "tnjm"
 STYLES = tuple(f"examples/ranking/{name}.jsonl" for name in ("clear", "terse", "wordy"))
 
 
@@ -28,59 +27,78 @@ def judge(stage: Stage, run: str, items: str, *how: str) -> None:
 
 
 def analyses(
-    stage: Stage, run: str, labels: str, gate: Sequence[str], *, tag: str = "", forms: str = "tj"
+    stage: Stage, run: str, labels: str, gate: Sequence[str], *, tag: str = "", forms: str = "t"
 ) -> None:
     """What there is to say about one run; `forms` are those of `Stage.forms`."""
     stage.forms(f"report{tag}", "report", run, forms=forms)
     stage.forms(f"trust{tag}", "trust", run, "--labels", labels, forms=forms)
     stage.forms(f"rank{tag}", "rank", run, forms=forms)
     stage.forms(f"gate{tag}", "gate", run, *gate, forms=forms)
-    for form in ("jsonl", "csv"):
-        stage.say(f"export{tag}.{form}", "export", run, "--format", form, width=None)
+    stage.say(f"export{tag}.jsonl", "export", run, width=None)
 
 
-def pages(stage: Stage, run: str, place: int, other: str | None = None) -> None:
-    """The pages of a run, one item of it and, where there is another run, their comparison."""
-    written = {
-        "view-runs": "/",
-        "view-run": query("/run", run=run),
-        "view-items": query("/items", run=run),
-        "view-item": query("/item", run=run, n=str(place)),
-    }
-    if other is not None:
-        written["view-compare"] = query("/compare", **{"with": (other, run)})
-    stage.pages(**written)
+def pages(stage: Stage, run: str, place: int, *also: str) -> None:
+    """The page of a run and of one item; `also`: "items", the list of items, or "runs", that of runs."""
+    written = {"view-run": query("/run", run=run), "view-item": query("/item", run=run, n=str(place))}
+    more = {"items": query("/items", run=run), "runs": "/"}
+    stage.pages(**written, **{f"view-{name}": more[name] for name in also})
 
 
-def a_system(name: str, item: str, gate: Sequence[str], *how: str, low: int = 1, high: int = 5) -> Callable[[Stage], None]:  # fmt: skip
-    """One of the five systems on the shipped examples, from items to the labelling page."""
+def compared(first: str, second: str) -> str:
+    """The address of the comparison of two runs."""
+    return query("/compare", **{"with": (first, second)})
+
+
+def a_system(name: str, gate: Sequence[str], *how: str, low: int = 1, high: int = 5) -> Callable[[Stage], None]:  # fmt: skip
+    """One of the five systems on the shipped examples, from items to scores read again."""
 
     def play(stage: Stage) -> None:
         given = (f"examples/{name}.jsonl", *how, "-m", f"replay:examples/{name}.replies.jsonl")
         stage.say("dry-run.txt", "run", *given, "--dry-run")
         stage.say("run.txt", "run", *given, "--run", name)
-        stage.say("run-again.json", "run", *given, "--run", name, "--json", width=None)
         labels = stage.labels("labels.csv", name, low, high)
-        analyses(stage, name, labels, gate, forms=FULL if name == "answers" else "tj")
-        stage.say("trust-without-labels.txt", "trust", name)
-        stage.say("sample.csv", "sample", name, "-n", "2", width=None)
-        stage.say("sample-replies.csv", "sample", name, "--replies", "-n", "1", width=None)
-        stage.forms("reread", "reread", name, forms="tj")
-        stage.say("runs.txt", "runs")
-        stage.say("runs.json", "runs", "--json", width=None)
-        stage.forms("runs-show", "runs", "show", name, "--limit", "2", forms="tj")
-        stage.say("runs-show-prompt.txt", "runs", "show", name, "--item", item, "--prompt")
-        if name in ("products", "commentary"):
-            return  # their pages are made as those of news
-        # The card in the page is that of `trust`: once is enough.
-        stage.html("report.html", name, *(("--labels", labels) if name == "answers" else ()))
-        pages(stage, name, 1)
-        if name in ("answers", "advice"):
-            annotate(stage, name)
+        stage.say("report.txt", "report", name, like="run.txt")
+        for command_name, more in (("trust", ("--labels", labels)), ("rank", ()), ("gate", gate)):
+            stage.say(f"{command_name}.txt", command_name, name, *more)
+        stage.say("export.jsonl", "export", name, width=None)
+        stage.say("reread.txt", "reread", name)
+        if name == "answers":
+            every_form(stage, name, labels, gate, given)
         if name == "advice":
             stage.say("gate-share.txt", "gate", name, "--min", "overall=50%", "--system", "short")
+            stage.forms("report", "report", name, forms="j")
+            stage.forms("rank", "rank", name, forms="j")
+            stage.say("sample.csv", "sample", name, "-n", "2", width=None)
+            stage.say("sample-replies.csv", "sample", name, "--replies", "-n", "1", width=None)
+            stage.say("runs-show.txt", "runs", "show", name, "--limit", "2")
+            pages(stage, name, 1, "items")
+            labelling_page(stage, name)
+        if name == "products":
+            stage.say("sample.csv", "sample", name, "-n", "2", width=None)
+            stage.say("runs-show.txt", "runs", "show", name, "--limit", "2")
 
     return play
+
+
+def every_form(stage: Stage, run: str, labels: str, gate: Sequence[str], given: Sequence[str]) -> None:
+    """The same run in the forms and pages that the other systems have in common with it."""
+    others = "njm"
+    stage.forms("report", "report", run, forms=others)
+    stage.forms("trust", "trust", run, "--labels", labels, forms=others)
+    stage.forms("rank", "rank", run, forms=others)
+    stage.forms("gate", "gate", run, *gate, forms=others)
+    stage.say("run-again.json", "run", *given, "--run", run, "--json", width=None, like="report.json")
+    stage.say("export.csv", "export", run, "--format", "csv", width=None)
+    stage.say("trust-without-labels.txt", "trust", run)
+    stage.say("sample.csv", "sample", run, "-n", "2", width=None)
+    stage.say("sample-replies.csv", "sample", run, "--replies", "-n", "1", width=None)
+    stage.forms("reread", "reread", run, forms="j")
+    stage.forms("runs", "runs", forms="tj")
+    stage.forms("runs-show", "runs", "show", run, "--limit", "2", forms="tj")
+    stage.say("report-html.txt", "report", run, "--html", "written.html")
+    stage.say("runs-show-prompt.txt", "runs", "show", run, "--item", "refund-calm", "--prompt")
+    pages(stage, run, 1, "items", "runs")
+    annotate(stage, run)
 
 
 def annotate(stage: Stage, run: str) -> None:
@@ -91,14 +109,19 @@ def annotate(stage: Stage, run: str) -> None:
         key = re.search(r'data-item="([0-9a-f]+)"', page)
         if key is not None:
             value = "left" if "left&#34;}" in page else 3
-            status, text = ask(
-                app, "/annotate/label", {"rater": "eva", "item": key[1], "question": 0, "value": value}
-            )
+            given = {"rater": "eva", "item": key[1], "question": 0, "value": value}
+            status, text = ask(app, "/annotate/label", given)
             stage.exits["annotate-label.json"] = status
             stage.write("annotate-label.json", text)
-            stage.page(app, "annotate-labelled", "/annotate/item?rater=eva")
+            stage.page(app, "annotate-labelled", "/annotate/item?rater=eva", like="annotate-item")
     stage.say("annotate-export.txt", "annotate", run, "--export", "stored.csv")
     stage.file("annotate-export.csv", "stored.csv")
+
+
+def labelling_page(stage: Stage, run: str) -> None:
+    """The page on which one item is labelled."""
+    with open_web(stage.work / "adjudge.db", run, 2) as app:
+        stage.page(app, "annotate-item", "/annotate/item?rater=eva")
 
 
 def styles(stage: Stage) -> None:
@@ -109,21 +132,24 @@ def styles(stage: Stage) -> None:
     replies = ("-m", "replay:examples/ranking/replies.jsonl")
     judge(stage, "styles", "pairs.jsonl", *HELPFUL, *replies)
     labels = stage.labels("labels.csv", "styles")
-    analyses(stage, "styles", labels, ("--min", "helpful=50%", "--system", "clear"), forms=FULL)
-    stage.forms("rank-next", "rank", "styles", "--next", "4", forms="tj")
-    stage.forms("rank-half", "rank", "styles", "--ties", "half", "--criterion", "helpful", forms="tj")
+    analyses(stage, "styles", labels, ("--min", "helpful=50%", "--system", "clear"), forms="tj")
+    stage.say("export.csv", "export", "styles", "--format", "csv", width=None)
+    stage.forms("rank", "rank", "styles", forms="nm")
+    stage.forms("rank-next", "rank", "styles", "--next", "4", forms="tj", like="rank")
+    stage.forms("rank-half", "rank", "styles", "--ties", "half", "--criterion", "helpful", forms="t", like="rank")  # fmt: skip
     stage.say("pair-ring.txt", "pair", *STYLES, "--design", "ring", "--per-item", "1", "-o", "some.jsonl")
     judge(stage, "some", "some.jsonl", *HELPFUL, *replies)
     outputs = [part for name in STYLES for part in ("--outputs", name)]
     stage.say("rank-some-next.txt", "rank", "some", "--next", "6", "-o", "more.jsonl", *outputs)
     stage.file("rank-some-next.jsonl", "more.jsonl")
     judge(stage, "given", "pairs.jsonl", *HELPFUL, *replies, "--order", "given")
-    stage.say("report-given.txt", "report", "given")
-    stage.say("rank-given.txt", "rank", "given")
-    stage.forms("compare-given", "compare", "given", "styles")
-    stage.forms("trust-versus", "trust", "styles", "--versus", "given", "--labels", labels, forms="t")
-    stage.html("report.html", "styles", "--labels", labels)
-    pages(stage, "styles", 0, "given")
+    stage.say("report-given.txt", "report", "given", like="report.txt")
+    stage.say("rank-given.txt", "rank", "given", like="rank.txt")
+    stage.forms("compare-given", "compare", "given", "styles", forms="tj")
+    stage.say("trust-versus.txt", "trust", "styles", "--versus", "given", "--labels", labels, like="trust.txt")  # fmt: skip
+    stage.report_page("report", "styles", "--labels", labels)
+    pages(stage, "styles", 0)
+    stage.pages(view_compare=compared("given", "styles"))
     annotate(stage, "styles")
 
 
@@ -134,7 +160,7 @@ def demo(stage: Stage) -> None:
     os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{path}"
     try:
         stage.say("demo.txt", "demo", *given)
-        stage.file("demo.html", "demo.html")
+        stage.file(f"demo{PAGE}", "demo.html")
         stage.say("demo.json", "demo", *given, "--json", width=None)
     finally:
         os.environ["PATH"] = path
@@ -164,11 +190,11 @@ def likelihood(stage: Stage) -> None:
     labels = stage.text("labels.csv", "item,criterion,rater,value", *lines)
     analyses(stage, "likely", labels, ("--min", "factuality=-2"))
     judge(stage, "part", *given, "-m", f"replay:{stage.rows('part.jsonl', replies[:30])}")
-    stage.forms("compare", "compare", "part", "likely")
+    stage.forms("report", "report", "likely", forms="j")
+    stage.say("compare.txt", "compare", "part", "likely")
     stage.say("runs-show.txt", "runs", "show", "likely", "--item", "t1")
-    stage.html("report.html", "likely")
-    pages(stage, "likely", 1, "part")
-    annotate(stage, "likely")
+    pages(stage, "likely", 1)
+    labelling_page(stage, "likely")
 
 
 def one_sided(stage: Stage) -> None:
@@ -193,48 +219,28 @@ def one_sided(stage: Stage) -> None:
     judge(stage, "none", *given, "-m", mute)
     lines = [f"p{k},helpful,{who},{'ab'[(k + turn) % 4 == 3]}" for k in range(12) for turn, who in enumerate(("ann", "ben"))]  # fmt: skip
     labels = stage.text("labels.csv", "item,criterion,rater,value", *lines)
-    analyses(stage, "two", labels, ("--min", "helpful=50%", "--system", "a"), forms=FULL)
-    stage.forms(
-        "gate-lenient",
-        "gate",
-        "two",
-        "--min",
-        "helpful=50%",
-        "--system",
-        "a",
-        "--max-failed",
-        "100%",
-        forms="tj",
-    )
+    half = ("--min", "helpful=50%", "--system", "a")
+    analyses(stage, "two", labels, half, forms="tj")
+    stage.forms("gate-lenient", "gate", "two", *half, "--max-failed", "100%", forms="tj", like="gate")
     stage.say("gate-no-system.txt", "gate", "two", "--min", "helpful=50%")
     stage.say("gate-failed.txt", "gate", "two", "--max-failed", "5%")
-    stage.forms(
-        "gate-drop",
-        "gate",
-        "one",
-        "--max-drop",
-        "helpful=10%",
-        "--baseline",
-        "two",
-        "--system",
-        "a",
-        forms="tj",
-    )
-    analyses(stage, "one", labels, ("--min", "helpful=50%", "--system", "a"), tag="-one")
-    analyses(stage, "none", labels, ("--min", "helpful=50%", "--system", "a"), tag="-none")
-    stage.forms("compare", "compare", "one", "two", forms=FULL)
-    stage.forms("compare-none", "compare", "one", "none")
-    stage.forms("trust-versus", "trust", "one", "--versus", "two", "--labels", labels, forms="t")
-    stage.html("report.html", "two", "--labels", labels)
+    drop = ("--max-drop", "helpful=10%", "--baseline", "two", "--system", "a")
+    stage.forms("gate-drop", "gate", "one", *drop, forms="tj")
+    for name in ("report", "rank"):
+        stage.say(f"{name}-one.txt", name, "one", like=f"{name}.txt")
+        stage.say(f"{name}-none.txt", name, "none")
+    stage.say("trust-one.txt", "trust", "one", "--labels", labels, like="trust.txt")
+    stage.say("trust-none.txt", "trust", "none", "--labels", labels)
+    for name in ("one", "none"):
+        stage.say(f"gate-{name}.txt", "gate", name, *half, like="gate.txt")
+    stage.say("export-none.jsonl", "export", "none", width=None)
+    stage.forms("compare", "compare", "one", "two", forms="t")
+    stage.forms("compare-none", "compare", "one", "none", forms="tj")
+    stage.say("trust-versus.txt", "trust", "one", "--versus", "two", "--labels", labels, like="trust-one.txt")
     stage.say("runs-show-failed.txt", "runs", "show", "two", "--failed", "--limit", "3")
     stage.say("sample.csv", "sample", "two", "-n", "3", width=None)
-    stage.say("runs.txt", "runs")
-    pages(stage, "two", 3, "one")
-    stage.pages(
-        view_run_none=query("/run", run="none"),
-        view_compare_none=query("/compare", **{"with": ("one", "none")}),
-    )
-    annotate(stage, "two")
+    pages(stage, "two", 3)
+    stage.pages(view_run_none=query("/run", run="none"), view_compare_none=compared("one", "none"))
 
 
 def direct(stage: Stage, name: str, scores: Mapping[str, Sequence[Any]], *, version: str = "") -> tuple[str, str]:  # fmt: skip
@@ -265,11 +271,11 @@ def panel(stage: Stage) -> None:
     judge(stage, "single", files[0][0], *TACT, *models[:2])
     labels = stage.labels("labels.csv", "panel", raters=("ann", "ben", "cho"))
     analyses(stage, "panel", labels, ("--min", "tact=3", "--max-failed", "10%"))
-    stage.forms("compare", "compare", "single", "panel", forms="tnjm")
-    stage.forms("trust-versus", "trust", "single", "--versus", "panel", "--labels", labels, forms="t")
-    stage.forms("gate-drop", "gate", "panel", "--max-drop", "tact=0.5", "--baseline", "single", forms="tj")
-    stage.html("report.html", "panel")
-    pages(stage, "panel", 3, "single")
+    stage.forms("report", "report", "panel", forms="j")
+    stage.forms("compare", "compare", "single", "panel", forms="tj")
+    stage.say("gate-drop.txt", "gate", "panel", "--max-drop", "tact=0.5", "--baseline", "single")
+    stage.report_page("report", "panel")
+    pages(stage, "panel", 3, "items")
 
 
 def failures(stage: Stage) -> None:
@@ -285,25 +291,27 @@ def failures(stage: Stage) -> None:
     judge(stage, "whole", items, *TACT, "-m", f"replay:{direct(stage, 'whole', whole)[1]}")
     labels = stage.labels("labels.csv", "whole")
     analyses(stage, "half", labels, ("--min", "tact=2", "--max-failed", "60%"))
+    stage.forms("report", "report", "half", forms="j")
     stage.forms("gate-failed", "gate", "half", "--min", "tact=2", forms="tjm")
-    stage.forms("gate-labels", "gate", "half", "--min", "tact=2", "--max-failed", "20", "--labels", labels, forms="tj")  # fmt: skip
-    stage.forms("compare", "compare", "whole", "half", forms="tnjm")
-    stage.forms("trust-versus", "trust", "whole", "--versus", "half", "--labels", labels, forms="t")
+    stage.say("gate-labels.txt", "gate", "half", "--min", "tact=2", "--max-failed", "20", "--labels", labels)
+    stage.forms("compare", "compare", "whole", "half", forms="tm")
     stage.forms("runs-show-failed", "runs", "show", "half", "--failed", "--limit", "20", forms="tj")
     stage.forms("reread", "reread", "half", forms="tj")
     stage.say("runs.txt", "runs")
     stage.say("sample-replies.csv", "sample", "half", "--replies", "-n", "8", width=None)
-    stage.html("report.html", "half", "--labels", labels)
-    pages(stage, "half", 3, "whole")
-    stage.pages(view_items_failed=query("/items", run="half", status="failed"))
+    pages(stage, "half", 3)
+    stage.pages(
+        view_items_failed=query("/items", run="half", status="failed"),
+        view_compare=compared("whole", "half"),
+    )
     # All replies fail; and a fake judge.
     judge(stage, "hopeless", items, *TACT, "-m", "fake:text=sorry", "--no-reask")
-    stage.forms("hopeless-report", "report", "hopeless")
+    stage.forms("hopeless-report", "report", "hopeless", forms="tj")
     stage.say("hopeless-trust.txt", "trust", "hopeless", "--labels", labels)
     stage.say("hopeless-rank.txt", "rank", "hopeless")
     stage.say("hopeless-gate.txt", "gate", "hopeless", "--min", "tact=2")
     stage.say("hopeless-compare.txt", "compare", "whole", "hopeless")
-    stage.html("hopeless-report.html", "hopeless")
+    stage.report_page("hopeless-report", "hopeless")
 
 
 def gates(stage: Stage) -> None:
@@ -324,14 +332,17 @@ def gates(stage: Stage) -> None:
         "nothing": ("change",),
     }
     for name, given in asked.items():
-        stage.forms(name, "gate", *given, "--junit", f"{name}.xml")
-        stage.file(f"{name}.xml", f"{name}.xml")
+        in_every_form = name in ("good", "worse", "open", "mistake")
+        stage.forms(name, "gate", *given, "--junit", "junit.xml", forms="tjm" if in_every_form else "t")
+        if in_every_form:
+            stage.file(f"{name}.xml", "junit.xml")
+        (stage.work / "junit.xml").unlink(missing_ok=True)
     stage.forms("open", "gate", *asked["open"], forms="np")
     lines = [f"{row['id']},courtesy,ann,{3 + k % 3 % 2}" for k, row in enumerate(rows_of(stage, "examples/inbox/after.jsonl")) if k % 2 == 0]  # fmt: skip
     labels = stage.text("labels.csv", "item,criterion,rater,value", *lines)
-    stage.forms("labels", "gate", *asked["worse"][:0], "change", "--min", "courtesy=4", "--labels", labels)
+    stage.forms("labels", "gate", "change", "--min", "courtesy=4", "--labels", labels, forms="tj")
     config = stage.text("thresholds.toml", "[gate]", "min = { courtesy = 4.0 }", 'baseline = "main"', 'max_failed = "10%"', "max_drop = { courtesy = 0.2 }")  # fmt: skip
-    stage.forms("config", "gate", "change", "--config", config, forms="tj")
+    stage.forms("config", "gate", "change", "--config", config, forms="t")
     stage.text("adjudge.toml", "[gate]", "minimum = { courtesy = 4.0 }")
     stage.say("config-mistake.txt", "gate", "change")
 
@@ -346,23 +357,23 @@ def comparisons(stage: Stage) -> None:
         judge(stage, name, f"examples/inbox/{name}.jsonl", *COURTESY, "-m", f"replay:examples/inbox/{name}.replies.jsonl")  # fmt: skip
     for name, protocol in (("draft", "courtesy-draft"), ("repaired", "courtesy")):
         judge(stage, name, "examples/inbox/both.jsonl", "-p", f"examples/protocols-guide/{protocol}", "-m", f"replay:examples/inbox/both.{name}.replies.jsonl")  # fmt: skip
-    stage.forms("compare-versions", "compare", "before", "after", forms=FULL)
-    stage.forms("compare-prompts", "compare", "draft", "repaired", forms=FULL)
-    stage.forms("compare-same", "compare", "after", "after", forms="tj")
+    stage.forms("compare-versions", "compare", "before", "after", forms="tnjm")
+    stage.forms("compare-prompts", "compare", "draft", "repaired", forms="tj")
+    stage.say("compare-same.txt", "compare", "after", "after")
     stage.say("compare-apart.txt", "compare", "before", "draft")
     labels = stage.labels("labels.csv", "repaired")
-    stage.forms("trust", "trust", "repaired", "--labels", labels, forms="tj")
-    stage.forms("trust-versus", "trust", "draft", "--versus", "repaired", "--labels", labels, forms="tm")
-    for name in ("draft", "repaired"):
-        stage.forms(f"report-{name}", "report", name, forms="tj")
-        stage.forms(f"rank-{name}", "rank", name, forms="tj")
+    stage.say("trust.txt", "trust", "draft", "--labels", labels)
+    stage.say("trust-versus.txt", "trust", "draft", "--versus", "repaired", "--labels", labels, like="trust.txt")  # fmt: skip
+    for name in ("report", "rank"):
+        stage.say(f"{name}-draft.txt", name, "draft")
+        stage.say(f"{name}-repaired.txt", name, "repaired", like=f"{name}-draft.txt")
     stage.say("gate-draft.txt", "gate", "draft", "--min", "courtesy=2")
     stage.say("runs.txt", "runs")
-    stage.html("report.html", "draft")
-    pages(stage, "repaired", 1, "draft")
     stage.pages(
-        view_compare_versions=query("/compare", **{"with": ("before", "after")}),
+        view_compare_versions=compared("before", "after"),
+        view_compare_prompts=compared("draft", "repaired"),
         view_items_sorted=query("/items", run="repaired", system="warm", low="5"),
+        view_item=query("/item", run="repaired", n="1"),
     )
 
 
@@ -400,22 +411,24 @@ def trusted(stage: Stage) -> None:
             lines.append(f"{name},fluency,{rater},{truth - (n % (3 + turn) == 0)},0.6")
     labels = stage.text("labels.csv", "item,criterion,rater,value,probability", *lines)
     trust = ("trust", "faults", "--labels", labels)
-    stage.forms("trust", *trust, forms=FULL)
-    stage.forms("trust-versus", *trust, "--versus", "grammar", forms="tj")
-    stage.forms("trust-plan", *trust, "--plan", "1", forms="t")
-    stage.forms("trust-both", *trust, "--resample", "both", "--seed", "7", forms="t")
+    stage.forms("trust", *trust, forms="tjm")
+    stage.forms("trust-versus", *trust, "--versus", "grammar", forms="tj", like="trust")
+    stage.forms("trust-plan", *trust, "--plan", "1", forms="t", like="trust")
+    stage.forms("trust-both", *trust, "--resample", "both", "--seed", "7", forms="t", like="trust")
     stage.say("sample-replies.txt", "sample", "faults", "--replies", "-n", "20", "-o", "check.csv")
     stage.file("sample-replies.csv", "check.csv")
     text = (stage.work / "check.csv").read_text(encoding="utf-8")
     rows = [line + "yes" if line.endswith(",") else line for line in text.splitlines()]
-    stage.forms("trust-checked", *trust, "--checked", stage.text("checked.csv", *rows), forms="t")
-    stage.forms("report", "report", "faults", forms="tj")
-    stage.forms("rank", "rank", "faults", forms="tj")
+    stage.forms(
+        "trust-checked", *trust, "--checked", stage.text("checked.csv", *rows), forms="t", like="trust"
+    )
+    stage.say("report.txt", "report", "faults")
+    stage.say("rank.txt", "rank", "faults")
     stage.forms("gate-labels", "gate", "faults", "--min", "fluency=3", "--max-failed", "10%", "--labels", labels, forms="tj")  # fmt: skip
-    stage.html("report.html", "faults", "--labels", labels)
+    stage.report_page("report", "faults", "--labels", labels)
     scores = stage.text("scores.csv", "item,system,criterion,value", "q1,old,clarity,4", "q2,old,clarity,2", "q3,new,clarity,5", "q4,new,clarity,", "q5,new,clarity,3")  # fmt: skip
     few = stage.text("few.csv", "item,criterion,rater,value", *(f"q{k},clarity,ann,{v}" for k, v in enumerate((3, 2, 4, 2, 4), 1)))  # fmt: skip
-    stage.forms("trust-scores", "trust", "--scores", scores, "--labels", few, forms="tnjm")
+    stage.forms("trust-scores", "trust", "--scores", scores, "--labels", few, forms="tj")
 
 
 def sampled(stage: Stage) -> None:
@@ -426,7 +439,8 @@ def sampled(stage: Stage) -> None:
     judge(stage, "three", *given, "-m", f"replay:{stage.rows('three.jsonl', said)}", "--samples", "3")
     labels = stage.labels("labels.csv", "three")
     analyses(stage, "three", labels, ("--min", "tact=2"))
-    stage.html("report.html", "three")
+    stage.forms("report", "report", "three", forms="j")
+    stage.report_page("report", "three")
     pages(stage, "three", 4)
     likely = []
     for k in range(12):
@@ -436,9 +450,9 @@ def sampled(stage: Stage) -> None:
         likely.append({"item": f"s{k}", "text": f"[RESULT] {1 + k % 5}", "logprobs": logprobs})
     how = (*given, "-m", f"replay:{stage.rows('likely.jsonl', likely)}", "--estimator", "probability")
     judge(stage, "likely", *how)
-    stage.forms("report-likely", "report", "likely", forms="tj")
+    stage.forms("report-likely", "report", "likely", forms="tj", like="report")
     stage.say("export-likely.jsonl", "export", "likely", width=None)
-    stage.forms("compare", "compare", "three", "likely", forms="tj")
+    stage.say("compare.txt", "compare", "three", "likely")
     stage.forms("reread-likely", "reread", "likely", forms="tj")
 
 
@@ -449,18 +463,17 @@ def stopped(stage: Stage) -> None:
     how = (items, *TACT, "-m", f"fake:script={stage.rows('script.jsonl', script)}", "--concurrency", "1")
     stage.say("run.txt", "run", *how, "--run", "stopped", "-q")
     stage.forms("report", "report", "stopped")
-    stage.forms("rank", "rank", "stopped", forms="tj")
-    stage.forms("gate", "gate", "stopped", "--min", "tact=2", forms="tj")
+    stage.say("rank.txt", "rank", "stopped")
+    stage.say("gate.txt", "gate", "stopped", "--min", "tact=2")
     stage.say("export.jsonl", "export", "stopped", width=None)
     stage.say("runs.txt", "runs")
     stage.say("runs.json", "runs", "--json", width=None)
-    stage.html("report.html", "stopped")
     pages(stage, "stopped", 0)
 
 
 def tools(stage: Stage) -> None:
     """Protocols, models, pairs and stores."""
-    stage.forms("protocols-list", "protocols", "list", forms="tnpj")
+    stage.forms("protocols-list", "protocols", "list", forms="tpj")
     shown = {
         "gptscore-ko": ("gptscore-ko/factuality", "--item", "examples/news.jsonl:2"),
         "geval": ("geval/compare", "--item", "examples/advice.jsonl:1", "--order", "ba"),
@@ -530,16 +543,16 @@ def mistakes(stage: Stage) -> None:
     stage.say("bad-items.txt", "run", stage.text("bad.jsonl", '{"id": 1', "[]"), *TACT, "-m", "fake:text=x")
     stage.say("bad-plan.txt", "trust", "tact", "--plan", "0")
     stage.say("bad-threshold.txt", "gate", "tact", "--min", "tact")
-    stage.say("two-forms.txt", "report", "tact", "--json", "--markdown")
+    stage.say("two-forms.json", "report", "tact", "--json", "--markdown")
     stage.say("no-flag.txt", "report", "tact", "--nothing")
 
 
 SCENARIOS: dict[str, Callable[[Stage], None]] = {
-    "news": a_system("news", "harbour-loose", ("--min", "factuality=3"), "-p", "gptscore-ko/factuality"),
-    "advice": a_system("advice", "backup", ("--min", "overall=3", "--min", "clarity=3", "--system", "short"), "-p", "geval/compare"),
-    "products": a_system("products", "lamp-a", ("--min", "faithfulness=3"), "-p", "opinion-summary/faithfulness"),
-    "commentary": a_system("commentary", "night-bus-2", ("--min", "structure=5"), "-p", "commentary-zh/structure", "--examples", "examples/commentary.examples.jsonl", low=0, high=10),
-    "answers": a_system("answers", "refund-calm", ("--min", "tact=3"), *TACT),
+    "news": a_system("news", ("--min", "factuality=3"), "-p", "gptscore-ko/factuality"),
+    "advice": a_system("advice", ("--min", "overall=3", "--min", "clarity=3", "--system", "short"), "-p", "geval/compare"),
+    "products": a_system("products", ("--min", "faithfulness=3"), "-p", "opinion-summary/faithfulness"),
+    "commentary": a_system("commentary", ("--min", "structure=5"), "-p", "commentary-zh/structure", "--examples", "examples/commentary.examples.jsonl", low=0, high=10),
+    "answers": a_system("answers", ("--min", "tact=3"), *TACT),
     "styles": styles,
     "demo": demo,
     "likelihood": likelihood,

@@ -8,8 +8,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import csv
+import difflib
 import functools
-import hashlib
 import io
 import json
 import os
@@ -23,6 +23,9 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote, urlencode, urlsplit
 
 import typer.main
+from json_text import json_text
+from page_faults import page_faults
+from page_text import page_text
 
 from adjudge.cli import main
 
@@ -32,6 +35,8 @@ _built = functools.cache(typer.main.get_command)
 EXAMPLES = Path(__file__).parents[2] / "examples"
 PORT = 8123
 WIDE, NARROW = 100, 60
+PAGE = ".page.txt"
+"""How the file of a page ends: it holds what a reader sees (`page_text.py`)."""
 
 NORMAL: tuple[tuple[str, str, str], ...] = (
     (r"\x1b\[[0-9;?]*[A-Za-z]", "", "styles of the terminal: not what is said"),
@@ -43,13 +48,6 @@ NORMAL: tuple[tuple[str, str, str], ...] = (
     (r"/[^\s\"'<>&]*/bin/adjudge\b", "adjudge", "where the command is"),
 )  # fmt: skip
 """What is replaced, by what, and why; the folder of the stage and the version are, too (`Stage.plain`)."""
-
-HTML: tuple[tuple[str, str], ...] = (
-    (r"(<style\b[^>]*>).*?(</style>)", r"\1STYLE\2"),
-    (r"(<script\b[^>]*>).*?(</script>)", r"\1SCRIPT\2"),
-    (r"data:[a-z]+/[a-z0-9.+-]+[;,][^\"')\s]*", "data:DATA"),
-)
-"""What is large in a page and says nothing; then a line for each tag."""
 
 
 class Outcome(NamedTuple):
@@ -156,6 +154,8 @@ class Stage:
     def __init__(self, work: Path, out: Path) -> None:
         self.work, self.out = work.resolve(), out
         self.exits: dict[str, int] = {}
+        self.written: dict[str, str] = {}
+        """Every golden file in full, also where only its differences are written."""
         self.version = version()
         self.work.mkdir(parents=True, exist_ok=True)
         self.out.mkdir(parents=True, exist_ok=True)
@@ -184,12 +184,18 @@ class Stage:
         return name
 
     def labels(self, name: str, run: str, low: int = 1, high: int = 5, raters: Sequence[str] = ("ann", "ben")) -> str:  # fmt: skip
-        """Labels for every item and criterion of a run, near to what the judges said; choices for choices."""
+        """Labels for every item of a run, near to what the judges said; choices for choices.
+
+        Of many criteria the first and the last have labels: the cards of the others would say the same in other numbers.
+        """
         outputs: dict[tuple[str, str, str], dict[str, str]] = {}
         for row in csv.DictReader(io.StringIO(command("export", run, "--format", "csv").out)):
             key = row["item"], row["criterion"], row["subject"]
             if key not in outputs or not (outputs[key]["score"] or outputs[key]["choice"]):
                 outputs[key] = row
+        criteria = list(dict.fromkeys(criterion for _, criterion, _ in outputs))
+        labelled = (criteria[0], criteria[-1])
+        outputs = {key: row for key, row in outputs.items() if key[1] in labelled}
         with_subject = any(subject for _, _, subject in outputs)
         is_choice = {
             criterion for (_, criterion, subject), row in outputs.items() if row["choice"] and not subject
@@ -217,38 +223,42 @@ class Stage:
             text = re.sub(pattern, new, text)
         return re.sub(rf"(?<![\w.]){re.escape(self.version)}(?![\w.])", "VERSION", text)
 
-    def say(self, name: str, *arguments: str | Path, width: int | None = WIDE) -> Outcome:
-        """Run a command; write its output, its messages and its exit code."""
+    def say(self, name: str, *arguments: str | Path, width: int | None = WIDE, like: str = "") -> Outcome:
+        """Run a command; write its output, its messages and its exit code. `like`: see `write`."""
         assert name not in self.exits, f"{name} is written twice"
         done = command(*arguments, width=width)
         self.exits[name] = done.code
         if done.out:
-            self.write(name, done.out)
+            self.write(name, done.out, like)
         if done.err:
             self.write(f"{name}.err", done.err)
         return done
 
-    def write(self, name: str, text: str) -> None:
+    def write(self, name: str, text: str, like: str = "") -> None:
+        """A golden file: the text, or where it says nearly what the file `like` does, only the lines that differ."""
         text = self.plain(text)
         if name.endswith(".json") and text[:1] in "{[":
-            # Nine digits, and as much on a line as there is room for: an order of sums is no output, nor is the indent.
-            text = compact(json.loads(text, parse_float=rounded)) + "\n"
-        elif name.endswith(".html"):
-            text = broken(text)
+            text = json_text(text)
+        elif name.endswith(PAGE):
+            faults = page_faults(text)
+            assert not faults, f"{name}: {'; '.join(faults)}"
+            text = page_text(text)
+        self.written[name] = text
+        if like:
+            text = changes(like, self.written[like], text)
         (self.out / name).write_bytes(text.encode())
 
-    def forms(self, name: str, *arguments: str | Path, forms: str = "tjm") -> None:
-        """A command in several forms: t on a terminal, n on a narrow one, p piped, j JSON, m Markdown."""
+    def forms(self, name: str, *arguments: str | Path, forms: str = "tjm", like: str = "") -> None:
+        """A command in several forms: t on a terminal, n on a narrow one, p piped, j JSON, m Markdown.
+
+        `like` is the name of another command: each form is written as what differs from the same form of that one.
+        """
+        endings = {"t": "txt", "n": "narrow.txt", "p": "piped.txt", "j": "json", "m": "md"}
+        widths = {"t": WIDE, "n": NARROW}
+        flags = {"j": ("--json",), "m": ("--markdown",)}
         for form in forms:
-            if form == "t":
-                self.say(f"{name}.txt", *arguments)
-            elif form == "n":
-                self.say(f"{name}.narrow.txt", *arguments, width=NARROW)
-            elif form == "p":
-                self.say(f"{name}.piped.txt", *arguments, width=None)
-            else:
-                flag = {"j": "--json", "m": "--markdown"}[form]
-                self.say(f"{name}.{'json' if form == 'j' else 'md'}", *arguments, flag, width=None)
+            ending, given = endings[form], (*arguments, *flags.get(form, ()))
+            self.say(f"{name}.{ending}", *given, width=widths.get(form), like=like and f"{like}.{ending}")
 
     def file(self, name: str, made: str | Path) -> None:
         """A file that a command has written."""
@@ -256,11 +266,10 @@ class Stage:
         text = path.read_text(encoding="utf-8") if path.exists() else "(not written)\n"
         self.write(name, text)
 
-    def html(self, name: str, run: str, *more: str | Path) -> None:
+    def report_page(self, name: str, run: str, *more: str | Path) -> None:
         """The report as a page."""
-        self.say(f"{name}.txt", "report", run, "--html", "made.html", *more)
-        self.file(name, "made.html")
-        (self.work / "made.html").unlink(missing_ok=True)
+        self.exits[f"{name}{PAGE}"] = command("report", run, "--html", "made.html", *more).code
+        self.file(f"{name}{PAGE}", "made.html")
 
     def pages(self, **urls: str) -> None:
         """Pages of the viewer, by the name of their golden file."""
@@ -268,15 +277,15 @@ class Stage:
             for name, url in urls.items():
                 self.page(app, name.replace("_", "-"), url)
 
-    def page(self, app: Any, name: str, url: str) -> str:
+    def page(self, app: Any, name: str, url: str, like: str = "") -> str:
         # The first answer may come before all replies were read: the last of two equal ones counts.
         status, text = ask(app, url)
         for _ in range(50):
             before, (status, text) = text, ask(app, url)
             if before == text:
                 break
-        self.exits[f"{name}.html"] = status
-        self.write(f"{name}.html", text)
+        self.exits[f"{name}{PAGE}"] = status
+        self.write(f"{name}{PAGE}", text, like and f"{like}{PAGE}")
         return text
 
 
@@ -284,49 +293,11 @@ def query(path: str, **values: str | tuple[str, ...]) -> str:
     return f"{path}?{urlencode(values, doseq=True)}"
 
 
-def broken(page: str) -> str:
-    """A page without styles and scripts, with a line for each tag and each attribute of a long one."""
-    for pattern, new in HTML:
-        page = re.sub(pattern, new, page, flags=re.S)
-    page = re.sub(r"(<svg\b[^>]*>)(.*?)(</svg>)", _picture, page, flags=re.S)
-    page = re.sub(r"[ \t]*\n\s*", "\n", page)
-    lines = re.sub(r"\n?(<[a-zA-Z!])", r"\n\1", page).strip("\n").split("\n")
-    return "".join(shortened(line) + "\n" for line in lines)
-
-
-def _picture(match: re.Match[str]) -> str:
-    """A picture by what it says in words, and the digest of all that it draws."""
-    words = re.findall(r"<(?:title|text|desc)\b[^>]*>.*?</(?:title|text|desc)>", match[2], flags=re.S)
-    return f"{match[1]}{''.join(words)}{hashlib.sha256(match[2].encode()).hexdigest()[:12]}{match[3]}"
-
-
-def shortened(text: str, most: int = 400) -> str:
-    """A long text (a prompt, a reply) by its beginning, its length and its digest: any change of it still shows."""
-    if len(text) <= most:
-        return text
-    return f"{text[:160]}… ({len(text)} characters, sha256 {hashlib.sha256(text.encode()).hexdigest()[:12]})"
-
-
-class rounded(float):  # noqa: N801 (stands for a function)
-    """A number of a JSON value with nine digits: sums in another order are not another output."""
-
-    def __repr__(self) -> str:
-        return "0.0" if abs(self) < 1e-12 else repr(float(f"{float(self):.9g}"))
-
-
-def compact(value: Any, indent: str = "") -> str:
-    """JSON in its order of keys, with as much on a line as there is room for."""
-    if isinstance(value, dict | list) and value:
-        inner = indent + " "
-        parts = [compact(entry, inner) for entry in (value.values() if isinstance(value, dict) else value)]
-        if isinstance(value, dict):
-            parts = [f"{json.dumps(k, ensure_ascii=False)}: {p}" for k, p in zip(value, parts, strict=True)]
-        ends = "{}" if isinstance(value, dict) else "[]"
-        line = ", ".join(parts)
-        if len(line) < 160 and "\n" not in line:
-            return f"{ends[0]}{line}{ends[1]}"
-        body = f",\n{inner}".join(parts)
-        return f"{ends[0]}\n{inner}{body}\n{indent}{ends[1]}"
-    if isinstance(value, str):
-        return json.dumps(shortened(value), ensure_ascii=False)
-    return repr(value) if isinstance(value, float) else json.dumps(value)
+def changes(like: str, before: str, after: str) -> str:
+    """The lines in which a text differs from that of the file `like`, without their numbers, which would move."""
+    lines = list(difflib.unified_diff(before.splitlines(), after.splitlines(), n=0, lineterm=""))[2:]
+    if not lines:
+        return f"the same as {like}\n"
+    return "".join(
+        f"{line}\n" for line in [f"like {like}, but:", *(re.sub("^@@.*", "@@", li) for li in lines)]
+    )
