@@ -194,3 +194,45 @@ def test_docs_and_examples_name_only_models_that_are_listed_here() -> None:
         for name in _MODEL_NAME.findall(path.read_text(encoding="utf-8"))
     }
     assert named == MODELS_IN_DOCS
+
+
+LINKED = [*PAGES, *sorted((ROOT / "docs" / "decisions").glob("*.md")), ROOT / "bench" / "README.md"]
+
+
+def anchors(page: Path) -> set[str]:
+    """What a link into a page may name: its headings, as GitHub writes them."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), flags=re.M)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", LINKED, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_between_pages_lead_somewhere(page: Path) -> None:
+    text = BLOCK.sub("", page.read_text(encoding="utf-8"))
+    broken = []
+    for link in re.findall(r"\]\((?!https?:|mailto:)([^)\s]+)\)", text):
+        name, _, anchor = link.partition("#")
+        target = (page.parent / name).resolve() if name else page
+        if not target.exists() or (anchor and target.suffix == ".md" and anchor not in anchors(target)):
+            broken.append(link)
+    assert not broken
+
+
+def test_every_decision_is_in_the_table_of_decisions() -> None:
+    folder = ROOT / "docs" / "decisions"
+    records = {path.name for path in folder.glob("[0-9]*.md")}
+    assert (
+        set(re.findall(r"\]\((\d{3}-[^)]+)\)", (folder / "README.md").read_text(encoding="utf-8"))) == records
+    )
+
+
+def test_every_bench_is_listed_with_a_command_that_it_takes() -> None:
+    folder = ROOT / "bench"
+    rows = re.findall(r"^\| `(\w+\.py)` \|.*?`python bench/(\w+\.py)([^`]*)`", (folder / "README.md").read_text(encoding="utf-8"), re.M)  # fmt: skip
+    assert sorted(name for name, _, _ in rows) == sorted(path.name for path in folder.glob("*.py"))
+    unknown = [
+        f"{script} has no {flag}"
+        for _, script, arguments in rows
+        for flag in re.findall(r"(?<!\S)--?[a-z][\w-]*", arguments)
+        if f'"{flag}"' not in (folder / script).read_text(encoding="utf-8")
+    ]
+    assert not unknown
