@@ -2,7 +2,8 @@
 
     python bench/promises.py [--worlds 2000] [--only TEXT] [--write]
 
-Each `promises_*.py` beside this file lists its `CHECKS`. `--write` puts the table into docs/trust.md.
+Each `promises_*.py` beside this file lists its `CHECKS`. `--write` puts the rows that were measured into the table of
+docs/trust.md, and removes those of checks that no longer exist.
 The proofs (`make proof`) assert each check in fewer worlds.
 """
 
@@ -47,23 +48,32 @@ def all_checks() -> Iterable[Check]:
         yield from getattr(importlib.import_module(path.stem), "CHECKS", ())
 
 
-def table(worlds: int, only: str = "") -> str:
-    lines = ["| number | simulated data | promise | measured |", "|---|---|---|---|"]
-    for check in all_checks():
-        if only and only not in f"{check.subject} {check.design}":
-            continue
-        measured = check.run(worlds, 1)
-        promise = (
-            f"≤ {check.high:.1%}"
-            if check.low <= 0
-            else f"≥ {check.low:.1%}"
-            if check.high >= 1
-            else f"{check.low:.1%}–{check.high:.1%}"
-        )
-        mark = "" if check.holds(measured, worlds) else " **missed**"
-        lines.append(f"| {check.subject} | {check.design} | {promise} | {measured:.1%}{mark} |")
-        print(lines[-1], flush=True)
-    return "\n".join(lines)
+def row(check: Check, worlds: int) -> str:
+    """The check, measured, as a line of the table."""
+    measured = check.run(worlds, 1)
+    promise = (
+        f"≤ {check.high:.1%}"
+        if check.low <= 0
+        else f"≥ {check.low:.1%}"
+        if check.high >= 1
+        else f"{check.low:.1%}–{check.high:.1%}"
+    )
+    mark = "" if check.holds(measured, worlds) else " **missed**"
+    return f"| {check.subject} | {check.design} | {promise} | {worlds:,} | {measured:.1%}{mark} |"
+
+
+def name(line: str) -> str:
+    """What a line of the table is about."""
+    return "|".join(line.split("|")[1:3])
+
+
+def merged(measured: Iterable[str], checks: Iterable[Check]) -> str:
+    """The table of docs/trust.md with the lines that were measured, in the order of the checks."""
+    present = DOCS.read_text(encoding="utf-8").partition(BEGIN)[2].partition(END)[0]
+    lines = {name(line): line for line in [*present.splitlines(), *measured] if line.startswith("| ")}
+    head = ["| number | simulated data | promise | worlds | measured |", "|---|---|---|---|---|"]
+    names = [f" {check.subject} | {check.design} " for check in checks]
+    return "\n".join([*head, *(lines[one] for one in names if one in lines)])
 
 
 def main() -> None:
@@ -72,14 +82,20 @@ def main() -> None:
     )
     parser.add_argument("--worlds", type=int, default=2000)
     parser.add_argument("--only", default="", help="only checks that contain this text")
-    parser.add_argument("--write", action="store_true", help="put the table into docs/trust.md")
+    parser.add_argument("--write", action="store_true", help="put what was measured into docs/trust.md")
     options = parser.parse_args()
-    made = table(options.worlds, options.only)
+    checks, measured = list(all_checks()), []
+    for check in checks:
+        if options.only in f"{check.subject} {check.design}":
+            measured.append(row(check, options.worlds))
+            print(measured[-1], flush=True)
     if options.write:
+        table = merged(measured, checks)
         before, _, rest = DOCS.read_text(encoding="utf-8").partition(BEGIN)
-        after = rest.partition(END)[2]
-        note = f"Measured by `python bench/promises.py --worlds {options.worlds} --write`."
-        DOCS.write_text(f"{before}{BEGIN}\n{note}\n\n{made}\n{END}{after}", encoding="utf-8")
+        note = "Measured by `python bench/promises.py --worlds N --write`, with a fixed seed."
+        DOCS.write_text(
+            f"{before}{BEGIN}\n{note}\n\n{table}\n{END}{rest.partition(END)[2]}", encoding="utf-8"
+        )
 
 
 if __name__ == "__main__":

@@ -48,11 +48,12 @@ def test_the_corrected_mean_of_the_shared_vector(vectors: dict[str, Any]) -> Non
     rest = inputs["Yhat_unlabeled"]
     labels, scores = inputs["Y"] + [None] * len(rest), inputs["Yhat_labeled"] + rest
     corrected = ppi_mean(labels, scores)
-    # The slope is cross-fitted here: the mean differs from the published one by less than a tenth of its error.
-    assert corrected.corrected.value == pytest.approx(expected["ppipp_point"], abs=0.0085)
+    assert corrected.corrected.value == pytest.approx(expected["ppipp_point"], abs=1e-6)
     assert corrected.labels_only.value == pytest.approx(expected["classical_mean"], abs=1e-6)
+    # The vector's lambda takes n - 1 for the covariance, the published code n.
+    n = len(inputs["Y"])
     closed = expected["lam_closed_form_cov/(1+n/N)/var_pooled(ddof1)"]
-    assert corrected.power == pytest.approx(closed, abs=0.1)
+    assert corrected.power == pytest.approx(closed * (n - 1) / n, abs=1e-6)
     assert np.mean(rest) == pytest.approx(expected["judge_only_mean"])
 
 
@@ -65,7 +66,7 @@ def test_the_corrected_mean_is_that_of_ppi_python() -> None:
         y = np.array([labels[i] for i in labelled], dtype=float)
         f, u = np.array([scores[i] for i in labelled]), np.array([scores[i] for i in rest])
         expected = float(np.squeeze(ppi.ppi_mean_pointestimate(y, f, u)))
-        assert ppi_mean(labels, scores).corrected.value == pytest.approx(expected, abs=0.02)
+        assert ppi_mean(labels, scores).corrected.value == pytest.approx(expected, abs=1e-9)
 
 
 def test_a_kind_judge_is_corrected_and_makes_labels_worth_more() -> None:

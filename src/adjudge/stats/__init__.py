@@ -26,6 +26,7 @@ Whether they agree with people's:
 What people would have said:
 
     ppi                a mean corrected by a few labels
+    regression         the slope of labels on judges' scores
     ppi_difference     the difference of two systems, corrected by labels
     sample_size        items, groups and labels for a goal, before any label exists
     drift              whether a judge has changed, look by look

@@ -2,9 +2,8 @@
 
 Prediction-powered inference with power tuning (PPI++, Angelopoulos, Duchi and Zrnic 2023):
 theta = mean(Y) + lambda (mean of the judge where there are no labels - where there are), with
-lambda = cov(Y, F) / ((1 + n/N) var F). The value is theirs; the interval is that of the regression estimator below,
-which also holds for few labels. The labels alone have the same interval with lambda = 0, so that the two show what the
-judge contributes.
+lambda = cov(Y, F) / ((1 + n/N) var F). The value is theirs, without its bias where scores are skewed (`regression`); the
+interval is that of the regression estimator below, XX
 
 The labelled items must be a random part of all. Where the judge failed on an item, labelled or not, its own mean stands
 in: any prediction is allowed, so failures cannot bias the result.
@@ -32,7 +31,7 @@ from .arrays import (
     undefined,
 )
 from .means import is_much_wider, mean_interval
-from .resample import generator
+from .regression import regression
 
 if TYPE_CHECKING:
     from .arrays import Codes, Floats
@@ -41,69 +40,9 @@ if TYPE_CHECKING:
 
 # -- the regression estimator
 
-# theta = mean of Y + slope (mean of the judge over all items - its score). The slope is cross-fitted: the one of a
-# label comes from the labels of the other folds, so that a label never predicts itself. One slope from all labels
-# biases the mean towards the end of a scale where most labels lie (20 labels, 85 % of them 5: +0.12 points). The
-# interval is corrected for skewness (Hall 1992), because errors are skewed near the ends of a scale.
-
-N_FOLDS = 5
-
-
-def cross_fitted_slopes(
-    y: Floats, judged: Floats, everywhere: Floats, weights: Floats, units: Codes, strata: Codes | None = None
-) -> Floats:
-    """For each label the slope, or the slopes of several judges, from the labels of the other folds.
-
-    `everywhere` holds the scores of all items, `judged` those of the labelled ones; `units` are the labels' groups. No
-    slope is below 0: a judge that runs against people on a few labels is not believed at all.
-    """
-    import numpy as np
-
-    n_judges = judged.shape[1]
-    _, of_label = np.unique(units, return_inverse=True)
-    n_units = int(of_label.max()) + 1
-    folds = generator(0).permutation(n_units)[of_label] % min(N_FOLDS, n_units)
-    covariance = np.atleast_2d(np.cov(everywhere, rowvar=False, ddof=1))
-    slopes = np.zeros((len(y), n_judges))
-    if n_units < 3 or not bool((np.diagonal(covariance) > 0).any()):
-        return slopes
-    codes = np.zeros(len(y), dtype=np.int64) if strata is None else strata
-    for fold in range(int(folds.max()) + 1):
-        kept = folds != fold
-        slopes[~kept] = _slope(y[kept], judged[kept], weights[kept], codes[kept], covariance)
-    return slopes
-
-
-def _slope(y: Floats, judged: Floats, weights: Floats, strata: Codes, covariance: Floats) -> Floats:
-    """The slope from these labels, each stratum around its own mean.
-
-    It is divided by the judge's variance over all items, as in PPI++, or over these labels where that is larger: rare low
-    scores that happen to be frequent among few labels would otherwise make a slope of 3.
-    """
-    import numpy as np
-
-    total = np.bincount(strata, weights=weights)
-
-    def around(column: Floats) -> Floats:
-        centred: Floats = column - (np.bincount(strata, weights=weights * column) / total)[strata]
-        return centred
-
-    centred = np.column_stack([around(column) for column in judged.T])
-    shared = (weights * around(y)) @ centred / float(weights.sum())
-    here = (weights @ centred**2) / float(weights.sum())
-    everywhere = np.diagonal(covariance)
-    ratio = max(1.0, float((here[everywhere > 0] / everywhere[everywhere > 0]).mean()))
-    slopes: Floats
-    if len(shared) == 1:
-        slopes = np.maximum(0.0, shared / (ratio * everywhere))
-        return slopes
-    from scipy.optimize import nnls
-
-    # The least squares of slopes that are not negative; a judge that never varies gets none.
-    size = float(everywhere.mean())
-    root = np.linalg.cholesky(ratio * covariance + 1e-9 * size * np.eye(len(shared))).T
-    slopes = nnls(root, np.linalg.solve(root.T, shared))[0]
-    return slopes
+# theta = mean of Y + slope (mean of the judge over all items - its score), with the slopes of `regression`. Its variance
+# counts the leverage of a sample that the judge likes more or less than the rest; its interval is corrected for skewness
+# (Hall 1992), because errors are skewed near the ends of a scale.
 
 
 class Fit(Struct, frozen=True):
@@ -155,16 +94,17 @@ def fit(
     with np.errstate(all="ignore"):
         weights = weights / weights.mean()
         everywhere = f.mean(axis=0)
-        slopes = cross_fitted_slopes(y, judged, f, weights, units)
-        slope = (weights[:, None] * slopes).mean(axis=0)
-        predicted = y + ((everywhere - judged) * slopes).sum(axis=1)
+        shift = everywhere - (weights[:, None] * judged).mean(axis=0)
+        found = regression(y, judged, f - everywhere, shift, weights, units)
+        slope = found.slope
+        predicted = y + ((everywhere - judged) * found.slopes).sum(axis=1)
         value = float((weights * predicted).mean())
-        influence = weights * (predicted - value) / n
+        influence = weights * (predicted - value) * found.leverage / n
         by_judge = (f - everywhere) @ slope
         floor = float(by_judge.var(ddof=1)) / n_items
         # Labels with large weights are few, whatever the number of the others: they count by their share of the variance.
         effective = float((weights**2).sum() ** 2 / (weights**4).sum())
-        n_fitted = 2 if bool(slope.any()) else 1
+        n_fitted = found.n_fitted
         df = effective - n_fitted
         variance = float((influence**2).sum()) * effective / df + floor if df > 0 else math.nan
         third = float((influence**3).sum())
@@ -243,45 +183,53 @@ def fit_strata(
     y, judged = y[labelled], f[labelled]
     counts, sizes = np.bincount(of_label, minlength=n_strata), np.bincount(strata, minlength=n_strata)
     with np.errstate(all="ignore"):
-        everywhere = np.column_stack([_means(column, strata, sizes) for column in f.T])
-        mean_y = _means(y, of_label, counts)
+        everywhere, mean_f = _column_means(f, strata, sizes), _column_means(judged, of_label, counts)
         around_f = f - everywhere[strata]
         units = labelled if clusters is None else clusters[labelled]
-        slopes = cross_fitted_slopes(y, judged, around_f, np.ones(n), units, of_label)
-        slope = slopes.mean(axis=0)
-        predicted = y + ((everywhere[of_label] - judged) * slopes).sum(axis=1)
+        share = sizes / n_items
+        shift = share @ (everywhere - mean_f)
+        found = regression(y, judged, around_f, shift, np.ones(n), units, of_label)
+        slope = found.slope
+        predicted = y + ((everywhere[of_label] - judged) * found.slopes).sum(axis=1)
         means = _means(predicted, of_label, counts)
         residuals = predicted - means[of_label]
-        n_free = n - n_strata
-        share = sizes / n_items
+        n_free = n - n_strata - (found.n_fitted - 1)
         influence = (share / counts)[of_label] * residuals
         each = np.bincount(of_label, weights=influence**2, minlength=n_strata) * counts / (counts - 1)
+        each = each * (n - n_strata) / n_free
         of_residuals = float((residuals**2).sum()) / n_free
+        # The leverages are 1 and what the shift of the scores adds, which is 0 on average.
+        leverage = of_residuals * float(((found.leverage - 1) ** 2).sum()) / n**2
         by_judge = around_f @ slope
         floor = float((by_judge**2).sum()) / max(1, n_items - n_strata) / n_items
         if is_finite:
             each, floor = each * (1 - counts / sizes), 0.0
-        variance = float(each.sum()) + floor
-        # Satterthwaite over the strata, each with its own degrees of freedom.
-        parts = float((each**2 / (counts - 1)).sum())
-        df = min(float(n_free), float(each.sum()) ** 2 / parts) if parts > 0 else float(n_free)
+        variance = float(each.sum()) + leverage + floor
+        df = _satterthwaite(each, counts - 1, n_free)
         third = float((influence**3).sum())
         if clusters is not None and not is_finite:
             # A stratum's residuals are too small by the mean that was fitted to them.
-            inflated = influence * np.sqrt(counts / (counts - 1))[of_label]
-            variance, df, third = _over_strata(inflated, labelled, by_judge / n_items, clusters, 1, df)
+            inflated = influence * np.sqrt(counts / (counts - 1) * (n - n_strata) / n_free)[of_label]
+            together, df, third = _over_strata(
+                inflated, labelled, by_judge / n_items, clusters, found.n_fitted, df
+            )
+            variance = together + leverage
         value = float((share * means).sum())
         skewness = third / variance**1.5 if variance > 0 else 0.0
-        dy = y - mean_y[of_label]
-        of_labels = float((dy**2).sum()) / n_free
-        is_exact = _is_on_a_line(
-            dy, judged - np.column_stack([_means(c, of_label, counts) for c in judged.T])[of_label]
-        )
+        dy = y - _means(y, of_label, counts)[of_label]
+        of_labels = float((dy**2).sum()) / (n - n_strata)
+        is_exact = _is_on_a_line(dy, judged - mean_f[of_label])
     fitted = Fit(
         value, variance, df, float(slope.sum()), n, n_items, of_labels, of_residuals, floor, skewness, is_exact,
         df + 1,
     )  # fmt: skip
     return fitted if _is_sound(fitted) else None
+
+
+def _satterthwaite(variances: Floats, each_df: Codes, most: int) -> float:
+    """The degrees of freedom of a sum of variances, each with its own."""
+    parts = float((variances**2 / each_df).sum())
+    return min(float(most), float(variances.sum()) ** 2 / parts) if parts > 0 else float(most)
 
 
 def _over_strata(
@@ -304,6 +252,12 @@ def _means(values: Floats, places: Codes, sizes: Codes) -> Floats:
 
     means: Floats = np.bincount(places, weights=values, minlength=len(sizes)) / sizes
     return means
+
+
+def _column_means(columns: Floats, places: Codes, sizes: Codes) -> Floats:
+    import numpy as np
+
+    return np.column_stack([_means(column, places, sizes) for column in columns.T])
 
 
 def _on_a_line(covariance: float, variances: float) -> bool:
@@ -484,14 +438,24 @@ def ppi_mean(
     corrected = as_estimate(fitted, f"{name}, lambda = {fitted.power:.3g}", unit, n_failed, limits)
     labels_only = as_estimate(plain, "mean of the labels", unit, 0, limits)
     power = fitted.power
-    if drawn is None and not is_finite and _is_two_ends(y, limits):
+    is_share = drawn is None and not is_finite and _is_two_ends(y, limits)
+    if is_share:
         labels_only = structs.replace(
             mean_of(y, clusters, limits, "mean of the labels"), n_failed=0, unit=unit
         )
-        if is_much_wider(corrected, labels_only):
-            corrected, power = structs.replace(labels_only, n_failed=n_failed), 0.0
+    if is_used_alone(corrected, labels_only) or (is_share and is_much_wider(corrected, labels_only)):
+        corrected, power = structs.replace(labels_only, n_failed=n_failed), 0.0
     effective = worth(corrected, labels_only, len(y))
     return Corrected(corrected, judge_only, labels_only, bias, power, effective, is_thin(fitted))
+
+
+_FEW = 12
+"""Labels below which they are taken alone where the judge would widen their interval."""
+
+
+def is_used_alone(corrected: Estimate, labels_only: Estimate) -> bool:
+    """Whether so few labels are better taken alone: no judge is known well enough from them to narrow the interval."""
+    return corrected.n < _FEW and is_much_wider(corrected, labels_only)
 
 
 def _bias(

@@ -24,7 +24,8 @@ from .arrays import (
     same_length,
     undefined,
 )
-from .ppi import Corrected, cross_fitted_slopes, filled, fitted_interval, mean_of, ppi_mean, worth
+from .ppi import Corrected, filled, fitted_interval, is_used_alone, mean_of, ppi_mean, worth
+from .regression import regression
 
 if TYPE_CHECKING:
     from .arrays import Codes, Floats
@@ -80,6 +81,8 @@ def ppi_difference(
     bias = _fit(f - y, flat, h - g, flat, groups, drawn, is_finite)
     corrected = _estimate(fitted, name, n_failed, ends)
     labels_only = _estimate(plain, "difference of the labels' means", 0, ends)
+    if is_used_alone(corrected, labels_only):
+        corrected = structs.replace(labels_only, n_failed=n_failed)
     return Corrected(
         corrected,
         mean_of(f - h, clusters, ends),
@@ -125,27 +128,26 @@ def _side(y: Floats, f: Floats, units: Codes, drawn: Floats | None, is_finite: b
     weights = np.ones(n) if drawn is None else 1 / drawn[labelled]
     weights = weights / weights.mean()
     # A judge beside all labels is not needed.
-    slopes = (
-        cross_fitted_slopes(labels, judged[:, None], f[:, None], weights, units[labelled])[:, 0]
-        if n < n_items
-        else np.zeros(n)
-    )
-    predicted = labels + slopes * (everywhere - judged)
+    around = (f - everywhere if n < n_items else np.zeros(n_items))[:, None]
+    shift = np.array([everywhere - float((weights * judged).mean())])
+    found = regression(labels, judged[:, None], around, shift, weights, units[labelled])
+    predicted = labels + found.slopes[:, 0] * (everywhere - judged)
     value = float((weights * predicted).mean())
     if is_finite:
         units = np.arange(n_items)
     sizes = np.bincount(np.unique(units[labelled], return_inverse=True)[1], weights=weights)
     effective = float((sizes**2).sum() ** 2 / (sizes**4).sum())
-    if effective <= 1:
+    df = effective - found.n_fitted
+    if df <= 0:
         return None
-    influence = float((weights * slopes).mean()) * (f - everywhere) / n_items
-    of_labels = weights * (predicted - value) / n * math.sqrt(effective / (effective - 1))
+    influence = float(found.slope[0]) * (f - everywhere) / n_items
+    of_labels = weights * (predicted - value) * found.leverage / n * math.sqrt(effective / df)
     if is_finite:
         # About these items, the draw of the labels is the only chance.
         influence[:] = 0.0
         of_labels = of_labels * np.sqrt(1 - (n / n_items if drawn is None else drawn[labelled]))
     influence[labelled] += of_labels
-    return _Side(value, influence, effective - 1)
+    return _Side(value, influence, df)
 
 
 def _fit(
@@ -224,6 +226,8 @@ def difference_by_group(
     ]
     unit = f"group (n={n_groups})"
     corrected, judge_only, labels_only, bias = (structs.replace(each, unit=unit) for each in estimates)
+    if is_used_alone(corrected, labels_only):
+        corrected = structs.replace(labels_only, n_failed=corrected.n_failed)
     return Corrected(
         corrected, judge_only, labels_only, bias, None, worth(corrected, labels_only, len(y) + len(g))
     )
