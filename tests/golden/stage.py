@@ -17,10 +17,11 @@ import re
 import shutil
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import unquote, urlencode, urlsplit
+from urllib.parse import parse_qs, unquote, urlencode, urlsplit
 
 import typer.main
 from json_text import json_text
@@ -146,6 +147,16 @@ def ask(app: Any, url: str, post: object = None) -> tuple[int, str]:
     asyncio.run(app(scope, receive, send))
     status = next(message["status"] for message in sent if message["type"] == "http.response.start")
     return status, b"".join(m.get("body", b"") for m in sent if m["type"] == "http.response.body").decode()
+
+
+def final_answer(app: Any, url: str) -> tuple[int, str]:
+    """The answer of a page once it no longer asks its reader to wait for a later version."""
+    deadline = time.monotonic() + 60
+    status, text = ask(app, url)
+    while "data-live=" in text and time.monotonic() < deadline:
+        time.sleep(0.01)
+        status, text = ask(app, url)
+    return status, text
 
 
 class Stage:
@@ -278,12 +289,10 @@ class Stage:
                 self.page(app, name.replace("_", "-"), url)
 
     def page(self, app: Any, name: str, url: str, like: str = "") -> str:
-        # The first answer may come before all replies were read: the last of two equal ones counts.
-        status, text = ask(app, url)
-        for _ in range(50):
-            before, (status, text) = text, ask(app, url)
-            if before == text:
-                break
+        # The page of an item knows its neighbours once the list of items is complete.
+        for run in parse_qs(urlsplit(url).query).get("run", ()):
+            final_answer(app, query("/items", run=run))
+        status, text = final_answer(app, url)
         self.exits[f"{name}{PAGE}"] = status
         self.write(f"{name}{PAGE}", text, like and f"{like}{PAGE}")
         return text
