@@ -232,6 +232,15 @@ VOCABULARY: dict[str, tuple[str, ...]] = {
 _SYNONYMS = {name: (common, *names) for common, names in VOCABULARY.items() for name in (common, *names)}
 
 
+_DATASET_NAMES = {
+    "instruction": ("orig_instruction",),
+    "response": ("orig_response",),
+    "reference": ("orig_reference_answer",),
+    "response_a": ("orig_response_A",),
+    "response_b": ("orig_response_B",),
+}
+"""The columns of Prometheus' data sets, Feedback-Collection and Preference-Collection."""
+
 _BUILTIN_ALONE = ("classify",)
 """Built-in protocols that belong to no family, so that their ids have no slash."""
 
@@ -304,7 +313,16 @@ class Protocol(Struct, frozen=True, omit_defaults=True):
         return _SYNONYMS.get(name, (name,)) if is_builtin else (name,)
 
     def field_for(self, name: str, fields: Container[str]) -> str | None:
-        """The field of an item that fills an input: the one of its name, or of another name for it."""
+        """The field of an item that fills an input: the one of its name, or of another name for it.
+
+        An item may have the names of the source instead: those of an imported prompt's slots, or of Prometheus' data
+        sets, where a plain `instruction` is the whole prompt.
+        """
+        source = next((slot for slot, field in self.alias.items() if field == name and slot in fields), None)
+        if source is None and "rubric" in self.takes and "orig_criteria" in fields:
+            source = next((column for column in _DATASET_NAMES.get(name, ()) if column in fields), None)
+        if source is not None:
+            return source
         if name in fields:
             return name
         declared = (*self.inputs, *self.optional)

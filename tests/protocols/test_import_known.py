@@ -364,3 +364,15 @@ def test_the_comparison_reads_one_score_without_subject_and_an_overall_one_for_e
     overall = {score.subject: score.value for score in judgment.scores if score.criterion == "overall"}
     assert overall == {"a": 3, "b": 4.8}
     assert (judgment.choice, judgment.choice_confidence) == ("b", 0.5)
+
+
+def test_the_original_shows_the_rubric_that_an_item_brings_along(imported: dict[str, Imported]) -> None:
+    levels = {f"orig_score{level}_description": f"description {level}" for level in range(1, 6)}
+    fields = {"orig_instruction": "Say no.", "orig_response": "No.", "orig_criteria": "Tact?", **levels}
+    protocol = load_protocol(folder_of(imported, "004", "direct"))
+    text = sent(protocol, Item("1", dict(fields)))["user"]
+    assert "Score 3: description 3" in text
+    assert "[Tact?]" in text or "Tact?" in text
+    del fields["orig_score4_description"]
+    with pytest.raises(DataError, match="orig_score4_description"):
+        render(protocol, Item("1", dict(fields)))

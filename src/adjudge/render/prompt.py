@@ -39,6 +39,7 @@ from ..records import (
     Scale,
 )
 from .injection import suspicions
+from .item_rubric import ItemRubric, rubric_in
 
 CUT = "transcript_cut"
 """The flag of a judgment whose judge saw only a part of a conversation."""
@@ -334,19 +335,34 @@ def problems_of(protocol: Protocol, item: Item) -> list[str]:
                 f"has a field '{name}', which protocol {protocol.id} would never show to the judge. "
                 f"Use {other}, which takes it, or remove the field."
             )
-    if "rubric" in protocol.takes and protocol.rubric is None and "rubric" not in item.fields:
-        if "criterion" not in protocol.takes:
-            problems.append(
-                f"protocol {protocol.id} needs a rubric. Give one with --rubric FILE, or as a field 'rubric'."
-            )
-        elif not protocol.criterion_text:
-            problems.append(
-                f'protocol {protocol.id} needs a criterion. Give one with --criterion "…" or --rubric FILE.'
-            )
-    if protocol.rubric is None and any(name.startswith("rubric.") for name in protocol.alias.values()):
-        problems.append(f"protocol {protocol.id} needs a rubric. Give one with --rubric FILE.")
+    if protocol.rubric is None:
+        problems += _rubric_problems(protocol, item)
     problems += _transcript_problems(protocol, item)
     return problems + _example_problems(protocol)
+
+
+def _rubric_problems(protocol: Protocol, item: Item) -> list[str]:
+    """Why a protocol that was given no rubric finds none in the item either."""
+    parts = [name for name in protocol.alias.values() if name.startswith("rubric.")]
+    brought = rubric_in(item.fields)
+    if brought is not None and (parts or "rubric" in protocol.takes):
+        scales = [scale for scale in protocol.criteria.values() if scale is not None]
+        return brought.problems(protocol.id, scales[0] if scales else None, parts)
+    if parts:
+        return [
+            f"protocol {protocol.id} needs a rubric. Give one with --rubric FILE, or in the item's fields orig_criteria, "
+            "orig_score1_description, …"
+        ]
+    if "rubric" not in protocol.takes or "rubric" in item.fields:
+        return []
+    if "criterion" not in protocol.takes:
+        return [
+            f"protocol {protocol.id} needs a rubric. Give one with --rubric FILE, or as a field 'rubric' of the item "
+            "(or orig_criteria, orig_score1_description, …)."
+        ]
+    if not protocol.criterion_text:
+        return [f'protocol {protocol.id} needs a criterion. Give one with --criterion "…" or --rubric FILE.']
+    return []
 
 
 def _transcript_problems(protocol: Protocol, item: Item) -> list[str]:
@@ -441,7 +457,18 @@ class Filler:
             field = protocol.field_for(source, item.fields)
             if field is not None:
                 self.texts[name] = self._shown(name, item.fields[field])
+        self.item_rubric = self._brought_rubric(item)
         self._is_exchanged = False
+
+    def _brought_rubric(self, item: Item) -> ItemRubric | None:
+        """The rubric in columns of the item, where the protocol takes one and was given none."""
+        protocol = self.protocol
+        takes = "rubric" in protocol.takes or any(name.startswith("rubric.") for name in protocol.alias.values())
+        brought = rubric_in(item.fields) if takes and protocol.rubric is None else None
+        if brought is not None and "rubric" in protocol.takes:
+            with_criterion = "criterion" not in slots_of(protocol.user_text)
+            self.texts.setdefault("rubric", brought.text(with_criterion=with_criterion))
+        return brought
 
     def _shown(self, name: str, value: FieldValue) -> str:
         """The text of a field; its images are numbered in the order in which the judge sees them."""
@@ -482,7 +509,9 @@ class Filler:
         name = protocol.alias.get(slot, slot)
         source, dot, part = name.partition(".")
         if dot and source == "rubric":
-            return _rubric_part(protocol, part)
+            return self.item_rubric.part(part) if self.item_rubric else _rubric_part(protocol, part)
+        if name == "criterion" and self.item_rubric and not protocol.criterion_text:
+            return self.item_rubric.criterion
         if dot and source == "example":
             return _example_part(protocol.examples[0], part)
         if name in self.texts and (name != "rubric" or protocol.rubric is None):
