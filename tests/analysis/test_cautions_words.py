@@ -34,6 +34,7 @@ PLACE = facts(order={"overall": position_bias(["first"] * 20, [None] * 20)})
         (ROWS, facts(call_errors={"server": 1}, n_reasks_failed=1), "1 call got no reply (server 1). 1 of them asked again after an unreadable reply"),
         ([choice("1", "a")], PLACE, "prefers the response shown first (position bias): the first response won 100 %"),
         ([choice("1", "b", flags=("verdict_contradicts_scores",))], facts(), "In 1 of 1 item, the judge chose the response to which it gave the lower score"),
+        ([choice("1", "b", flags=("between_levels",))], facts(), "the judge gave a score between levels"),
     ],
 )  # fmt: skip
 def test_a_caution_says_what_to_beware_of(rows: list[Result], known: Facts, words: str) -> None:

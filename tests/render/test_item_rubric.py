@@ -32,7 +32,12 @@ def test_the_names_without_the_prefix_are_taken_too() -> None:
 
 
 def test_a_pair_needs_the_criterion_alone() -> None:
-    fields = {"instruction": "Say no.", "response_a": "No.", "response_b": "No, thank you.", "orig_criteria": "Tact?"}
+    fields = {
+        "instruction": "Say no.",
+        "response_a": "No.",
+        "response_b": "No, thank you.",
+        "orig_criteria": "Tact?",
+    }
     assert "Tact?" in sent("prometheus/pairwise", fields)
 
 
@@ -42,13 +47,14 @@ def test_the_columns_of_the_data_set_fill_the_inputs_and_its_whole_prompt_does_n
         "instruction": "###Task Description: the whole prompt",
     }  # fmt: skip
     text = sent("prometheus/direct", fields)
-    assert "Say no." in text and "No, thank you." in text
+    assert "Say no." in text
+    assert "No, thank you." in text
     assert "the whole prompt" not in text
 
 
 def test_a_level_off_the_scale_is_refused_with_what_to_do() -> None:
     fields = {**FIELDS, "orig_score7_description": "beyond"}
-    with pytest.raises(DataError, match="describes level 7.*--rubric FILE"):
+    with pytest.raises(DataError, match=r"describes level 7.*--rubric FILE"):
         sent("prometheus/direct", fields)
 
 
@@ -62,5 +68,5 @@ def test_a_rubric_file_wins_over_the_columns(tmp_path) -> None:  # type: ignore[
 
 
 def test_a_missing_rubric_says_both_ways_to_give_one() -> None:
-    with pytest.raises(DataError, match="--rubric FILE.*orig_criteria"):
+    with pytest.raises(DataError, match=r"--rubric FILE.*orig_criteria"):
         sent("prometheus/direct", {"instruction": "Say no.", "response": "No."})

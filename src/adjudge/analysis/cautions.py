@@ -146,6 +146,16 @@ def contradictions(summary: Summary) -> Iterator[Caution]:
         )
 
 
+def between_levels(summary: Summary) -> Iterator[Caution]:
+    n = summary.flags.get("between_levels", 0)
+    if n:
+        yield Caution(
+            "between_levels",
+            f"In {n} of {count(summary.n_items, 'item')}, the judge gave a score between levels, such as 4.5 on a scale of whole "
+            "numbers, which counts as failed. To accept half points: adjudge run … --step 0.5.",
+        )
+
+
 _SAME = 0.9
 """From this share of one value on, scores do not discriminate between items."""
 _LITTLE_ENTROPY = 0.2
@@ -179,6 +189,7 @@ def cautions(summary: Summary, spreads: Spreads, facts: RunFacts) -> tuple[Cauti
         *_cut_conversations(summary),
         *order_effects(summary),
         *contradictions(summary),
+        *between_levels(summary),
         *_near_duplicates(summary),
     )
 

@@ -42,7 +42,7 @@ CautionKind = Literal[
     "incomplete", "left_out", "failed_calls", "all_failed", "fake_model", "weak_judge", "model_changed", "uneven_failures",
     "partial_panel", "panel_disagrees", "judge_apart", "self_preference", "identical_samples", "no_information", "few_groups", "near_duplicates",
     "injection_suspected", "order_conflict", "position", "one_order", "contradiction", "direction_unknown", "not_comparable", "transcript_cut",
-    "identical_responses",
+    "identical_responses", "between_levels",
 ]  # fmt: skip
 
 

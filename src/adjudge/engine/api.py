@@ -27,7 +27,15 @@ from ..errors import AdjudgeError, DataError, ModelError, ProtocolError
 from ..models import Model, Network, check_alias, named, on_ray, parse_model, takes_key, takes_price
 from ..models.base import estimated_prompt
 from ..models.remote import BATCH_PRICE, RemoteModel
-from ..protocols import LEAST_TRANSCRIPT_TOKENS, load_protocol, shows_item, step_protocol, with_digest
+from ..protocols import (
+    LEAST_TRANSCRIPT_TOKENS,
+    load_protocol,
+    shows_item,
+    step_protocol,
+    takes_examples,
+    with_digest,
+    with_finer_steps,
+)
 from ..records import Call, Item, Message, ModelSettings, NamedModel, Protocol, Result, Rubric
 from ..render import has_levels_without_text, images_in, problems_of, questions_of
 from ..run_options import JudgeSettings, RunOptions, Shard, check_options, named_criterion, shard_of
@@ -380,6 +388,10 @@ DEFAULT_PROTOCOL = "geval/score"
 
 def judges_of(request: Request) -> list[Judge]:
     """The ways of judging of a request, each criterion with a name of its own where there are several."""
+    return _with_examples(_judges(request), request.examples)
+
+
+def _judges(request: Request) -> list[Judge]:
     rubrics = () if request.rubric is None else _as_tuple(request.rubric)
     criteria = _criteria(request.criterion)
     if request.judge:
@@ -393,7 +405,7 @@ def judges_of(request: Request) -> list[Judge]:
     if len(rubrics) <= 1 and len(criteria) <= 1:
         rubric = rubrics[0] if rubrics else None
         name, text = criteria[0] if criteria else ("", "")
-        return [Judge(ref, rubric, text, name, request.steps, request.examples) for ref in refs]
+        return [Judge(ref, rubric, text, name, request.steps) for ref in refs]
     judges = []
     for ref in refs:
         takes = _takes_of(ref)
@@ -402,11 +414,9 @@ def judges_of(request: Request) -> list[Judge]:
             judges.append(Judge(ref, rubrics[0] if rubrics else None, criteria[0][1] if criteria else ""))
             continue
         if "rubric" in takes:
-            judges += [Judge(ref, rubric, "", "", request.steps, request.examples) for rubric in rubrics]
+            judges += [Judge(ref, rubric, "", "", request.steps) for rubric in rubrics]
         if "criterion" in takes:
-            judges += [
-                Judge(ref, None, text, name, request.steps, request.examples) for name, text in criteria
-            ]
+            judges += [Judge(ref, None, text, name, request.steps) for name, text in criteria]
     for kind, is_given, is_used in (
         ("rubric", bool(rubrics), any(judge.rubric is not None for judge in judges)),
         ("criterion", bool(criteria), any(judge.criterion for judge in judges)),
@@ -419,8 +429,23 @@ def judges_of(request: Request) -> list[Judge]:
     return _with_names(judges)
 
 
+def _with_examples(judges: list[Judge], given: str | Path | None) -> list[Judge]:
+    """The judges with the examples for all; of several, those whose prompt takes none are asked without."""
+    if given is None:
+        return judges
+    takes = [len(judges) == 1 or takes_examples(_unfilled(judge.protocol)) for judge in judges]
+    return [
+        judge if judge.examples or (any(takes) and not is_taken) else judge._replace(examples=given)
+        for judge, is_taken in zip(judges, takes, strict=True)
+    ]
+
+
+def _unfilled(ref: str | Path | Protocol) -> Protocol:
+    return ref if isinstance(ref, Protocol) else load_protocol(ref)
+
+
 def _takes_of(ref: str | Path | Protocol) -> set[str]:
-    protocol = ref if isinstance(ref, Protocol) else load_protocol(ref)
+    protocol = _unfilled(ref)
     return {*protocol.takes, *(name.partition(".")[0] for name in protocol.alias.values() if "." in name)}
 
 
@@ -449,7 +474,7 @@ def _judge(entry: JudgeSettings | Mapping[str, Any], request: Request) -> Judge:
         entry.criterion,
         entry.name,
         (read_steps(entry.steps) if isinstance(entry.steps, str) else entry.steps) or request.steps,
-        entry.examples or request.examples,
+        entry.examples or None,
     )
 
 
@@ -718,6 +743,8 @@ def _protocols(request: Request, judges: Sequence[Judge]) -> list[Protocol]:
         if tokens < LEAST_TRANSCRIPT_TOKENS:
             raise DataError(f"--transcript-tokens {tokens}: must be at least {LEAST_TRANSCRIPT_TOKENS}.")
         protocols = [with_digest(protocol, transcript_tokens=tokens) for protocol in protocols]
+    if request.step is not None:
+        protocols = with_finer_steps(protocols, request.step)
     _check_names(judges, protocols)
     for protocol in protocols:
         if protocol.pipeline and request.estimator == "probability":

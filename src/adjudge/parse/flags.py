@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 
-from ..records import Judgment, Protocol
+from ..records import Judgment, Protocol, Score
+from .numbers.number import number_at
 from .reply import JudgeReply
+from .text.characters import narrow
 from .text.own_voice import set_aside
 from .text.patterns import lazily
 
@@ -18,7 +20,19 @@ def flags_of(protocol: Protocol, judgment: Judgment, reply: JudgeReply) -> tuple
         flags.append("verdict_contradicts_scores")
     if _overall_differs(protocol, judgment):
         flags.append("overall_differs_from_criteria")
+    if any(_is_between_levels(score, protocol, reply.text) for score in judgment.scores):
+        flags.append("between_levels")
     return tuple(flags)
+
+
+def _is_between_levels(score: Score, protocol: Protocol, text: str) -> bool:
+    """Whether a score without a value lies between two levels, as 4.5 does on 1, 2, …, 5, and not beyond the ends."""
+    scale = protocol.criteria.get(score.criterion)
+    if score.status != "out_of_range" or score.span is None or scale is None or scale.limits is None:
+        return False
+    number = number_at(narrow(text[slice(*score.span)]).strip("\"' "), 0)
+    low, high = scale.limits
+    return number is not None and low < number.value < high
 
 
 _EXAMINED = 240

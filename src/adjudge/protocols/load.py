@@ -51,14 +51,12 @@ def _given(
     name: str = "",
 ) -> Protocol:
     """The protocol with all that was given; what it has no slot for is refused, never dropped."""
-    takes_parts = [name.partition(".")[0] for name in protocol.alias.values() if "." in name]
+    takes_parts = _takes_parts(protocol)
     asked = {"rubric": rubric is not None, "criterion": bool(criterion), "steps": bool(steps)}
     refused = [
         name for name, is_given in asked.items() if is_given and name not in (*protocol.takes, *takes_parts)
     ]
-    if isinstance(examples, str | Path):
-        examples = read_examples(examples, protocol.inputs)
-    if examples and protocol.example_words is None and "example" not in takes_parts:
+    if examples and not takes_examples(protocol):
         refused.append("examples")
     if refused:
         names = ", ".join(f"--{name}" for name in refused)
@@ -66,6 +64,8 @@ def _given(
             f"protocol {protocol.id} has no slot for {names}: it would never be shown to the judge. "
             "Leave it out, or choose a protocol that takes it."
         )
+    if isinstance(examples, str | Path):
+        examples = read_examples(examples, protocol.inputs) if examples else ()
     if isinstance(rubric, str | Path):
         rubric = read_rubric(rubric)
     criteria = protocol.criteria
@@ -85,6 +85,16 @@ def _given(
         criterion_text=criterion,
         steps=tuple(steps),
     )
+
+
+def takes_examples(protocol: Protocol) -> bool:
+    """Whether a prompt has a place for examples."""
+    return protocol.example_words is not None or "example" in _takes_parts(protocol)
+
+
+def _takes_parts(protocol: Protocol) -> list[str]:
+    """What an imported prompt has slots for the parts of: a rubric, an example."""
+    return [name.partition(".")[0] for name in protocol.alias.values() if "." in name]
 
 
 def _with_classes(protocol: Protocol, rubric: Rubric) -> Protocol:

@@ -32,14 +32,16 @@ class ItemRubric(NamedTuple):
 
     def problems(self, protocol: str, scale: Scale | None, parts: Sequence[str]) -> list[str]:
         """What keeps the protocol from showing this rubric: levels that its scale or its prompt does not have."""
-        problems = []
-        shown = [float(name.removeprefix("rubric.")) for name in parts if name != "rubric.criterion"]
-        for level in sorted({*shown} - {*self.levels}):
-            problems.append(
-                f"field 'orig_score{level:g}_description' is missing or empty; protocol {protocol} shows that level. Add it."
-            )
-        off = [level for level in sorted(self.levels) if scale is not None and scale.status_of(level) != "ok"]
-        off = [level for level in off if level not in shown]
+        shown = {float(name.removeprefix("rubric.")) for name in parts if name != "rubric.criterion"}
+        problems = [
+            f"field 'orig_score{level:g}_description' is missing or empty; protocol {protocol} shows that level. Add it."
+            for level in sorted(shown - {*self.levels})
+        ]
+        off = [
+            level
+            for level in sorted({*self.levels} - shown)
+            if scale is not None and scale.status_of(level) != "ok"
+        ]
         if off and scale is not None:
             levels = ", ".join(f"{level:g}" for level in off)
             problems.append(

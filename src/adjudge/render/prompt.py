@@ -463,7 +463,9 @@ class Filler:
     def _brought_rubric(self, item: Item) -> ItemRubric | None:
         """The rubric in columns of the item, where the protocol takes one and was given none."""
         protocol = self.protocol
-        takes = "rubric" in protocol.takes or any(name.startswith("rubric.") for name in protocol.alias.values())
+        takes = "rubric" in protocol.takes or any(
+            name.startswith("rubric.") for name in protocol.alias.values()
+        )
         brought = rubric_in(item.fields) if takes and protocol.rubric is None else None
         if brought is not None and "rubric" in protocol.takes:
             with_criterion = "criterion" not in slots_of(protocol.user_text)
