@@ -15,8 +15,9 @@ from pathlib import Path
 from statistics import median
 
 import adjudge
-from adjudge.analysis.report import summarise
-from adjudge.analysis.run_view import RunView, tabulate
+from adjudge.analysis.report.report import summarise
+from adjudge.analysis.run_view.run_view import RunView
+from adjudge.analysis.run_view.tabulate import tabulate
 from adjudge.stats import wilson
 from adjudge.store import open_store
 from adjudge.words import percent

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from adjudge.analysis.audit import Answers, audit_judge
-from adjudge.analysis.result_types import ProbeResult
+from adjudge.analysis.audit.answers import Answers
+from adjudge.analysis.audit.audit import ProbeResult
+from adjudge.analysis.audit.judge import audit_judge
 from promises import Check
 
 PROBES = (

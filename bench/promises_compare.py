@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from adjudge.analysis.correction import corrected, differences
-from adjudge.analysis.label_join import LabelledItem, LabelledTable
+from adjudge.analysis.labels.labelled import LabelledItem, LabelledTable
+from adjudge.analysis.trust.corrected_differences import differences
+from adjudge.analysis.trust.corrected_means import corrected
 from adjudge.records import Estimate, Scale
 from adjudge.stats import (
     adjusted,

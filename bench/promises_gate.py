@@ -8,9 +8,11 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import ndtr
 
-from adjudge.analysis.gate import corrected_for_number, decision_by_values, outcome_of
-from adjudge.analysis.result_types import Check as GateCheck
-from adjudge.analysis.sampling import draw
+from adjudge.analysis.gate.check import Check as GateCheck
+from adjudge.analysis.gate.decision import decision_by_values
+from adjudge.analysis.gate.not_enough_evidence import outcome_of
+from adjudge.analysis.gate.verdict import corrected_for_number
+from adjudge.analysis.sampling.draw import draw
 from adjudge.records import Estimate
 from adjudge.stats import LabelStream, corrected_share, mean_test, ppi_mean, ppi_stratified, wilson
 from promises import Check

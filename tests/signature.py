@@ -1,4 +1,4 @@
-"""The parameters of `adjudge.run` as the declarations in `run_options.py` have them, and a way to write them there.
+"""The parameters of `adjudge.run` as the declarations in `run_options/options.py` have them, and a way to write them there.
 
 `python tests/signature.py` rewrites the parameters of `run` and `run_async` in `public.py` after an option was added.
 """
@@ -15,7 +15,7 @@ PUBLIC = PACKAGE / "public.py"
 
 def declared_parameters() -> list[str]:
     """Each option as a parameter: its name, its type without what the command line says about it, and its default."""
-    tree = ast.parse((PACKAGE / "run_options.py").read_text(encoding="utf-8"))
+    tree = ast.parse((PACKAGE / "run_options" / "options.py").read_text(encoding="utf-8"))
     (options,) = (node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "RunOptions")
     parameters = []
     for field in options.body:

@@ -19,9 +19,10 @@ PACKAGE = ROOT / "src" / "adjudge"
 
 LAYERS = (
     {"errors", "records", "sections", "untrusted", "version"},
-    {"data", "render", "parse", "score_map", "stats", "words"},
+    {"data", "render", "parse", "score_map", "stats", "terminal_text", "words"},
     {"protocols", "models", "store"},
-    {"combine", "probes", "run_options"},
+    {"probes", "run_options", "steps"},
+    {"results"},
     {"engine", "run_file"},
     {"analysis"},
     {"web", "pytest_plugin"},

@@ -7,12 +7,19 @@ from typing import Any
 
 import msgspec
 
-from adjudge.analysis import compare as comparing
-from adjudge.analysis import label_join, report, run_view, trust
-from adjudge.analysis.label_join import LabelledTable
-from adjudge.analysis.match import Comparison
-from adjudge.analysis.result_types import Card, Summary
-from adjudge.analysis.run_view import Positions, RunFacts, RunView, view_of_results
+from adjudge.analysis.compare import compare as comparing
+from adjudge.analysis.compare.comparison import Comparison
+from adjudge.analysis.labels import join as label_join
+from adjudge.analysis.labels.labelled import LabelledTable
+from adjudge.analysis.report import report
+from adjudge.analysis.report.summary import Summary
+from adjudge.analysis.run_view import run_view
+from adjudge.analysis.run_view.given_results import view_of_results
+from adjudge.analysis.run_view.positions import Positions
+from adjudge.analysis.run_view.run_facts import RunFacts
+from adjudge.analysis.run_view.run_view import RunView
+from adjudge.analysis.trust import judge_card as trust
+from adjudge.analysis.trust.card import Card
 from adjudge.records import Label, Result, Scale
 from adjudge.stats import PositionBias
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
+from adjudge.web.routes import build_app
 from adjudge.web.security import Secrets
-from adjudge.web.server import build_app
 
 PORT = 8123
 

@@ -20,10 +20,10 @@ from rich.console import Console
 from rich.text import Text
 
 import adjudge
-from adjudge.analysis.report import summarise
-from adjudge.analysis.report_words import report_sections
-from adjudge.analysis.run_view import tabulate
-from adjudge.cli.terminal import section_lines
+from adjudge.analysis.report.report import summarise
+from adjudge.analysis.report.words.report import report_sections
+from adjudge.analysis.run_view.tabulate import tabulate
+from adjudge.cli.sections import section_lines
 from adjudge.store import open_store
 
 HERE = Path(__file__).parent

@@ -26,7 +26,7 @@ from playwright.sync_api import Page, sync_playwright
 import adjudge
 from adjudge.records import Label
 from adjudge.store import open_store
-from adjudge.web.annotate_session import open_session
+from adjudge.web.labelling.session import open_session
 from adjudge.web.report_file import write_report
 
 HERE = Path(__file__).parent

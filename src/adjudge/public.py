@@ -1,7 +1,7 @@
 """What `import adjudge` offers: runs whose options an editor completes, and results that a notebook shows.
 
 Nothing is computed here. A result is the one of its analysis with the same fields, and can be shown as HTML. The options
-of a run are declared in `run_options.py`; a test compares the parameters of `run` and `run_async` with them.
+of a run are declared in `run_options/options.py`; a test compares the parameters of `run` and `run_async` with them.
 """
 
 from __future__ import annotations
@@ -14,25 +14,29 @@ from typing import TYPE_CHECKING, Any, Literal, Never, TypeVar, Unpack
 from msgspec import Struct
 
 from . import engine
-from .analysis import compare as comparing
-from .analysis import match, result_types
-from .analysis import rank as ranking
-from .analysis import trust as trusting
-from .analysis.compare_words import compare_sections
-from .analysis.games import Game
-from .analysis.item_view import has_unread
-from .analysis.rank import RankSettings
-from .analysis.rank_words import rank_sections
-from .analysis.report import summarise
-from .analysis.report_words import report_sections
-from .analysis.run_view import tabulate
-from .analysis.trust import CardSettings
-from .analysis.trust_words import trust_sections
+from .analysis.compare import compare as comparing
+from .analysis.compare import comparison
+from .analysis.compare.words import compare_sections
+from .analysis.item_view.calls import has_unread
+from .analysis.rank import rank as ranks
+from .analysis.rank import ranking
+from .analysis.rank.games import Game
+from .analysis.rank.rank import RankSettings
+from .analysis.rank.words import rank_sections
+from .analysis.report import summary
+from .analysis.report.report import summarise
+from .analysis.report.words.report import report_sections
+from .analysis.run_view.tabulate import tabulate
+from .analysis.trust import card
+from .analysis.trust import trust as trusting
+from .analysis.trust.trust import CardSettings
+from .analysis.trust.words.card import trust_sections
 from .data import frame_of
-from .engine import EXPORT_COLUMNS, Progress, Watcher, export_row
-from .engine.api import Judges, Models, Protocols
+from .engine import Progress, Watcher
+from .engine.request import Judges, Models, Protocols
 from .records import PART_KINDS, Estimator, Item, Label, Result, Rubric, Scale
-from .run_options import OrderPolicy, TraceOption, default_store
+from .results.export import EXPORT_COLUMNS, export_row
+from .run_options.options import OrderPolicy, TraceOption, default_store
 from .sections import Section
 from .store import open_store
 
@@ -63,34 +67,34 @@ class _Shown:
         raise NotImplementedError
 
     def _repr_html_(self) -> str:
-        from .web.report_file import fragment
+        from .web.notebook import fragment
 
         sections = list(self.sections())
         return fragment(sections, sections[0].title)
 
 
-class Report(_Shown, result_types.Summary, frozen=True):
+class Report(_Shown, summary.Summary, frozen=True):
     """The scores of a run by system and criterion."""
 
     def sections(self) -> Iterator[Section]:
         yield from report_sections(self)
 
 
-class Card(_Shown, result_types.Card, frozen=True):
+class Card(_Shown, card.Card, frozen=True):
     """The judge card: how far a judge agrees with people."""
 
     def sections(self) -> Iterator[Section]:
         yield from trust_sections(self)
 
 
-class Comparison(_Shown, match.Comparison, frozen=True):
+class Comparison(_Shown, comparison.Comparison, frozen=True):
     """The same items judged twice."""
 
     def sections(self) -> Iterator[Section]:
         yield from compare_sections(self)
 
 
-class Ranking(_Shown, result_types.Ranking, frozen=True):
+class Ranking(_Shown, ranking.Ranking, frozen=True):
     """The systems, best first."""
 
     def sections(self) -> Iterator[Section]:
@@ -193,7 +197,7 @@ def rank(
     `criterion` selects one of several; `n_next` is the number of comparisons to propose, on the outputs of the run and
     of the files in `outputs`. The scales of a run are known; for other results `scales` gives them by criterion.
     """
-    return _as(Ranking, ranking.rank(source, scales=scales, **settings))
+    return _as(Ranking, ranks.rank(source, scales=scales, **settings))
 
 
 def run(
@@ -247,7 +251,7 @@ def run(
     Items are a file, a list of mappings, or a polars or pandas frame. An option means what the flag of `adjudge run` with
     its name means. A `watcher` receives the run's progress. Works in a script, beside a running event loop and in a notebook.
     """
-    return _as(Run, engine.run(**_given(locals())))
+    return _as(Run, engine.run_in_thread(engine.request_of(**_given(locals()))))
 
 
 async def run_async(
@@ -297,7 +301,7 @@ async def run_async(
     **unknown: Never,
 ) -> Run:
     """`run` for async code: other tasks of the event loop go on meanwhile."""
-    return _as(Run, await engine.run_async(**_given(locals())))
+    return _as(Run, await engine.execute(engine.request_of(**_given(locals()))))
 
 
 def _given(arguments: dict[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from adjudge.analysis.result_types import CriterionCard
+from adjudge.analysis.trust.card import CriterionCard
 from adjudge.records import Label
 from judged import score
 from running import Outcome, adjudge

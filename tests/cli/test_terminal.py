@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from adjudge.cli.terminal import table_lines, wrapped
-from adjudge.words import n_columns
+from adjudge.cli.tables import table_lines, wrapped
+from adjudge.terminal_text import n_columns
 from running import EXAMPLES, adjudge
 
 WIDTHS = (80, 120)

@@ -121,7 +121,7 @@ def test_a_plan_is_made_where_it_is_asked_for(folder: Path) -> None:
 
 
 def test_a_run_is_trusted_from_python_by_the_labels_in_its_store(folder: Path) -> None:
-    from adjudge.analysis.trust import trust as trust_run
+    from adjudge.analysis.trust.trust import trust as trust_run
     from adjudge.data import read_labels
     from adjudge.engine import Progress, Run
     from adjudge.store import open_store

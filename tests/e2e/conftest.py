@@ -20,9 +20,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from adjudge.web.annotate_session import Session
+from adjudge.web.labelling.session import Session
+from adjudge.web.routes import build_app
 from adjudge.web.security import Secrets
-from adjudge.web.server import HOST, address, build_app
+from adjudge.web.server import HOST, address
 from running import started
 
 CHROMIUM = os.environ.get("ADJUDGE_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")

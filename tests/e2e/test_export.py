@@ -13,7 +13,7 @@ import pytest
 
 from adjudge.records import Label, Note
 from adjudge.store import open_store
-from adjudge.web.static_copy import write_copy
+from adjudge.web.static_copy.copy import write_copy
 from running import DIRECT, adjudge, write_rows
 from webclient import Browser
 

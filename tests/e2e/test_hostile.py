@@ -13,8 +13,8 @@ import pytest
 
 from adjudge.records import Label, Note, Review
 from adjudge.store import Store, open_store
-from adjudge.web.annotate import start_path
-from adjudge.web.annotate_session import open_session
+from adjudge.web.labelling.session import open_session
+from adjudge.web.pages.annotate import start_path
 from running import ROOT, adjudge, as_id, started, write_rows
 
 pytestmark = pytest.mark.browser

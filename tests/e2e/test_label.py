@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from adjudge.store import open_store
-from adjudge.web.annotate import start_path
-from adjudge.web.annotate_session import open_session
+from adjudge.web.labelling.session import open_session
+from adjudge.web.pages.annotate import start_path
 from running import DIRECT, EXAMPLES, adjudge, write_rows
 
 pytestmark = pytest.mark.browser

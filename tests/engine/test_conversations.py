@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import adjudge as api
-from adjudge.engine.plan import answer_by_rule
+from adjudge.engine.rule_answers import answer_by_rule
 from adjudge.records import FieldValue, Item
 from adjudge.store import open_store
 from fakeserver import Answer, FakeServer, chat

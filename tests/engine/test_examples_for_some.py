@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 import adjudge
-from adjudge.engine.api import Request, judges_of
+from adjudge.engine.judges import judges_of
+from adjudge.engine.request import Request
 from adjudge.errors import ProtocolError
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

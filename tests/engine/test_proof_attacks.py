@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from adjudge.data import EXPORT_HEADER, Table
 from adjudge.data.formulas import FORMULA_STARTS, guarded, unguarded
-from adjudge.engine import EXPORT_COLUMNS
+from adjudge.results.export import EXPORT_COLUMNS
 from adjudge.store import open_store
 from fakeserver import Answer, FakeServer, Request, chat
 from running import DIRECT, ROOT, adjudge, as_id, model_at, prompt_of, write_rows

@@ -33,7 +33,7 @@ def processes() -> Any:
     """Processes that start at once: what they import is there already."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(
-        ["adjudge.cli.run_command", "adjudge.engine.batching", "adjudge.models.http_client", "fakebatches"]
+        ["adjudge.cli.run", "adjudge.engine.batching", "adjudge.models.http_client", "fakebatches"]
     )
     return context
 
@@ -42,13 +42,13 @@ def command(arguments: list[str], environment: dict[str, str], most_lines: int, 
     """`adjudge` in a process of its own, with short waits and small batches."""
     from adjudge.cli import main
     from adjudge.engine import batching
-    from adjudge.models import batch_apis
+    from adjudge.models.batch_apis import anthropic_batches, base
 
     os.environ.update(environment)
     batching.SETTLE_SECONDS, batching.BACKOFF_SECONDS = 0.1, 0.02
     batching.POLL_SECONDS, batching.LONGEST_POLL_SECONDS = 0.02, 0.05
     if most_lines:
-        for api in (batch_apis.BatchApi, batch_apis.AnthropicBatches):
+        for api in (base.BatchApi, anthropic_batches.AnthropicBatches):
             api.most_lines = most_lines
     sys.argv = ["adjudge", *arguments]
     null = os.open(os.devnull, os.O_WRONLY)
@@ -74,7 +74,7 @@ def items_at(path: Path, n: int) -> Path:
 
 
 def scores(store: Path) -> list[float | None]:
-    from adjudge.engine import results
+    from adjudge.results.stored_results import results
 
     with open_store(store, write=False) as opened:
         return [result.value for result in results(opened, opened.run())]

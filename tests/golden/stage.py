@@ -109,9 +109,9 @@ def version() -> str:
 @contextlib.contextmanager
 def open_web(store: Path, run: str | None = None, n: int = 50) -> Iterator[Any]:
     """The ASGI application of `view`, or with a run that of `annotate`. THE ONE PLACE THAT IMPORTS IT."""
-    from adjudge.web.annotate import open_session
+    from adjudge.web.pages.annotate import open_session
+    from adjudge.web.routes import build_app
     from adjudge.web.security import Secrets
-    from adjudge.web.server import build_app
 
     secrets = Secrets(token="token", session="session", csrf="csrf")
     if run is None:

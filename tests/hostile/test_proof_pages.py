@@ -15,7 +15,7 @@ import pytest
 from mutations import WEIRD_VALUES
 from test_proof_fuzz import make_corpus
 
-from adjudge.web.annotate_session import open_session
+from adjudge.web.labelling.session import open_session
 from webclient import Browser
 
 TRIES = int(os.environ.get("ADJUDGE_QUERIES", "600"))

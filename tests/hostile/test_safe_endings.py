@@ -286,12 +286,12 @@ def test_a_long_integer_in_a_gate_file_is_a_message(tmp_path: Path, store: Path)
 def test_a_fault_of_the_program_is_a_message_without_values(
     monkeypatch: pytest.MonkeyPatch, store: Path
 ) -> None:
-    from adjudge.cli import store_commands
+    from adjudge.cli import runs
 
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError("sk-secret")
 
-    monkeypatch.setattr(store_commands, "print_table", broken)
+    monkeypatch.setattr(runs, "print_table", broken)
     done = adjudge("runs", "--store", store)
     assert done.code == 2
     assert "RuntimeError" in done.err

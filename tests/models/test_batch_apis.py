@@ -11,8 +11,9 @@ import pytest
 
 import adjudge
 from adjudge.engine import batching
-from adjudge.models import batch_apis, parse_model
-from adjudge.models.batch_apis import RemoteBatch
+from adjudge.models import parse_model
+from adjudge.models.batch_apis import anthropic_batches, openai_batches
+from adjudge.models.batch_apis.base import RemoteBatch
 from fakebatches import FakeBatches
 
 PAIR = {
@@ -121,7 +122,7 @@ def test_openais_sdk_reads_what_the_fake_host_answers(host: FakeBatches, tmp_pat
         batch = client.batches.retrieve("batch_0")
         assert batch.status == "completed"
         lines = client.files.content(batch.output_file_id).text.splitlines()
-    ours = batch_apis.OpenAIBatches(parse_model("openai:gpt-4.1-mini"))._read(batch.to_dict())  # type: ignore[arg-type]
+    ours = openai_batches.OpenAIBatches(parse_model("openai:gpt-4.1-mini"))._read(batch.to_dict())  # type: ignore[arg-type]
     assert (ours.phase, ours.name, ours.file, ours.outputs) == (
         "ended", batch.metadata["adjudge"], batch.input_file_id, (batch.output_file_id,),
     )  # fmt: skip
@@ -134,7 +135,9 @@ def test_anthropics_sdk_reads_what_the_fake_host_answers(host: FakeBatches, tmp_
     with anthropic.Anthropic(base_url=host.url, api_key="x" * 20, max_retries=0) as client:
         assert [batch.id for batch in client.messages.batches.list(limit=1)] == ["msgbatch_1", "msgbatch_0"]
         batch = client.messages.batches.retrieve("msgbatch_0")
-    ours = batch_apis.AnthropicBatches(parse_model("anthropic:claude-haiku-4-5"))._read(batch.to_dict())  # type: ignore[arg-type]
+    ours = anthropic_batches.AnthropicBatches(parse_model("anthropic:claude-haiku-4-5"))._read(
+        batch.to_dict()
+    )  # type: ignore[arg-type]
     assert (ours.id, ours.phase, ours.n_calls, ours.outputs) == ("msgbatch_0", "ended", 1, ("msgbatch_0",))
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from adjudge.protocols.builtins import builtin_ids
-from adjudge.protocols.check import case_failures, check_protocols
+from adjudge.protocols.cases import case_failures
+from adjudge.protocols.check import check_protocols
 from adjudge.protocols.load import load_protocol
 
 SCORED = """title = "Own"

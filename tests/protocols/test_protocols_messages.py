@@ -12,8 +12,11 @@ from hypothesis import example, given
 from hypothesis import settings as effort
 from hypothesis import strategies as st
 
-from adjudge.protocols.check import Case, check_protocols
-from adjudge.protocols.findings import Finding, line_of_steps, mistakes_in
+from adjudge.protocols.cases import Case
+from adjudge.protocols.check import check_protocols
+from adjudge.protocols.findings import Finding
+from adjudge.protocols.setting_lines import line_of_steps
+from adjudge.protocols.setting_mistakes import mistakes_in
 from adjudge.records import Accepted, Answer, ExampleWords, Given, Language
 from thorough import tries
 

@@ -167,7 +167,7 @@ def test_pairs_have_a_ranking_a_bar_each_and_the_test_of_the_place(tmp_path: Pat
 
 def test_likelihoods_are_drawn_on_an_axis_of_their_own() -> None:
     from adjudge.records import Result, Scale
-    from adjudge.web.run_parts import run_parts
+    from adjudge.web.parts.run import run_parts
     from adjudge.web.templating import environment
     from views import facts, summarise
 

@@ -16,8 +16,9 @@ from ..errors import DataError
 from ..records import Estimate, Label
 from ..score_map import ScoreCurve, ScoreMap, log_odds
 from ..stats import isotonic_fit, mean_interval, probability_quality
-from .label_join import LabelledItem, LabelledTable, join
-from .run_view import RunView
+from .labels.join import join
+from .labels.labelled import LabelledItem, LabelledTable
+from .run_view.run_view import RunView
 
 LEAST_LABELS = 20
 LEAST_FOR_ISOTONIC = 200

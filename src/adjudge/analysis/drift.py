@@ -10,7 +10,9 @@ from ..records import Scale
 from ..sections import Section
 from ..stats.drift import DriftVerdict, Look, drift
 from ..words import count, interval
-from .run_view import RunView, as_number, cluster_of, protocol_id
+from .run_view.criteria import protocol_id
+from .run_view.result_facts import as_number, cluster_of
+from .run_view.run_view import RunView
 
 MARGIN_SHARE = 0.05
 """A change of less than this share of the scale does not matter, unless a margin is given."""

@@ -5,33 +5,33 @@ from __future__ import annotations
 import typer
 
 from ..version import __version__
-from .analysis_commands import (
-    audit_command,
-    compare_command,
-    gate_command,
-    pair_command,
-    rank_command,
-    sample_command,
-    trust_command,
-)
+from .annotate import annotate_command
+from .audit import audit_command
 from .calibrate import calibrate_command
 from .cascade import cascade_command
+from .compare import compare_command
 from .demo import demo_command
+from .doctor import doctor_command
 from .drift import drift_command
-from .options import use_plain_words
+from .export import export_command
+from .gate import gate_command
+from .init import init_command
+from .models import models_app
+from .pair import pair_command
+from .parser import use_plain_words
 from .plan import plan_command
-from .protocol_commands import models_app, protocols_app
-from .run_command import init_command, run_command, schema_command, traces_command
-from .store_commands import (
-    annotate_command,
-    doctor_command,
-    export_command,
-    report_command,
-    reread_command,
-    runs_app,
-    view_command,
-)
+from .protocols import protocols_app
+from .rank import rank_command
+from .report import report_command
+from .reread import reread_command
+from .run import run_command
+from .runs import runs_app
+from .sample import sample_command
+from .schema import schema_command
+from .traces import traces_command
+from .trust import trust_command
 from .tune import tune_command
+from .view import view_command
 
 app = typer.Typer(
     name="adjudge",

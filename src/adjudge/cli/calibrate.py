@@ -21,8 +21,8 @@ def calibrate_command(
 ) -> None:
     """Fit a map of a judge's scores on human labels, for adjudge run --map-scores FILE."""
     from ..analysis.calibrate import Calibrated, calibrated
-    from ..analysis.label_join import read_labels_for
-    from ..analysis.run_view import tabulate
+    from ..analysis.labels.read import read_labels_for
+    from ..analysis.run_view.tabulate import tabulate
     from ..score_map import written_score_map
     from ..store import open_store
     from ..words import interval

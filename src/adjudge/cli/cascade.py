@@ -97,9 +97,10 @@ def _of_runs(
     names: list[str], labels: Path | None, store: Path, settings: _Settings, output: Path | None
 ) -> Cascade:
     """Labels of a file, or those in the store."""
-    from ..analysis.cascade.of_runs import cascade_of_runs, text_of_file
-    from ..analysis.label_join import read_labels_for
-    from ..analysis.trust import views_of_judges
+    from ..analysis.cascade.cascade_file import text_of_file
+    from ..analysis.cascade.of_runs import cascade_of_runs
+    from ..analysis.labels.read import read_labels_for
+    from ..analysis.trust.trust import views_of_judges
     from ..store import open_store
 
     with open_store(store, write=False) as opened:

@@ -19,8 +19,8 @@ from ..words import count, interval, share
 from .terminal import print_json, print_sections
 
 if TYPE_CHECKING:
+    from ..analysis.cascade.cascade_file import CascadeFile, StageFile
     from ..analysis.cascade.decisions import Check, Decision
-    from ..analysis.cascade.of_runs import CascadeFile, StageFile
     from ..engine import Request
     from ..records import Item
     from ..store import RunRow, Store
@@ -66,8 +66,8 @@ def request_of_cascade(
     path: Path,
 ) -> Request:
     """What all stages share: the items and the options of the run. The cascade names protocols and models."""
-    from ..analysis.cascade.of_runs import read_cascade
-    from .run_command import request_of
+    from ..analysis.cascade.cascade_file import read_cascade
+    from .run_request import request_of
 
     if any(judges):
         raise DataError("The cascade names its protocols and models. Leave -p and -m out.")
@@ -77,7 +77,7 @@ def request_of_cascade(
 
 def run_cascade(request: Request, path: Path, check: str | None, is_quiet: bool, *, as_json: bool) -> int:
     """Run all stages; returns the exit code. The same command resumes."""
-    from ..analysis.cascade.of_runs import read_cascade
+    from ..analysis.cascade.cascade_file import read_cascade
 
     file = read_cascade(path)
     name = str(request.run or path.stem)
@@ -116,10 +116,10 @@ def _run_stage(
     decisions: dict[str, Decision],
 ) -> tuple[int, StageSummary, Sequence[Item]]:
     """Judge what is left, and keep what this judge decides; returns what is left after it."""
+    from ..analysis.cascade.answers import answers_of_run
     from ..analysis.cascade.decisions import Decision, is_drawn, is_sure
-    from ..analysis.cascade.from_runs import answers_of_run
     from ..store import open_store
-    from .run_command import carry_out
+    from .run import carry_out
 
     name = f"{cascade.name}.{number}"
     finished, code = carry_out(_request_of_stage(cascade, stage, name, left), cascade.is_quiet)
@@ -142,7 +142,7 @@ def _request_of_stage(
     cascade: _Cascade, stage: StageFile, name: str, items: Sequence[Item] | None
 ) -> Request:
     """The judge as it was calibrated: the stored prompt, the model and the settings of its run."""
-    from ..engine import protocols_of
+    from ..results.manifest import protocols_of
     from ..store import open_store
 
     with open_store(Path(str(cascade.request.store)), write=False) as opened:
@@ -196,7 +196,7 @@ def _finish(
     """Hand what is left to people, and say who decided what."""
     from ..analysis.cascade.decisions import Decision, checked
     from ..store import open_store
-    from .run_command import carry_out
+    from .run import carry_out
 
     for item in left:
         decisions[item.id] = Decision(item.id, None)

@@ -6,51 +6,75 @@ demo, shows the rest. Every number comes from the functions that the other comma
 
 from __future__ import annotations
 
-import math
 import os
-import shlex
 import shutil
 import signal
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import typer
-from msgspec import Struct, structs
+from msgspec import Struct
 
 from ..errors import DataError, ModelError
-from ..sections import Section, Value
+from ..sections import Section
+from .demo_screens import (
+    Reading,
+    command_text,
+    least_likely_section,
+    mean_sections,
+    only_sentences,
+    path_line,
+    readings_of,
+    replies_section,
+)
 from .options import AS_JSON
-from .terminal import print_json, print_sections, print_text, terminal_width
+from .terminal import print_json, print_sections, print_text
 
 if TYPE_CHECKING:
-    from ..analysis.match import Comparison
-    from ..analysis.result_types import Card, Cell, Summary, Verdict
+    from ..analysis.compare.comparison import Comparison
+    from ..analysis.gate.verdict import Verdict
+    from ..analysis.report.summary import Cell, Summary
+    from ..analysis.trust.card import Card
     from ..engine import Request
     from ..store import Store
 
+
 PROTOCOLS = ("gptscore/factuality", "gptscore/relevance-backward")
 """The response given its text, and the text given the response: on a small model, aspects of one direction hardly differ."""
+
 
 SYSTEMS = ("faithful", "altered-fact", "omission")
 """The systems whose responses are judged: one without a fault, one whose fault hardly moves the means of so small a model, and
 one whose fault only the second criterion shows."""
 
+
 ITEMS = 12
 """Three responses to each of four texts: 24 calls, some 4,000 tokens to evaluate, about 20 s of CPU time."""
 
+
 RESPONSES = "responses.jsonl"
+
+
 RUBRIC_PROTOCOL = "prometheus/direct"
+
+
 RUBRIC = "helpful.toml"
+
+
 VERSIONS = CURRENT, CANDIDATE = "current", "candidate"
 """The runs of the recorded judge, and the names of their files."""
 
+
 RATINGS = "ratings.csv"
+
+
 LEAST = {"helpful": 4.0}
 """The threshold of the gate."""
+
 
 FILES = (
     "likelihoods.jsonl.gz",
@@ -58,41 +82,41 @@ FILES = (
     RATINGS,
     *(f"{version}{suffix}" for version in VERSIONS for suffix in (".jsonl", ".replies.jsonl")),
 )
+
+
 SHOWN_LIKELIHOOD = "bridge-altered-fact"
+
+
 SHOWN_REPLIES = ((CURRENT, "card"), (CURRENT, "medical"), (CANDIDATE, "parking"), (CANDIDATE, "medical"))
 """The readings of the second screen: a plain score, a refusal, a score inside a quotation, and two scores that differ."""
+
 
 _ABOUT_RESPONSES = (
     "Three invented systems summarise short texts: one faithfully, one with a changed fact, one with two of three sentences left out. "
     "A score is the mean log-probability of a token; closer to 0 is more likely. factuality: the response, given its text; "
     "relevance: the text, given the response."
 )
+
+
 _ABOUT_LIVE = "The judge is a small language model that runs on this machine, without a key."
+
+
 _ABOUT_RECORDED = "Replaying likelihoods recorded with the embedded model; the model does not run."
+
+
 _ABOUT_VERSIONS = (
     "A likelihood is read from tokens; a rubric judge replies in words. Here are recorded replies about two versions of a help desk "
     "(answers, replies and ratings are made up for this demo):"
 )
+
+
 _ABOUT_RATINGS = "Two invented raters scored the answers of the candidate by the same rubric."
+
+
 _LIMITS = (
     "The embedded model follows no rubric: asked for a score from 1 to 5, it gives nearly every response the same digit "
     "(docs/local.md). For your own criteria, use a larger model: -m openai:NAME or any OpenAI-compatible server."
 )
-
-
-class Reading(Struct, frozen=True):
-    """What was read from one reply, and where."""
-
-    run: str
-    item: str
-    criterion: str
-    status: str
-    value: float | None
-    how: str | None
-    span: tuple[int, int] | None
-    reply: str
-    tokens: tuple[tuple[str, float], ...] = ()
-    """of a likelihood: each token with its probability"""
 
 
 class DemoResult(Struct, frozen=True):
@@ -184,6 +208,9 @@ def data_folder() -> Path:
     return Path(str(resources.files("adjudge"))) / "demo"
 
 
+_RULE = 78
+
+
 class Demo:
     """One demo: its files, its three runs, and what the commands say about them."""
 
@@ -226,8 +253,8 @@ class Demo:
         )
 
     def _judge_responses(self) -> Summary:
-        from ..analysis.report import summarise
-        from ..analysis.run_view import tabulate
+        from ..analysis.report.report import summarise
+        from ..analysis.run_view.tabulate import tabulate
 
         name = "recorded" if self.is_recorded else "live"
         name = name if self.limit == ITEMS else f"{name}-{self.limit}"
@@ -245,7 +272,7 @@ class Demo:
         self._judge(request, self.quiet)
         with self._opened() as opened:
             summary = summarise(tabulate(opened, opened.run(name), keep_results=False))
-        self._print(_means(summary))
+        self._print(mean_sections(summary))
         return summary
 
     def _show_origins(self, likelihoods: str) -> tuple[Reading, ...]:
@@ -261,20 +288,20 @@ class Demo:
             self._judge(request, True)
         shown = ((likelihoods, SHOWN_LIKELIHOOD), *SHOWN_REPLIES)
         with self._opened() as opened:
-            readings = tuple(reading for run, item in shown for reading in _readings(opened, run, item))
+            readings = tuple(reading for run, item in shown for reading in readings_of(opened, run, item))
         self._heading(2, "Where does each score come from?")
         # With a low limit, the response was not judged.
         scored = [reading for reading in readings if reading.run == likelihoods]
-        self._print(map(_least_likely, scored[:1]))
+        self._print(map(least_likely_section, scored[:1]))
         self._print([Section(_ABOUT_VERSIONS, depth=1)])
-        self._print([_replies(readings[len(scored) :])])
+        self._print([replies_section(readings[len(scored) :])])
         self._command("runs", "show", CANDIDATE, "--failed")
         return readings
 
     def _show_agreement(self) -> Card:
-        from ..analysis.run_view import tabulate
-        from ..analysis.trust import card_of_views
-        from ..analysis.trust_words import trust_sections
+        from ..analysis.run_view.tabulate import tabulate
+        from ..analysis.trust.trust import card_of_views
+        from ..analysis.trust.words.card import trust_sections
         from ..data import read_labels
 
         with self._opened() as opened:
@@ -282,26 +309,27 @@ class Demo:
             card = card_of_views(opened, [view], read_labels(self.ratings))
         self._heading(3, "Does the judge agree with people?", _ABOUT_RATINGS)
         self._command("trust", CANDIDATE, "--labels", str(self.ratings))
-        self._print(map(_sentences, islice(trust_sections(card), 1)))
+        self._print(map(only_sentences, islice(trust_sections(card), 1)))
         return card
 
     def _show_decision(self) -> tuple[Comparison, tuple[Verdict, Verdict]]:
-        from ..analysis.compare import compare_views
-        from ..analysis.compare_words import compare_sections
-        from ..analysis.run_view import tabulate
+        from ..analysis.compare.compare import compare_views
+        from ..analysis.compare.words import compare_sections
+        from ..analysis.run_view.tabulate import tabulate
 
         with self._opened() as opened:
             first, second = (tabulate(opened, opened.run(name), for_comparison=True) for name in VERSIONS)
         comparison = compare_views(first, second)
         self._heading(4, "Which version is better, and may it ship?")
         self._command("compare", *VERSIONS)
-        self._print(map(_sentences, islice(compare_sections(comparison), 1)))
+        self._print(map(only_sentences, islice(compare_sections(comparison), 1)))
         return comparison, (self._show_gate(None), self._show_gate(self.ratings))
 
     def _show_gate(self, labels: Path | None) -> Verdict:
-        from ..analysis.gate import GateInput, verdict_of
-        from ..analysis.gate_rules import Rules
-        from ..analysis.gate_words import gate_sections
+        from ..analysis.gate.gate import verdict_of
+        from ..analysis.gate.gate_input import GateInput
+        from ..analysis.gate.rules import Rules
+        from ..analysis.gate.words import gate_sections
 
         rules = Rules(min=LEAST, labels=None if labels is None else str(labels))
         with self._opened() as opened:
@@ -352,7 +380,7 @@ class Demo:
 
     def _judge(self, request: Request, quiet: bool) -> None:
         """Carry out a run; exit with the right code where it was stopped."""
-        from .run_command import carry_out
+        from .run import carry_out
 
         sys.stdout.flush()
         finished, code = carry_out(request, quiet)
@@ -397,128 +425,3 @@ def _unpack(folder: Path) -> None:
         raise DataError(
             f"{folder} cannot be written: {error.strerror}. Choose another place with --store FILE."
         ) from error
-
-
-# What the screens show
-
-
-def _means(summary: Summary) -> Iterator[Section]:
-    """The means of all systems in one table, and the warnings of the report."""
-    from ..analysis.report_words import caution_sections, cost_text
-    from ..words import decimals, interval_cell
-
-    names = [name.rpartition("/")[2] for name in summary.criteria]
-    rows: list[tuple[Value, ...]] = []
-    for system, cells in summary.systems.items():
-        means = [interval_cell(cell, decimals(summary.criteria[name].scale)) for name, cell in cells.items()]
-        n_scores, n_failed = (
-            sum(numbers)
-            for numbers in zip(*((cell.n, cell.n_failed) for cell in cells.values()), strict=True)
-        )
-        rows.append((system, *means, f"{n_scores}", f"{n_failed}"))
-    columns = ("system", *(f"{name} [95 % CI]" for name in names), "scores", "failed")
-    # A recording has no tokens, and its time says nothing.
-    lines = (cost_text(summary),) if summary.tokens_in else ()
-    yield Section("Mean of each system", lines, columns, tuple(rows), depth=1)
-    yield from caution_sections(summary)
-
-
-def _readings(store: Store, run: str, item: str) -> Iterator[Reading]:
-    """What was read from each reply about an item."""
-    from ..analysis.item_view import item_view
-    from ..store.browsing import CallOutcome
-
-    for judged in store.judgments(store.run(run)):
-        if judged.item is None or judged.item.id != item:
-            continue
-        reply = store.reply_for([judged.call]).get(judged.call)
-        outcome = CallOutcome(judged.call_index, judged.about, None, reply, judged.error, judged.judgment)
-        (call,) = item_view(judged.item, [outcome], {}).calls
-        tokens = tuple((token.text, token.probability) for token in call.target_tokens)
-        for answer in call.answers:
-            value = answer.value if isinstance(answer.value, float) else None
-            text = call.reply.text if call.reply is not None else ""
-            yield Reading(run, item, answer.name, answer.status, value, answer.how, answer.span, text, tokens)
-
-
-def _sentences(section: Section) -> Section:
-    """A section with its sentences alone, without methods and notes."""
-    lines = tuple(line if isinstance(line, str) else line.text for line in section.lines)
-    return structs.replace(section, lines=lines, notes=())
-
-
-def _least_likely(reading: Reading) -> Section:
-    """The tokens that lower a likelihood most."""
-    from ..words import number
-
-    tokens = sorted(reading.tokens, key=lambda token: token[1])[:_SHOWN_TOKENS]
-    logprobs = ", ".join(f"{text.strip()} {number(math.log(max(p, 1e-300)), 1)}" for text, p in tokens)
-    value = reading.status if reading.value is None else number(reading.value, 3)
-    return Section(
-        f"{reading.item}: {reading.criterion} {value}, the mean of {len(reading.tokens)} tokens. Least likely: {logprobs}.",
-        depth=1,
-    )
-
-
-def _replies(readings: Sequence[Reading]) -> Section:
-    """What was read from replies in words, and where."""
-    rows = []
-    for reading in readings:
-        score = reading.status if reading.value is None else f"{reading.value:g}"
-        rows.append((reading.run, reading.item, score, reading.how or "", _excerpt(reading)))
-    return Section(
-        "What was read, and where",
-        (),
-        ("run", "item", "score", "how it was read", "reply"),
-        tuple(rows),
-        depth=1,
-        notes=(
-            "»…« marks the score. anchored: a common variant of the requested format.",
-            "Replies word for word, here those without a score:",
-        ),
-    )
-
-
-def _excerpt(reading: Reading) -> str:
-    """The end of a reply with its score marked; without a score, the end of the reply."""
-    is_read = reading.value is not None and reading.span is not None
-    start, end = reading.span if is_read and reading.span is not None else (len(reading.reply),) * 2
-    first = max(0, start - _SHOWN_BEFORE)
-    mark = f"»{reading.reply[start:end]}«{reading.reply[end:]}" if is_read else ""
-    return " ".join(f"{'…' * (first > 0)}{reading.reply[first:start]}{mark}".split())
-
-
-_RULE = 78
-_SHOWN_TOKENS = 5
-_SHOWN_BEFORE = 110
-"""Characters of a reply before its score."""
-
-
-def command_text(words: Sequence[str]) -> str:
-    """A command to copy; on a terminal in several lines where it is too long for one."""
-    parts: list[str] = []
-    for word, last in zip(words, ("", *words), strict=False):
-        # A flag stays with its value.
-        is_value = last.startswith("-") and not word.startswith("-")
-        parts[-1:] = [f"{parts[-1]} {shlex.quote(word)}"] if is_value else [*parts[-1:], shlex.quote(word)]
-    width = terminal_width() if sys.stdout.isatty() else sys.maxsize
-    lines = ["$"]
-    for part in parts:
-        if len(lines[-1]) + len(part) + 3 > width:
-            lines[-1] += " \\"
-            lines.append("   ")
-        lines[-1] += f" {part}"
-    return "\n".join(lines)
-
-
-def path_line() -> str:
-    """How to make `adjudge` a command of this shell; empty where it is one."""
-    if shutil.which("adjudge") is not None:
-        return ""
-    candidates = Path(sys.argv[0]).absolute(), Path(sys.executable).with_name("adjudge")
-    for path in candidates:
-        if path.stem == "adjudge" and path.is_file():
-            folder = path.parent
-            shown = f"$PWD/{folder.relative_to(Path.cwd())}" if folder.is_relative_to(Path.cwd()) else folder
-            return f'$ export PATH="{shown}:$PATH"'
-    return ""

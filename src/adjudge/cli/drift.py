@@ -14,7 +14,7 @@ from .options import AS_JSON, STORE
 from .terminal import print_json, print_sections
 
 if TYPE_CHECKING:
-    from ..analysis.run_view import RunView
+    from ..analysis.run_view.run_view import RunView
 
 EXIT_CODES = {"not changed": 0, "changed": 1, "not enough evidence": 3}
 
@@ -52,7 +52,7 @@ def drift_command(
 
 def _stored(store: Path, run: str) -> tuple[RunView, list[str]]:
     """A run as analyses see it, and the command that made it."""
-    from ..analysis.run_view import tabulate
+    from ..analysis.run_view.tabulate import tabulate
     from ..store import open_store
 
     with open_store(store, write=False) as opened:

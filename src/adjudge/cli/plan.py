@@ -12,7 +12,7 @@ from .options import AS_JSON, STORE
 from .terminal import print_json, print_sections
 
 if TYPE_CHECKING:
-    from ..analysis.planning import Goal, Pilot
+    from ..analysis.plan import Goal, Pilot
 
 
 def plan_command(
@@ -52,7 +52,7 @@ def plan_command(
     as_json: bool = AS_JSON,
 ) -> None:
     """Say how many items, groups and labels a goal takes: --width, --difference or --gate."""
-    from ..analysis.planning import plan_sections, planned
+    from ..analysis.plan import plan_sections, planned
 
     given: dict[Goal, float | None] = {"width": width, "difference": difference, "gate": gate}
     goals = {name: value for name, value in given.items() if value is not None}
@@ -99,8 +99,8 @@ def _pilot(
     group_size: int | None,
 ) -> Pilot:
     """What was given, and from the pilot run what was not."""
-    from ..analysis.planning import Pilot, pilot_of
-    from ..analysis.run_view import tabulate
+    from ..analysis.plan import Pilot, pilot_of
+    from ..analysis.run_view.tabulate import tabulate
     from ..store import open_store
 
     if run is None:

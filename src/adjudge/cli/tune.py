@@ -102,12 +102,12 @@ class _Search(NamedTuple):
 
 def _of_run(search: _Search, output: Path | None) -> Tuning:
     """Judge the labelled items with every candidate, then compare. Each candidate is a run of its own, and resumes."""
-    from ..analysis.cascade.from_runs import answers_of_run, criterion_of_runs
-    from ..analysis.label_join import read_labels_for
-    from ..analysis.trust import views_of_judges
+    from ..analysis.cascade.answers import answers_of_run, criterion_of_runs
+    from ..analysis.labels.read import read_labels_for
+    from ..analysis.trust.trust import views_of_judges
     from ..analysis.tune.candidates import read_candidates, write_winner
     from ..analysis.tune.winner import tuned
-    from ..engine import protocols_of
+    from ..results.manifest import protocols_of
     from ..store import open_store
 
     with open_store(search.store, write=False) as opened:
@@ -135,8 +135,9 @@ def _of_run(search: _Search, output: Path | None) -> Tuning:
 
 def _judge(run: RunRow, protocol: Protocol, items: Sequence[Item], name: str, search: _Search) -> None:
     """One candidate on the labelled items, with the models and settings of the run."""
-    from ..engine import Request, settings_of
-    from .run_command import carry_out
+    from ..engine import Request
+    from ..results.manifest import settings_of
+    from .run import carry_out
 
     settings = settings_of(run)
     request = Request(

@@ -5,21 +5,17 @@ A file that cannot be used is a `DataError` that says what is wrong, on which li
 
 from .addresses import is_address, local_file
 from .encoding import BadRowError, BrokenFileError, read_small, read_small_text
+from .examples import read_examples
 from .formulas import EXPORT_HEADER, guarded
-from .items import RESERVED, ItemFile, field_value, fields_of, rows_of_frame
+from .frames import rows_of_frame
+from .items import RESERVED, ItemFile, field_value, fields_of
 from .json_rows import FIELD_LIMIT, Number, Row
-from .labels import (
-    LabelFile,
-    OrderChoice,
-    ProbeScore,
-    items_of_scores,
-    read_labels,
-    read_probe_scores,
-    read_scores,
-)
+from .labels import LabelFile, read_labels
 from .messages import plain
 from .parquet_and_excel import frame_of, write_parquet
-from .rubrics import read_examples, read_rubric, rubric_of_labels
+from .probe_scores import OrderChoice, ProbeScore, read_probe_scores
+from .rubrics import read_rubric, rubric_of_labels
+from .scores import items_of_scores, read_scores
 from .table import SUFFIXES, Problems, Table
 from .traces.read import FORMATS, Traces, read_traces
 

@@ -12,7 +12,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from .json_rows import Row
-from .labels import CHOICES, LabelFile, finite_number, named_rows, read_labels, text_of_cell
+from .labels import LabelFile, read_labels
+from .named_columns import CHOICES, finite_number, named_rows, text_of_cell
 from .table import Problems, Table
 
 

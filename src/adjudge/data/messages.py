@@ -6,9 +6,6 @@ a `BadRowError`, so that nothing disappears in silence. Knows nothing of files, 
 
 from __future__ import annotations
 
-import base64
-import binascii
-import hashlib
 from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn
 
@@ -17,27 +14,25 @@ from msgspec import structs
 from ..records import FieldValue, Image, Message, ToolCall
 from ..untrusted import has_control, safe
 from .encoding import BadRowError
+from .images import image_of
 from .json_rows import Row, json_text
-
-IMAGE_LIMIT = 5_000_000
-"""Bytes of one image: the smallest limit of the providers that take images."""
 
 MOST_IMAGES = 20
 """Images in one field."""
 
+
 ROLE_LIMIT = 100
-ADDRESS_LIMIT = 2_000
-_MARKS = {
-    "image/png": (b"\x89PNG\r\n\x1a\n",),
-    "image/jpeg": (b"\xff\xd8\xff",),
-    "image/gif": (b"GIF87a", b"GIF89a"),
-    "image/webp": (b"RIFF",),
-}
-"""Media type → how such a file begins. Providers take these four."""
+
 
 _TEXT_PARTS = ("text", "input_text", "output_text", "summary_text")
+
+
 _THOUGHTS = ("thinking", "reasoning", "redacted_thinking")
+
+
 _HIDDEN_THOUGHT = "(thinking that the provider has encrypted)"
+
+
 _OWN_KEYS = ("is_error", "is_thought", "continues")
 
 
@@ -102,9 +97,6 @@ def _settled(records: list[str | Message]) -> tuple[str | Message, ...]:
     return tuple(
         Message(record.role, record.content) if isinstance(record, Message) else record for record in records
     )
-
-
-# -- one message
 
 
 def _records(where: str, entry: Row) -> list[Message]:
@@ -205,7 +197,7 @@ class _Turn:
         elif kind in _THOUGHTS:
             self.think(_thought(part))
         elif kind in ("image_url", "input_image", "image"):
-            self.show(_image(self._where, part))
+            self.show(image_of(self._where, part))
         elif kind.endswith("tool_use") or kind == "tool_call":
             self.call(_call(self._where, part))
         elif kind.endswith("tool_result"):
@@ -248,9 +240,6 @@ def _thought(part: Row) -> str:
     return "\n".join(text for text in texts if isinstance(text, str)) or _HIDDEN_THOUGHT
 
 
-# -- tool calls
-
-
 def _call(where: str, call: object) -> ToolCall:
     """One call, in the forms of OpenAI (`function`), Anthropic (`input`) and LangChain (`args`)."""
     if not isinstance(call, dict):
@@ -280,7 +269,7 @@ def _result_content(where: str, content: object) -> tuple[str, tuple[Image, ...]
     for part in content:
         kind = part.get("type") if isinstance(part, dict) else None
         if kind in ("image", "image_url", "input_image"):
-            images.append(_image(where, part))
+            images.append(image_of(where, part))
         elif kind in _TEXT_PARTS and isinstance(part.get("text"), str):
             texts.append(part["text"])
         else:
@@ -309,76 +298,6 @@ _LOOSE = {
     "reasoning": _loose_thought,
 }
 """Entries of OpenAI's Responses API that stand between messages and have no role."""
-
-
-# -- images
-
-
-def _image(where: str, part: Row) -> Image:
-    """An image: a data URL, an https address, or Anthropic's source."""
-    source = part.get("source")
-    if isinstance(source, dict):
-        if source.get("type") == "base64":
-            return _from_base64(where, str(source.get("media_type", "")), source.get("data"))
-        return _from_address(where, source.get("url"))
-    if "sha256" in part:
-        raise BadRowError(
-            f"{where} has an image that is known by its hash alone: a store keeps no image data. "
-            "Give the file that the items came from."
-        )
-    url = part.get("image_url", part.get("url", part.get("image")))
-    return _from_address(where, url.get("url") if isinstance(url, dict) else url)
-
-
-def _from_address(where: str, url: object) -> Image:
-    if isinstance(url, str) and url[:5].lower() == "data:":
-        header, _, data = url[5:].partition(",")
-        media_type, _, coding = header.partition(";")
-        if coding.rpartition(";")[2].strip().lower() != "base64":
-            raise BadRowError(f"{where} has an image whose data URL is not base64. Write it as base64.")
-        return _from_base64(where, media_type, data)
-    if not isinstance(url, str) or not url.lower().startswith("https://"):
-        raise BadRowError(
-            f"{where} has an image without data. Give a data URL (data:image/png;base64,…) or an https address."
-        )
-    if len(url) > ADDRESS_LIMIT or has_control(url) or any(mark.isspace() for mark in url):
-        raise BadRowError(
-            f"{where} has an image with an address that cannot be used. Give a plain https address."
-        )
-    return Image("", hashlib.sha256(url.encode()).hexdigest(), address=url)
-
-
-def _from_base64(where: str, media_type: str, data: object) -> Image:
-    media_type = media_type.strip().lower().replace("image/jpg", "image/jpeg")
-    if media_type not in _MARKS:
-        raise BadRowError(
-            f"{where} has an image of type '{safe(media_type[:40])}'. Judges take {', '.join(_MARKS)}: convert it."
-        )
-    if not isinstance(data, str) or not data:
-        raise BadRowError(f"{where} has an image without data. Give the image in base64.")
-    if len(data) > IMAGE_LIMIT * 2:
-        raise _too_large(where, len(data) * 3 // 4)
-    try:
-        raw = base64.b64decode("".join(data.split()), validate=True)
-    except (binascii.Error, ValueError):
-        raise BadRowError(f"{where} has an image that is not valid base64. Encode it again.") from None
-    if len(raw) > IMAGE_LIMIT:
-        raise _too_large(where, len(raw))
-    if not raw.startswith(_MARKS[media_type]):
-        raise BadRowError(
-            f"{where} has an image whose data does not begin like {media_type}. Give the right type, or the right data."
-        )
-    clean = base64.b64encode(raw).decode()
-    return Image(media_type, hashlib.sha256(raw).hexdigest(), len(raw), data=clean)
-
-
-def _too_large(where: str, size: int) -> BadRowError:
-    return BadRowError(
-        f"{where} has an image of {size / 1e6:.1f} MB; the limit is {IMAGE_LIMIT // 1_000_000} MB. Make it smaller."
-    )
-
-
-# -- back to JSON
 
 
 def plain(value: FieldValue) -> str | list[Any]:

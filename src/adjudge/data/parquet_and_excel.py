@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     PolarsFrame = polars.DataFrame
 
 
-# Parquet and Excel as rows. polars is imported only here. Values become what JSON would give.
-
-
 ROWS_AT_ONCE = 5_000
 PARQUET_MAGIC = b"PAR1"
 

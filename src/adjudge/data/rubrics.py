@@ -1,13 +1,7 @@
-"""Rubrics and examples that users give a judge.
-
-A rubric is a criterion in words with a text for each level of its scale: TOML, or JSON with the key
-names of Prometheus. An example is a judged item: the inputs, the judgment of a good judge, and its
-kind. Knows nothing of protocols. A file is read completely or refused with all of its problems.
-"""
+"""Rubrics that users give a judge."""
 
 from __future__ import annotations
 
-import contextlib
 import difflib
 import math
 import re
@@ -16,22 +10,32 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any
 
 from ..errors import DataError, listed
-from ..records import Example, Rubric, Scale
+from ..records import Rubric, Scale
 from ..untrusted import has_control, safe
-from .encoding import SMALL_LIMIT, BadRowError, BrokenFileError, read_small, read_small_text
-from .items import RESERVED, fields_of
-from .json_rows import Row, exact, texts
-from .table import Problems, Table
+from .encoding import BadRowError, BrokenFileError, read_small_text
+from .json_rows import exact
 
 _KEYS = ("name", "criterion", "levels", "best", "names", "labels")
+
+
 _JSON_KEYS = ("name", "criteria", "best", "names")
+
+
 _JSON_LEVEL = re.compile(r"score(.+)_description")
+
+
 _NUMBER = re.compile(r"[+-]?[0-9]{1,12}(\.[0-9]{1,6})?")
+
+
 _DEFAULT_LEVELS = tuple(Fraction(level) for level in range(1, 6))
+
+
 MOST_LABELS = 50
+
+
 _LONGEST_LABEL = 60
 
 
@@ -258,70 +262,3 @@ def _common_step(steps: list[Fraction]) -> Fraction:
 
 def _written(level: Fraction) -> str:
     return f"{float(level):g}"
-
-
-KINDS = ("positive", "negative")
-
-
-def read_examples(path: str | Path, inputs: Sequence[str]) -> tuple[Example, ...]:
-    """The examples in a file, each with all of `inputs`, or one error that lists every problem.
-
-    Other fields are kept, because a protocol may have optional inputs; an item's reserved keys are removed.
-    """
-    table = Table(path)
-    problems = Problems(table)
-    examples: list[Example] = []
-    n_left = SMALL_LIMIT
-    try:
-        with contextlib.suppress(FileNotFoundError):  # a missing file is reported with the first row
-            read_small(table.path)
-        for row_number, row in table.rows(problems.add):
-            n_left -= sum(map(len, texts(row)))
-            if n_left < 0:  # a packed file may be small and hold far more
-                raise BrokenFileError(
-                    table.path, f"more than {SMALL_LIMIT // 1_000_000} MB of text. Give fewer examples."
-                )
-            faults = _example_faults(row, inputs)
-            for text in faults:
-                problems.add(row_number, text)
-            try:
-                examples += [] if faults else [_example(row)]
-            except BadRowError as bad:
-                problems.add(row_number, str(bad))
-    except BrokenFileError as broken:
-        if not problems:
-            raise
-        problems.add(0, broken.problem)
-    if not examples and not problems:
-        problems.add(0, "no examples. Give at least one, or leave the file out.")
-    if problems:
-        raise problems.error()
-    return tuple(examples)
-
-
-def _example_faults(row: Row, inputs: Sequence[str]) -> list[str]:
-    """What a row lacks to be an example."""
-    faults = []
-    for name in inputs:
-        if row.get(name) is None:
-            near = difflib.get_close_matches(name, set(row).difference(inputs), n=1)
-            hint = (
-                f"Rename '{near[0]}' if that is the field."
-                if near
-                else "Add it: an example shows all inputs."
-            )
-            faults.append(f"field '{name}' is missing. {hint}")
-    judgment, kind = row.get("judgment"), row.get("kind")
-    if type(judgment) is not str or not judgment.strip():  # a `Number` does not count
-        faults.append("field 'judgment' is missing or no text. Write what a good judge would answer.")
-    if kind not in KINDS:
-        shown = "missing" if kind is None else f"'{kind!s:.80}'"
-        faults.append(f'field \'kind\' is {shown}. Write "positive" or "negative".')
-    return faults
-
-
-def _example(row: Row) -> Example:
-    judgment, kind = str(row.pop("judgment")), row.pop("kind")
-    for key in RESERVED:
-        row.pop(key, None)
-    return Example(fields_of(row), judgment, cast(Literal["positive", "negative"], kind))

@@ -19,7 +19,7 @@ import asyncio
 import re
 import secrets
 import tempfile
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -27,38 +27,56 @@ from random import uniform
 from time import monotonic
 from typing import IO, TypeVar
 
-from msgspec import Struct
-
 from ..errors import AdjudgeError, HostDown, ModelError, RateLimited
-from ..models import Model, Network, parse_model
-from ..models.batch_apis import BatchApi, RemoteBatch, ResultLine, is_queue_full, lines_in
+from ..models import Model
+from ..models.batch_apis.base import BatchApi, RemoteBatch, ResultLine, is_queue_full, lines_in
 from ..models.http_errors import Fault
-from ..models.remote import BATCH_PRICE, TOKENS_PER_BYTE, RemoteModel
+from ..models.remote import RemoteModel
 from ..records import Call, ReplyError
 from ..store import BatchLine, BatchRow, RunRow, Settled, Store
+from .batch_estimate import estimate_usd
 from .plan import Plan, PlannedCall
 
 T = TypeVar("T")
 
+
 SETTLE_SECONDS = 20.0
 """How long a batch whose creation was not answered may take to appear in the provider's list."""
 
+
 POLL_SECONDS = 5.0
+
+
 LONGEST_POLL_SECONDS = 60.0
+
+
 BACKOFF_SECONDS = 0.5
+
+
 LONGEST_BACKOFF_SECONDS = 30.0
+
+
 LONGEST_STATED_SECONDS = 3600.0
+
+
 LONGEST_LIMITED_SECONDS = 300.0
 """For the creation of a batch; the same command tries again later."""
 
+
 CREATE_TRIES = 6
+
+
 LEAST_LINES = 100
 """A batch of so few calls is not split where the provider's queue is full: it waits."""
+
 
 ROUNDS = 2
 """In so many batches a call may go unanswered; then it is asked as a single call."""
 
+
 _PAGE = 256
+
+
 _LINES = 500
 
 
@@ -556,78 +574,6 @@ class Batches:
     def _notify(self) -> None:
         if self._on_change is not None:
             self._on_change(self._store.batches(self._run))
-
-
-async def cancel_all(
-    store: Store, run: RunRow, key_env: str | Mapping[str, str] | None = None
-) -> tuple[int, list[str]]:
-    """Cancel the open batches of a run at their providers; how many were, and why the others were not."""
-    network = Network()
-    specs = {entry["spec"]: entry.get("model", entry["spec"]) for entry in run.manifest["models"]}
-    n_cancelled, left = 0, []
-    try:
-        for row in store.batches(run):
-            if not row.holds_calls:
-                continue
-            env = key_env.get(row.model) if isinstance(key_env, Mapping) else key_env
-            model = parse_model(specs.get(row.model, row.model), key_env=env, network=network)
-            api = model.batch_api()
-            if model.identity.partition("|")[2] != row.identity.partition("|")[2] or api is None:
-                left.append(
-                    f"{row.remote or row.name}: it was submitted to another address than {model.endpoint}"
-                )
-            elif row.state != "open":
-                left.append(f"{row.remote or row.name}: it is {row.state}; the command of the run settles it")
-            elif (fault := await api.cancel(row.remote)) is not None:
-                left.append(f"{row.remote}: {fault.message}")
-            else:
-                n_cancelled += 1
-    finally:
-        await network.close()
-    return n_cancelled, left
-
-
-class BatchEstimate(Struct, frozen=True):
-    """The batches that calls to one model would make."""
-
-    model: str
-    calls: int
-    parts: int
-    megabytes: float
-    cost_usd: float | None
-    """at the price of batches, with the longest replies; none without a price"""
-
-
-class EstimatedBatches:
-    """Counts the batches that calls to one model would make, without sending anything."""
-
-    def __init__(self, model: RemoteModel, api: BatchApi) -> None:
-        self._model, self._api = model, api
-        self._n_calls = self._n_parts = self._n_bytes = self._lines = self._size = 0
-        self._cost: float | None = 0.0
-
-    def add(self, planned: PlannedCall, call: Call) -> None:
-        size = len(self._model.body_of(call, planned.params)) + 200
-        is_full = self._lines >= self._api.most_lines or self._size + size > self._api.most_bytes
-        if is_full or not self._lines:
-            self._n_parts, self._lines, self._size = self._n_parts + 1, 0, 0
-        self._lines, self._size = self._lines + 1, self._size + size
-        self._n_calls, self._n_bytes = self._n_calls + 1, self._n_bytes + size
-        cost = estimate_usd(self._model, planned, size)
-        self._cost = None if self._cost is None or cost is None else self._cost + cost
-
-    def result(self) -> BatchEstimate:
-        return BatchEstimate(
-            self._model.name, self._n_calls, self._n_parts, round(self._n_bytes / 1e6, 3), self._cost
-        )
-
-
-def estimate_usd(model: RemoteModel, planned: PlannedCall, n_bytes: int) -> float | None:
-    """The most that a call may cost in a batch, by the size of its body and the longest reply; none without a price."""
-    if model.price is None:
-        return None
-    tokens_out = model.most_reply_tokens(planned.params)
-    return BATCH_PRICE * (n_bytes * TOKENS_PER_BYTE * model.price[0] + tokens_out * model.price[1]) / 1e6
 
 
 class _FirstLine:

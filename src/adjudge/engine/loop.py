@@ -14,109 +14,34 @@ from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from msgspec import Struct, structs
+from msgspec import structs
 
-from ..combine import needs_reask, with_reask
 from ..errors import AdjudgeError, BudgetReached
-from ..models import Parameters
 from ..models.remote import RemoteModel
-from ..parse import parse, unanswered
-from ..parse.decision import read_decision
+from ..parse.estimators import judge
 from ..parse.glimpse import glimpsed
-from ..parse.likelihood import read_likelihood
-from ..parse.probability import LEAST_CAUGHT_MASS, expected_score
-from ..records import Call, Item, Judgment, Protocol, Reply, ReplyError, Score, Status
-from ..run_options import RunOptions
+from ..parse.reask_answers import needs_reask, with_reask
+from ..records import Call, Item, Judgment, Reply, ReplyError
+from ..run_options.options import RunOptions
 from ..score_map import with_map
+from ..steps.answers import StepAnswer
+from ..steps.call_index import StepPlace, index_of
+from ..steps.judgment import judgment_in_steps
+from ..steps.prompts import StepPrompt
 from ..store import BatchLine, BatchRow, Claim, RunRow, Store
 from .batching import Batches
-from .plan import Plan, PlannedCall, Prompts, call_for, combine_call, reask_call, step_call
-from .steps import StepAnswer, StepPlace, StepPrompt, index_of, judgment_in_steps
-
-# -- from a reply to the judgment that is stored
-
-
-def judge(
-    protocol: Protocol, item: Item, call: Call, reply: Reply, flags: tuple[str, ...], params: Parameters
-) -> Judgment:
-    """The judgment in a reply, with the flags of its prompt; by expected value where log-probabilities were requested."""
-    flags = (*flags, *reply.flags)
-    if protocol.answer.reader == "likelihood":
-        judgment = read_likelihood(protocol, item, reply)
-        return structs.replace(judgment, flags=tuple(dict.fromkeys((*flags, *judgment.flags))))
-    if call.asks_questions:
-        judgment = read_decision(call, reply.text)
-        return structs.replace(judgment, flags=tuple(dict.fromkeys((*flags, *judgment.flags))))
-    judgment = parse(protocol, reply.text, item=item, order=call.order, finish=reply.finish, call=call.key)
-    if call.is_ruled:
-        scores = tuple(structs.replace(score, how="rule", span=None) for score in judgment.scores)
-        return structs.replace(judgment, scores=scores, flags=flags)
-    if params.top_logprobs is not None:
-        judgment = structs.replace(
-            judgment, scores=tuple(_expected(score, reply, protocol) for score in judgment.scores)
-        )
-    return structs.replace(judgment, flags=tuple(dict.fromkeys((*flags, *judgment.flags))))
-
-
-def _expected(score: Score, reply: Reply, protocol: Protocol) -> Score:
-    """The same score by the estimator `probability`; unparsed where the scale's tokens have too little probability."""
-    scale = protocol.criteria[score.criterion]
-    if score.status != "ok" or score.span is None or scale is None or reply.logprobs is None:
-        return structs.replace(
-            score, estimator="probability", value=None, status=_failed_status(score.status)
-        )
-    expected = expected_score(score.span, reply.logprobs, scale)
-    if expected is None or expected.caught_mass < LEAST_CAUGHT_MASS:
-        return structs.replace(
-            score,
-            estimator="probability",
-            value=None,
-            status="unparsed",
-            distribution=expected.distribution if expected else None,
-            caught_mass=expected.caught_mass if expected else 0.0,
-        )
-    return structs.replace(
-        score,
-        estimator="probability",
-        value=expected.value,
-        distribution=expected.distribution,
-        caught_mass=expected.caught_mass,
-    )
-
-
-def _failed_status(status: Status) -> Status:
-    return "unparsed" if status == "ok" else status
-
-
-def failed_judgment(protocol: Protocol, error: ReplyError) -> Judgment:
-    """The judgment of a call without a reply: every score that was requested has failed."""
-    status: Status = "refused" if error.kind == "filtered" else "no_reply"
-    return structs.replace(
-        unanswered(protocol, status), flags=("too_long",) if error.kind == "too_long" else ()
-    )
-
+from .call_keys import stored_reply
+from .calls import Prompts, call_for, combine_call, step_call
+from .plan import Plan, PlannedCall
+from .progress import Progress
+from .reask_prompt import reask_call
 
 _BATCH = 256
 """How many items are prepared together, with one commit."""
+
+
 _RENDER_BATCH = 32
 """How many items are rendered before replies that have arrived are handled."""
-
-
-class Progress(Struct):
-    """How far a run is, in calls. A call that several items share counts for each."""
-
-    total: int = 0
-    done: int = 0
-    failed: int = 0
-    """calls without a reply, or whose reply holds no answer"""
-    cached: int = 0
-    """done calls that cost nothing now: judged before, or answered by a stored reply"""
-    cost_usd: float = 0.0
-    in_flight: int = 0
-    in_batches: int = 0
-    """calls in batches that are not collected yet"""
-    further: int = 0
-    """calls that were made for judgments in steps, beyond one for each"""
 
 
 class ItemCall(NamedTuple):
@@ -433,7 +358,7 @@ class Loop:
     async def _read(self, item_call: ItemCall, reply: Reply, *, is_stored: bool) -> None:
         """Parse a reply, ask a follow-up question where it holds no answer, and store the judgment."""
         seq, item, planned, call, flags = item_call
-        judgment = judge(planned.protocol, item, call, reply, flags, planned.params)
+        judgment = judge(planned.protocol, item, call, reply, flags, by_probability=planned.by_probability)
         score_map = planned.model.score_map
         new_reply = None if is_stored else reply
         if self._may_reask(planned, judgment):
@@ -448,7 +373,9 @@ class Loop:
         is_ours = await self._store.put(self._run, seq, planned.index, call, new_reply, judgment)
         if not is_ours:
             stored = self._store.reply_for([call.key])[call.key]
-            judgment = judge(planned.protocol, item, call, stored, flags, planned.params)
+            judgment = judge(
+                planned.protocol, item, call, stored, flags, by_probability=planned.by_probability
+            )
             judgment = with_map(judgment, planned.protocol, score_map)
             await self._store.put(self._run, seq, planned.index, call, None, judgment)
         self._count(judgment)
@@ -473,7 +400,9 @@ class Loop:
             if next_reply.error is not None:
                 return judgment
             reply = next_reply
-            answer = judge(planned.protocol, item_call.item, call, reply, (), planned.params)
+            answer = judge(
+                planned.protocol, item_call.item, call, reply, (), by_probability=planned.by_probability
+            )
             judgment = with_reask(judgment, answer, number, seen)
             if not needs_reask(judgment):
                 break
@@ -698,16 +627,3 @@ def _has_failed(judgment: Judgment) -> bool:
     if any(score.status != "ok" for score in judgment.scores):
         return True
     return judgment.choice_status not in (None, "ok")
-
-
-async def stored_reply(store: Store, call: Call) -> Reply | None:
-    """The reply to a call that is stored, now or after waiting; none where the call is now ours to make."""
-    while True:
-        claim = await store.claim([call])
-        if claim.mine:
-            return None
-        if claim.elsewhere:
-            await store.wait(claim.elsewhere)
-        elif (reply := store.reply_for(claim.answered).get(call.key)) is not None:
-            return reply
-        # Otherwise the reply was damaged and is quarantined by now: the next claim is ours.

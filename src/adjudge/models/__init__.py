@@ -4,12 +4,14 @@ The only part of the package that uses the network, and only to the configured h
 imported with the first request.
 """
 
-from .base import Form, Model, Parameters, Price, Probe
+from .alias import check_alias, named
+from .base import Form, Model, Parameters, Probe
 from .fake import FakeModel, Line
 from .local import LocalModel, on_ray
-from .rate_limits import Network
+from .network import Network
+from .prices import Price
 from .replay import ReplayModel
-from .spec import check_alias, forms, named, parse_model, takes_key, takes_price
+from .spec import forms, parse_model, takes_key, takes_price
 
 __all__ = [
     "FakeModel",

@@ -12,9 +12,11 @@ import msgspec
 from msgspec import Struct, structs
 
 from ..records import Call, Image, Message, Reply
-from .base import Parameters, Secret, with_images
-from .http_errors import decode_leniently, streamed
-from .remote import IMPLAUSIBLE, RemoteModel, token_count
+from .base import Parameters, with_images
+from .keys import Secret
+from .remote import RemoteModel
+from .response_bodies import decode_leniently, streamed
+from .token_counts import IMPLAUSIBLE, token_count
 
 PATH = "/v1/messages"
 VERSION = "2023-06-01"

@@ -7,28 +7,21 @@ used-up quota, an unreachable host) is raised as a `ModelError`.
 
 from __future__ import annotations
 
-import base64
-import os
-import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Sequence
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
-from urllib.parse import quote, quote_plus
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Struct
 
 from ..errors import AuthError, BudgetReached, ModelError
 from ..records import Call, ErrorKind, Image, Message, ModelSettings, Reply, ReplyError
-from ..render import estimated_tokens as estimated_tokens
 from ..score_map import ScoreMap
+from .prices import Price
 
 if TYPE_CHECKING:
-    from .batch_apis import BatchApi
+    from .batch_apis.base import BatchApi
 
-Price = tuple[float, float]
-"""USD for a million tokens in and a million tokens out."""
 
 RETRYABLE: frozenset[ErrorKind] = frozenset(("rate_limited", "server", "transport", "timeout"))
 """Kinds of error after which a retry may succeed."""
@@ -192,17 +185,6 @@ def no_logprobs(name: str, reason: str = "") -> ModelError:
     )
 
 
-TOKENS_PER_IMAGE = 1_500
-"""What providers charge for an image of a common size."""
-
-
-def estimated_prompt(messages: Sequence[Message]) -> int:
-    """About how many tokens a prompt has, images included."""
-    return sum(
-        estimated_tokens(message.content) + 4 + TOKENS_PER_IMAGE * len(message.images) for message in messages
-    )
-
-
 def with_images(message: Message, as_part: Callable[[Image], dict[str, Any]]) -> Message | dict[str, Any]:
     """A message as it is sent: one with images in parts, the text first, then each image after its number."""
     if not message.images:
@@ -231,6 +213,7 @@ _PROBE_SCHEMA = {
     "required": ["score"],
     "additionalProperties": False,
 }
+
 
 _PROBE_MAX_TOKENS = 512
 """Enough for a model that thinks before it answers with one digit."""
@@ -271,194 +254,3 @@ async def _probe_schema(model: Model, notes: list[str]) -> bool | None:
         notes.append("The schema was accepted, but the reply does not follow it.")
         return False
     return True
-
-
-# Likelihood calls. Usually one text is scored: the target, after the messages. Where two texts are each
-# scored given the other, the first is an assistant message among the messages.
-
-
-class Passage(NamedTuple):
-    """A text whose likelihood is scored, and the prompt before it."""
-
-    prompt: str
-    target: str
-
-
-def passages_of(call: Call) -> list[Passage]:
-    """The passages to score in a likelihood call. Messages become one text to be continued.
-
-    Without a chat template: it would make the text a reply to a turn, and models without one could not be used.
-    """
-    passages: list[Passage] = []
-    before: list[str] = []
-    for message in call.messages:
-        if message.role == "assistant":
-            passages.append(Passage("\n\n".join(before), message.content))
-            before = []
-        else:
-            before.append(message.content)
-    passages.append(Passage("\n\n".join(before), call.target or ""))
-    return passages
-
-
-def likelihood_details(unconditional: Sequence[float | None], n_tokens: Sequence[int]) -> str:
-    """The text of a likelihood reply: JSON with the unconditional mean, and the length of each of several targets."""
-    known = [value for value in unconditional if value is not None]
-    details: dict[str, object] = {}
-    if known and len(known) == len(unconditional):
-        details["unconditional"] = sum(known) / len(known)
-    if len(n_tokens) > 1:
-        details["parts"] = list(n_tokens)
-    return msgspec.json.encode(details).decode()
-
-
-HIDDEN = "[key]"
-
-SHORTEST_IN_TEXT = 4
-SHORTEST_IN_REPLY = 16
-"""Local servers use keys such as "EMPTY"; removing that word from replies would change them."""
-
-
-SHORTEST_PART = 8
-"""So many characters of a key in a row, beyond the prefix that all keys of a provider share, count as the key."""
-
-_PREFIX = re.compile(r"[A-Za-z]{1,6}[-_](?:[a-z]{1,5}[0-9]{0,2}-)*|AIza")
-
-
-class Secret:
-    """An API key. Only `reveal` returns its value."""
-
-    def __init__(self, value: str) -> None:
-        self.__value = value
-
-    def reveal(self) -> str:
-        return self.__value
-
-    def __repr__(self) -> str:
-        return "Secret(…)"
-
-    __str__ = __repr__
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError("a key is not written anywhere")
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Secret) and other.reveal() == self.__value
-
-    def __hash__(self) -> int:
-        return hash(self.__value)
-
-    @cached_property
-    def _forms(self) -> tuple[str, ...]:
-        """The encodings in which the key may occur in a text, longest first."""
-        value = self.__value
-        forms = {value, quote(value, safe=""), quote(value), quote_plus(value), value.replace("/", "\\/")}
-        raw = value.encode()
-        for before in range(3):
-            # Base64 of a longer text that contains the key: each of the three alignments of the key to
-            # groups of three bytes, without the characters that also encode its neighbours.
-            encoded = base64.b64encode(b"\0" * before + raw)
-            inner = encoded[(0, 2, 3)[before] : (before + len(raw)) * 4 // 3].decode()
-            if len(inner) >= SHORTEST_IN_REPLY // 2:
-                forms.update((inner, inner.replace("+", "-").replace("/", "_")))
-        return tuple(sorted((form for form in forms if len(form) >= SHORTEST_IN_TEXT), key=len, reverse=True))
-
-    @cached_property
-    def _escaped(self) -> re.Pattern[str]:
-        """The key with any of its characters escaped as in JSON, an address or a page."""
-        return re.compile("".join(f"(?:{_escapes(letter)})" for letter in self.__value))
-
-    def redact(self, text: str) -> str:
-        """The text with the key replaced in all of its encodings."""
-        for form in self._forms:
-            text = text.replace(form, HIDDEN)
-        if len(self.__value) >= SHORTEST_IN_TEXT and ("\\" in text or "%" in text or "&#" in text):
-            text = self._escaped.sub(HIDDEN, text)
-        for start, end in reversed(self._parts_in(text)):
-            text = text[:start] + HIDDEN + text[end:]
-        return text
-
-    @cached_property
-    def _parts(self) -> frozenset[str]:
-        """Every run of `SHORTEST_PART` characters of a key, without runs of letters alone: those may be words."""
-        value = self.__value
-        if len(value) < SHORTEST_IN_REPLY:
-            return frozenset()
-        prefix = _PREFIX.match(value)
-        starts = range(prefix.end() if prefix else 0, len(value) - SHORTEST_PART + 1)
-        runs = (value[start : start + SHORTEST_PART] for start in starts)
-        return frozenset(run for run in runs if any(letter.isdigit() for letter in run))
-
-    def _parts_in(self, text: str) -> list[tuple[int, int]]:
-        """Where a part of the key stands in a text, each as long as the text agrees with the key."""
-        value, found = self.__value, list[tuple[int, int]]()
-        if not any(part in text for part in self._parts):
-            return found
-        at = 0
-        while at <= len(text) - SHORTEST_PART:
-            if text[at : at + SHORTEST_PART] not in self._parts:
-                at += 1
-                continue
-            start, end = at, at + SHORTEST_PART
-            floor = found[-1][1] if found else 0
-            while start > floor and text[start - 1 : end] in value:
-                start -= 1
-            while end < len(text) and text[start : end + 1] in value:
-                end += 1
-            found.append((start, end))
-            at = end
-        return found
-
-    def spans(self, text: str) -> list[tuple[int, int]]:
-        """Where the key stands in a text, in any of its encodings."""
-        forms = "|".join(re.escape(form) for form in self._forms)
-        whole = [match.span() for match in re.finditer(f"{forms}|{self._escaped.pattern}", text)]
-        return whole + self._parts_in(text)
-
-    def redact_reply(self, text: str) -> str:
-        """The same for what a model wrote; a key that may be a common word stays."""
-        return text if len(self.__value) < SHORTEST_IN_REPLY else self.redact(text)
-
-    @cached_property
-    def _raw(self) -> tuple[bytes, ...]:
-        value = self.__value
-        if len(value) < SHORTEST_IN_REPLY:
-            return ()
-        return tuple({value.encode(), value.replace("/", "\\/").encode()})
-
-    def redact_bytes(self, body: bytes) -> bytes:
-        """The same for the body of a reply; plain forms only, because every call passes here."""
-        for raw in self._raw:
-            if raw in body:
-                body = body.replace(raw, HIDDEN.encode())
-        return body
-
-
-def _escapes(letter: str) -> str:
-    """A pattern for one character of a key: plain, or as \\u0041, \\x41, %41 or &#65;."""
-    code = "".join(f"[{digit}{digit.upper()}]" for digit in f"{ord(letter):02x}")
-    forms = (rf"\\+u00{code}", rf"\\+x{code}", f"%(?:25)*{code}", f"&#0*{ord(letter)};", f"&#[xX]0*{code};")
-    return "|".join((rf"\\*{re.escape(letter)}" if letter in "/\"'" else re.escape(letter), *forms))
-
-
-class KeySource:
-    """The environment variable of a key. It is read for each call, so that a rotated key is used."""
-
-    def __init__(self, env: str) -> None:
-        self.env = env
-        self._last: Secret | None = None
-
-    def read(self) -> Secret:
-        """The current key; `AuthError` where there is none, or none that can be sent."""
-        value = os.environ.get(self.env, "").strip()
-        if self._last is not None and self._last.reveal() == value:
-            return self._last
-        if not value:
-            raise AuthError(f"No API key: the environment variable {self.env} is not set. Set it to the key.")
-        if not (value.isascii() and value.isprintable()) or " " in value:
-            raise AuthError(
-                f"The key in {self.env} contains spaces, line breaks or non-ASCII characters. "
-                "Set the variable to the key alone."
-            )
-        self._last = Secret(value)
-        return self._last

@@ -20,9 +20,11 @@ from msgspec import Struct
 
 from ..errors import AuthError
 from ..records import Call, Reply
-from .base import KeySource, Parameters, Secret
-from .http_errors import ErrorBody, decode_leniently
+from .base import Parameters
+from .http_errors import ErrorBody
+from .keys import KeySource, Secret
 from .remote import RemoteModel
+from .response_bodies import decode_leniently
 
 API_KEY = "AWS_BEARER_TOKEN_BEDROCK"
 SECRET_KEY = "AWS_SECRET_ACCESS_KEY"

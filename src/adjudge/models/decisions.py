@@ -18,8 +18,10 @@ from ..errors import ModelError
 from ..parse.decision import lenient_json, questions_in, read_decision
 from ..records import QUESTIONS, Call, Message, Option, Question, Reply
 from ..render import INPUT, fenced
-from .base import Parameters, Probe, Secret
-from .remote import IMPLAUSIBLE, RemoteModel, token_count
+from .base import Parameters, Probe
+from .keys import Secret
+from .remote import RemoteModel
+from .token_counts import IMPLAUSIBLE, token_count
 
 PATH = "/decisions"
 MOST_QUESTIONS = 400

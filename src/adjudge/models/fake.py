@@ -26,7 +26,8 @@ from msgspec import Struct
 from ..data.encoding import BrokenFileError
 from ..data.table import Problems, Table
 from ..records import Call, ErrorKind, Reply, TokenLogprob
-from .base import Model, Parameters, Price, failed, no_logprobs, stop_error
+from .base import Model, Parameters, failed, no_logprobs, stop_error
+from .prices import Price
 
 REMEMBERED = 1000
 """How many of the latest calls are kept, for tests."""

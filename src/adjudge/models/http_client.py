@@ -11,47 +11,54 @@ those of OpenSSL with SSL_CERT_FILE and SSL_CERT_DIR.
 from __future__ import annotations
 
 import asyncio
-import errno
 import os
-import socket
 import ssl
 import zlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
 from time import perf_counter
 from typing import IO, Any
-from urllib.parse import quote, urlsplit
 
 import aiohttp
-from aiohttp.abc import AbstractResolver, ResolveResult
 from msgspec import Struct
 from multidict import CIMultiDictProxy
-from yarl import URL
 
 from ..version import __version__
+from .connection_faults import (
+    NoCertificates,
+    bad_request,
+    connection_fault,
+    connection_lost,
+    proxy_fault,
+    reason_of,
+)
+from .host_lookup import Lookup, Resolver, host_addresses
 from .http_errors import Fault, Response, proxy_requires_credentials
-from .proxies import Proxy, proxy_for
+from .request_target import Target, target_of
 
 LARGEST_RESPONSE = 32_000_000
 """Bytes, decompressed."""
 
+
 LARGEST_DOWNLOAD = 4_000_000_000
 """Bytes of a response that goes to a file."""
+
 
 LARGEST_HEADER = 32_768
 """Bytes of one header, and of the status line."""
 
+
 CONNECT_SECONDS = 20.0
+
 
 KEEP_ALIVE_SECONDS = 30.0
 """How long an idle connection is kept."""
 
-LOOKUP_SECONDS = 300.0
-"""How long a DNS lookup is cached."""
 
 ATTEMPT_DELAY_SECONDS = 0.25
 """How long one address may take before the next is tried at the same time, as RFC 8305 recommends."""
+
 
 _COMMON_HEADERS = {
     "User-Agent": f"adjudge/{__version__}",
@@ -70,108 +77,13 @@ class TooLarge(Exception):
     """The response exceeds the size limit."""
 
 
-class _NoCertificates(Exception):
-    """A variable names certificates that do not exist."""
-
-
-class _Target(Struct, frozen=True):
-    """A parsed address, and the proxy on the way to it."""
-
-    host: str
-    is_secure: bool
-    shown: str
-    """host and port as in the address, for messages"""
-    url: URL
-    proxy: Proxy | None = None
-
-    @property
-    def name(self) -> str:
-        """The host for messages, with the proxy that a fault may come from."""
-        return f"{self.shown} through the proxy {self.proxy.shown}" if self.proxy else self.shown
-
-    @property
-    def needs_tls(self) -> bool:
-        return self.is_secure or (self.proxy is not None and self.proxy.is_secure)
-
-
-Address = tuple[int, Any]
-"""The family of a socket, and the address that it connects to."""
-
-Lookup = Callable[[str, int], Awaitable[Sequence[Address]]]
-
-
-async def _look_up(host: str, port: int) -> Sequence[Address]:
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys((int(entry[0]), entry[4]) for entry in found))
-
-
-class _Resolver(AbstractResolver):
-    """The addresses of hosts, the one that answered last first. One lookup serves all calls."""
-
-    def __init__(self, look_up: Lookup) -> None:
-        self._look_up = look_up
-        self._lookups: dict[str, tuple[float, asyncio.Future[Sequence[Address]]]] = {}
-        self._working: dict[str, str] = {}
-
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
-    ) -> list[ResolveResult]:
-        loop = asyncio.get_running_loop()
-        cached = self._lookups.get(host)
-        if cached is None or loop.time() - cached[0] > LOOKUP_SECONDS or _has_failed(cached[1]):
-            lookup = asyncio.ensure_future(self._look_up(host, port))
-            # Retrieves the exception of a lookup that no call waits for any more.
-            lookup.add_done_callback(_has_failed)
-            cached = self._lookups[host] = (loop.time(), lookup)
-        addresses = [
-            address for address in await asyncio.shield(cached[1]) if family in (socket.AF_UNSPEC, address[0])
-        ]
-        if not addresses:
-            raise OSError(None, "it has no address")
-        working = self._working.get(host)
-        addresses.sort(key=lambda address: address[1][0] != working)
-        return [_resolved(host, address) for address in addresses]
-
-    def note_working(self, host: str, address: str) -> None:
-        """Remember which of several addresses a response came from."""
-        cached = self._lookups.get(host)
-        if cached is not None and cached[1].done() and len(cached[1].result()) > 1:
-            self._working[host] = address
-
-    def forget(self, host: str) -> None:
-        """Look the host up again: its addresses may have changed."""
-        self._lookups.pop(host, None)
-        self._working.pop(host, None)
-
-    async def close(self) -> None:
-        for _, lookup in self._lookups.values():
-            lookup.cancel()
-        self._lookups.clear()
-
-
-def _resolved(host: str, address: Address) -> ResolveResult:
-    family, place = address
-    return ResolveResult(
-        hostname=host,
-        host=place[0],
-        port=place[1],
-        family=family,
-        proto=socket.IPPROTO_TCP,
-        flags=socket.AI_NUMERICHOST,
-    )
-
-
-def _has_failed(lookup: asyncio.Future[Any]) -> bool:
-    return lookup.done() and (lookup.cancelled() or lookup.exception() is not None)
-
-
 class Transport:
     """The connections to one host. `look_up` finds its addresses."""
 
-    def __init__(self, idle_seconds: float, look_up: Lookup = _look_up) -> None:
+    def __init__(self, idle_seconds: float, look_up: Lookup = host_addresses) -> None:
         self._idle_seconds = idle_seconds
-        self._resolver = _Resolver(look_up)
-        self._targets: dict[str, _Target] = {}
+        self._resolver = Resolver(look_up)
+        self._targets: dict[str, Target] = {}
         self._sessions: dict[bool, aiohttp.ClientSession] = {}
         """by whether connections are kept"""
         self._tls: ssl.SSLContext | None = None
@@ -181,10 +93,10 @@ class Transport:
     ) -> Response | Fault:
         """The complete response to one request within `seconds`."""
         try:
-            target = self._targets.get(address) or self._targets.setdefault(address, _target(address))
+            target = self._targets.get(address) or self._targets.setdefault(address, target_of(address))
             _check_headers(headers)
         except ValueError as error:
-            return _bad_request(address, error)
+            return bad_request(address, error)
         started = perf_counter()
         request = _Request("POST", target, headers, body, seconds, _Progress(), keeps_connection=True)
         result = await self._exchange(request)
@@ -212,12 +124,12 @@ class Transport:
         response with status 200 goes to `sink`."""
         pieces = file or (body,)
         try:
-            target = _target(address)
+            target = target_of(address)
             size = sum(len(piece) if isinstance(piece, bytes) else piece.stat().st_size for piece in pieces)
             headers = {**headers, "Content-Length": str(size)}
             _check_headers(headers)
         except ValueError as error:
-            return _bad_request(address, error)
+            return bad_request(address, error)
         content = _pieces(file) if file else body
         result = await self._exchange(
             _Request(method, target, headers, content, seconds, _Progress(), sink=sink)
@@ -241,18 +153,18 @@ class Transport:
             taken = f"{perf_counter() - started:.0f} s"
             return Fault("timeout", f"{target.shown} did not answer within {taken}", True)
         except aiohttp.ClientHttpProxyError as refusal:
-            return _proxy_fault(target, refusal.status)
-        except (aiohttp.ClientConnectorError, _NoCertificates, UnicodeError) as error:
+            return proxy_fault(target, refusal.status)
+        except (aiohttp.ClientConnectorError, NoCertificates, UnicodeError) as error:
             self._resolver.forget(target.proxy.host if target.proxy else target.host)
-            return _connection_fault(target, error)
+            return connection_fault(target, error)
         except aiohttp.ServerDisconnectedError:
-            return _Unanswered(_lost(target, "it closed the connection"))
+            return _Unanswered(connection_lost(target, "it closed the connection"))
         except aiohttp.ClientOSError as error:
-            return _Unanswered(_lost(target, _reason(error)))
+            return _Unanswered(connection_lost(target, reason_of(error)))
         except aiohttp.ClientPayloadError:
-            return _lost(target, "it closed the connection in the middle of a response")
+            return connection_lost(target, "it closed the connection in the middle of a response")
         except (Malformed, aiohttp.ClientError, OSError) as error:
-            return _lost(target, _reason(error))
+            return connection_lost(target, reason_of(error))
 
     async def _ask(self, request: _Request) -> Response | Fault:
         """One request and its response; raises what aiohttp raises, `Malformed`, `TooLarge` and `_Stalled`."""
@@ -351,7 +263,7 @@ class Transport:
                 path = os.environ.get(variable)
                 if path and not is_there(path):
                     # OpenSSL would ignore it, and every certificate would be refused.
-                    raise _NoCertificates(f"{variable} names {path[:200]}, which does not exist")
+                    raise NoCertificates(f"{variable} names {path[:200]}, which does not exist")
             self._tls = ssl.create_default_context()
             self._tls.set_alpn_protocols(["http/1.1"])
         return self._tls
@@ -389,7 +301,7 @@ class _Request(Struct, frozen=True):
     """One request, with the seconds that it may take."""
 
     method: str
-    target: _Target
+    target: Target
     headers: Mapping[str, str]
     body: bytes | AsyncIterator[bytes]
     seconds: float
@@ -421,29 +333,6 @@ async def _note_connection(_session: aiohttp.ClientSession, context: Any, _param
     context.trace_request_ctx.is_connected = True
 
 
-# -- the request
-
-
-def _target(address: str) -> _Target:
-    """Parse an address; `ValueError` where it is not valid."""
-    parts = urlsplit(address)
-    if parts.scheme not in ("http", "https"):
-        raise ValueError("it must begin with http:// or https://")
-    if not parts.hostname:
-        raise ValueError("it names no host")
-    is_secure = parts.scheme == "https"
-    host = parts.hostname.encode("idna").decode() if not parts.hostname.isascii() else parts.hostname
-    shown = f"[{host}]" if ":" in host else host
-    if parts.port is not None:
-        shown = f"{shown}:{parts.port}"
-    path = quote(parts.path or "/", safe="/%:@!$&'()*+,;=~")
-    if parts.query:
-        path = f"{path}?{quote(parts.query, safe='/%:@!$&()*+,;=~?')}"
-    port = parts.port or (443 if is_secure else 80)
-    url = URL(f"{parts.scheme}://{shown}{path}", encoded=True)
-    return _Target(host, is_secure, shown, url, proxy_for(host, port, is_secure))
-
-
 def _check_headers(headers: Mapping[str, str]) -> None:
     if any(letter in text for header in headers.items() for text in header for letter in "\r\n\0"):
         # A key with a line break would inject a header.
@@ -463,9 +352,6 @@ async def _pieces(parts: Sequence[bytes | Path]) -> AsyncIterator[bytes]:
         with part.open("rb") as file:
             while piece := file.read(1 << 16):
                 yield piece
-
-
-# -- the response
 
 
 def _headers(received: CIMultiDictProxy[str]) -> dict[str, str]:
@@ -507,69 +393,3 @@ def _decoded(body: bytes, encoding: str) -> bytes:
     if not unpacker.eof:
         raise Malformed("the compressed body is cut off")
     return raw
-
-
-# -- faults
-
-
-def _bad_request(address: str, error: ValueError) -> Fault:
-    return Fault("transport", f"{address[:200]}: {error}", is_final=True, is_unreached=True)
-
-
-def _lost(target: _Target, reason: str) -> Fault:
-    return Fault("transport", f"{target.name}: connection lost: {reason}", True)
-
-
-def _connection_fault(target: _Target, error: Exception) -> Fault:
-    """The fault of a connection that was not made."""
-    if isinstance(error, aiohttp.ClientConnectorCertificateError):
-        message = _certificate_error(target, error.certificate_error)
-        return Fault("transport", message, is_final=True, is_unreached=True)
-    is_final = isinstance(error, _NoCertificates)
-    return Fault(
-        "transport", f"{target.name}: {_reason(error)}", not is_final, is_final=is_final, is_unreached=True
-    )
-
-
-def _proxy_fault(target: _Target, status: int) -> Fault:
-    """The fault of a proxy that opens no tunnel."""
-    proxy = target.proxy
-    assert proxy is not None
-    if status == 407:
-        return proxy_requires_credentials(proxy.shown, proxy.variable)
-    message = f"the proxy {proxy.shown} ({proxy.variable}) opens no connection to {target.shown}: it answered {status}"
-    if 400 <= status < 500:
-        advice = f"Ask for access, or add {target.host} to NO_PROXY to connect directly."
-        return Fault("transport", f"{message}. {advice}", is_final=True, is_unreached=True, status=0)
-    return Fault("server", message, True, is_unreached=True)
-
-
-_OTHER_HOST = (62, 64)
-"""OpenSSL's X509_V_ERR_HOSTNAME_MISMATCH and X509_V_ERR_IP_ADDRESS_MISMATCH"""
-
-
-def _certificate_error(target: _Target, error: Exception) -> str:
-    """Why a certificate was refused, and how a private authority is trusted."""
-    reason = getattr(error, "verify_message", "").rstrip(".") or str(error)[:200]
-    message = f"{target.name}: its certificate is not valid ({reason})."
-    used = os.environ.get("SSL_CERT_FILE")
-    if getattr(error, "verify_code", 0) in _OTHER_HOST:
-        return f"{message} Use the host name that is in the certificate"
-    if used:
-        return f"{message} The authorities that are trusted are those in SSL_CERT_FILE ({used[:200]}): add the one that signed it"
-    return f"{message} If a private authority signed it, set SSL_CERT_FILE to a PEM file with its certificate"
-
-
-def _reason(error: BaseException) -> str:
-    """The short text of an exception; it contains nothing of the request."""
-    if isinstance(error, aiohttp.ClientConnectorError):
-        error = error.os_error
-    if isinstance(error, ConnectionRefusedError) or getattr(error, "errno", None) == errno.ECONNREFUSED:
-        return "connection refused"
-    if isinstance(error, socket.gaierror):
-        return f"unknown host name ({error.strerror})"
-    if isinstance(error, OSError) and error.strerror:
-        return error.strerror[:200]
-    if isinstance(error, aiohttp.ClientResponseError):
-        return f"this is not a valid HTTP response ({error.message.splitlines()[0][:60] if error.message else ''})"
-    return (str(error) or type(error).__name__)[:200]

@@ -8,105 +8,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Mapping
-from math import inf, isfinite
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
-import msgspec
 from msgspec import Struct
 
 from ..records import ErrorKind
+from .response_bodies import streamed
 from .retry_after import stated_wait
-
-T = TypeVar("T")
-
-LEAST_LOGPROB = -9999.0
-"""Stands for minus infinity, which JSON does not have. OpenAI uses the same number."""
-
-
-def decode_leniently(body: bytes, kind: type[T]) -> T | None:
-    """Decode a body that the strict decoder refused; none where it holds no such value.
-
-    Servers send infinite log-probabilities, and texts that are cut in the middle of a character.
-    """
-    try:
-        return msgspec.convert(_cleaned(json.loads(body)), kind, strict=False)
-    except (ValueError, RecursionError):  # msgspec's errors are ValueErrors, as are those of UTF-8
-        return None
-
-
-def _cleaned(value: Any) -> Any:
-    """The value as strict JSON: a replacement character for half a surrogate pair, null for NaN."""
-    if isinstance(value, str):
-        return (
-            value if value.isascii() else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        )
-    if isinstance(value, list):
-        return [_cleaned(entry) for entry in value]
-    if isinstance(value, dict):
-        return {_cleaned(key): _cleaned(entry) for key, entry in value.items()}
-    if isinstance(value, float) and not isfinite(value):
-        return LEAST_LOGPROB if value == -inf else None
-    return value
-
-
-def streamed(body: bytes) -> list[bytes] | None:
-    """The data of each event in a body that is a stream of server-sent events; none where it is something else."""
-    if not body[:200].lstrip().startswith((b"data:", b"event:", b":")):
-        return None
-    events, data = [], []
-    for line in [*body.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n"), b""]:
-        if line.startswith(b"data:"):
-            data.append(line[5:].removeprefix(b" "))
-        elif not line and data:
-            events.append(b"\n".join(data))
-            data = []
-    return events
-
-
-_UNSUPPORTED = re.compile(
-    r"unsupport|not\s+(?:currently\s+)?(?:be\s+)?(?:support|permit|allow|implement|available|enabled|recogni)|unrecogni"
-    r"|unknown|unexpected|extra (?:inputs|fields)|only the default|deprecated|does(?: not|n't) (?:accept|take|have|support)"
-    r"|cannot be (?:used|set|combined)|incompatible|invalid schema|no longer|use '?\w+'? instead",
-    re.IGNORECASE,
-)
-
-_OTHER_NAMES = {
-    "response_format": ("json_schema", "json schema", "structured output", "guided", "grammar"),
-    "logprobs": ("log probabilities", "log-probabilities", "logprob"),
-    "toolConfig": ("tool use", "tool choice", "toolchoice"),
-    "tools": ("tool_choice", "tool use", "function calling", "input_schema"),
-}
-
-
-def refused_parameter(error: ErrorBody, sent: Collection[str]) -> str | None:
-    """The sent parameter that the host calls unsupported; none where it objects to something else.
-
-    A value out of range is for the user to correct, so it does not count.
-    """
-    if not _UNSUPPORTED.search(f"{error.code} {error.message}"):
-        return None
-    head = re.split(r"[.\[]", error.param)[0]
-    if head in sent:
-        return head
-    if head not in ("", "body"):
-        return None
-    # Whole words only: "max_tokens" must not be found inside another name.
-    mentions = [
-        (match.start(), name) for name in sent if (match := re.search(rf"(?<!\w){name}(?!\w)", error.message))
-    ]
-    if mentions:
-        return min(mentions)[1]
-    lower = error.message.lower()
-    return next(
-        (
-            name
-            for name, words in _OTHER_NAMES.items()
-            if name in sent and any(word in lower for word in words)
-        ),
-        None,
-    )
-
 
 SHOWN = 200
 """How many characters of a response an error message quotes."""
@@ -151,12 +60,16 @@ _QUOTA = re.compile(
     r"|insufficient (?:credits?|balance|funds)|out of credits",
     re.IGNORECASE,
 )
+
+
 _TOO_LONG = re.compile(
     r"context_length_exceeded|string_above_max_length|exceed_context_size|request_too_large|context (?:length|window|size)"
     r"|prompt is too long|input (?:is )?too long|too many (?:input )?tokens|request too large|reduce the length"
     r"|maximum (?:input|prompt) length",
     re.IGNORECASE,
 )
+
+
 _FILTERED = re.compile(
     r"content_filter|content_policy|content management policy|responsibleaipolicy|\bmoderation\b|\bflagged\b",
     re.IGNORECASE,

@@ -19,9 +19,11 @@ from msgspec import Struct
 
 from ..errors import ModelError
 from ..records import Call, Message, Reply, TokenLogprob
-from .base import Parameters, Passage, Secret, failed, likelihood_details, passages_of
-from .http_errors import decode_leniently
+from .base import Parameters, failed
+from .keys import Secret
+from .likelihood_passages import Passage, likelihood_details, passages_of
 from .remote import RemoteModel
+from .response_bodies import decode_leniently
 
 PATH = "/completions"
 

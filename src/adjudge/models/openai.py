@@ -13,11 +13,14 @@ import msgspec
 from msgspec import Struct
 
 from ..records import Call, Image, Message, Reply, TokenLogprob, TopToken
-from .base import Parameters, Secret, with_images
-from .http_errors import ErrorBody, decode_leniently, streamed
+from .base import Parameters, with_images
+from .http_errors import ErrorBody
 from .http_likelihoods import PATH as COMPLETIONS
 from .http_likelihoods import Completions, Likelihoods
-from .remote import IMPLAUSIBLE, RemoteModel, token_count
+from .keys import Secret
+from .remote import RemoteModel
+from .response_bodies import decode_leniently, streamed
+from .token_counts import IMPLAUSIBLE, token_count
 
 PATH = "/chat/completions"
 

@@ -18,7 +18,7 @@ from urllib.parse import unquote, urlsplit
 
 from msgspec import Struct
 
-from .base import Secret
+from .keys import Secret
 
 
 class Proxy(Struct, frozen=True):

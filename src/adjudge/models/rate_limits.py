@@ -1,11 +1,4 @@
-"""Rate limits, concurrency and adaptive timeouts per host and key, and the connections of one run.
-
-A `HostLimiter` controls what is sent to one host with one key. It knows no HTTP: calls enter, and leave with
-their outcome. Three rules: a pause that the host requests applies to all calls; the limits per minute are
-never exceeded in any minute; and some calls always get through while the host answers at all. Models with the
-same `Network` share limiters and connections. Belongs to one event loop. The HTTP client is imported with the
-first request.
-"""
+"""Rate limits and concurrency per host and key."""
 
 from __future__ import annotations
 
@@ -14,34 +7,36 @@ from collections import deque
 from math import inf
 from random import uniform
 from time import monotonic
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import Literal, TypeVar
 
 from ..errors import HostDown
-from .timeouts import SHORTEST_SECONDS
-
-if TYPE_CHECKING:
-    from .http_client import Transport
-
 
 T = TypeVar("T")
+
 
 Outcome = Literal["ok", "limited", "overloaded", "late", "failed", "none"]
 """The outcome of a call: `limited` means that the host's rate limit was reached, `overloaded` that the host has too
 much load, `late` that it took longer than the timeout, which are failures too; `none` says nothing about the host."""
 
+
 FIRST_LIMIT = 4
 """Calls in flight at the beginning: few servers on one machine can answer more at a time. Doubled each round until the
 host refuses too many, or answers too many late."""
 
+
 TOLERATED_SHARE = 0.1
 """The share of refused calls in a round up to which the limit keeps doubling: a few refusals may be random."""
 
+
 FLOOR = 2
+
 
 FAILURES_IN_A_ROW = 10
 """After so many consecutive failures the host counts as down."""
 
+
 LONGEST_PAUSE_SECONDS = 30.0
+
 
 OUTAGE_SECONDS = 600.0
 """How long a host may be down before the run stops: the default of --patience."""
@@ -291,69 +286,3 @@ class HostLimiter:
             waiter, _ = self._waiting.popleft()
             if not waiter.done():
                 waiter.set_exception(HostDown(self.given_up))
-
-
-DEFAULT_CONCURRENCY = 64
-
-
-class Network:
-    """The limiters and connections of one run.
-
-    `concurrency` is the maximum of calls in flight, `rpm` and `tpm` that of requests and tokens per minute; each
-    per host and key.
-    """
-
-    def __init__(
-        self,
-        *,
-        concurrency: int = DEFAULT_CONCURRENCY,
-        rpm: float | None = None,
-        tpm: float | None = None,
-        window_seconds: float = 60.0,
-        backoff_seconds: float = 0.5,
-        idle_seconds: float = 30.0,
-        outage_seconds: float = OUTAGE_SECONDS,
-        reply_floor_seconds: float = SHORTEST_SECONDS,
-    ) -> None:
-        self.concurrency = concurrency
-        self.backoff_seconds = backoff_seconds
-        """the longest wait before the first retry; doubled with each attempt"""
-        self.reply_floor_seconds = reply_floor_seconds
-        """the shortest adaptive timeout"""
-        self.outage_seconds = outage_seconds
-        self._idle_seconds = idle_seconds
-        self._rpm, self._tpm, self._window_seconds = rpm, tpm, window_seconds
-        self.limiters: dict[tuple[str, str], HostLimiter] = {}
-        """by host and the environment variable of the key"""
-        self._transports: dict[str, Transport] = {}
-
-    def limiter(self, host: str, key_env: str) -> HostLimiter:
-        """The limiter of a host and a key. The key is named by its variable: its value may change."""
-        limiter = self.limiters.get((host, key_env))
-        if limiter is None:
-            limiter = HostLimiter(
-                host,
-                self.concurrency,
-                rpm=self._rpm,
-                tpm=self._tpm,
-                window_seconds=self._window_seconds,
-                outage_seconds=self.outage_seconds,
-                backoff_seconds=self.backoff_seconds,
-            )
-            self.limiters[host, key_env] = limiter
-        return limiter
-
-    def transport(self, host: str) -> Transport:
-        """The connections to a host; they belong to the running event loop."""
-        transport = self._transports.get(host)
-        if transport is None:
-            from .http_client import Transport
-
-            transport = self._transports[host] = Transport(self._idle_seconds)
-        return transport
-
-    async def close(self) -> None:
-        """Close all connections."""
-        transports, self._transports = self._transports, {}
-        for transport in transports.values():
-            await transport.close()

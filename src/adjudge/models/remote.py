@@ -26,7 +26,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from random import uniform
 from time import monotonic, perf_counter
-from typing import IO, TYPE_CHECKING, Any, ClassVar, Literal
+from typing import IO, TYPE_CHECKING, ClassVar, Literal
 from urllib.parse import urlsplit
 
 import msgspec
@@ -34,102 +34,50 @@ from msgspec.structs import replace
 
 from ..errors import AuthError, HostDown, ModelError, RateLimited
 from ..records import Call, Reply, TokenLogprob
-from .base import (
-    HIDDEN,
-    SHORTEST_IN_REPLY,
-    KeySource,
-    Model,
-    Parameters,
-    Price,
-    Secret,
-    estimated_prompt,
-    estimated_tokens,
-    failed,
-    no_logprobs,
-    stop_error,
+from ..render import estimated_tokens
+from .base import Model, Parameters, failed, no_logprobs, stop_error
+from .http_errors import ErrorBody, Fault, Response, fault_of, no_reply_in, shown
+from .keys import SHORTEST_IN_REPLY, KeySource, Secret
+from .network import Network
+from .prices import BATCH_PRICE, Price
+from .providers import BatchForm
+from .rate_limits import HostLimiter, Outcome
+from .redaction import redacted, response_without_key, without_key
+from .refused_parameters import refused_parameter
+from .retries import (
+    ADAPTATIONS,
+    ATTEMPTS,
+    ATTEMPTS_UNREACHED,
+    LONGEST_BACKOFF_SECONDS,
+    LONGEST_LIMITED_SECONDS,
+    TIMEOUT_ADVICE,
+    TIMEOUTS,
+    Attempts,
+    ReplicaFailed,
+    may_another_host_answer,
+    outcome_of,
 )
-from .http_errors import ErrorBody, Fault, Response, fault_of, no_reply_in, refused_parameter, shown
-from .rate_limits import HostLimiter, Network, Outcome
 from .timeouts import AdaptiveTimeout
+from .token_counts import MOST_ADDED_TOKENS, MOST_HIDDEN_TOKENS, TOKENS_PER_BYTE, estimated_prompt
 
 if TYPE_CHECKING:
-    from .batch_apis import BatchApi
+    from .batch_apis.base import BatchApi
     from .http_client import Transport
     from .replicas import Replicas
 
-ATTEMPTS = 6
-TIMEOUTS = 3
-ATTEMPTS_UNREACHED = 3
-"""For a host that was never reached: the address may be wrong, or no server is running."""
-
-TIMEOUT_ADVICE = ". --timeout SECONDS waits longer, --max-tokens N makes replies shorter, --concurrency N sends fewer at once"
-
-ADAPTATIONS = 8
-"""How many refused parameters are removed for one call before the refusal counts as a fault."""
-
-LONGEST_BACKOFF_SECONDS = 30.0
-LONGEST_LIMITED_SECONDS = 60.0
 
 _SCHEMAS = {"response_format": "schema", "tools": "schema", "toolConfig": "schema"}
 """Parameters that carry the schema, by the name that users know."""
 
-MOST_ADDED_TOKENS = 50_000
-"""The most tokens that a host may plausibly add to a prompt: templates, instructions of its own."""
-
-MOST_HIDDEN_TOKENS = 500_000
-"""The most tokens of thinking that a host may plausibly count and not send."""
 
 MOST_LOGPROB = 0.01
 """A log-probability is at most 0; servers round."""
 
-IMPLAUSIBLE = -1
-"""Stands for a token count that is no number of tokens."""
 
 _ONLY_STREAMS = re.compile(
     r"\bstream(?:ing|ed)?\b.{0,80}\b(?:must|only|required|requires|true|enabled)\b|\bonly\b.{0,40}\bstream",
     re.I | re.S,
 )
-
-BatchForm = Literal["openai", "azure", "gemini", "anthropic"]
-BATCH_PRICE = 0.5
-"""The price of a call in a batch as a share of the price of a single call; the same with every provider."""
-
-TOKENS_PER_BYTE = 0.5
-"""For the token rate limit, until the model's counts are known: more than any real text has."""
-
-
-class _Attempts:
-    """The state of one call over its attempts."""
-
-    __slots__ = (
-        "adapted",
-        "failing_since",
-        "is_enlarged",
-        "is_reread",
-        "limited",
-        "max_tokens",
-        "n",
-        "outages",
-        "paid",
-        "timeouts",
-        "waited",
-    )
-
-    def __init__(self, max_tokens: int | None) -> None:
-        self.max_tokens = max_tokens
-        self.n = self.timeouts = self.limited = self.adapted = self.outages = 0
-        self.waited = self.failing_since = 0.0
-        self.is_reread = self.is_enlarged = False
-        self.paid: Reply | None = None
-        """a reply that was charged and cut off before its answer was complete"""
-
-
-class ReplicaFailed(Exception):
-    """A host did not answer a call that another one may answer."""
-
-    def __init__(self, fault: Fault) -> None:
-        super().__init__(fault.message)
-        self.fault = fault
 
 
 class RemoteModel(Model):
@@ -240,9 +188,9 @@ class RemoteModel(Model):
         """The reply to one call, with the retries in the module docstring."""
         if call.kind == "likelihood" or params.top_logprobs is not None:
             super().check(params, (call.kind,))
-        return await self._ask(call, params, _Attempts(params.max_tokens))
+        return await self._ask(call, params, Attempts(params.max_tokens))
 
-    async def _ask(self, call: Call, params: Parameters, attempts: _Attempts) -> Reply:
+    async def _ask(self, call: Call, params: Parameters, attempts: Attempts) -> Reply:
         while True:
             key = self._key.read() if self._key is not None else None
             if self._stopped is not None and self._stopped[0] == key:
@@ -253,7 +201,7 @@ class RemoteModel(Model):
                 if self._needs_more_tokens(result, params, attempts):
                     continue
                 return result if attempts.paid is None else self._with_paid(result, attempts.paid)
-            if self.is_replica and attempts.paid is None and _is_of_host(result):
+            if self.is_replica and attempts.paid is None and may_another_host_answer(result):
                 raise ReplicaFailed(result)
             wait = self._wait_after(result, attempts, key, body)
             if wait is None:
@@ -264,7 +212,7 @@ class RemoteModel(Model):
                 await asyncio.sleep(wait)
 
     async def _send(
-        self, call: Call, params: Parameters, key: Secret | None, body: bytes, attempts: _Attempts
+        self, call: Call, params: Parameters, key: Secret | None, body: bytes, attempts: Attempts
     ) -> Reply | Fault:
         """Send one request when the limiter admits it."""
         limiter = self._limiter
@@ -288,14 +236,14 @@ class RemoteModel(Model):
                 if tokens:
                     used = self._tokens_used(result, body)
             else:
-                outcome, note = _outcome(result), result.message
+                outcome, note = outcome_of(result), result.message
                 limiter.was_reached |= not result.is_unreached
         finally:
             limiter.leave(outcome, tokens, used, note)
         return result
 
     async def _post(
-        self, transport: Transport, headers: dict[str, str], body: bytes, longest: float, attempts: _Attempts
+        self, transport: Transport, headers: dict[str, str], body: bytes, longest: float, attempts: Attempts
     ) -> Response | Fault:
         """Send one request, the first of a call with the adaptive timeout."""
         timeout = self._timeout
@@ -323,19 +271,19 @@ class RemoteModel(Model):
         """The reply or fault in a response to `n_sent` bytes, without the key and other secrets."""
         secrets = self._secrets(key)
         if isinstance(response, Fault):
-            return _redacted(response, secrets)
+            return redacted(response, secrets)
         body = response.body
         for secret in secrets:
             body = secret.redact_bytes(body)
         reply = self._decode(call, body, seconds) if 200 <= response.status < 300 else None
         if reply is None:
             for secret in secrets:
-                response = _response_without_key(response, secret)
+                response = response_without_key(response, secret)
             if not 200 <= response.status < 300:
-                return _redacted(fault_of(response, self._host), secrets)
-            return _redacted(no_reply_in(response.body, response.headers, self._host), secrets)
+                return redacted(fault_of(response, self._host), secrets)
+            return redacted(no_reply_in(response.body, response.headers, self._host), secrets)
         for secret in secrets:
-            reply = _without_key(reply, secret)
+            reply = without_key(reply, secret)
         reply = self._with_usage(call, reply, n_sent, len(body))
         if _is_impossible(reply.logprobs or ()):
             return Fault("bad_reply", f"{self._host} sent a log-probability above 0, which no token has")
@@ -374,7 +322,7 @@ class RemoteModel(Model):
         cost = self.cost(tokens_in, tokens_out)
         return replace(reply, tokens_in=tokens_in, tokens_out=tokens_out, cost_usd=cost, flags=flags)
 
-    def _wait_after(self, fault: Fault, attempts: _Attempts, key: Secret | None, body: bytes) -> float | None:
+    def _wait_after(self, fault: Fault, attempts: Attempts, key: Secret | None, body: bytes) -> float | None:
         """Seconds until the next attempt; none: no retry. Raises where the run must stop."""
         if (
             fault.status == 401
@@ -425,7 +373,7 @@ class RemoteModel(Model):
         longest = self._network.backoff_seconds * 2.0 ** min(n - 1, 20)
         return uniform(0, min(LONGEST_BACKOFF_SECONDS, longest))
 
-    def _is_down(self, fault: Fault, attempts: _Attempts) -> bool:
+    def _is_down(self, fault: Fault, attempts: Attempts) -> bool:
         """Whether the host as a whole is down: it has answered no call since this one began to fail."""
         attempts.failing_since = attempts.failing_since or monotonic()
         is_unreached = fault.is_unreached and fault.kind != "bad_reply"
@@ -433,14 +381,14 @@ class RemoteModel(Model):
             return False
         return self._limiter.replied_at < attempts.failing_since
 
-    def _outage_wait(self, fault: Fault, attempts: _Attempts) -> float | None:
+    def _outage_wait(self, fault: Fault, attempts: Attempts) -> float | None:
         """How long to wait while the host is down; the limiter ends the run when its patience is over."""
         attempts.outages += 1
         if fault.wait_seconds:
             return self._pause(fault.wait_seconds, attempts)
         return self._backoff(attempts.outages)
 
-    def _rate_limit_wait(self, fault: Fault, attempts: _Attempts) -> float | None:
+    def _rate_limit_wait(self, fault: Fault, attempts: Attempts) -> float | None:
         """How long to wait after a 429, which does not count as a failure."""
         attempts.limited += 1
         if fault.wait_seconds:
@@ -450,7 +398,7 @@ class RemoteModel(Model):
         attempts.waited += wait
         return wait
 
-    def _pause(self, seconds: float, attempts: _Attempts) -> float | None:
+    def _pause(self, seconds: float, attempts: Attempts) -> float | None:
         """Pause all calls to the host for as long as it states; this call then waits with the others."""
         if seconds > self._network.outage_seconds:
             raise RateLimited(
@@ -536,7 +484,7 @@ class RemoteModel(Model):
 
     def batch_api(self) -> BatchApi | None:
         if self._batch_api is None and self.batch_form:
-            from .batch_apis import FORMS
+            from .batch_apis.forms import FORMS
 
             self._batch_api = FORMS[self.batch_form](self)
         return self._batch_api
@@ -577,12 +525,12 @@ class RemoteModel(Model):
             method, url, {**own, **(headers or {})}, seconds, body=body, file=file, sink=sink
         )
         if isinstance(response, Fault):
-            return _redacted(response, secrets)
+            return redacted(response, secrets)
         for secret in secrets:
-            response = _response_without_key(response, secret)
+            response = response_without_key(response, secret)
         if 200 <= response.status < 300:
             return response
-        return _redacted(fault_of(response, self._host), secrets)
+        return redacted(fault_of(response, self._host), secrets)
 
     def stopped_by(self, fault: Fault) -> ModelError:
         """The error for a fault that every request would meet."""
@@ -610,16 +558,16 @@ class RemoteModel(Model):
 
     def is_cut_off(self, reply: Reply, params: Parameters) -> bool:
         """Whether a reply ends before its answer, so that the call is asked again with a larger limit."""
-        return self._needs_more_tokens(reply, params, _Attempts(params.max_tokens))
+        return self._needs_more_tokens(reply, params, Attempts(params.max_tokens))
 
     async def ask_after(self, call: Call, params: Parameters, paid: Reply) -> Reply:
         """The reply to a call whose first reply was cut off, with a larger limit."""
-        attempts = _Attempts(params.max_tokens)
+        attempts = Attempts(params.max_tokens)
         if not self._needs_more_tokens(paid, params, attempts):
             return paid
         return await self._ask(call, params, attempts)
 
-    def _needs_more_tokens(self, reply: Reply, params: Parameters, attempts: _Attempts) -> bool:
+    def _needs_more_tokens(self, reply: Reply, params: Parameters, attempts: Attempts) -> bool:
         """Whether a reply was cut off before its answer was complete; raises the token limit, once for a call."""
         if reply.finish != "length" or attempts.is_enlarged or not params.more_room:
             return False
@@ -652,76 +600,9 @@ class RemoteModel(Model):
         return reply.tokens_in + reply.tokens_out
 
 
-def token_count(value: Any) -> int:
-    """A count in the usage of a reply; 0 where there is none, `IMPLAUSIBLE` where it is no number of tokens."""
-    if value is None:
-        return 0
-    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 16:
-        return int(value)
-    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
-        return int(value)
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else IMPLAUSIBLE
-
-
-def _without_key(reply: Reply, key: Secret) -> Reply:
-    """The reply without the key that was sent, in whatever form the host repeats it."""
-    logprobs = reply.logprobs
-    if logprobs:
-        joined = "".join(token.token for token in logprobs)
-        logprobs = logprobs if key.redact_reply(joined) == joined else _hidden_tokens(logprobs, key)
-    old = (reply.text, reply.reasoning, reply.model_name, reply.fingerprint)
-    text, reasoning, name, fingerprint = new = tuple(key.redact_reply(part) for part in old)
-    if new == old and logprobs is reply.logprobs:
-        return reply
-    return replace(
-        reply, text=text, reasoning=reasoning, model_name=name, fingerprint=fingerprint, logprobs=logprobs
-    )
-
-
-def _response_without_key(response: Response, key: Secret) -> Response:
-    """The same for a response that is no reply. It is redacted whole: messages quote only its beginning."""
-    text = response.body.decode("utf-8", "surrogateescape")
-    headers = {name: key.redact(value) for name, value in response.headers.items()}
-    return Response(response.status, headers, key.redact(text).encode("utf-8", "surrogateescape"))
-
-
-def _hidden_tokens(tokens: tuple[TokenLogprob, ...], key: Secret) -> tuple[TokenLogprob, ...]:
-    """The tokens of a reply without those that spell the key, nor their alternatives."""
-    spans = key.spans("".join(token.token for token in tokens))
-    shown, at = [], 0
-    for token in tokens:
-        start, at = at, at + len(token.token)
-        hidden = [span for span in spans if span[0] < at and span[1] > start]
-        is_first = any(span[0] >= start for span in hidden)
-        shown.append(TokenLogprob(HIDDEN if is_first else "", token.logprob) if hidden else token)
-    return tuple(shown)
-
-
 def _is_impossible(tokens: Sequence[TokenLogprob]) -> bool:
     """Whether a token or one of its alternatives has a log-probability above 0."""
     return any(
         token.logprob > MOST_LOGPROB or any(other.logprob > MOST_LOGPROB for other in token.top)
         for token in tokens
     )
-
-
-def _is_of_host(fault: Fault) -> bool:
-    """Whether another host with the same model may answer the call."""
-    return fault.is_retryable and not fault.is_final and fault.kind != "rate_limited"
-
-
-def _outcome(fault: Fault) -> Outcome:
-    if fault.kind == "rate_limited":
-        return "limited"
-    if fault.kind == "timeout" and not fault.is_unreached:
-        return "late"
-    if fault.is_overload:
-        return "overloaded"
-    return "failed" if fault.is_retryable else "ok"
-
-
-def _redacted(fault: Fault, secrets: list[Secret]) -> Fault:
-    for secret in secrets:
-        words = ErrorBody(*(secret.redact(part) for part in fault.error_body))
-        fault = replace(fault, message=secret.redact(fault.message), error_body=words)
-    return fault

@@ -14,10 +14,12 @@ from urllib.parse import urlsplit
 
 from ..errors import HostDown, ModelError
 from ..records import Call, Reply
-from .base import KeySource, Model, Parameters, failed
+from .base import Model, Parameters, failed
 from .http_errors import Fault
-from .rate_limits import Network
-from .remote import ATTEMPTS, ATTEMPTS_UNREACHED, TIMEOUTS, RemoteModel, ReplicaFailed
+from .keys import KeySource
+from .network import Network
+from .remote import RemoteModel
+from .retries import ATTEMPTS, ATTEMPTS_UNREACHED, TIMEOUTS, ReplicaFailed
 
 LONGEST_ASIDE_SECONDS = 2.0
 """A replica that fails is tried again after so long at most: one call that another replica then takes over."""

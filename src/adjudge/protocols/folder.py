@@ -34,17 +34,9 @@ from ..records import (
     Task,
 )
 from ..render import ELEMENT_SLOTS, PROTOCOL_SLOTS, USER_SLOTS, slots_of, targets_of
-from .findings import (
-    Finding,
-    Mistake,
-    Steps,
-    key_meant,
-    line_of,
-    line_of_key,
-    line_of_steps,
-    mistakes_in,
-    toml_mistake,
-)
+from .findings import Finding
+from .setting_lines import Steps, line_of, line_of_key, line_of_steps
+from .setting_mistakes import Mistake, key_meant, mistakes_in, toml_mistake
 from .step_protocols import checked_criteria, criterion_of
 
 T = TypeVar("T")

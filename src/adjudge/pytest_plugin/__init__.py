@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from .judge_fixture import Configured, CurrentTest, Judge, NoScore, Outcome, Outcomes
+    from .judge_fixture import Configured, CurrentTest, Judge, NoScore
+    from .outcome import Outcome, Outcomes
 
 __all__ = ["Judge", "NoScore", "Outcome", "Outcomes", "judge"]
 
@@ -91,7 +92,8 @@ class _Session:
         if self._test is None:
             yield
             return
-        from .judge_fixture import explained, rows_of, section
+        from .failed_test import explained, section
+        from .summary import rows_of
 
         folder = item.config.invocation_params.dir
         call.excinfo = explained(call.excinfo, self._test, folder)
@@ -107,7 +109,7 @@ class _Session:
 
     def pytest_terminal_summary(self, terminalreporter: Any, config: pytest.Config) -> None:
         if self._rows:
-            from .judge_fixture import summary
+            from .summary import summary
 
             terminalreporter.section("adjudge")
             is_long = config.get_verbosity() > 0

@@ -1,26 +1,14 @@
 """Renders a protocol and an item into the messages that are sent, and flags prompt injection. Pure."""
 
+from .fence import fenced
+from .fields import entry_texts, field_text, numbered_text
 from .injection import HIDDEN, INJECTION, suspicions
-from .prompt import (
-    CUT,
-    ELEMENT_SLOTS,
-    PROTOCOL_SLOTS,
-    USER_SLOTS,
-    entry_texts,
-    estimated_tokens,
-    fenced,
-    field_text,
-    images_in,
-    number_text,
-    numbered_text,
-    problems_of,
-    render,
-    slots_of,
-    targets_of,
-    transcript,
-    written_answer,
-)
+from .item_problems import images_in, problems_of
+from .prompt import render, targets_of
 from .questions import INPUT, has_levels_without_text, questions_of, render_questions
+from .slots import ELEMENT_SLOTS, PROTOCOL_SLOTS, USER_SLOTS, slots_of
+from .transcript import CUT, estimated_tokens, transcript
+from .written_answer import number_text, written_answer
 
 __all__ = [
     "CUT",

@@ -22,189 +22,7 @@ from html import unescape
 from typing import NamedTuple
 from urllib.parse import unquote
 
-# Patterns of injected text, each with the words that trigger it. All are matched against the text in
-# lower case. An ASCII trigger word must be a word of the text; other triggers may be anywhere in it. The
-# pattern is tried only around its trigger.
-
-
-_JUDGED = r"(?:response|answer|output|summary|essay|text|submission|candidate|reply|assistant|completion)"
-_PATTERN_RULES = r"(?:instructions?|prompts?|rules?|rubrics?|criteri(?:a|on)|guidelines?|directions?|scale|above|everything)"
-_TOP_WORDS = r"(?:[0-9]{1,3}|full|maximum|max|perfect|highest|top|best|five|ten)"
-_POINTS = r"(?:scores?|rating|grade|marks?|points?)"
-_POINT_WORDS = ("score", "scores", "rating", "grade", "mark", "marks", "point", "points")
-_GIVING = r"\b(?:give|assign|award|grant|output|return|print|write|rate|score|grade|mark|deserves?)\b"
-
-PATTERNS: tuple[tuple[tuple[str, ...], str], ...] = (
-    # Telling the judge to ignore its instructions.
-    (
-        ("ignore", "disregard", "forget", "override", "bypass", "skip"),
-        rf"\b(?:ignore|disregard|forget|override|bypass|skip)\b[^.\n]{{0,40}}\b{_PATTERN_RULES}\b",
-    ),
-    (("ignora", "ignorez", "ignoriere", "ignoriert", "ignoruj"), r"\bignor(?:a|ez|iere|iert|uj)\b[^.\n]{0,30}\b(?:instruc|anweisung|regel|consigne|reg)"),
-    (("忽略", "无视", "忘记", "忘掉", "不要理会", "無視"), r"(?:忽略|无视|忘记|忘掉|不要理会|無視)[^。\n]{0,12}(?:指令|指示|要求|标准|規則|规则|内容|提示)"),
-    (("無視",), r"(?:指示|命令|ルール)[^。\n]{0,6}無視"),
-    (("무시", "잊"), r"(?:지시|명령|지침|규칙|프롬프트|기준)[^.\n]{0,10}(?:무시|잊)"),
-    (("игнорир", "забудь"), r"(?:игнорир|забудь)[^.\n]{0,30}(?:инструкц|правил|указан)"),
-    # Telling it which score to give or which response to choose.
-    (
-        _POINT_WORDS,
-        rf"{_GIVING}[^.\n]{{0,12}}\b(?:this|the|my|its?|that|every|each|any|all)\b[^.\n]{{0,24}}\b{_POINTS}\b[^.\n]{{0,8}}\b{_TOP_WORDS}\b",
-    ),
-    (
-        _POINT_WORDS,
-        rf"{_GIVING} (?:it |me |us |them |(?:this|the|my|that|every|each) (?:{_JUDGED} )?)?(?:an? |the )?"
-        rf"(?:full|maximum|max|perfect|highest|top)[- ](?:possible )?{_POINTS}\b",
-    ),
-    (
-        ("deserves", "deserve", "merits"),
-        rf"\b(?:every|each|any|this|my) {_JUDGED}s? (?:deserves?|merits?|must (?:get|receive)|should (?:get|receive|be))\b[^.\n]{{0,30}}\b{_TOP_WORDS}\b",
-    ),
-    (
-        ("output", "reply", "respond"),
-        r"\b(?:must|should|please|to|now|and|only|just) (?:output|answer with|reply with|respond with)"
-        r"(?: only| just| exactly)?(?: the| a)?(?: number| score| digit)?:? ['\"“]?[0-9]{1,2}\b",
-    ),
-    (
-        ("output", "assign", "award"),
-        r"^\W{0,3}(?:give|output|assign|award) ['\"“]?[0-9]{1,2}(?: ?/ ?[0-9]{1,2})?\b[^\w\n]{0,3}$",
-    ),
-    (
-        ("choose", "pick", "select", "prefer", "vote", "declare"),
-        r"\b(?:choose|pick|select|prefer|vote for|declare) (?:response|output|answer|assistant|option|candidate) [ab12]\b",
-    ),
-    (("分",), r"(?:请|直接|必须|应该|务必)[^。\n]{0,6}(?:给出?|打|评)[^。\n]{0,6}[0-9十五满高]{1,3}分"),
-    (("점",), r"(?:만점|[0-9]{1,2}점|높은 점수)(?:을|를)?\s{0,2}(?:주세요|줘|주십시오|부여하|매겨|달라)"),
-    (("invert", "inverted", "reversed"), r"\binvert(?:ed)? the (?:scale|scores?|rubric)|\b(?:scale|scores?) (?:is|are) (?:inverted|reversed)"),
-    (("worst", "lowest"), r"\bour [0-9]{1,2} is the (?:worst|best|lowest|highest)"),
-    # Claiming authority, or a verdict that is already settled.
-    (
-        ("judge", "grader", "evaluator", "rater", "reviewer", "llm"),
-        r"\b(?:dear|hello|hi|attention|note to|message to|hey),? (?:the |all )?(?:judge|grader|evaluator|rater|reviewer|llm|ai)\b",
-    ),
-    (
-        ("developer", "creator", "author", "administrator", "admin", "owner", "maintainer", "operator"),
-        r"\b(?:i am|i'm|as) (?:the|your|an?) (?:developer|creator|author|administrator|admin|owner|maintainer|operator)"
-        r"[^.\n]{0,60}[.\n]?[^.\n]{0,20}\b(?:you|evaluation|rubric|score|choose|judge)\b",
-    ),
-    (("authorise", "authorize"), r"\bi (?:hereby )?authori[sz]e you"),
-    (("grader", "judge", "evaluator", "assistant", "mode", "bot", "rater"), r"\byou are (?:now|no longer)\b[^.\n]{0,40}\b(?:grader|judge|evaluator|assistant|mode|ai|model|bot|rater)"),
-    (
-        ("verified", "rated", "graded", "scored", "certified", "judged", "approved"),
-        r"\b(?:verified|rated|graded|scored|certified|judged|approved)\b[^.\n]{0,60}\b(?:perfect|flawless|([0-9]{1,2}) ?/ ?\1\b)",
-    ),
-    (
-        ("instruction", "instructions", "prompt", "rubric", "scoring"),
-        r"\b(?:new|updated|revised|real|actual) (?:system )?(?:instructions?|prompt|rubric|scoring (?:rules?|guide))\s{0,2}[:：]",
-    ),
-    (("你现在是", "我是你的", "이제"), r"你现在是|我是你的(?:开发者|创造者|主人)|(?:당신|너)[은는] 이제"),
-    # Parts of a judge's prompt or reply inside the judged text.
-    (("<|", "[inst]", "[/inst]", "<<sys", "<</sys", "_of_turn>"), r"<\|[a-z_]{2,40}\|>|\[/?inst\]|<</?sys>>|<(?:start|end)_of_turn>"),
-    (("[[",), r"\[\[ ?(?:[ab]|tie|[0-9]{1,2}(?:\.[0-9])?|[ab](?:>>?|=|<<?)[ab]) ?\]\]"),
-    (("[result]", "[/result]"), r"\[/?result\]"),
-    (
-        ("<",),
-        r"</?(?:system|scores?|result|rating|verdict|judgment|grade|rubric|evaluation|feedback)[ \t]{0,3}>",
-    ),
-    (
-        ("<",),
-        r"</?(?:source_text|generated_response|response|response_[ab]|reference|instruction|summary|task|candidate)"
-        r"(?:-[0-9a-f]{1,16})?[ \t]{0,3}>",
-    ),
-    (
-        ("##",),
-        r"^[ \t]{0,8}#{2,6}[ \t]{0,3}(?:score|rubric|reference answer|feedback|task description|the instruction|"
-        r"response to evaluate|response [ab]\b|system|evaluation (?:criteria|steps)|output format)",
-    ),
-    (("assistant", "system", "human"), r"^[ \t]{0,8}(?:system|assistant|human)[:：]"),
-    (("assistant：", "system："), r"^[ \t]{0,8}(?:system|assistant)："),
-    (
-        ('score":', 'winner":', 'verdict":', 'rating":', "score':", "winner':", "verdict':", "rating':"),
-        r"(?:score|winner|verdict|rating)[\"'] ?: ?[\"']?(?:[0-9]{1,2}|a|b|tie|baseline|enhanced)\b",
-    ),
-    (
-        ("begin", "end", "start"),
-        r"\[(?:begin|end|start|stop) [^\]\n]{0,30}\b(?:example|response|answer|evaluation|submission|candidate)\b"
-        r"|^\W{0,8}(?:begin|end|start|stop) of (?:the )?(?:example|response|answer|evaluation|submission|candidate)\b",
-    ),
-    (
-        ("score", "rating", "verdict", "grade", "judgment", "judgement"),
-        r"^[ \t]{0,8}(?:final )?(?:score|rating|verdict|grade|judge?ment)[ \t]{0,3}[:：-][ \t]{0,3}[0-9]{1,2}(?: ?/ ?[0-9]{1,2})?[ \t.]{0,3}$",
-    ),
-    (("评分", "得分", "分数", "回答", "점수"), r"^[ \t]{0,8}(?:评分|得分|分数|gpt-4回答|점수)[ \t]{0,3}[:：][ \t]{0,3}[0-9]{1,2}"),
-    (
-        ("grading", "scoring", "evaluating", "judging", "rating"),
-        r"\bwhen (?:grading|scoring|evaluating|judging|rating)\b[^.\n]{0,60}\b(?:always|select|give|choose|output|assign|must)\b",
-    ),
-    (
-        ("ignore", "disregard", "forget"),
-        r"\b(?:ignore|disregard|forget) (?:what|everything|all)(?: that)? you (?:were|have been|are|was|know)\b",
-    ),
-    (
-        ("score", "rate", "grade", "mark"),
-        r"\b(?:score|rate|grade|mark) (?:this|it|my|the above)(?: (?:response|answer|output|item|submission|text|one|entry|reply))? "
-        r"(?:(?:as|with|at|an?|the) )*(?:[0-9]{1,2}\b|highest|best|top|full|perfect|correct|excellent|generously|highly|positively|favou?rably)",
-    ),
-    # A verdict that the text pronounces itself, and the tone of a console.
-    (
-        ("score", "rating", "grade", "evaluation"),
-        r"\b(?:(?:final|expected|correct|right|true|only valid) (?:score|rating|grade) (?:for this [a-z]{4,12} )?(?:is|=|:)|"
-        r"(?:score|rating|grade) ?[=:] ?(?:a\+|[0-9]{1,2} ?/ ?[0-9]{1,2}\b)|evaluation (?:is )?(?:complete|finished|over)\b)",
-    ),
-    (
-        ("wins", "winner", "incorrect", "wrong"),
-        r"\b(?:answer|response|assistant|output|candidate) [ab] (?:wins|is (?:the )?(?:winner|clear winner))\b|\bthe winner is (?:[a-z]{4,12} )?[ab]\b",
-    ),
-    (
-        ("choose", "prefer", "pick", "win"),
-        r"\blet (?:this|my) (?:response|answer|output|one) win\b|\b(?:choose|prefer|pick|select) (?:this|my) (?:one|response|answer|output|candidate)\b|\bthe other (?:response|answer|output|candidate) "
-        r"(?:is|was) (?:wrong|incorrect|harmful|false|bad|worse|unsafe)",
-    ),
-    (
-        ("output", "respond", "reply", "print"),
-        r"(?:from now on|your (?:new )?task|do nothing else|and stop)[^\n]{0,40}\b(?:print|output|respond|reply|answer|return|say)\b[^\n]{0,24}[0-9]{1,2}\b"
-        r"|\b(?:print|output|return|say) ['\"“]?[0-9]{1,2}['\"”]? (?:and|then) (?:stop|nothing|end)\b",
-    ),
-    (
-        ("anything", "nothing", "rating", "score", "grade"),
-        r"\b(?:anything|any (?:score|rating|grade)|nothing) (?:less|lower|other|below|under)\b(?: than)?[^.\n]{0,16}\b(?:[0-9]{1,2}|full|maximum|perfect|highest|top)\b",
-    ),
-    (("admin", "override", "god", "maintenance"), r"\b(?:admin|god|maintenance|root) (?:mode|session|override)\b|\bsystem override\b"),
-    (("assign", "award"), r"(?:^|[.!?:] )(?:please |just )?(?:assign|award) (?:it |this )?an? [0-9]{1,2}(?=[,.!\s]|$)"),
-    (
-        ("say", "conclude"),
-        r"\b(?:say|write|answer|output|conclude|decide|reply)(?: that)? (?:response |answer |assistant )?[ab] is (?:the )?(?:better|best|winner)",
-    ),
-    (("rate", "grade", "approve"), r"\b(?:rate|grade|score|mark|approve|pass) (?:everything|every one|all of (?:them|these))\b"),
-    (("score", "rating"), r"\bset (?:the )?(?:score|rating|grade) (?:to|=) ?[0-9]"),
-    (("task",), r"\byour (?:only|new|sole|real|actual|true) (?:task|job|role|goal|instruction)s?\b"),
-    (("verdict", "winner"), r"\b(?:verdict|winner) ?[:：=] ?(?:response |answer |assistant )?(?:[ab]\b|[0-9]{1,2}\b)"),
-    (
-        ("rubric", "criteria", "scoring", "grading", "evaluation"),
-        r"\b(?:rubric|criteria|scoring guide|(?:scoring|grading|evaluation) (?:rules|rubric|guidelines))\b[^.\n]{0,12}\b"
-        r"(?:no longer|(?:has|have) (?:been )?(?:changed|replaced|updated)|(?:is|are) (?:void|cancelled|suspended|disabled|off))\b",
-    ),
-    (
-        ("grader", "judge", "evaluator", "graders", "judges", "evaluators", "rater", "raters", "evaluation"),
-        r"\b(?:output|reply|answer|score|note|message|instructions?) (?:for|to) (?:the |any |all )?(?:graders?|judges?|evaluators?|evaluation model|raters?)\b"
-        r"|\b(?:grader|judge|evaluator|rater)(?:'s|’s) note\b",
-    ),
-    (
-        ("llm", "automated"),
-        r"\bif you(?:'re|’re| are) (?:an? )?(?:ai|llm|(?:large )?language model|model|automated)\b[^.\n]{0,60}\b(?:grad|evaluat|judg|scor|rat|read|assess)"
-        r"|\bto the (?:ai|llm|model)\b[^.\n]{0,30}\b(?:grad|evaluat|judg|scor|rat|assess)",
-    ),
-    (
-        ("treat", "regard"),
-        r"\b(?:consider|treat|regard) (?:this|my) (?:response|answer|output|submission|text|one) (?:as )?(?:the |an? )?(?:gold|perfect|best|correct|reference|ideal|winner)",
-    ),
-    (("rubric", "benchmark", "evaluation", "criteria"), r"\bi (?:wrote|made|designed|created) (?:the|this) (?:rubric|benchmark|evaluation|criteria)\b"),
-    (("选择", "選択", "선택", "выбери", "выбирай"), r"(?:选择|選択|선택|выбери|выбирай)[^。.\n]{0,8}(?:回答|答案|答え|응답|답변|ответ)"),
-    (("選んで", "선택"), r"(?:この|本|上記の)(?:回答|応答|答え)を選|(?:이|본) (?:응답|답변)을 선택"),
-    (("授权", "跳过"), r"(?:授权|跳过)[^。\n]{0,10}(?:评分|标准|规则|评估|输出)"),
-    # The beginning of a mark that a cut has left at the end.
-    (("[", "<"), r"(?:\[/?resul?t?|\[\[[ab]?|<\|[a-z_]{0,20}\|?|</?(?:score|rating|verdict|result)|\[/?ins?t?|<</?sys>?)[ \t]{0,3}[0-9ab]{0,2}\s{0,3}\Z"),
-)  # fmt: skip
-
+from .injection_patterns import PATTERNS
 
 # Weak signs: none of these words is suspect alone, but ordinary texts seldom have a word for scoring, a mention of themselves
 # ("this answer") and an order, a claim of authority or a plea within one or two sentences. Each kind of sign has a weight; a kind
@@ -214,10 +32,15 @@ PATTERNS: tuple[tuple[tuple[str, ...], str], ...] = (
 (
     _EVAL, _WEAK_EVAL, _JUDGE, _MACHINE, _TOP, _ORDER, _AUTHORITY, _OVERRIDE, _PLEA, _YOU, _ME, _SELF, _NOUN, _RIVAL, _META, _REQUEST, _ELSEWHERE,
 ) = range(17)  # fmt: skip
+
+
 _WEIGHT = (4, 2, 4, 2, 3, 2, 3, 3, 3, 2, 1, 4, 1, 4, 4, 2, -4)
 """In quarters of a point, by kind. `_ELSEWHERE` are words of texts about schools, shops and sports, where people are graded."""
+
+
 _ANCHORS = (_EVAL, _JUDGE, _RIVAL, _META, _SELF)
 """One of these kinds must be there; the others are common."""
+
 
 _SIGN_WORDS: dict[int, str] = {
     _EVAL: """score scores scored scoring rating ratings grade grades graded grading marks evaluate evaluates evaluated evaluating evaluation evaluations
@@ -273,6 +96,7 @@ _SIGN_WORDS: dict[int, str] = {
         professeur studente docente leerling docent uczeń nauczyciel öğrenci öğretmen siswa guru peserta examen esame egzamin sınav ujian experiencia tiempo expérience produit produkt erfahrung causes reward trained programme science fair""",
 }  # fmt: skip
 
+
 _SIGN_STEMS: dict[int, tuple[str, ...]] = {
     _WEAK_EVAL: ("проверк", "уров", "критери"),
     _EVAL: ("оценк", "отметк", "пятёрк", "пятерк", "оцени", "балл", "оценива", "درجة", "الدرجة", "التقييم", "تقييم", "अंक", "स्कोर", "मूल्यांकन", "βαθμ"),
@@ -285,6 +109,8 @@ _SIGN_STEMS: dict[int, tuple[str, ...]] = {
     _JUDGE: ("проверяющ", "экзаменатор", "المصحح", "परीक्षक", "судь", "оценщик", "المقيم", "الحكم", "मूल्यांकनकर्ता", "निर्णायक"),
     _SELF: ("ответ", "текст", "النص", "الإجابة", "الاجابة", "الرد", "उत्तर", "जवाब"),
 }  # fmt: skip
+
+
 _SELF_BEFORE = frozenset(
     word.encode()
     for word in (
@@ -292,6 +118,8 @@ _SELF_BEFORE = frozenset(
         "esta este mi minha meu cette ce ma mon questa questo mia diese dieser dieses meiner meine dit deze mijn tej tę ta moja bu benim"
     ).split()
 )
+
+
 _SELF_NOUNS = frozenset(
     word.encode()
     for word in (
@@ -300,16 +128,34 @@ _SELF_NOUNS = frozenset(
         "odpowiedź cevap cevaba cevabı yanıt yanıta yanıtı jawaban này"
     ).split()
 )
+
+
 _OUT_OF = frozenset("out of von sur de su van na dari из من में से z".encode().split())
+
+
 _POINTING = frozenset(b"this my our present".split())
+
+
 _SELF_ALONE = frozenset({b"jawaban"})
+
+
 _NOUNS = frozenset(
     "response responses answer answers output submission submissions candidate completion assistant option model réponse respuesta resposta risposta antwort antwoord odpowiedź cevap".encode().split()
 )
+
+
 _ONLY_NAMED = frozenset(b"assistant option model".split())
+
+
 _RIVAL_BEFORE = frozenset(b"other rival second first alternative".split())
+
+
 _LETTERS = frozenset(b"a b".split())
+
+
 _NUMBERS = frozenset(b"5 10 20 100".split())
+
+
 _SIGN_PARTS: dict[int, tuple[str, ...]] = {
     _SELF: ("这个回答", "这个答案", "该回答", "该答案", "此回答", "此答案", "本回答", "本答案", "这篇文章", "该回复", "这个回复", "我的回答", "我的答案", "本文完全",
             "以上回答", "所有回答", "這個回答", "該回答", "この回答", "この答え", "この応答", "本回答", "この要約", "この文章", "私の回答", "上記の回答", "本文は",
@@ -330,34 +176,62 @@ _SIGN_PARTS: dict[int, tuple[str, ...]] = {
     _JUDGE: ("评委", "评审", "裁判", "评分者", "评分人", "阅卷", "评估者", "評委", "審査員", "採点者", "評価者", "평가자", "심사위원", "채점자", "กรรมการ"),
 }  # fmt: skip
 
+
 _KIND_OF = {word.encode(): kind for kind, words in reversed(_SIGN_WORDS.items()) for word in words.split()}
+
+
 _STEM_OF = {stem.encode(): kind for kind, stems in _SIGN_STEMS.items() for stem in stems}
+
+
 _STEMS = tuple(_STEM_OF)
+
+
 _ELSEWHERE_PARTS = re.compile(
     "她|他|老师|考试|电影|获奖|一等奖|彼|彼女|先生|映画|선수|선생|학생|이메일|영화|시험"
 )
+
+
 _PARTS_OF: dict[str, tuple[int, ...]] = {}
 for _kind, _parts in _SIGN_PARTS.items():
     for _part in _parts:
         _PARTS_OF[_part] = (*_PARTS_OF.get(_part, ()), _kind)
+
+
 _PARTS = re.compile("|".join(sorted(_PARTS_OF, key=len, reverse=True)))
+
+
 _OTHER_SCRIPT = re.compile("[\u0370-\u1dff\u2e80-\uffff]")
+
+
 _UNSPACED = re.compile("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
+
+
 _NEAR_WORDS, _NEAR_CHARACTERS = 24, 80
 """How far apart signs may be, in words, and in characters of scripts without spaces."""
+
+
 _TINY, _SHORT = 140, 300
 """Characters of a short text or paragraph: one that has several signs has little else."""
+
+
 _ENOUGH_DISGUISED, _ENOUGH_TINY, _ENOUGH_SHORT, _ENOUGH_LONG = 7, 8, 10, 13
 """The weight of signs near each other that makes an order, a claim or a plea to a judge likely."""
 
+
 INJECTION = "injection_suspected"
+
+
 HIDDEN = "hidden_characters"
+
 
 _EXAMINED = 65_536
 """Characters examined at each end of a long text, where a judge would notice an instruction."""
 
+
 _MOST_MATCHES = 64
 """How many occurrences of one trigger are examined."""
+
+
 _BEFORE, _BEHIND = 80, 120
 """How many characters around its trigger a pattern may span."""
 
@@ -390,6 +264,8 @@ def _by_trigger() -> dict[bytes, tuple[re.Pattern[str], ...]]:
 
 
 _PATTERNS = _by_trigger()
+
+
 _TRIGGERS = frozenset(_PATTERNS)
 
 
@@ -405,51 +281,92 @@ def _by_mark(*, is_ascii: bool) -> tuple[tuple[str, tuple[tuple[str, re.Pattern[
 
 _SIGNS, _OTHER_SIGNS = _by_mark(is_ascii=True), _by_mark(is_ascii=False)
 
+
 _ROT13 = frozenset(codecs.encode(word, "rot13").encode() for word in ("ignore", "disregard", "instructions", "rubric", "score", "rating", "highest", "maximum", "grade", "marks", "answer", "response"))  # fmt: skip
+
+
 _REVERSED = frozenset(word[::-1].encode() for word in ("ignore", "disregard", "instructions", "rubric", "score", "rating", "highest", "maximum", "grade", "answer", "response"))  # fmt: skip
+
+
 _ELSEWHERE_WORDS = frozenset(_SIGN_WORDS[_ELSEWHERE].encode().split())
+
+
 _ALPHABET = frozenset(letter.encode() for letter in "bcdefghklnopruvwy")
 """Letters that are no words: several of them in a text are a word that is spelt out."""
+
+
 _KNOWN = frozenset(
     {*_ALPHABET, *_KIND_OF, *_PATTERNS, *_ROT13, *_REVERSED, *_NOUNS, *_SELF_NOUNS, *_RIVAL_BEFORE, *_NUMBERS}
 )
+
+
 _ANCHOR_WORDS = frozenset(word for word, kind in _KIND_OF.items() if kind in _ANCHORS)
+
+
 _SPACES = bytes(
     32 if chr(code).isspace() or chr(code) in "!\"#$&'()*+,-./:;<=>?@[\\]^_`{|}~" else code
     for code in range(128)
 ) + bytes(range(128, 256))
+
+
 _CLASSES = (
     bytes(97 if chr(code).isalpha() else 48 if chr(code) in "0123456789@$" else 32 for code in range(128))
     + bytes([97]) * 128
 )
 """Letters, digits and all others: shows letters that are spelt out or replaced by digits."""
 
+
 _SHORTEST_CODE = 28
+
+
 _CODES = re.compile(r"[A-Za-z0-9+/]{28,4000}+={0,2}")
+
+
 _CODE_BYTES = bytes(120 if re.match(r"[A-Za-z0-9+/]", chr(code), re.ASCII) else 32 for code in range(256))
+
+
 _CODE = b"x" * _SHORTEST_CODE
+
 
 _QUOTES = re.compile(rb"\xe2\x80[\x90-\xaf]")
 """Dashes, quotation marks, dots and spaces of English texts, in UTF-8."""
+
+
 _OTHER_PUNCTUATION = re.compile(
     rb"\xc2[\xa0-\xbf]|\xd8[\x8c\x9f]|\xe0\xa5\xa4|\xe3\x80[\x80-\x91]|\xef\xbc[\x81\x88\x89\x8c\x9a\x9b\x9f]"
 )
+
+
 # Characters that change how a text looks but not what a model reads: overrides of the writing
 # direction, and the tag block, which is invisible ASCII.
 _OVERRIDES = re.compile("[\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
+
+
 # Zero-width characters are ordinary between Arabic, Indic and emoji characters; between two
 # Latin letters they only serve to break up a word.
 _BROKEN_WORD = re.compile("[A-Za-z][\u200b-\u200d\u2060\ufeff\u00ad]+[A-Za-z]")
+
+
 _MAY_HIDE = re.compile(rb"\xe2\x80[\x8b-\x8d\xaa-\xae]|\xe2\x81|\xf3\xa0|\xef\xbb\xbf|\xc2\xad")
+
+
 _INVISIBLE = dict.fromkeys(
     [*range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x206A), 0xFEFF, 0xAD]
 )
+
+
 _LATIN_LOOKALIKES = str.maketrans("авеорсухіјѕԁԛԝһкмнтгӏАВЕОРСХІЈЅКМНТаοειαρτυνκηωΑΒΕΖΗΙΚΜΝΟΡΤΥΧıɩӏɡɑоսոօցեհіⅼᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘʀꜱᴛᴜᴠᴡʏᴢ",
                                   "abeopcyxijsdqwhkmhtrlABEOPCXIJSKMHTaoeiaptuvknwABEZHIKMNOPTYXiilgaounogehilabcdefghijklmnoprstuvwyz")  # fmt: skip
+
+
 _LEET = str.maketrans("01345789@$", "oieastbgas")
+
+
 _SPELT_OUT = re.compile(
     r"(?<!\w)(?:[A-Za-z](?:[ .*_-]{1,2})(?=[A-Za-z0-9](?:\W|_|$))){1,200}[A-Za-z0-9](?!\w)"
 )
+
+
 _TAG_BLOCK = {0xE0000 + code: code for code in range(0x20, 0x7F)}
 
 
@@ -634,6 +551,8 @@ def _word_signs(words: list[bytes], seen: frozenset[bytes], *, is_latin: bool) -
 
 
 _REPEATED_FROM = 60
+
+
 _FEWEST_REPEATS = 12
 
 

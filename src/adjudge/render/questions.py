@@ -28,8 +28,13 @@ from ..records import (
     Scale,
     Subject,
 )
+from .fields import field_text
 from .injection import suspicions
-from .prompt import CUT, Filler, constants_of, field_text, number_text, parts_of, problems_of
+from .item_problems import problems_of
+from .prompt import Filler, constants_of
+from .slots import parts_of
+from .transcript import CUT
+from .written_answer import number_text
 
 INPUT = "input"
 """The role of a message that holds one field of the input, named after it."""

@@ -2,11 +2,13 @@
 
 from .batches import BatchLine, BatchRow, Settled
 from .calls import Claim
+from .invitations import Invitation, InvitationKind
 from .owners import Owner
-from .reading import Asked, Judged, ModelSeen, Totals
+from .reading import Asked, Judged
 from .rows import CallSpec
-from .runs import Invitation, InvitationKind, RunRow, RunStatus
+from .runs import RunRow, RunStatus
 from .store import Store, open_store
+from .totals import ModelSeen, Totals
 
 __all__ = [
     "Asked",

@@ -15,7 +15,8 @@ from ..errors import StoreError
 from ..records import PART_KINDS, Call, Item, Judgment, Reply, ReplyError
 from . import reading, rows
 from .calls import read_call_specs
-from .runs import RunRow, check_count, kept
+from .counts import check_count, kept
+from .runs import RunRow
 from .store import Store
 
 ItemState = tuple[int, int, int]

@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ..errors import StoreError
-from . import owners, schema
+from . import database_file, owners, schema
 from .calls import CallWriter
 from .rows import DECODE_FAULTS
-from .writer import Put, Writer, damage_error, is_explained, primary_code, store_error
+from .store_errors import damage_error, is_explained, primary_code, store_error
+from .writer import Put, Writer
 
 T = TypeVar("T")
 
@@ -116,7 +117,7 @@ class Access:
             schema.stand_in(self._reader(), self.path)
 
     def _open_writer(self) -> None:
-        connection = schema.connect(self.path, write=True, busy_seconds=self._busy_seconds)
+        connection = database_file.connect(self.path, write=True, busy_seconds=self._busy_seconds)
         try:
             schema.migrate(connection, self.path, busy_seconds=self._busy_seconds)
             found = os.stat(self.path)
@@ -196,7 +197,7 @@ class Access:
     def _reader(self) -> sqlite3.Connection:
         connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
         if connection is None:
-            connection = schema.connect(self.path, write=False, busy_seconds=self._busy_seconds)
+            connection = database_file.connect(self.path, write=False, busy_seconds=self._busy_seconds)
             if self._has_old_layout:
                 schema.stand_in(connection, self.path)
             self._local.connection = connection

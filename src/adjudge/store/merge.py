@@ -20,12 +20,13 @@ from msgspec import Struct
 
 from ..errors import StoreError
 from ..records import Item
-from . import reading, rows, runs, schema
+from . import database_file, items, reading, replace_judgments, rows, runs, schema
 from .calls import insert_rows
 from .reading import Asked
 from .repair import examine
-from .runs import NewJudgment, RunRow
-from .writer import damage_error, store_error
+from .replace_judgments import NewJudgment
+from .runs import RunRow
+from .store_errors import damage_error, store_error
 
 ParseAgain = Callable[[RunRow, Iterator[Item], Callable[[], Iterator[Asked]]], Iterator[NewJudgment]]
 """Parses all replies of a run, which the last argument reads."""
@@ -80,7 +81,7 @@ def merge(
     """Merge stores into one, which is created where it does not exist."""
     for path in files:
         _check(path, into)
-    schema.create_file(into)
+    database_file.create_file(into)
     try:
         return [_merge_file(into, path, parse_again, calls_needed) for path in files]
     except (sqlite3.Error, OSError, *rows.DECODE_FAULTS) as fault:
@@ -111,7 +112,7 @@ def _check_whole(path: Path) -> None:
 
 def _version(path: Path) -> int:
     try:
-        with closing(schema.connect(path, write=False, busy_seconds=_BUSY_SECONDS)) as connection:
+        with closing(database_file.connect(path, write=False, busy_seconds=_BUSY_SECONDS)) as connection:
             return schema.version_of(connection, path)
     except (sqlite3.Error, rows.DamagedError) as fault:
         raise store_error(path, fault) from fault
@@ -120,14 +121,14 @@ def _version(path: Path) -> int:
 def _merge_file(into: Path, path: Path, parse_again: ParseAgain, calls_needed: CallsNeeded) -> MergedFile:
     with (
         _current(path) as source,
-        closing(schema.connect(into, write=True, busy_seconds=_BUSY_SECONDS)) as connection,
+        closing(database_file.connect(into, write=True, busy_seconds=_BUSY_SECONDS)) as connection,
     ):
         schema.migrate(connection, into, busy_seconds=_BUSY_SECONDS)
         connection.create_function("sealed", -1, lambda *row: rows.checksum(row), deterministic=True)
         connection.create_function(
             "sealed_line", -1, lambda *row: rows.batch_call_checksum(row), deterministic=True
         )
-        connection.execute("ATTACH ? AS other", (schema.address_of(source, write=False),))
+        connection.execute("ATTACH ? AS other", (database_file.address_of(source, write=False),))
         for statement in _TEMPORARY:
             connection.execute(statement)
         merge = _Merge(connection, path, parse_again, calls_needed)
@@ -144,10 +145,10 @@ def _current(path: Path) -> Iterator[Path]:
         return
     with tempfile.TemporaryDirectory(prefix="adjudge-") as folder:
         copy = Path(folder) / "upgraded.db"
-        schema.create_file(copy)
+        database_file.create_file(copy)
         with (
-            closing(schema.connect(path, write=False, busy_seconds=_BUSY_SECONDS)) as old,
-            closing(schema.connect(copy, write=True, busy_seconds=_BUSY_SECONDS)) as new,
+            closing(database_file.connect(path, write=False, busy_seconds=_BUSY_SECONDS)) as old,
+            closing(database_file.connect(copy, write=True, busy_seconds=_BUSY_SECONDS)) as new,
         ):
             old.backup(new)
             schema.migrate(new, copy, busy_seconds=_BUSY_SECONDS)
@@ -439,7 +440,7 @@ class _Merge:
         )
         n_parsed = 0
         while page := list(islice(parsed, _PAGE)):
-            runs.write_reading(self._connection, ours, valid, page)
+            replace_judgments.write_reading(self._connection, ours, valid, page)
             n_parsed += len(page)
         return n_parsed
 
@@ -506,7 +507,7 @@ class _Merge:
                 "UPDATE main.runs SET seconds = seconds + ? WHERE id = ?", (theirs.seconds, ours)
             )
         n_calls = self._calls_needed(run)
-        is_whole = n_calls is not None and runs.is_whole(self._connection, ours, n_calls)
+        is_whole = n_calls is not None and items.is_whole(self._connection, ours, n_calls)
         if is_whole and run.status in ("interrupted", "stopped", "submitted"):
             self._connection.execute(
                 "UPDATE main.runs SET status = 'done', ended = COALESCE(?, ended), owner = NULL WHERE id = ?",

@@ -17,10 +17,10 @@ from typing import Any
 from msgspec import Struct
 
 from ..errors import StoreError
-from . import owners, rows, schema
+from . import database_file, owners, rows, schema
 from .calls import insert_rows
 from .runs import seal, whole_manifest
-from .writer import damage_error, is_explained, store_error
+from .store_errors import damage_error, is_explained, store_error
 
 _RANGE = 500
 """How many numbers are asked for at once."""
@@ -92,9 +92,9 @@ def repair(path: Path, out: Path) -> tuple[list[Saved], list[Damage]]:
     """Write what is whole of a store into the new file `out`; `out` appears whole or not at all."""
     if out.exists():
         raise StoreError(f"{out}: there is a file of this name.\nName a file that does not exist yet.")
-    schema.create_file(out)
+    database_file.create_file(out)
     try:
-        with closing(schema.connect(out, write=True, busy_seconds=30.0)) as target:
+        with closing(database_file.connect(out, write=True, busy_seconds=30.0)) as target:
             schema.migrate(target, out, busy_seconds=30.0)
             target.execute("BEGIN IMMEDIATE")
 
@@ -125,7 +125,7 @@ def _interrupt(target: sqlite3.Connection, name: str) -> None:
 
 def _read_all(path: Path, keep: Keep) -> tuple[list[Damage], list[Saved]]:
     try:
-        with closing(schema.connect(path, write=False, busy_seconds=30.0)) as connection:
+        with closing(database_file.connect(path, write=False, busy_seconds=30.0)) as connection:
             if 0 < schema.version_of(connection, path) < len(schema.MIGRATIONS):
                 schema.stand_in(connection, path)
             return _Rows(connection, keep).read()

@@ -9,7 +9,6 @@ In Python, the columns `slot` are called call index, and a row of `places` is a 
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import time
 from collections.abc import Callable
@@ -18,7 +17,7 @@ from pathlib import Path
 
 from ..errors import StoreError
 from . import rows
-from .writer import primary_code, store_error
+from .store_errors import primary_code
 
 APPLICATION_ID = 0x41444A47
 """Written to the file's header, so that another program's database is never mistaken for a store."""
@@ -175,7 +174,10 @@ def m002_counts(connection: sqlite3.Connection) -> None:
 
 
 _CHECKED = ("runs", "items", "slots", "calls", "places", "labels")
+
+
 _KEYS = {"runs": "id", "items": "run, seq", "slots": "run, slot", "labels": "id", "places": "run, item, slot"}
+
 
 # Triggers, so that no statement can forget to count. `counts` has a row for each run, and one with the number 0 for what
 # belongs to the whole store. Only the judgments of the valid reading are counted.
@@ -340,8 +342,11 @@ MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     m006_locked_looks,
 )
 
+
 _COUNTED_SINCE = {"items": 2, "places": 2, "judgments": 2, "labels": 2, "reviews": 4, "notes": 4}
 """column of `counts` → the migration that added it"""
+
+
 _EMPTY_BEFORE = {
     "batches": (3, f"{rows.BATCH_SEALED}, owner, checksum"),
     "batch_calls": (3, f"{rows.BATCH_CALL_SEALED}, checksum"),
@@ -375,59 +380,6 @@ def stand_in(connection: sqlite3.Connection, path: Path) -> None:
 def now() -> str:
     """The current time, for display only: nothing is ordered or measured by it."""
     return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-def create_file(path: Path) -> None:
-    """Create an empty file that only its owner can read; prompts and replies may be confidential."""
-    if not path.parent.is_dir():
-        raise StoreError(
-            f"{path}: there is no folder {path.parent}.\nCreate it, or choose another file with --store."
-        )
-    try:
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-    except FileExistsError:
-        return
-    except OSError as fault:
-        raise store_error(path, fault) from fault
-
-
-def address_of(path: Path, *, write: bool) -> str:
-    """The file as SQLite opens it."""
-    address = path.absolute().as_uri() + ("?mode=rw" if write else "?mode=ro")
-    if not write and _is_unwritable_at_rest(path):
-        # SQLite cannot create the index of a write-ahead log in a read-only folder; without a log,
-        # the file alone is complete.
-        address += "&immutable=1"
-    return address
-
-
-def connect(path: Path, *, write: bool, busy_seconds: float) -> sqlite3.Connection:
-    """A connection without automatic transactions that may be used from any thread."""
-    connection = sqlite3.connect(
-        address_of(path, write=write),
-        uri=True,
-        timeout=busy_seconds,
-        isolation_level=None,
-        check_same_thread=False,
-    )
-    try:
-        connection.execute("PRAGMA synchronous = FULL")
-        connection.execute("PRAGMA cache_size = -8000")
-        # A store may come from someone else: its schema must not run functions.
-        connection.execute("PRAGMA trusted_schema = OFF")
-        # A row that is replaced counts as deleted too; see the triggers that count.
-        connection.execute("PRAGMA recursive_triggers = ON")
-    except BaseException as fault:
-        connection.close()
-        if isinstance(fault, UnicodeDecodeError):  # SQLite's message quotes a damaged name
-            raise rows.DamagedError("the list of tables cannot be read") from None
-        raise
-    return connection
-
-
-def _is_unwritable_at_rest(path: Path) -> bool:
-    log = path.with_name(path.name + "-wal")
-    return not os.access(path.parent, os.W_OK) and not (log.exists() and log.stat().st_size)
 
 
 def version_of(connection: sqlite3.Connection, path: Path) -> int:

@@ -30,13 +30,20 @@ from typing import Any, Literal, TypeVar
 
 from ..errors import StoreError
 from ..records import Call, Item, Judgment, Label, Note, Reply, Review
-from . import batches, locked_looks, owners, reading, runs, schema
+from . import batches, invitations, locked_looks, owners, reading, replace_judgments, reviews, runs
+from . import database_file as schema
+from . import items as item_rows
+from . import labels as label_rows
+from . import totals as run_totals
 from .batches import BatchLine, BatchRow, Settled
 from .calls import Claim
 from .connection import Access, check_pages
+from .invitations import Invitation, InvitationKind
+from .replace_judgments import NewJudgment
 from .rows import DECODE_FAULTS
-from .runs import Invitation, InvitationKind, NewJudgment, RunRow, RunStatus
-from .writer import Put, damage_error, is_explained, store_error
+from .runs import RunRow, RunStatus
+from .store_errors import damage_error, is_explained, store_error
+from .writer import Put
 
 T = TypeVar("T")
 
@@ -148,15 +155,17 @@ class Store:
 
         Items stored already must be unchanged.
         """
-        return self._access.soon(lambda: runs.put_items(self._access.connection, run.id, first, items, step))
+        return self._access.soon(
+            lambda: item_rows.put_items(self._access.connection, run.id, first, items, step)
+        )
 
     def is_whole(self, run: RunRow, n_calls: int) -> bool:
         """Whether a run has all its calls, each judged or failed."""
-        return self._access.read(lambda connection: runs.is_whole(connection, run.id, n_calls))
+        return self._access.read(lambda connection: item_rows.is_whole(connection, run.id, n_calls))
 
     def items_by_shard(self, run: RunRow, n_shards: int) -> list[int]:
         """How many items of each of so many shards are stored."""
-        return self._access.read(lambda connection: runs.items_by_shard(connection, run.id, n_shards))
+        return self._access.read(lambda connection: item_rows.items_by_shard(connection, run.id, n_shards))
 
     # Calls
 
@@ -350,27 +359,33 @@ class Store:
 
     def replace_judgments(self, run: RunRow, new: Iterable[NewJudgment]) -> int:
         """Replace judgments, given as (item, call index, judgment), all or none; returns how many."""
-        number, new_reading = self._access.do(lambda: runs.begin_reading(self._access.connection, run.name))
+        number, new_reading = self._access.do(
+            lambda: replace_judgments.begin_reading(self._access.connection, run.name)
+        )
         n_written = 0
         for page in _batches(new):
-            self._access.do(partial(runs.write_reading, self._access.connection, number, new_reading, page))
+            self._access.do(
+                partial(replace_judgments.write_reading, self._access.connection, number, new_reading, page)
+            )
             n_written += len(page)
-        self._access.do(lambda: runs.finish_reading(self._access.connection, number, new_reading, n_written))
+        self._access.do(
+            lambda: replace_judgments.finish_reading(self._access.connection, number, new_reading, n_written)
+        )
         return n_written
 
     # Totals
 
     def samples_are_identical(self, run: RunRow) -> bool:
         """Whether a run has several samples of its calls, and the replies to the same call are all the same."""
-        return self._access.read(lambda connection: reading.samples_are_identical(connection, run.id))
+        return self._access.read(lambda connection: run_totals.samples_are_identical(connection, run.id))
 
-    def totals(self, run: RunRow) -> reading.Totals:
+    def totals(self, run: RunRow) -> run_totals.Totals:
         """Items, calls, failures, tokens and costs of a run, counted now."""
-        return self._access.read(lambda connection: reading.totals(connection, run.id))
+        return self._access.read(lambda connection: run_totals.totals(connection, run.id))
 
-    def models_seen(self, run: RunRow) -> list[reading.ModelSeen]:
+    def models_seen(self, run: RunRow) -> list[run_totals.ModelSeen]:
         """The model names that servers reported; two for one model mean that the server changed it."""
-        return self._access.read(lambda connection: reading.models_seen(connection, run.id))
+        return self._access.read(lambda connection: run_totals.models_seen(connection, run.id))
 
     def call(self, run: RunRow, key: str) -> Call | None:
         """One call of a run with its messages."""
@@ -381,55 +396,59 @@ class Store:
     def put_labels(self, labels: Sequence[Label], run: RunRow | None = None) -> None:
         """Store labels; a rater's later label replaces the earlier one."""
         run_id = None if run is None else run.id
-        self._access.do(lambda: runs.put_labels(self._access.connection, labels, run_id))
+        self._access.do(lambda: label_rows.put_labels(self._access.connection, labels, run_id))
 
     def labels(self, run: RunRow | None = None, rater: str | None = None) -> list[Label]:
         """The labels of a run's items, or all in the store; of one rater where one is named. Oldest first."""
         run_id = None if run is None else run.id
-        return self._access.read(lambda connection: runs.read_labels(connection, run_id, rater))
+        return self._access.read(lambda connection: label_rows.read_labels(connection, run_id, rater))
 
     def delete_label(self, run: RunRow, label: Label) -> bool:
         """Delete a label, durably; false where it is gone already or has another value now."""
-        return self._access.do(lambda: runs.delete_label(self._access.connection, run.id, label))
+        return self._access.do(lambda: label_rows.delete_label(self._access.connection, run.id, label))
 
     # Reviews and notes
 
     def put_review(self, run: RunRow, review: Review) -> None:
         """Store a review; a reviewer's later one of the same cell replaces the earlier."""
-        self._access.do(lambda: runs.put_review(self._access.connection, review, run.id))
+        self._access.do(lambda: reviews.put_review(self._access.connection, review, run.id))
 
     def reviews(self, run: RunRow) -> list[Review]:
         """The reviews of a run, oldest first."""
-        return self._access.read(lambda connection: runs.read_reviews(connection, run.id))
+        return self._access.read(lambda connection: reviews.read_reviews(connection, run.id))
 
     def delete_review(self, run: RunRow, review: Review) -> bool:
         """Delete a review, durably; false where it is gone already or was changed."""
-        return self._access.do(lambda: runs.delete_review(self._access.connection, run.id, review))
+        return self._access.do(lambda: reviews.delete_review(self._access.connection, run.id, review))
 
     def put_note(self, run: RunRow, note: Note) -> None:
         """Store a person's note and tags on an item, instead of the earlier ones; an empty note deletes them."""
-        self._access.do(lambda: runs.put_note(self._access.connection, note, run.id))
+        self._access.do(lambda: reviews.put_note(self._access.connection, note, run.id))
 
     def notes(self, run: RunRow) -> list[Note]:
         """The notes and tags on a run's items, oldest first."""
-        return self._access.read(lambda connection: runs.read_notes(connection, run.id))
+        return self._access.read(lambda connection: reviews.read_notes(connection, run.id))
 
     # Invitations
 
     def invite(self, kind: InvitationKind, name: str, secret: str, run: RunRow | None = None) -> None:
         """Store an invitation to a run, or to all runs. `secret` is a hash: the link itself is never stored."""
         run_id = None if run is None else run.id
-        self._access.do(lambda: runs.put_invitation(self._access.connection, run_id, kind, name, secret))
+        self._access.do(
+            lambda: invitations.put_invitation(self._access.connection, run_id, kind, name, secret)
+        )
 
     def invitations(self, kind: InvitationKind, run: RunRow | None = None) -> list[Invitation]:
         """The invitations to a run, or to all runs, revoked ones too; oldest first."""
         run_id = None if run is None else run.id
-        return self._access.read(lambda connection: runs.read_invitations(connection, run_id, kind))
+        return self._access.read(lambda connection: invitations.read_invitations(connection, run_id, kind))
 
     def revoke(self, kind: InvitationKind, name: str, run: RunRow | None = None) -> bool:
         """Revoke an invitation, durably; false where the name has none that is open."""
         run_id = None if run is None else run.id
-        return self._access.do(lambda: runs.revoke_invitation(self._access.connection, run_id, kind, name))
+        return self._access.do(
+            lambda: invitations.revoke_invitation(self._access.connection, run_id, kind, name)
+        )
 
     # Locked labels
 

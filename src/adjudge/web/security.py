@@ -22,7 +22,8 @@ from starlette.concurrency import run_in_threadpool
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..errors import AdjudgeError
-from .sharing import Attempts, Invitations, Visitor, reach_of
+from .invitation import Attempts, Invitations, Visitor
+from .sharing import reach_of
 
 LARGEST_BODY = 64 << 10
 """A label has a few hundred bytes; anything larger was not sent by these pages."""

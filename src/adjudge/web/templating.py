@@ -17,7 +17,8 @@ from markupsafe import Markup
 
 from ..version import __version__
 from ..words import NO_VALUE, count, duration, number, share, signed, status_text
-from .rich_text import hits, marked, plain, rendered, shown, with_bdi
+from .parts.names import judge_name, middle, name_ends
+from .parts.rich_text import hits, marked, plain, rendered, shown, with_bdi
 
 
 def render(name: str, **context: Any) -> str:
@@ -90,31 +91,6 @@ def _short(text: str, most: int = 120) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
-def middle(text: str, most: int = 40) -> str:
-    """A name that fits, without its middle: ids differ at both ends."""
-    if len(text) <= most:
-        return text
-    end = (most - 1) // 2
-    return f"{text[: most - 1 - end]}…{text[len(text) - end :]}"
-
-
-_TAIL = 8
-
-
-def name_ends(text: str) -> tuple[str, str]:
-    """A name in two parts, of which the first may be cut off where there is no room: ids differ at both ends."""
-    return (text, "") if len(text) <= 2 * _TAIL else (text[:-_TAIL], text[-_TAIL:])
-
-
 def _moment(stamp: str | None) -> str:
     """2026-11-16 05:45 of an ISO timestamp; the zone is UTC."""
     return f"{stamp[:10]} {stamp[11:16]} UTC" if stamp and len(stamp) >= 16 else NO_VALUE
-
-
-def judge_name(spec: str) -> str:
-    """A short name of a judge: a model in a file is named without its folders."""
-    kind, _, path = spec.partition(":")
-    if kind not in ("replay", "local") or not path:
-        return spec
-    name = path.replace("\\", "/").rpartition("/")[2]
-    return f"{kind}:{name or path}"

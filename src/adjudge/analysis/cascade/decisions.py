@@ -10,7 +10,7 @@ from msgspec import Struct
 from ...data.judge_answers import JudgeAnswer
 from ...records import Estimate, Label
 from ...stats import any_time_mean
-from .people import agrees, people_of
+from ..labels.people import agrees, people_of
 
 
 class Decision(Struct, frozen=True):

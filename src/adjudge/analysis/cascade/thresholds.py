@@ -11,8 +11,8 @@ from ...records import Estimate, Label
 from ...stats.arrays import undefined
 from ...stats.cascades import Answers, CascadeFit, fit_cascade
 from ...stats.proportions import wilson
+from ..labels.people import agrees, first_by_item, people_of
 from .cascade import Cascade, Stage
-from .people import agrees, first_by_item, people_of
 
 
 def judge_names(answers: Sequence[JudgeAnswer], given: Sequence[str]) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from ...stats.arrays import undefined
 from ...stats.means import mean_interval
 from ...stats.paired_gain import paired_gain
 from ...stats.proportions import wilson
-from ..cascade.people import first_by_item, people_of
+from ..labels.people import first_by_item, people_of
 from .split import LOCKED_SHARE, Split, split_of
 from .tuning import Locked, Tuning
 

@@ -28,12 +28,11 @@ from msgspec import Struct
 
 from ...errors import ModelError
 from ...records import Call, Reply, TokenLogprob, TopToken
-from ..base import Form, Model, Parameters, Passage, Price, failed, likelihood_details, passages_of
+from ..base import Form, Model, Parameters, failed
+from ..likelihood_passages import Passage, likelihood_details, passages_of
+from ..prices import Price
 from .llama_cpp import VERSION, Scored, Scorer, TooLong, Unscored, check_installed, unexpected_layout
 from .weights import SMOLLM2, Say, Weights, digest_of, pull
-
-# The wire format of llama.cpp's chat: requests and replies.
-
 
 PARALLEL_REPLIES = 2
 """Replies generated at once: they share the memory reads of the weights, which is most of the work."""

@@ -39,7 +39,9 @@ from msgspec import Struct, structs
 from ...errors import HostDown, ModelError
 from ...records import Call, Reply
 from ...version import __version__
-from ..base import Model, Parameters, Price, failed, passages_of
+from ..base import Model, Parameters, failed
+from ..likelihood_passages import passages_of
+from ..prices import Price
 from .llama_cpp import VERSION
 from .local_model import PARALLEL_REPLIES, LocalModel, n_shared
 from .weights import Weights, cache_folder, digest_of, pull

@@ -1,0 +1,1 @@
+"""The audit of a judge: how far its scores move for reasons that should not matter."""

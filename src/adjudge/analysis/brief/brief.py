@@ -1,0 +1,171 @@
+"""A run in one line: which system is best, how far the judge can be trusted, its bias, failures and cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from ...data.labels import LabelFile
+from ...errors import DataError
+from ...records import Estimate
+from ...store import Store
+from ...words import short_name
+from ..labels.reviews import ReviewTally
+from ..rank.by_means import leaders_of
+from ..rank.rank import rank_view
+from ..rank.ranking import Leaders, Ranking
+from ..report.summary import Summary
+from ..run_view.run_view import RunView
+from ..trust.card import Card, CriterionCard
+from ..trust.trust import card_of_views
+from ..trust.words.sentences import agreement_of
+
+FEW_LABELS = 50
+"""How many items to label first."""
+
+
+class CriterionBrief(Struct, frozen=True):
+    """One criterion: its best system, and the judge compared with people."""
+
+    name: str
+    kind: str
+    best: str | None
+    """the system that the ranking has first; none with one system, or where the direction of the scale is unknown"""
+    tied: tuple[str, ...] = ()
+    """other systems that may be the best"""
+    mean: Estimate | None = None
+    """with one system: its mean"""
+    judge: str = ""
+    """with several judges: the one that agrees best with people"""
+    agreement: Estimate | None = None
+    """of the judge with people; none without labels"""
+    people: Estimate | None = None
+    """of a human rater with the others; none with one rater"""
+    standing: str = "unknown"
+    """the judge compared with a human rater, see `PeopleCeiling`"""
+    bias: Estimate | None = None
+    """judge - people; none without labels, and for choices"""
+    n_labels: int = 0
+    n_reviewed: int = 0
+    """labels that were reviewed"""
+    n_changed: int = 0
+    """labels that reviews changed or left out"""
+
+
+class Brief(Struct, frozen=True):
+    """A run in one line."""
+
+    run: str
+    criteria: tuple[CriterionBrief, ...]
+    n_scores: int
+    n_failed: int
+    is_all_failed: bool
+    is_labelled: bool
+    cost_usd: float | None
+    n_calls: int
+
+
+class Estimates(Struct, frozen=True):
+    """What takes seconds to estimate: the judge card where there are labels, the ranking where there are choices."""
+
+    card: Card | None = None
+    ranking: Ranking | None = None
+
+
+def estimates_of(store: Store, view: RunView, summary: Summary, given: LabelFile | None = None) -> Estimates:
+    """The estimates of a run. `given` are labels of a file; the default is the labels in the store."""
+    assert view.run is not None
+    labels = given if given is not None else LabelFile(tuple(store.labels(view.run)))
+    card = card_of_views(store, [view], labels) if labels.labels and summary.n_scores else None
+    ranking = None
+    if summary.pairs:
+        try:
+            ranking = rank_view(store, view)
+        except DataError:
+            ranking = None  # there is nothing to rank, as with pairs of a single system
+    return Estimates(card, ranking)
+
+
+def brief_of_run(store: Store, view: RunView, summary: Summary, estimates: Estimates | None = None) -> Brief:
+    """The brief of a stored run; `estimates` where they are known already."""
+    known = estimates_of(store, view, summary) if estimates is None else estimates
+    return brief_of(summary, leaders_of(view, known.ranking), known.card)
+
+
+def brief_of(summary: Summary, leaders: Mapping[tuple[str, str], Leaders], card: Card | None) -> Brief:
+    """The brief of a run. `leaders` are the best systems of each criterion, see `rank.leaders_of`."""
+    names = {(about.protocol, about.criterion): name for name, about in summary.criteria.items()}
+    keys = dict.fromkeys((*names, *leaders))
+    return Brief(
+        run=summary.run,
+        criteria=tuple(_criterion(key, names.get(key), summary, leaders.get(key), card) for key in keys),
+        n_scores=summary.n_scores,
+        n_failed=summary.n_failed,
+        is_all_failed=any(caution.kind == "all_failed" for caution in summary.warnings),
+        is_labelled=card is not None,
+        cost_usd=summary.cost_usd,
+        n_calls=summary.n_calls,
+    )
+
+
+def _criterion(
+    key: tuple[str, str], name: str | None, summary: Summary, leaders: Leaders | None, card: Card | None
+) -> CriterionBrief:
+    shown = short_name(name or (leaders.name if leaders is not None else key[1]))
+    first = leaders.systems[0] if leaders is not None and leaders.systems else None
+    is_single = name is not None and sum(name in cells for cells in summary.systems.values()) == 1
+    mean = next(cells[name] for cells in summary.systems.values() if name in cells) if is_single else None
+    scale = summary.criteria[name].scale if name is not None else None
+    of_classes = scale is not None and scale.is_nominal
+    line = CriterionBrief(
+        shown,
+        leaders.kind if leaders is not None else "choices" if of_classes else "scores",
+        None if is_single else first,
+        leaders.systems[1:] if leaders is not None and not is_single else (),
+        mean,
+    )
+    cards = _cards(card, key, line.kind)
+    if card is None or not cards:
+        return line
+    judge, about = _best_judge(card, cards)
+    agreement, people = agreement_of(about)
+    return CriterionBrief(
+        line.name,
+        line.kind,
+        line.best,
+        line.tied,
+        line.mean,
+        judge,
+        agreement if agreement.value is not None else None,
+        people,
+        about.ceiling.standing if about.ceiling is not None and people is not None else "unknown",
+        about.bias if about.bias.value is not None else None,
+        *_reviewed(about.reviews),
+    )
+
+
+def _reviewed(tally: ReviewTally | None) -> tuple[int, int, int]:
+    """Labels, how many of them were reviewed, and how many of those changed."""
+    if tally is None:
+        return 0, 0, 0
+    return tally.n_labels, tally.n_reviewed, tally.n_changed + tally.n_unclear
+
+
+def _cards(card: Card | None, key: tuple[str, str], kind: str) -> dict[str, CriterionCard]:
+    """The judges of a criterion."""
+    return {
+        about.model: about
+        for about in (card.criteria.values() if card is not None else ())
+        if (about.protocol, about.criterion, about.kind) == (*key, kind)
+    }
+
+
+def _best_judge(card: Card, cards: Mapping[str, CriterionCard]) -> tuple[str, CriterionCard]:
+    """The only judge, without its name; of several the one that the card finds best, or else the first."""
+    if len(cards) == 1:
+        return "", next(iter(cards.values()))
+    criterion = next(iter(cards.values())).criterion
+    best = [one.best for one in card.best if one.criterion == criterion and one.best in cards]
+    judge = best[0] if best and best[0] is not None else next(iter(cards))
+    return judge, cards[judge]

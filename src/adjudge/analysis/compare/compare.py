@@ -1,0 +1,278 @@
+"""`adjudge.compare`: the same items in two runs, or in any two sets of results; every difference is second - first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from msgspec import structs
+
+from ...data import read_labels
+from ...engine import Run
+from ...errors import DataError
+from ...records import Label, Result, Scale
+from ...stats import adjusted
+from ...store import open_store
+from ...words import count
+from ..labels.join import with_criterion
+from ..labels.labelled import number_or_none
+from ..labels.read import labels_of_runs
+from ..run_view.criteria import by_criterion
+from ..run_view.given_results import view_of_results
+from ..run_view.run_view import RunView, fake_note
+from ..run_view.tabulate import tabulate
+from .comparison import Comparison, CriterionComparison, SystemComparison
+from .conclusion import conclusion_of
+from .match import ComparisonTable, match
+from .moved_items import Labels, labels_by_cell, moved_items, people_side
+from .paired_scores import agreement, by_system, compare_system, score_pairs
+from .run_changes import changed_texts, judging_changes, text_changes
+from .scaling import Scaling, choose_scaling
+from .sentences import Runs, criterion_sentences, summary
+from .system_order import system_order
+
+
+def _about_these_items(card: CriterionComparison) -> CriterionComparison:
+    """Differences of these items: all were judged, so they are known but for the items that failed."""
+    return structs.replace(
+        card, systems={name: _exact(comparison) for name, comparison in card.systems.items()}
+    )
+
+
+def _exact(comparison: SystemComparison) -> SystemComparison:
+    difference = comparison.difference
+    if difference.value is None:
+        return comparison
+    n_failed = comparison.n_failed_first + comparison.n_failed_second + comparison.n_failed_both
+    ends: tuple[float | None, float | None] = (difference.value, difference.value)
+    if n_failed:
+        ends = (None, None) if comparison.bounds is None else (comparison.bounds.low, comparison.bounds.high)
+    is_known = ends[0] is not None and ends[1] is not None and not ends[0] <= 0 <= ends[1]
+    method = "difference of these items, all judged; failures at either end of the scale"
+    return structs.replace(
+        comparison,
+        difference=structs.replace(difference, low=ends[0], high=ends[1], method=method),
+        p=0.0 if is_known else 1.0,
+        test="known for these items",
+        minimum_detectable=None,
+    )
+
+
+def _comparable(first: RunView, second: RunView) -> tuple[dict[str, ComparisonTable], list[str]]:
+    """The criteria that both runs scored, and notes on those that cannot be compared."""
+    tables, notes = match(first, second)
+    nominal = {name: table for name, table in tables.items() if _is_nominal(table)}
+    class_notes = [_classes_note(name, table) for name, table in nominal.items()]
+    notes += class_notes
+    tables = {name: table for name, table in tables.items() if name not in nominal}
+    if nominal and not tables:
+        raise DataError("\n".join([*class_notes, "There is no other criterion to compare."]))
+    if not any(table.rows for table in tables.values()):
+        raise DataError(_no_common_item(first, second))
+    notes += [
+        f"{name} cannot be compared: {'; '.join(table.notes) or 'no item in common'}."
+        for name, table in tables.items()
+        if not table.rows
+    ]
+    return {name: table for name, table in tables.items() if table.rows}, notes
+
+
+def compare_views(
+    first: RunView,
+    second: RunView,
+    seed: int = 0,
+    labels: Sequence[Label] = (),
+    *,
+    is_finite: bool = False,
+) -> Comparison:
+    """Compare two runs, criterion by criterion; with labels also whose side people take."""
+    if first.name == second.name:
+        first, second = (
+            structs.replace(first, name=f"{first.name} (1)"),
+            structs.replace(second, name=f"{second.name} (2)"),
+        )
+    tables, notes = _comparable(first, second)
+    n_differs, fields = changed_texts(first.contents, second.contents)
+    changed = judging_changes(first, second, tables)
+    runs = Runs(first.name, second.name, bool(n_differs), any(change.is_of_judging for change in changed))
+    # Texts that differ have different labels, and a label does not say which text it is of.
+    by_cell = {} if n_differs or not labels else labels_by_cell(with_criterion(first, labels))
+    if n_differs and labels:
+        notes.append("Human labels are not used: the texts differ, and a label belongs to one of two texts.")
+    cards = _with_sentences(
+        _with_adjusted_p(
+            {
+                name: _about_these_items(card) if is_finite else card
+                for name, card in (
+                    (name, _criterion(table, runs, seed, by_cell)) for name, table in tables.items()
+                )
+            }
+        ),
+        runs,
+    )
+    ids = [{result.item for result in side.results} for side in (first, second)]
+    return Comparison(
+        summary=summary(cards, runs),
+        first=first.name,
+        second=second.name,
+        criteria=cards,
+        changed=tuple(
+            change.text for change in (*changed, *text_changes(n_differs, fields, len(ids[0] & ids[1])))
+        ),
+        judging_changes=tuple(change.text for change in changed if change.is_of_judging),
+        n_items=len(ids[0] & ids[1]),
+        n_only_first=len(ids[0] - ids[1]),
+        n_only_second=len(ids[1] - ids[0]),
+        n_content_differs=n_differs,
+        fields_that_differ=fields,
+        notes=(
+            *dict.fromkeys(fake_note(spec) for view in (first, second) for spec in view.fake_models()),
+            *first.status_notes(),
+            *second.status_notes(),
+            *_item_notes(ids, first, second),
+            *notes,
+        ),
+        seed=seed,
+        is_fake=bool(first.fake_models() or second.fake_models()),
+    )
+
+
+def _criterion(table: ComparisonTable, runs: Runs, seed: int, labels: Labels) -> CriterionComparison:
+    scaling = (
+        Scaling("points", (0.0, 1.0), 1, (1, 1))
+        if table.kind == "choices"
+        else choose_scaling(*table.scales, (runs.first, runs.second))
+    )
+    pairs = score_pairs(table, scaling)
+    systems = {
+        name: compare_system(table, scaling, system_pairs) for name, system_pairs in by_system(pairs).items()
+    }
+    n_moved, moved = moved_items(table, scaling, pairs, labels)
+    return CriterionComparison(
+        criterion=table.criterion,
+        kind=table.kind,
+        protocols=table.protocols,
+        models=table.models,
+        scales=table.scales,
+        unit=scaling.unit,
+        direction=scaling.direction,
+        sentences=(),
+        notes=(*((scaling.note,) if scaling.note else ()), *table.notes),
+        conclusion="undefined",
+        n_items=len(pairs),
+        n_only_first=table.n_only_first,
+        n_only_second=table.n_only_second,
+        systems=systems,
+        order=system_order(table, scaling, pairs, seed),
+        agreement=agreement(table, scaling, pairs),
+        n_moved=n_moved,
+        moved=moved,
+        people=people_side(table, scaling, labels, runs, seed),
+    )
+
+
+def _with_adjusted_p(cards: Mapping[str, CriterionComparison]) -> dict[str, CriterionComparison]:
+    """The same with p-values adjusted for all differences of the comparison (Holm)."""
+    keys = [(name, system) for name, card in cards.items() for system in card.systems]
+    p_values = adjusted([cards[name].systems[system].p for name, system in keys])
+    adjusted_of = dict(zip(keys, p_values, strict=True))
+    return {
+        name: structs.replace(
+            card,
+            systems={
+                system: structs.replace(comparison, p_adjusted=adjusted_of[name, system])
+                for system, comparison in card.systems.items()
+            },
+        )
+        for name, card in cards.items()
+    }
+
+
+def _with_sentences(cards: Mapping[str, CriterionComparison], runs: Runs) -> dict[str, CriterionComparison]:
+    with_sentences = {}
+    for name, card in cards.items():
+        concluded = structs.replace(card, conclusion=conclusion_of(card))
+        with_sentences[name] = structs.replace(
+            concluded, sentences=criterion_sentences(name, concluded, runs)
+        )
+    return with_sentences
+
+
+def _item_notes(ids: list[set[str]], first: RunView, second: RunView) -> list[str]:
+    only = [(first.name, len(ids[0] - ids[1])), (second.name, len(ids[1] - ids[0]))]
+    return [
+        f"{count(n, 'item')} of {name} is not in the other run and not compared."
+        if n == 1
+        else f"{n:,} items of {name} are not in the other run and not compared."
+        for name, n in only
+        if n
+    ]
+
+
+def _no_common_item(first: RunView, second: RunView) -> str:
+    first_id, second_id = first.results[0].item, second.results[0].item
+    return (
+        f"{first.name} and {second.name} have no item in common: {first.name} judged items like '{first_id}', {second.name} items "
+        f"like '{second_id}'.\nItems are matched by id: give two versions of one text the same id."
+    )
+
+
+def _is_nominal(table: ComparisonTable) -> bool:
+    return any(scale is not None and scale.is_nominal for scale in table.scales)
+
+
+def _classes_note(name: str, table: ComparisonTable) -> str:
+    """How many items have the same class in both runs: classes have no differences."""
+    both = [row for row in table.rows if row.first is not None and row.second is not None]
+    names = [scale.names if scale is not None else {} for scale in table.scales]
+    same = sum(
+        names[0].get(number_or_none(row.first) or 0.0) == names[1].get(number_or_none(row.second) or 0.0)
+        for row in both
+    )
+    failed = len(table.rows) - len(both)
+    return (
+        f"{name} has labels without an order, so there are no differences: {same} of {len(both)} items have the same label in "
+        f"both runs, {failed} failed in one of them."
+    )
+
+
+def compare(
+    first: Run | Iterable[Result],
+    second: Run | Iterable[Result],
+    *,
+    scales: Mapping[str, Scale] | None = None,
+    names: tuple[str, str] = ("first", "second"),
+    labels: str | Path | Sequence[Label] | None = None,
+    seed: int = 0,
+) -> Comparison:
+    """The same items judged twice: paired differences (second - first), rank agreement, and whether a conclusion changes.
+
+    The scales of a run are known; for other results `scales` gives them by criterion, and `names` gives them names.
+    `labels` say whose side people take: a file or a list; for runs the default is the labels in their stores.
+    """
+    views = [_view(source, name, scales) for source, name in zip((first, second), names, strict=True)]
+    if labels is None:
+        known: Sequence[Label] = _stored([source for source in (first, second) if isinstance(source, Run)])
+    else:
+        known = read_labels(labels).labels if isinstance(labels, str | Path) else labels
+    return compare_views(views[0], views[1], seed, known)
+
+
+def _stored(runs: Sequence[Run]) -> list[Label]:
+    labels: dict[Label, None] = {}
+    for run in runs:
+        with open_store(run.store, write=False) as store:
+            labels |= dict.fromkeys(labels_of_runs(store, [run.name]))
+    return list(labels)
+
+
+def _view(source: Run | Iterable[Result], name: str, scales: Mapping[str, Scale] | None) -> RunView:
+    if isinstance(source, Run):
+        with open_store(source.store, write=False) as store:
+            return tabulate(store, store.run(source.name), for_comparison=True)
+    if isinstance(source, str):
+        raise DataError(
+            f"'{source}' is a string. Give a Run, or results: adjudge.compare(run_a, run_b).\n"
+            f"Runs in a store are compared by their names on the command line: adjudge compare {source} RUN_B"
+        )
+    return view_of_results(source, by_criterion(scales), name)

@@ -1,0 +1,1 @@
+"""The release gate: whether a run is good enough, decided on intervals."""

@@ -1,0 +1,1 @@
+"""One item as people see it."""

@@ -1,0 +1,1 @@
+"""Human labels, joined with a judge's results."""

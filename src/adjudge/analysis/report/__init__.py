@@ -1,0 +1,1 @@
+"""The report of a run: its summary, its warnings, and their words."""

@@ -1,0 +1,43 @@
+"""The cost of a run: calls, tokens, dollars."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ....sections import Section
+from ....words import count, duration
+from ..summary import Summary
+
+
+def cost_sections(summary: Summary) -> Iterator[Section]:
+    """Calls, tokens, cost and time, and the parameters that were not sent."""
+    lines = [cost_text(summary), *(f"adjusted: {adjustment}" for adjustment in summary.adjustments)]
+    if any(lines):
+        yield Section("Time and cost", tuple(line for line in lines if line))
+
+
+def cost_text(summary: Summary) -> str:
+    """Calls, tokens, cost and time; empty where nothing is known."""
+    if not (
+        summary.n_calls or summary.tokens_in or summary.tokens_out or summary.cost_usd or summary.seconds
+    ):
+        return ""
+    calls = count(summary.n_calls, "call")
+    if summary.n_cached:
+        calls += f" ({summary.n_cached:,} from the cache)"
+    if summary.n_reasks:
+        price = f", ${summary.reasks_usd:,.4f}" if summary.cost_usd is not None else ""
+        calls += f", {count(summary.n_reasks, 're-ask')} among them{price}"
+    tokens = f"{summary.tokens_in:,} tokens in, {summary.tokens_out:,} out"
+    cost = "cost unknown (no price given)" if summary.cost_usd is None else f"${summary.cost_usd:,.4f}"
+    if summary.cost_usd == 0 and not summary.n_unpriced:
+        cost = "free"
+    if summary.cost_usd is not None and summary.n_unpriced:
+        cost += f" (excluding {count(summary.n_unpriced, 'call')} without a price)"
+    if summary.cost_usd and summary.n_calls and summary.n_cached >= summary.n_calls:
+        cost += ", paid earlier"
+    elif summary.cost_usd and summary.paid_earlier_usd:
+        cost += f", ${summary.paid_earlier_usd:,.4f} of it paid earlier"
+    if summary.cost_usd and summary.price_dates:
+        cost += f" (estimate: published prices of {', '.join(sorted(set(summary.price_dates.values())))})"
+    return " · ".join([calls, tokens, cost, duration(summary.seconds)])

@@ -1,0 +1,108 @@
+"""A report as sections of text and tables, from the head of the run to its cost; the same for terminal, Markdown and HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from ....sections import Notice, Section
+from ....words import count, share
+from ...brief.brief import Brief
+from ...brief.words import brief_section
+from ..summary import Summary
+from .choices import pair_sections
+from .cost import cost_sections
+from .distributions import Values
+from .elements import element_sections
+from .failures import failure_sections, reading_sections
+from .panel import panel_sections
+from .scores import score_sections
+
+MEANING = (
+    "[low, high] is a 95 % confidence interval: the same judge on other items of this kind would give a mean in about this "
+    "range. It does not show that the judge is right; only human labels can."
+)
+
+
+_SEVERE = frozenset({"all_failed", "fake_model", "weak_judge", "incomplete"})
+
+
+def report_sections(
+    summary: Summary, values: Values | None = None, *, brief: Brief | None = None
+) -> tuple[Section, ...]:
+    """All sections of the report. `values` are scores to draw, where they are known; `brief` is the run in one line."""
+    return (
+        _head(summary),
+        *([] if brief is None else [brief_section(brief)]),
+        *caution_sections(summary),
+        *score_sections(summary, values),
+        *element_sections(summary),
+        *pair_sections(summary),
+        *panel_sections(summary),
+        *failure_sections(summary),
+        *reading_sections(summary),
+        *cost_sections(summary),
+        *how_to_read(summary),
+    )
+
+
+def _head(summary: Summary) -> Section:
+    version = f"adjudge {summary.version}" if summary.version else ""
+    about = " · ".join(text for text in (summary.started, summary.status, version) if text)
+    lines = [about] if about else []
+    lines += [
+        f"judge: {judge_text(spec, model.names, model.is_fake)}" for spec, model in summary.models.items()
+    ]
+    if summary.protocols:
+        named = [f"{name} ({digest[:12]})" if digest else name for name, digest in summary.protocols.items()]
+        lines.append(f"protocol: {', '.join(named)}")
+    if summary.estimator:
+        lines.append(f"estimator: {summary.estimator}")
+    lines.append(f"judged: {size_text(summary)}")
+    if pooling := pooling_text(summary):
+        lines.append(f"pooling: {pooling}")
+    return Section(f"Report: {summary.run}" if summary.run else "Report", tuple(lines), depth=1)
+
+
+def caution_sections(summary: Summary) -> Iterator[Section]:
+    """The warnings."""
+    if summary.warnings:
+        severe = _severe_kinds(summary)
+        in_order = sorted(summary.warnings, key=lambda warning: warning.kind not in severe)
+        warned = tuple(Notice(warning.text, warning.kind in severe) for warning in in_order)
+        yield Section("Before you use these numbers", notices=warned)
+
+
+def _severe_kinds(summary: Summary) -> frozenset[str]:
+    # A run in progress is incomplete too, but nothing is wrong with it.
+    return _SEVERE - {"incomplete"} if summary.status == "running" else _SEVERE
+
+
+def how_to_read(summary: Summary) -> Iterator[Section]:
+    """What an interval means and what it does not."""
+    if any(cell.low is not None for cells in summary.systems.values() for cell in cells.values()):
+        yield Section("How to read this", (MEANING,))
+
+
+def size_text(summary: Summary) -> str:
+    """How much was judged, and how much failed."""
+    shown = [count(summary.n_items, "item")]
+    if summary.systems:
+        shown.append(count(len(summary.systems), "system"))
+    scores = count(summary.n_scores, "choice" if summary.pairs and not summary.systems else "score")
+    of_all = f" ({share(summary.n_failed / summary.n_scores)})" if summary.n_failed else ""
+    return " · ".join([*shown, f"{scores}, {summary.n_failed:,} failed{of_all}"])
+
+
+def pooling_text(summary: Summary) -> str:
+    """How several judges are pooled; empty with one judge."""
+    kinds = {panel.pooled for panel in summary.panel.values()}
+    meanings = {"mean": "each score is the mean of the judges", "vote": "each choice is the judges' vote"}
+    n_judges = max((len(panel.judges) for panel in summary.panel.values()), default=0)
+    return f"{n_judges} judges; {', '.join(meanings[kind] for kind in sorted(kinds))}" if n_judges else ""
+
+
+def judge_text(spec: str, names: Mapping[str, int], is_fake: bool) -> str:
+    """The spec of a judge, and the model name that it reports where that differs."""
+    reported = [name for name in names if name and name != spec.partition(":")[2]]
+    suffix = f" (reported as {', '.join(reported)})" if reported else ""
+    return f"{spec}{suffix}{' [fake]' if is_fake else ''}"

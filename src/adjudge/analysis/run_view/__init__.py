@@ -1,0 +1,1 @@
+"""The one table of a run that every analysis reads."""

@@ -1,0 +1,58 @@
+"""The attributes of items that agreement can be shown by: fields, and the length of the response."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from ...records import FieldValue, Item
+from .run_view import Attributes
+
+
+def attributes_of(items: Iterable[Item], names: Sequence[str] = ()) -> Attributes:
+    """The named fields of each item and the length of its response."""
+    attributes: dict[str, dict[str, float | str]] = {}
+    digests: dict[str, dict[str, tuple[int, int]]] = {}
+    groups: dict[str, str | None] = {}
+    for item in items:
+        digests[item.id] = {
+            name: (zlib.crc32(msgspec.json.encode(value)), text_length(value))
+            for name, value in item.fields.items()
+        }
+        groups[item.id] = item.group
+        attributes[item.id] = {
+            name: value for name in names if isinstance(value := item.fields.get(name), str)
+        }
+    response = _response_field(digests, groups)
+    for item_id, found in digests.items():
+        for name, key in ((response, "length"), ("response_a", "length_a"), ("response_b", "length_b")):
+            if name in found:
+                attributes[item_id][key] = float(found[name][1])
+    return attributes
+
+
+def text_length(value: FieldValue) -> int:
+    """Characters of a text, or of all messages of a conversation."""
+    if isinstance(value, str):
+        return len(value)
+    return sum(len(entry if isinstance(entry, str) else entry.content) for entry in value)
+
+
+def _response_field(
+    digests: Mapping[str, Mapping[str, tuple[int, int]]], groups: Mapping[str, str | None]
+) -> str:
+    """The field that is judged: `response`, or the only one in which items of one group differ; empty where unknown."""
+    if any("response" in found for found in digests.values()):
+        return "response"
+    seen: dict[tuple[str, str], int] = {}
+    differing = set()
+    for item_id, found in digests.items():
+        group = groups[item_id]
+        if group is None:
+            continue
+        for name, (digest, _) in found.items():
+            if seen.setdefault((group, name), digest) != digest:
+                differing.add(name)
+    return differing.pop() if len(differing) == 1 else ""

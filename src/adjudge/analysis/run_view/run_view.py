@@ -1,0 +1,110 @@
+"""`RunView`: the one table of a run that report, trust, rank, compare and gate read."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from msgspec import Struct
+
+from ...records import Protocol, Result, Scale, Subject
+from ...results.combine import Kind
+from ...store import RunRow
+from .criteria import Scales, scale_of
+from .positions import Positions, ShownPositions
+from .run_facts import RunFacts
+from .tally import CriterionKey, Tally
+
+SampleKey = tuple[str, str, str, str, Subject | None, Kind]
+"""protocol, criterion, model, item, subject and kind"""
+
+
+Digests = Mapping[tuple[str, str], Mapping[str, int]]
+"""(item, protocol) → model → a hash of the calls and of what was read from the replies"""
+
+
+Attributes = Mapping[str, Mapping[str, float | str]]
+"""item → named field, `length` (characters of the response; `length_a` and `length_b` of a pair) → its value"""
+
+
+Contents = Mapping[str, Mapping[str, int]]
+"""item → field → a checksum of its text"""
+
+
+class CellKey(NamedTuple):
+    """What every analysis keeps together: the results of one protocol, criterion and kind."""
+
+    protocol: str
+    criterion: str
+    kind: Kind
+
+
+class RunView(Struct, frozen=True):
+    """A run as every analysis sees it; for results from elsewhere the fields about the run are empty."""
+
+    name: str
+    results: tuple[Result, ...]
+    """in the order of the items; empty where only the tally was kept"""
+    kinds: tuple[Kind, ...]
+    """whether each result is a score or a choice"""
+    scales: Scales
+    tally: Tally
+    facts: RunFacts = RunFacts()
+    run: RunRow | None = None
+    protocols: Mapping[str, Protocol] = {}
+    positions: Mapping[CriterionKey, Positions] = {}
+    shown: Mapping[CriterionKey, ShownPositions] = {}
+    """the choices behind the position biases"""
+    samples: Mapping[SampleKey, tuple[float, ...]] = {}
+    """the single values behind results that have several"""
+    digests: Digests = {}
+    contents: Contents | None = None
+    """checksums of the items' texts; only for a comparison, as are the digests"""
+    choice_spans: Mapping[tuple[int, int], tuple[int, int]] = {}
+    """(item, call) → start and end of the choice in the reply; only for runs with log-probabilities"""
+    seqs: Mapping[str, int] = {}
+    """item → its number in the run"""
+    judgment_notes: Mapping[str, Mapping[str, str]] = {}
+    """item → notes of its judgments; only with `keep_notes`"""
+    attributes: Attributes = {}
+    """what agreement can be shown by; only for the judge card"""
+
+    @property
+    def audit(self) -> Mapping[str, Any]:
+        """What the manifest says of the probes; empty for an ordinary run."""
+        return {} if self.run is None else self.run.manifest.get("audit") or {}
+
+    @property
+    def is_audit(self) -> bool:
+        return bool(self.audit)
+
+    def scale(self, protocol: str, criterion: str) -> Scale | None:
+        return scale_of(self.scales, protocol, criterion)
+
+    def cells(self) -> dict[CellKey, list[Result]]:
+        """The results by protocol, criterion and kind, in the order in which they were first seen."""
+        cells: dict[CellKey, list[Result]] = defaultdict(list)
+        for result, kind in zip(self.results, self.kinds, strict=True):
+            cells[CellKey(result.protocol, result.criterion, kind)].append(result)
+        return dict(cells)
+
+    def fake_models(self) -> tuple[str, ...]:
+        """Judges that are fakes for tests."""
+        return tuple(model.spec for model in self.facts.models if model.is_fake)
+
+    def notes(self) -> tuple[str, ...]:
+        """Warnings about the run that its numbers do not show."""
+        notes = [fake_note(spec) for spec in self.fake_models()]
+        return (*notes, *self.status_notes())
+
+    def status_notes(self) -> tuple[str, ...]:
+        if self.run is None or self.run.status == "done":
+            return ()
+        return (
+            f"{self.name} is {self.run.status}, not done: items that are not judged yet are not counted.",
+        )
+
+
+def fake_note(spec: str) -> str:
+    return f"{spec} is a fake judge for tests: these numbers say nothing about any judge or system."

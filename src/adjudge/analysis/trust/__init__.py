@@ -1,0 +1,1 @@
+"""Trust: the judge card, which says how far a judge agrees with people."""

@@ -1,0 +1,142 @@
+"""Differences between systems corrected with human labels; their intervals hold together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import combinations, pairwise
+
+from msgspec import structs
+
+from ...records import Estimate
+from ...stats import difference_by_group, difference_of, ppi_difference, simultaneous, worth
+from ..labels.by_system import Entry, entries_by_system, limits_of, probabilities_of
+from ..labels.labelled import LabelledTable
+from ..run_view.result_facts import cluster_of
+from .card import CorrectedMean
+from .corrected_means import corrected_mean
+
+MOST_SYSTEMS = 30
+"""Up to this many systems, all differences are given; with more, those from the best and those of neighbours."""
+
+
+def differences(table: LabelledTable, means: dict[str, CorrectedMean]) -> dict[str, CorrectedMean]:
+    """First - second: paired on the inputs that both answered once; of independent items where they share none.
+
+    The intervals hold together for all pairs of systems, shown or not, so that it does no harm to pick out the best
+    system or the largest difference. Win rates of pairs are not independent, so they are left to `rank`.
+    """
+    if table.kind == "choices":
+        return {}
+    by_system = {system: entries for system, entries in entries_by_system(table).items() if system in means}
+    n_pairs = math.comb(len(by_system), 2)
+    n_labelled = {system: _n_labelled(entries) for system, entries in by_system.items()}
+    corrected_differences = {}
+    for first, second in _system_pairs(list(by_system), means):
+        found = _difference(table, by_system[first], by_system[second])
+        df = (found or means[first]).n - 2
+        if found is None:
+            found = _independent(means[first], means[second])
+            df = min(n_labelled[first], n_labelled[second]) - 2
+        corrected_differences[f"{first} - {second}"] = _simultaneous(
+            found, n_pairs, max(1, df), limits_of(table)
+        )
+    return corrected_differences
+
+
+def _difference(
+    table: LabelledTable, first: Sequence[Entry], second: Sequence[Entry]
+) -> CorrectedMean | None:
+    """The difference of two systems by their common groups; none where they share none.
+
+    Systems that answered each common input once are compared on these inputs. Otherwise (dialogue turns, repeats)
+    the groups are compared as a whole.
+    """
+    sides = [
+        {entry.row.group: entry for entry in entries if entry.row.group is not None}
+        for entries in (first, second)
+    ]
+    shared = [group for group in sides[0] if group in sides[1]]
+    if not shared:
+        return None
+    limits = limits_of(table)
+    if (
+        all(len(side) == len(entries) for side, entries in zip(sides, (first, second), strict=True))
+        and len(shared) >= 3
+    ):
+        a, b = ([side[group] for group in shared] for side in sides)
+        drawn = probabilities_of(a), probabilities_of(b)
+        difference = ppi_difference(
+            [entry.label for entry in a], [entry.judge for entry in a],
+            [entry.label for entry in b], [entry.judge for entry in b],
+            probabilities=None if drawn == (None, None) else (drawn[0] or [1.0] * len(a), drawn[1] or [1.0] * len(b)),
+            limits=limits,
+            is_finite=table.about == "these-items",
+        )  # fmt: skip
+    else:
+        difference = difference_by_group(
+            _side(first), _side(second), limits=limits, is_finite=table.about == "these-items"
+        )
+    return corrected_mean(difference, table)
+
+
+def _side(
+    entries: Sequence[Entry],
+) -> tuple[list[float | None], list[float | None], list[str], list[float | None] | None]:
+    """Labels, scores, groups and probabilities of a system's items; an item without a group is one of its own."""
+    return (
+        [entry.label for entry in entries],
+        [entry.judge for entry in entries],
+        [str(cluster_of(entry.row.group, entry.row.item)) for entry in entries],
+        probabilities_of(entries),
+    )
+
+
+def _n_labelled(entries: Sequence[Entry]) -> int:
+    """The independent observations with a label: groups, and items without a group."""
+    return len({cluster_of(entry.row.group, entry.row.item) for entry in entries if entry.label is not None})
+
+
+def _simultaneous(
+    difference: CorrectedMean, n_pairs: int, df: int, limits: tuple[float, float] | None
+) -> CorrectedMean:
+    """The difference with intervals that hold for all pairs together."""
+    width = None if limits is None else limits[1] - limits[0]
+    ends = None if width is None else (-width, width)
+    return structs.replace(
+        simultaneous(difference, n_pairs, df, ends),
+        judge_only=simultaneous(difference.judge_only, n_pairs, max(1, difference.judge_only.n - 1), ends),
+        labels_only=simultaneous(difference.labels_only, n_pairs, df, ends),
+        bias=simultaneous(difference.bias, n_pairs, df),
+    )
+
+
+def _independent(first: CorrectedMean, second: CorrectedMean) -> CorrectedMean:
+    """The difference of two systems that answered different inputs."""
+
+    def difference(first_mean: Estimate, second_mean: Estimate) -> Estimate:
+        return difference_of(first_mean, second_mean, "difference of independent means")
+
+    mean, labels_only = difference(first, second), difference(first.labels_only, second.labels_only)
+    return CorrectedMean(
+        **structs.asdict(mean),
+        judge_only=difference(first.judge_only, second.judge_only),
+        labels_only=labels_only,
+        bias=difference(first.bias, second.bias),
+        effective_labels=worth(mean, labels_only, first.judge_only.n + second.judge_only.n),
+    )  # fmt: skip
+
+
+def _system_pairs(systems: Sequence[str], means: dict[str, CorrectedMean]) -> list[tuple[str, str]]:
+    """All pairs; of very many systems those with the best one, and neighbours in the order of the means."""
+    if len(systems) <= MOST_SYSTEMS:
+        return list(combinations(systems, 2))
+    order = sorted(
+        (system for system in systems if means[system].value is not None),
+        key=lambda system: -(means[system].value or 0.0),
+    )
+    return (
+        list(dict.fromkeys([*((order[0], system) for system in order[1:]), *pairwise(order)]))
+        if order
+        else []
+    )

@@ -1,0 +1,277 @@
+"""The judge card put together, criterion by criterion."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import get_args
+
+from msgspec import structs
+
+from ...errors import DataError
+from ...records import Label, Review
+from ...stats import Resample, wilson
+from ...stats.alt_test import EPSILON
+from ...stats.arrays import undefined
+from ...stats.resample import N_RESAMPLES
+from ...words import count
+from ..labels.join import join, with_criterion
+from ..labels.labelled import About, LabelledTable
+from ..labels.reviews import ReviewTally, with_reviews
+from ..run_view.run_view import RunView
+from ..sampling.stop_rule import parse_stop_rule, stop_labelling
+from .agreement import agreement, choice_agreements, correlations, pairwise
+from .agreement_by import agreement_by, check_fields
+from .best_judge import best_judges
+from .calibration import calibration
+from .card import Card, CorrectedMean, CriterionCard, Resampling
+from .ceiling import ceiling, ceiling_of_choices
+from .classes import by_class
+from .confusion_matrix import confusion_matrix
+from .corrected_differences import differences
+from .corrected_means import bias, corrected, plans, pooled
+from .pass_shares import pass_shares
+from .probabilities import believed_probabilities
+from .quality import quality
+from .rater_severity import severities, severity_note
+from .replacement import alternative_annotator_test, replacement_verdict
+from .single_score import single_score
+from .stated_confidence import stated_confidence
+from .two_judges import two_judges
+from .words.reviews import reviews_note
+from .words.sentences import opening, sentences
+
+
+def judge_card(
+    view: RunView,
+    labels: Sequence[Label],
+    *,
+    resample: Resample = "inputs",
+    n_resamples: int = N_RESAMPLES,
+    seed: int = 0,
+    plan_width: float | None = None,
+    stop: str | None = None,
+    epsilon: float = EPSILON,
+    by: Sequence[str] = (),
+    about: About = "new-inputs",
+    n_empty: int = 0,
+    reviews: Sequence[Review] = (),
+) -> Card:
+    """Compare a judge with people's labels, criterion by criterion; `reviews` of disagreements change labels.
+
+    `plan_width` is the interval width for which the card says how many labels are needed, `stop` a rule that says when
+    there are enough (mean>=4, width<=0.3). `resample` says what the intervals generalise to: new inputs, new systems, or
+    both. `epsilon` is how much less often than a human rater the judge may be closer to the other raters. `by` names
+    fields of the items by which agreement is shown. `about` says what corrected means are about: new inputs, or these items.
+    """
+    rule = None if stop is None else parse_stop_rule(stop)
+    labels = with_criterion(view, labels)
+    check_about(about, resample)
+    tables = {name: structs.replace(table, about=about) for name, table in join(view, labels).items()}
+    if by:
+        check_fields(by, tables)
+    resampling = Resampling(resample, n_resamples, seed)
+    cards = {
+        name: _criterion(table, resampling, plan_width, epsilon, by, reviews)
+        for name, table in tables.items()
+    }
+    criteria = {card.criterion for card in cards.values()}
+    judge_pairs = two_judges(tables, resampling)
+    return Card(
+        summary=opening(cards, judge_pairs),
+        criteria=cards,
+        judges=judge_pairs,
+        resample=resample,
+        seed=seed,
+        n_labels=len(labels),
+        n_labels_empty=n_empty,
+        notes=_about_note(about) + _notes(labels, criteria, n_empty),
+        run=view.name,
+        stop=None if rule is None else stop_labelling(tables, labels, rule, plan_width),
+        best=best_judges(tables, seed),
+    )
+
+
+def _about_note(about: About) -> tuple[str, ...]:
+    if about == "new-inputs":
+        return ()
+    return (
+        "Corrected means, differences and bias are about these items (--about these-items), not about new inputs.",
+    )
+
+
+def check_about(about: str, resample: Resample = "inputs") -> None:
+    """An error where `about` is unknown, or contradicts the resampling."""
+    if about not in get_args(About):
+        raise DataError(f"--about {about}: choose new-inputs or these-items.")
+    if about == "these-items" and resample != "inputs":
+        raise DataError(
+            f"--about these-items says nothing of new systems, so --resample {resample} cannot go with it. Leave one out."
+        )
+
+
+def _notes(labels: Sequence[Label], judged: set[str], n_empty: int) -> tuple[str, ...]:
+    """Notes on the labels as a whole."""
+    notes = []
+    unknown = sorted({label.criterion for label in labels} - judged)
+    if unknown:
+        notes.append(
+            f"Labels of {', '.join(unknown)} are not used: the judge's criteria are {', '.join(sorted(judged))}. "
+            "Rename them in the label file if they mean the same."
+        )
+    if n_empty:
+        notes.append(f"{count(n_empty, 'row')} of the label file without a value.")
+    return tuple(notes)
+
+
+def _criterion(
+    table: LabelledTable,
+    resampling: Resampling,
+    plan_width: float | None,
+    epsilon: float,
+    by: Sequence[str],
+    reviews: Sequence[Review],
+) -> CriterionCard:
+    labelled = table.labelled()
+    if table.classes:
+        return _class_card(table, resampling, epsilon, by)
+    is_scores = table.kind == "scores"
+    # Reviewers see the judge's answer and pick disagreements, which can only raise agreement: it stays that with the labels
+    # as people gave them. The sample behind the means is the same with either label.
+    settled, tally = with_reviews(table, reviews)
+    means = _corrected_after_review(table, settled)
+    human_ceiling = ceiling(table, resampling) if is_scores else ceiling_of_choices(table)
+    test = alternative_annotator_test(table, epsilon, resampling.seed)
+    severity = severities(table)
+    card = CriterionCard(
+        criterion=table.criterion,
+        protocol=table.protocol,
+        model=table.model,
+        kind=table.kind,
+        scale=table.scale,
+        raters=table.raters,
+        n_items=len(table.rows),
+        n_labelled=len(labelled),
+        n_failed=sum(row.answer is None for row in labelled),
+        n_unknown=table.n_unknown,
+        sentences=(),
+        notes=(*_criterion_notes(table), *severity_note(severity)),
+        item={**correlations(table, "item", resampling), **agreement(table, resampling.seed)}
+        if is_scores
+        else choice_agreements(table),
+        group=correlations(table, "group", resampling) if is_scores else {},
+        system=correlations(table, "system", resampling) if is_scores else {},
+        pairwise=pairwise(table, resampling.seed) if is_scores else None,
+        ceiling=human_ceiling,
+        alt_test=test,
+        bias=bias(settled),
+        corrected=means,
+        pooled=pooled(settled),
+        differences=differences(settled, means),
+        pass_share=pass_shares(settled),
+        calibration=calibration(table, resampling.seed),
+        plan=plans(settled, plan_width),
+        confidence=stated_confidence(table, resampling.seed),
+        quality=quality(table),
+        verdict=replacement_verdict(test, human_ceiling),
+        severity=severity,
+        confusion=confusion_matrix(table) if labelled else None,
+        by=agreement_by(table, by) if labelled else {},
+        probabilities=believed_probabilities(table),
+        single_score=single_score(table, resampling.seed),
+    )
+    if tally is not None:
+        tally = _with_effects(tally, settled, resampling)
+        card = structs.replace(card, reviews=tally, notes=(*reviews_note(card, tally), *card.notes))
+    return structs.replace(card, sentences=sentences(card))
+
+
+def _class_card(
+    table: LabelledTable, resampling: Resampling, epsilon: float, by: Sequence[str]
+) -> CriterionCard:
+    """The card of a judge that chooses classes: without means, and what is made of them."""
+    labelled = table.labelled()
+    top = ceiling_of_choices(table)
+    test = alternative_annotator_test(table, epsilon, resampling.seed)
+    card = CriterionCard(
+        criterion=table.criterion,
+        protocol=table.protocol,
+        model=table.model,
+        kind="choices",
+        scale=table.scale,
+        raters=table.raters,
+        n_items=len(table.rows),
+        n_labelled=len(labelled),
+        n_failed=sum(row.answer is None for row in labelled),
+        n_unknown=table.n_unknown,
+        sentences=(),
+        notes=_criterion_notes(table),
+        item=choice_agreements(table),
+        group={},
+        system={},
+        pairwise=None,
+        ceiling=top,
+        alt_test=test,
+        bias=undefined("labels have no order", n=len(labelled), unit="item"),
+        corrected={},
+        pooled=None,
+        differences={},
+        pass_share={},
+        calibration={},
+        plan={},
+        confidence=stated_confidence(table, resampling.seed),
+        quality=quality(table),
+        verdict=replacement_verdict(test, top),
+        confusion=confusion_matrix(table) if labelled else None,
+        by=agreement_by(table, by) if labelled else {},
+        classes=by_class(table),
+        probabilities=believed_probabilities(table),
+    )
+    return structs.replace(card, sentences=sentences(card))
+
+
+def _corrected_after_review(table: LabelledTable, settled: LabelledTable) -> dict[str, CorrectedMean]:
+    """The corrected means with reviewed labels, each with that of the labels as people gave them."""
+    means = corrected(settled)
+    if settled is table:
+        return means
+    before = corrected(table)
+    return {
+        name: structs.replace(mean, as_labelled=before[name].value) if name in before else mean
+        for name, mean in means.items()
+    }
+
+
+def _with_effects(tally: ReviewTally, settled: LabelledTable, resampling: Resampling) -> ReviewTally:
+    """The agreement with reviewed labels, and how many of the other labels would change."""
+    after = (
+        correlations(settled, "item", resampling, ("spearman",))["spearman"]
+        if settled.kind == "scores"
+        else choice_agreements(settled)["exact"]
+    )
+    changed = wilson(tally.n_random_changed, tally.n_random) if tally.n_random else None
+    return structs.replace(tally, agreement=after, random_changed=changed)
+
+
+def _criterion_notes(table: LabelledTable) -> tuple[str, ...]:
+    labelled = table.labelled()
+    notes = list(table.notes)
+    if not labelled and not notes:
+        notes.append(
+            f"There are no labels of '{table.criterion}': only checks that need no labels are shown."
+        )
+    if labelled and all(row.answer is None for row in labelled):
+        notes.append("The judge failed on every labelled item: there is nothing to compare with people.")
+    if labelled and table.scale is None and table.kind == "scores" and table.is_same_scale:
+        notes.append("The scale is unknown: judge and people are assumed to use the same one.")
+    is_part = 0 < len(labelled) < len(table.rows) and not table.classes
+    if is_part and any(row.probability is None for row in labelled):
+        notes.append(
+            f"Labels on {len(labelled)} of {len(table.rows)} items: corrected means are valid if these are a random sample "
+            "(adjudge sample draws one)."
+        )
+    if is_part and len({row.probability for row in labelled}) > 1:
+        notes.append(
+            "The labelled items were drawn with different probabilities. Corrected means, bias and pass shares are weighted "
+            "by them; agreement and correlations describe the labelled items as they were drawn."
+        )
+    return tuple(notes)

@@ -1,0 +1,171 @@
+"""`adjudge.trust`: the judge card, which says how far a judge's scores can be trusted.
+
+Joins results with labels, from a stored run or from any results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TypedDict, Unpack
+
+from msgspec import structs
+
+from ...data import read_labels, read_scores
+from ...data.labels import LabelFile
+from ...engine import Run
+from ...errors import DataError
+from ...records import Label, Result, Scale
+from ...stats import Resample
+from ...store import Store, open_store
+from ...words import count
+from ..labels.labelled import About
+from ..labels.read import read_labels_for
+from ..run_view.attributes import attributes_of
+from ..run_view.criteria import by_criterion
+from ..run_view.given_results import view_of_results
+from ..run_view.panel import side_by_side
+from ..run_view.run_view import RunView
+from ..run_view.tabulate import tabulate
+from .card import Card
+from .judge_card import judge_card
+from .misread import misread_share, with_misread
+
+
+class CardSettings(TypedDict, total=False):
+    """The settings of a judge card."""
+
+    resample: Resample
+    n_resamples: int
+    seed: int
+    plan_width: float | None
+    stop: str | None
+    epsilon: float
+    by: Sequence[str]
+    about: About
+
+
+def trust(
+    source: Run | Iterable[Result],
+    labels: str | Path | Sequence[Label] | None = None,
+    *,
+    scales: dict[str, Scale] | None = None,
+    versus: str | Sequence[str] | None = None,
+    checked: str | Path | None = None,
+    **settings: Unpack[CardSettings],
+) -> Card:
+    """Compare a run, or any results, with labels: a file, a list, or for a run the labels in its store.
+
+    The scales of a run are known; for other results `scales` gives them by criterion. `versus` names other runs in
+    the same store; `checked` is a file of replies that were checked by hand.
+    """
+    card = _card(source, labels, scales, versus, **settings)
+    return card if checked is None else with_checked(card, checked)
+
+
+def _card(
+    source: Run | Iterable[Result],
+    labels: str | Path | Sequence[Label] | None,
+    scales: dict[str, Scale] | None,
+    versus: str | Sequence[str] | None,
+    **settings: Unpack[CardSettings],
+) -> Card:
+    given = LabelFile(tuple(labels)) if labels is not None and not isinstance(labels, str | Path) else None
+    if isinstance(source, Run):
+        with open_store(source.store, write=False) as store:
+            others = [versus] if isinstance(versus, str) else versus or ()
+            views = views_of_judges(store, [source.name, *others])
+            label_file = read_labels_for(views, labels) if isinstance(labels, str | Path) else given
+            return card_of_views(store, views, label_file, **settings)
+    label_file = read_labels(labels) if isinstance(labels, str | Path) else given
+    if versus is not None:
+        raise DataError("versus names a run; give the results of both judges in one list instead.")
+    if label_file is None:
+        raise DataError("Results alone make no judge card. Give labels: a file, or a list of Label.")
+    view = view_of_results(source, by_criterion(scales))
+    return judge_card(view, label_file.labels, n_empty=label_file.n_empty, **settings)
+
+
+def view_of_scores(
+    path: str | Path,
+    labels: Sequence[Label],
+    *,
+    renames: Mapping[str, str] | None = None,
+    scale: tuple[float, float] | None = None,
+    label_scale: tuple[float, float] | None = None,
+) -> RunView:
+    """The view of scores made with another tool.
+
+    `scale` is the scale of the scores, higher is better; with `label_scale` they are rescaled to that of the labels.
+    Scores and labels that both name no criterion, or one of them one, are about the same one.
+    """
+    named = {label.criterion for label in labels if label.criterion}
+    results = read_scores(path, renames, criterion=named.pop() if len(named) == 1 else "score")
+    if scale is not None and label_scale is not None:
+        (low, high), (label_low, label_high) = scale, label_scale
+        factor = (label_high - label_low) / (high - low)
+        results = tuple(
+            structs.replace(result, value=label_low + (result.value - low) * factor)
+            if result.value is not None
+            else result
+            for result in results
+        )
+    given = label_scale or scale
+    scales = (
+        None if given is None else dict.fromkeys((row.criterion for row in results), Scale(*given, given[1]))
+    )
+    return view_of_results(results, by_criterion(scales), name=Path(path).name)
+
+
+def views_of_judges(store: Store, names: Sequence[str]) -> list[RunView]:
+    """The runs that are compared with people, each once."""
+    runs = [store.run(name) for name in names]
+    again = [
+        name for place, name in enumerate(names) if runs[place].name in {run.name for run in runs[:place]}
+    ]
+    if again:
+        raise DataError(
+            f"--versus {again[0]} is a run that is compared already. Name another one; adjudge runs lists them."
+        )
+    return [tabulate(store, run) for run in runs]
+
+
+def card_of_views(
+    store: Store, views: Sequence[RunView], label_file: LabelFile | None, **settings: Unpack[CardSettings]
+) -> Card:
+    """The card of a run, or of several runs as several judges, with the labels of a file or those in the store.
+
+    The labels of a file replace those in the store: they may be the same, and would count twice.
+    """
+    stored = [label for view in views if view.run is not None for label in store.labels(view.run)]
+    labels = label_file or LabelFile(tuple(stored))
+    notes = [note for view in views for note in view.notes()]
+    known = {_identity(label) for label in labels.labels}
+    n_other = sum(_identity(label) not in known for label in stored)
+    if n_other:
+        notes.append(f"{count(n_other, 'other label')} in the store not used: the given labels replace them.")
+    if not labels.labels:
+        name = views[0].name
+        raise DataError(
+            f"{name} has no labels in {store.path}. Give a file with --labels FILE, or make one to fill in:\n"
+            f"adjudge sample {name} -n 50 -o labels.csv"
+        )
+    by = settings.get("by", ())
+    views = [
+        view
+        if view.run is None
+        else structs.replace(view, attributes=attributes_of(store.items(view.run), by))
+        for view in views
+    ]
+    reviews = [review for view in views if view.run is not None for review in store.reviews(view.run)]
+    card = judge_card(side_by_side(views), labels.labels, n_empty=labels.n_empty, reviews=reviews, **settings)
+    return structs.replace(card, notes=(*notes, *card.notes))
+
+
+def _identity(label: Label) -> tuple[object, ...]:
+    return label.item, label.criterion, label.subject, label.rater, label.value
+
+
+def with_checked(card: Card, path: str | Path) -> Card:
+    """The card with its intervals widened for the misread replies found in a check by hand."""
+    return with_misread(card, misread_share(path))

@@ -1,0 +1,1 @@
+"""The judge card as sentences, and as sections of text and tables."""

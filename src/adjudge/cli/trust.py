@@ -1,0 +1,191 @@
+"""`adjudge trust`: the judge card of a run, or of scores from another tool."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, cast, get_args
+
+import typer
+
+from ..errors import DataError
+from .flag_values import parse_ends, parse_renames
+from .markdown import markdown_of
+from .options import ABOUT, AS_JSON, STORE
+from .terminal import print_json, print_sections, print_text
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from ..analysis.labels.labelled import About
+    from ..analysis.trust.card import Card
+    from ..analysis.trust.trust import CardSettings
+    from ..stats import Resample
+
+
+# `adjudge trust` and `adjudge sample`: the judge card, and the items to label for it.
+
+
+def trust_command(
+    run: str = typer.Argument(
+        None, metavar="[RUN]", help="The name of a run; default: the last one.", show_default=False
+    ),
+    labels: Path = typer.Option(
+        None, "--labels", metavar="FILE", help="Human labels; default: the labels in the store."
+    ),
+    scores: Path = typer.Option(
+        None, "--scores", metavar="FILE", help="Scores from another tool, instead of a run."
+    ),
+    versus: list[str] = typer.Option(
+        [], "--versus", metavar="RUN", help="Another run on the same items, to compare judges. Repeatable."
+    ),
+    epsilon: float = typer.Option(
+        0.2,
+        "--epsilon",
+        metavar="X",
+        help="Alternative annotator test: how far the judge may be behind a human rater, as a share of items "
+        "(0.2 for experts, 0.15 for skilled raters, 0.1 for a crowd).",
+    ),
+    by: list[str] = typer.Option(
+        [], "--by", metavar="FIELD", help="Show agreement by this field of the items as well. Repeatable."
+    ),
+    resample: str = typer.Option(
+        "inputs", "--resample", metavar="inputs|systems|both", help="What intervals generalise to."
+    ),
+    about: str = ABOUT,
+    seed: int = typer.Option(0, "--seed", metavar="N", help="The same seed gives the same digits."),
+    checked: Path = typer.Option(
+        None, "--checked", metavar="FILE", help="Replies checked by hand, from sample --replies."
+    ),
+    renames: list[str] = typer.Option(
+        [], "--map", metavar="NAME=COLUMN", help="Take a column of the labels, or scores, from another one."
+    ),
+    scale: str = typer.Option(
+        None, "--scale", metavar="LOW,HIGH", help="With --scores: the scale of the scores; higher is better."
+    ),
+    label_scale: str = typer.Option(
+        None,
+        "--label-scale",
+        metavar="LOW,HIGH",
+        help="With --scale: rescale the scores to this scale of the labels.",
+    ),
+    plan: float = typer.Option(
+        None, "--plan", metavar="WIDTH", help="Show how many labels give intervals of this width."
+    ),
+    stop: str = typer.Option(
+        None,
+        "--stop",
+        metavar="RULE",
+        help='Say whether the labels suffice: "mean>=4" or "width<=0.3". Valid after every label.',
+    ),
+    markdown: bool = typer.Option(False, "--markdown", help="Markdown, for a paper or a pull request."),
+    store: Path = STORE,
+    as_json: bool = AS_JSON,
+) -> None:
+    """Show the judge card: agreement with people, and means corrected with human labels."""
+    from ..analysis.trust.judge_card import check_about
+    from ..analysis.trust.trust import with_checked
+    from ..analysis.trust.words.card import trust_sections
+
+    _check_trust_flags(run, scores, resample, plan, stop, versus, epsilon)
+    check_about(about, cast("Resample", resample))
+    files = _TrustFiles(labels, scores, parse_renames(renames), scale, label_scale)
+    card = _card(
+        run, files, store, versus, resample=cast("Resample", resample), seed=seed, plan_width=plan,
+        stop=stop, epsilon=epsilon, by=tuple(dict.fromkeys(by)), about=cast("About", about),
+    )  # fmt: skip
+    if checked is not None:
+        card = with_checked(card, checked)
+    if as_json:
+        print_json(card)
+    elif markdown:
+        print_text(markdown_of(trust_sections(card)))
+    else:
+        print_sections(trust_sections(card))
+
+
+def _check_trust_flags(
+    run: str | None,
+    scores: Path | None,
+    resample: str,
+    plan: float | None,
+    stop: str | None,
+    versus: Sequence[str],
+    epsilon: float,
+) -> None:
+    """An error where the flags do not go together, before a file is opened."""
+    from ..analysis.sampling.stop_rule import parse_stop_rule
+    from ..stats import Resample
+
+    if run is not None and scores is not None:
+        raise DataError(
+            "Both a run and --scores are given. Use: adjudge trust RUN --labels FILE\n"
+            "or, for scores from another tool: adjudge trust --scores FILE --labels FILE"
+        )
+    if resample not in get_args(Resample):
+        raise DataError(f"--resample {resample}: choose inputs, systems or both.")
+    if plan is not None and not (math.isfinite(plan) and plan > 0):
+        raise DataError(f"--plan {plan:g}: give a width above 0, in scale points: --plan 0.5.")
+    if not 0 <= epsilon < 1:
+        raise DataError(f"--epsilon {epsilon:g}: give a share from 0 to below 1: --epsilon 0.2.")
+    if versus and scores is not None:
+        raise DataError(
+            "--versus compares runs. Give a run instead of --scores; one file of scores may contain several models."
+        )
+    if stop is not None:
+        parse_stop_rule(stop)
+
+
+class _TrustFiles(NamedTuple):
+    """The files of a judge card, and how they are read."""
+
+    labels: Path | None
+    scores: Path | None
+    renames: dict[str, str]
+    scale: str | None
+    label_scale: str | None
+
+
+def _card(
+    run: str | None,
+    files: _TrustFiles,
+    store: Path,
+    versus: Sequence[str],
+    **settings: Unpack[CardSettings],
+) -> Card:
+    """The card of a run, or of scores from another tool."""
+    import msgspec
+
+    from ..analysis.labels.read import read_labels_for
+    from ..analysis.run_view.attributes import attributes_of
+    from ..analysis.trust.judge_card import judge_card
+    from ..analysis.trust.trust import card_of_views, view_of_scores, views_of_judges
+    from ..data import items_of_scores, read_labels
+    from ..store import open_store
+
+    scale, label_scale = parse_ends(files.scale, "--scale"), parse_ends(files.label_scale, "--label-scale")
+    if (scale is not None or label_scale is not None) and files.scores is None:
+        raise DataError("--scale is for --scores: the scales of a run are known. Leave it out.")
+    if label_scale is not None and scale is None:
+        raise DataError(
+            "--label-scale rescales the scores. Give the scale that they are on: --scale LOW,HIGH."
+        )
+    if files.scores is None:
+        with open_store(store, write=False) as opened:
+            views = views_of_judges(opened, [run or "last", *versus])
+            label_file = (
+                read_labels_for(views, files.labels, files.renames) if files.labels is not None else None
+            )
+            return card_of_views(opened, views, label_file, **settings)
+    label_file = read_labels(files.labels, files.renames) if files.labels is not None else None
+    if label_file is None:
+        raise DataError("--scores needs labels to compare with. Give them with --labels FILE.")
+    view = view_of_scores(
+        files.scores, label_file.labels, renames=files.renames, scale=scale, label_scale=label_scale
+    )
+    fields = settings.get("by", ())
+    view = msgspec.structs.replace(
+        view, attributes=attributes_of(items_of_scores(files.scores, files.renames), fields)
+    )
+    return judge_card(view, label_file.labels, n_empty=label_file.n_empty, **settings)

@@ -1,0 +1,104 @@
+"""The items of a run, from a file or from Python values."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import tempfile
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ..data import ItemFile, local_file, plain, read_traces, rows_of_frame
+from ..errors import DataError
+from ..records import Item
+
+Check = Callable[[Item], Sequence[str]]
+
+
+class ItemSource:
+    """Items that can be read more than once, up to a limit."""
+
+    def __init__(
+        self, file: ItemFile, path: Path, name: str, renames: Mapping[str, str], limit: int | None
+    ) -> None:
+        self._file, self._path, self._name = file, path, name
+        self._renames, self._limit = dict(renames), limit
+
+    def check(self, *, skip_bad: bool) -> int:
+        """How many items there are; raises with all problems of the file, or leaves bad lines out."""
+        n_items = self._file.check(skip_bad=skip_bad)
+        return n_items if self._limit is None else min(n_items, self._limit)
+
+    def bad(self) -> tuple[str, ...]:
+        """The lines that are left out, each with the reason."""
+        return self._file.bad()
+
+    def __iter__(self) -> Iterator[Item]:
+        return islice(iter(self._file), self._limit)
+
+    def described(self) -> dict[str, Any]:
+        """The items as the manifest describes them; the hash decides whether they are the same."""
+        return {"path": self._name, "sha256": _sha256(self._path), "map": self._renames}
+
+
+def open_items(
+    items: str | Path | Sequence[Item | Mapping[str, Any]] | Any,
+    renames: Mapping[str, str],
+    check: Check,
+    limit: int | None,
+    traces: str | None = None,
+) -> ItemSource:
+    """The items of a file, of a list of `Item`s or mappings, of a polars or pandas frame, or of a file of traces."""
+    name = "(given in Python)"
+    if traces is not None:
+        if not isinstance(items, str | Path):
+            raise DataError("traces: give the name of a file. Rows in Python are items already.")
+        name, items = str(items), read_traces(items, traces).rows
+    elif isinstance(items, str | Path):
+        file = ItemFile(items, renames, check=check)
+        return ItemSource(file, local_file(items), str(items), renames, limit)
+    items = rows_of_frame(items) or items
+    # Written to a temporary file, so that they pass the same checks as a user's file.
+    folder = tempfile.mkdtemp(prefix="adjudge-")
+    path = Path(folder) / "items.jsonl"
+    source = ItemSource(ItemFile(path, renames, check=check), path, name, renames, limit)
+    weakref.finalize(source, shutil.rmtree, folder, ignore_errors=True)
+    with path.open("wb") as written:
+        for number, item in enumerate(items, 1):
+            written.write(_line(item, number) + b"\n")
+    return source
+
+
+def _line(item: Item | Mapping[str, Any], number: int) -> bytes:
+    try:
+        return msgspec.json.encode(_row(item) if isinstance(item, Item) else dict(item))
+    except (TypeError, UnicodeEncodeError, ValueError) as error:
+        raise DataError(
+            f"item {number} cannot be written as JSON: {error}. Give texts, numbers and lists."
+        ) from error
+
+
+def _row(item: Item) -> dict[str, Any]:
+    row: dict[str, Any] = {"id": item.id}
+    if item.system_a is not None or item.system_b is not None:
+        row |= {"system_a": item.system_a, "system_b": item.system_b}
+    else:
+        row["system"] = item.system
+    if item.group is not None:
+        row["group"] = item.group
+    for name, value in item.fields.items():
+        row[name] = plain(value)
+    return row
+
+
+def _sha256(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()

@@ -1,0 +1,62 @@
+"""Takes missing answers from the replies to follow-up questions: when a judgment needs one, and what it then says."""
+
+from __future__ import annotations
+
+from msgspec import structs
+
+from ..records import Judgment, Score, Status
+
+REASKED: frozenset[Status] = frozenset(("unparsed", "conflicting", "out_of_range", "truncated"))
+"""What a follow-up question may mend."""
+
+
+def needs_reask(judgment: Judgment) -> bool:
+    """Whether an answer is missing although the judge did not refuse."""
+    statuses = {score.status for score in judgment.scores}
+    if judgment.choice_status is not None:
+        statuses.add(judgment.choice_status)
+    return bool(statuses & REASKED) and "refused" not in statuses
+
+
+def with_reask(first: Judgment, second: Judgment, number: int = 1, seen: Judgment | None = None) -> Judgment:
+    """The first judgment, with missing answers taken from the reply to the follow-up question of this number.
+
+    `seen` is what the first reply shows in any format: an answer that contradicts it is a conflict.
+    """
+    answers = {(score.criterion, score.subject): score for score in second.scores}
+    shown = {
+        (s.criterion, s.subject): s for s in (seen.scores if seen is not None else ()) if s.status == "ok"
+    }
+
+    def better(score: Score) -> Score:
+        answer = answers.get((score.criterion, score.subject))
+        if score.status not in REASKED or answer is None or answer.status != "ok":
+            return score
+        visible = shown.get((score.criterion, score.subject))
+        if visible is not None and score.status != "truncated" and visible.value != answer.value:
+            return structs.replace(score, status="conflicting", span=None)
+        # The span of this value is in the second reply, not in the first.
+        return structs.replace(
+            answer,
+            how="reask",
+            span=None,
+            evidence=score.evidence,
+            grounded=score.grounded,
+            quotes_stand=score.quotes_stand,
+            reply=number,
+        )
+
+    judgment = structs.replace(first, scores=tuple(better(score) for score in first.scores))
+    if first.choice_status not in REASKED or second.choice is None:
+        return judgment
+    visible_choice = seen.choice if seen is not None and first.choice_status != "truncated" else None
+    if visible_choice is not None and visible_choice != second.choice:
+        return structs.replace(judgment, choice_status="conflicting", choice_span=None)
+    return structs.replace(
+        judgment,
+        choice=second.choice,
+        choice_status="ok",
+        choice_how="reask",
+        choice_span=None,
+        choice_reply=number,
+    )

@@ -1,0 +1,110 @@
+"""What pytest prints of a test that failed: its judgments, with the judge's reasons and how to see its replies.
+
+Texts come from judges and from users' files: all are escaped for the terminal."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import pytest
+
+from ..analysis.report.words.report import judge_text
+from ..analysis.report.words.scores import scale_text
+from ..errors import AdjudgeError
+from ..untrusted import safe
+from .judge_fixture import CurrentTest, NoScore, Use
+from .outcome import Origin, Outcome, shortened
+from .summary import LONGEST_MODEL, means_text, statuses_text
+
+_LONGEST_SHOWN = 400
+
+
+_MOST_ITEMS = 5
+"""of one `many`, shown for a failed test"""
+
+
+def explained(
+    excinfo: pytest.ExceptionInfo[BaseException] | None, test: CurrentTest, folder: Path
+) -> pytest.ExceptionInfo[BaseException] | None:
+    """The error of a test; where it compared a missing score, an error that says so."""
+    if excinfo is None or not isinstance(excinfo.value, TypeError) or "NoneType" not in str(excinfo.value):
+        return excinfo
+    failed = [outcome for use in test.uses for outcome in use.outcomes if not outcome.is_read]
+    if not failed:
+        return excinfo
+    outcome = failed[0]
+    lines = [
+        f"there is no score to compare: the judgment failed ({outcome.status}).",
+        _why(outcome),
+        reply_hint(outcome, folder),
+        # The comparison may have failed for another reason: keep the original message.
+        f"(Python: {excinfo.value})",
+    ]
+    error = NoScore("\n".join(lines))
+    # With the traceback of the comparison, so that pytest shows the user's line.
+    return pytest.ExceptionInfo.from_exc_info((NoScore, error, excinfo.tb))
+
+
+def _why(outcome: Outcome) -> str:
+    if outcome.status == "no_reply":
+        return safe(f"{shortened(outcome.origin.model, LONGEST_MODEL)} gave no reply for {outcome.item}.")
+    text = shortened(_reply(outcome), _LONGEST_SHOWN)
+    return safe(f"{shortened(outcome.origin.model, LONGEST_MODEL)} replied: {text or '(nothing)'}")
+
+
+def section(uses: Sequence[Use], folder: Path) -> str:
+    """The judgments of a test that failed, with the judge's reasons and how to see its replies."""
+    return "\n".join(line for use in uses for line in _use_lines(use, folder))
+
+
+def _use_lines(use: Use, folder: Path) -> Iterable[str]:
+    if not use.outcomes:
+        return
+    origin = use.outcomes[0].origin
+    if use.is_many:
+        yield f"{safe(_by(origin))}: {means_text(use)}; {statuses_text(use)}"
+    # The failed ones first, then the lowest scores.
+    shown = sorted(use.outcomes, key=lambda outcome: (outcome.is_read, _lowest(outcome)))[:_MOST_ITEMS]
+    for outcome in shown:
+        lead = f"  {outcome.item}" if use.is_many else _by(origin)
+        yield safe(f"{lead}: {outcome.verdict()}{_scale(outcome)}, {outcome.status}")
+        text = outcome.explanation or ("" if outcome.is_read else _reply(outcome))
+        if text:
+            yield f"  {safe(shortened(text, _LONGEST_SHOWN))}"
+    if len(use.outcomes) > len(shown):
+        yield f"  … and {len(use.outcomes) - len(shown)} more"
+    yield f"  {reply_hint(shown[0], folder)}"
+
+
+def _reply(outcome: Outcome) -> str:
+    try:
+        return outcome.reply
+    except AdjudgeError:
+        return ""  # a test may have removed its store: that must not hide its failure
+
+
+def _lowest(outcome: Outcome) -> float:
+    return min((result.value for result in outcome.results if result.value is not None), default=0.0)
+
+
+def _by(origin: Origin) -> str:
+    judge = shortened(origin.model, LONGEST_MODEL)
+    return f"{origin.protocol.id} by {judge_text(judge, {}, origin.is_fake)}"
+
+
+def _scale(outcome: Outcome) -> str:
+    names = {result.criterion for result in outcome.results if result.choice is None}
+    scale = outcome.origin.scale_of(names.pop()) if len(names) == 1 else None
+    return f" ({scale_text(scale)})" if scale is not None else ""
+
+
+def reply_hint(outcome: Outcome, folder: Path) -> str:
+    """The command that shows a reply word for word, to be run in this folder."""
+    relative = os.path.relpath(outcome.origin.store, folder)
+    store = outcome.origin.store if relative.startswith("..") else relative
+    # The option is left out where it would only repeat the default.
+    where = "" if relative == "adjudge.db" else f" --store {shlex.quote(store)}"
+    return safe(f"the reply: adjudge runs show {outcome.origin.run}{where}")

@@ -1,0 +1,1 @@
+"""Reads stored runs: their results, an export of them, and parsing their replies again."""

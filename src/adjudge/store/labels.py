@@ -1,0 +1,88 @@
+"""Stores human labels. A rater's second label for the same thing replaces the first.
+
+This file knows nothing of judges; a label only names the run whose items the rater was shown.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+
+import msgspec
+
+from ..records import Label
+from . import rows
+from .calls import as_json, insert_rows
+from .counts import check_count, kept
+from .rows import json_of
+
+# Stores human labels. A rater's second label for the same thing replaces the first.
+#
+# This file knows nothing of judges; a label only names the run whose items the rater was shown.
+
+
+_INSERT = (f"INSERT OR REPLACE INTO labels ({rows.LABEL_SEALED}, checksum)", "")
+
+
+def put_labels(connection: sqlite3.Connection, labels: Sequence[Label], run: int | None) -> None:
+    """Store labels, for a run's items or for no run in particular."""
+    new = [
+        (
+            run,
+            label.item,
+            label.criterion,
+            label.rater,
+            json_of(label.value).decode(),
+            label.subject,
+            None if label.probability is None else float(label.probability),
+            label.origin,
+        )
+        for label in labels
+    ]
+    insert_rows(connection, _INSERT, [(*row, rows.checksum(row)) for row in new])
+
+
+def read_labels(connection: sqlite3.Connection, run: int | None, rater: str | None = None) -> list[Label]:
+    """The labels of a run, or of all runs, and of one rater where one is named; oldest first."""
+    # All of them, which tells whether one is missing. A store has thousands of labels, not millions.
+    before = kept(connection, 0)
+    label_rows = connection.execute(
+        f"SELECT {rows.LABEL_SEALED}, checksum FROM labels ORDER BY id"
+    ).fetchall()
+    check_count("labels", before.labels, len(label_rows), kept(connection, 0).labels)
+    labels = []
+    for *row, stored in label_rows:
+        rows.check(tuple(row), stored)
+        whose, item, criterion, name, value, subject, probability, origin = row
+        if run in (None, whose) and rater in (None, name):
+            labels.append(
+                Label(item, criterion, name, msgspec.json.decode(value), subject, probability, origin)
+            )
+    return labels
+
+
+def delete_label(connection: sqlite3.Connection, run: int, label: Label) -> bool:
+    """Delete a label; false where it is gone already or has another value now."""
+    deleted = connection.execute(
+        "DELETE FROM labels WHERE run = ? AND item = ? AND criterion = ? AND rater = ?"
+        " AND COALESCE(subject, '') = ? AND value = ?",
+        (
+            run,
+            label.item,
+            label.criterion,
+            label.rater,
+            label.subject or "",
+            json_of(label.value).decode(),
+        ),
+    )
+    return deleted.rowcount == 1
+
+
+def seal_labels(connection: sqlite3.Connection, labels: Sequence[int]) -> None:
+    found = connection.execute(
+        f"SELECT {rows.LABEL_SEALED}, id FROM labels WHERE id IN (SELECT value FROM json_each(?))",
+        (as_json(labels),),
+    ).fetchall()
+    connection.executemany(
+        "UPDATE labels SET checksum = ? WHERE id = ?", [(rows.checksum(row[:-1]), row[-1]) for row in found]
+    )

@@ -1,0 +1,250 @@
+"""A labelling session: the drawn items, and the labels that raters give.
+
+A label is durable in the store before `give` returns; only skipped items are remembered here. So the server
+may be killed at any time, several raters may label at once, and several servers may share a store. Knows no
+page and no judge's score.
+"""
+
+from __future__ import annotations
+
+import shlex
+import threading
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+
+from msgspec import Struct
+
+from ...analysis.sampling.items_to_label import Draw, items_to_label
+from ...errors import DataError
+from ...records import Item, Label, Subject
+from ...results.manifest import protocols_of
+from ...store import RunRow, Store, open_store
+from .questions import (
+    Asked,
+    Guide,
+    Part,
+    Question,
+    Sheet,
+    answer_of,
+    asked_of,
+    guide_of,
+    label_of,
+    left_subject,
+    questions_of,
+    sheet_key,
+    shown_fields,
+    value_of,
+)
+
+
+class Progress(Struct, frozen=True):
+    """The progress of a rater."""
+
+    n_items: int
+    n_done: int
+    """items with all questions answered"""
+    n_skipped: int
+    n_labels: int
+    n_questions: int
+    """over all items"""
+
+
+class Turn(Struct, frozen=True):
+    """One item as one rater sees it: which response is on the left, the questions, and the answers so far."""
+
+    sheet: Sheet
+    place: int
+    left: Subject
+    asked: tuple[Asked, ...]
+    answers: tuple[float | str | None, ...]
+    is_skipped: bool
+
+    @property
+    def is_done(self) -> bool:
+        return None not in self.answers
+
+
+class Session:
+    """The items to label, shared by all raters. Close it, best by `with`."""
+
+    def __init__(
+        self,
+        store: Store,
+        run: RunRow,
+        sheets: Sequence[Sheet],
+        questions: Sequence[Question],
+        guides: Sequence[Guide],
+        *,
+        n_all: int,
+        seed: int,
+    ) -> None:
+        self.store, self.run, self.seed = store, run, seed
+        self.sheets, self.questions, self.guides = tuple(sheets), tuple(questions), tuple(guides)
+        self.n_all = n_all
+        self._places = {sheet.key: place for place, sheet in enumerate(self.sheets)}
+        self._skipped: dict[str, set[str]] = defaultdict(set)
+        # `give` and `undo` read before they write; two at once must not interleave.
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self.store.close()
+
+    @property
+    def trust_command(self) -> str:
+        """The command that compares the judge with the labels."""
+        words = ["adjudge", "trust", self.run.name]
+        if self.store.path != Path("adjudge.db"):
+            words += ["--store", str(self.store.path)]
+        return shlex.join(words)
+
+    # What a rater sees
+
+    def turn(self, rater: str, key: str) -> Turn:
+        """An item by its key."""
+        return self._turn(rater, self._place(key), self._label_values(rater))
+
+    def next_key(self, rater: str, after: str | None = None) -> str | None:
+        """The next item with an open question that was not skipped, after `after` and then from the start; none at the end."""
+        values = self._label_values(rater)
+        start = 0 if after is None else self._place(after) + 1
+        order = [*range(start, len(self.sheets)), *range(start)]
+        turns = (self._turn(rater, place, values) for place in order)
+        return next((turn.sheet.key for turn in turns if not turn.is_done and not turn.is_skipped), None)
+
+    def progress(self, rater: str) -> Progress:
+        """The progress of a rater, counted from the store."""
+        values = self._label_values(rater)
+        parts = [(question.criterion, question.subject) for question in self.questions]
+        n_answers = {
+            sheet.key: sum((sheet.item.id, *part) in values for part in parts) for sheet in self.sheets
+        }
+        done = {key for key, n in n_answers.items() if n == len(parts)}
+        return Progress(
+            n_items=len(self.sheets),
+            n_done=len(done),
+            n_skipped=len(self._skipped.get(rater, set()) - done),
+            n_labels=sum(n_answers.values()),
+            n_questions=len(self.sheets) * len(parts),
+        )
+
+    def neighbours(self, key: str) -> tuple[str | None, str | None]:
+        """The items before and after this one, labelled or not."""
+        place = self._place(key)
+        before = self.sheets[place - 1].key if place else None
+        return before, self.sheets[place + 1].key if place + 1 < len(self.sheets) else None
+
+    def labels(self) -> list[Label]:
+        """All labels of the run, of every rater."""
+        with self._reading() as reading:
+            return reading.labels(self.run)
+
+    # What a rater does
+
+    def give(self, rater: str, key: str, number: int, answer: object) -> None:
+        """Store an answer to question `number` of an item; it replaces an earlier one."""
+        with self._lock:
+            turn = self.turn(rater, key)
+            if not 0 <= number < len(turn.asked):
+                raise DataError(f"The item has no question {number + 1}. Reload the page.")
+            asked = turn.asked[number]
+            label = label_of(turn.sheet, asked, rater, value_of(asked, answer, turn.left))
+            self.store.put_labels([label], self.run)
+            self._skipped[rater].discard(key)
+
+    def undo(self, rater: str) -> str | None:
+        """Delete the rater's last label among these items; the key of its item, or none if there is no label."""
+        with self._lock, self._reading() as reading:
+            keys = {sheet.item.id: sheet.key for sheet in self.sheets}
+            parts: set[Part] = {(question.criterion, question.subject) for question in self.questions}
+            labels = [
+                label
+                for label in reading.labels(self.run, rater)
+                if label.item in keys and (label.criterion, label.subject) in parts
+            ]
+            if not labels:
+                return None
+            self.store.delete_label(self.run, labels[-1])
+            self._skipped[rater].discard(keys[labels[-1].item])
+            return keys[labels[-1].item]
+
+    def skip(self, rater: str, key: str) -> None:
+        """Leave an item for later. This is forgotten when the server ends."""
+        self._place(key)
+        self._skipped[rater].add(key)
+
+    def recall(self, rater: str) -> None:
+        """Put the skipped items back among those to label."""
+        self._skipped.pop(rater, None)
+
+    def _place(self, key: str) -> int:
+        place = self._places.get(key)
+        if place is None:
+            raise DataError(
+                "This item is not in the current sample: the page comes from an earlier start with a different --seed, "
+                "-n or run.\nOpen the address in the terminal again."
+            )
+        return place
+
+    def _label_values(self, rater: str) -> Mapping[tuple[str, str, Subject | None], float | str]:
+        with self._reading() as reading:
+            return {
+                (label.item, label.criterion, label.subject): label.value
+                for label in reading.labels(self.run, rater)
+            }
+
+    def _reading(self) -> Store:
+        """The store, opened for one read: it keeps a connection for each thread, and a server's threads come and go."""
+        return open_store(self.store.path, write=False)
+
+    def _turn(
+        self, rater: str, place: int, values: Mapping[tuple[str, str, Subject | None], float | str]
+    ) -> Turn:
+        sheet = self.sheets[place]
+        left = left_subject(self.seed, rater, sheet.item.id)
+        asked = asked_of(self.questions, left)
+        answers = tuple(
+            answer_of(ask, value, left)
+            if (value := values.get((sheet.item.id, ask.question.criterion, ask.question.subject)))
+            is not None
+            else None
+            for ask in asked
+        )
+        return Turn(sheet, place, left, asked, answers, sheet.key in self._skipped.get(rater, ()))
+
+
+def open_session(
+    store_path: str | Path, run_name: str, n: int = 50, seed: int = 0, criteria: Sequence[str] = ()
+) -> Session:
+    """Draw the items that `adjudge sample RUN -n N --by system --seed SEED` draws, in its order, to be labelled."""
+    # For reading first: opening for writing would create a missing store.
+    with open_store(store_path, write=False) as reading:
+        run = reading.run(run_name)
+        drawn = items_to_label(reading, run, Draw(n, by_system=True, seed=seed))
+        protocols = list(protocols_of(reading, run).values())
+        probabilities = {row["item"]: float(row["probability"]) for row in drawn.rows}
+        parts: list[Part] = [(row["criterion"], _subject(row["subject"])) for row in drawn.rows]
+        items: dict[str, Item] = {item.id: item for item in reading.items(run) if item.id in probabilities}
+    questions = questions_of(parts, protocols, criteria)
+    asking = [protocols[number] for number in sorted({question.guide for question in questions})]
+    sheets = [
+        Sheet(sheet_key(run.identity, name), items[name], shown_fields(items[name], asking), probability)
+        for name, probability in probabilities.items()
+    ]
+    guides = [guide_of(protocol) for protocol in protocols]
+    return Session(
+        open_store(store_path), run, sheets, questions, guides, n_all=drawn.n_all, seed=seed
+    )  # fmt: skip
+
+
+def _subject(text: str) -> Subject | None:
+    return "a" if text == "a" else "b" if text == "b" else None

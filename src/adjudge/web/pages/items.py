@@ -1,0 +1,255 @@
+"""The viewer's items table: every result of a run, filtered, sorted, searched and exported."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import threading
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+
+from ...analysis.item_view.calls import off_scale_text
+from ...data.formulas import guarded
+from ...records import Protocol
+from ...results.manifest import protocols_of
+from ...store import RunRow, Store
+from ...store.browsing import calls_of_item, items_between
+from ...untrusted import ACTING
+from ...words import status_text
+from ..context import Context
+from ..items.filter import (
+    COLUMNS_SHOWN,
+    EQUAL,
+    Filter,
+    condition_words,
+    conditions_in_words,
+    hits_in,
+    read_filter,
+)
+from ..items.index import GAPS, field_text
+from ..items.listing import FIRST_COPY_SECONDS, ROWS_ON_A_PAGE, IndexedRow, Listing
+from ..page_addresses import run_named, tabs
+from ..parts.rich_text import snippet
+
+GAP_TITLES = (
+    ("people", "Judge − people"),
+    ("samples", "Samples"),
+    ("judges", "Judges"),
+    ("orders", "Orders"),
+)
+
+
+STATUSES = ("ok", "failed", "unparsed", "out_of_range", "conflicting", "refused", "truncated", "no_reply")
+
+
+class ItemsPage:
+    """The endpoints of the table."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._lock = threading.Lock()
+        self._listings: dict[int, Listing] = {}
+
+    def listing(self, run: RunRow, wait_seconds: float = 0.0) -> Listing:
+        """The table of a run, brought up to date with the store."""
+        index = self._context.indexes.of(run)
+        index.follow(wait_seconds)
+        with self._lock:
+            listing = self._listings.get(run.id)
+            if listing is None or listing.index is not index:
+                listing = self._listings[run.id] = Listing(index)
+            return listing
+
+    def page(self, request: Request) -> Response:
+        with self._context.reading() as store:
+            run = run_named(store, request)
+        if "worst" in request.query_params:
+            return RedirectResponse(f"/items?{self._worst(run).query(run.name)}", status_code=303)
+        values = self._values(request, run)
+        if "part" in request.query_params:
+            return HTMLResponse(self._context.fragment(request, "view/items_rows.html", **values))
+        crumbs = [(self._context.store_path.name, "/"), (run.name, values["tabs"][0][1]), ("Items", None)]
+        return self._context.page(request, "view/items.html", crumbs=crumbs, **values)
+
+    def _worst(self, run: RunRow) -> Filter:
+        """The largest disagreements first: with people, else between judges, orders or samples; or else the failures."""
+        n_apart = self.listing(run, FIRST_COPY_SECONDS).choices()["n_apart"]
+        kind = next((name for name in ("people", "judges", "orders", "samples") if n_apart[name]), "")
+        return Filter(apart=kind, sort=f"-{kind}") if kind else Filter(status="failed")
+
+    def export(self, request: Request) -> Response:
+        """The rows of a filter as a file, all pages of them: CSV, or JSON lines."""
+        with self._context.reading() as store:
+            run = run_named(store, request)
+        listing, limits = self.listing(run, FIRST_COPY_SECONDS), self._context.limits
+        rows = (
+            listing.all_rows(read_filter(request.query_params))
+            if limits is None
+            else iter(listing.first_items(limits))
+        )
+        is_csv = request.query_params.get("format") != "jsonl"
+        name = "items.csv" if is_csv else "items.jsonl"
+        return Response(
+            "".join(_as_csv(rows)) if is_csv else b"".join(_as_json_lines(rows)),
+            media_type="text/csv; charset=utf-8" if is_csv else "application/x-ndjson",
+            headers={"content-disposition": f'attachment; filename="{name}"'},
+        )
+
+    def live(self, request: Request) -> Response:
+        """The rows alone, for a page that updates itself."""
+        with self._context.reading() as store:
+            run = run_named(store, request)
+        values = self._values(request, run)
+        is_same = request.query_params.get("version") == values["live_version"]
+        return JSONResponse(
+            {
+                "version": values["live_version"],
+                "is_live": values["is_live"],
+                "html": "" if is_same else self._context.fragment(request, "view/items_rows.html", **values),
+            }
+        )
+
+    def _values(self, request: Request, run: RunRow) -> dict[str, Any]:
+        wanted = read_filter(request.query_params)
+        listing = self.listing(run, FIRST_COPY_SECONDS)
+        progress = listing.index.progress
+        version = progress.version
+        limits = self._context.limits
+        rows, total = listing.page(wanted) if limits is None else (listing.first_items(limits), None)
+        total = len(rows) if limits is not None else total
+        with self._context.reading() as store:
+            rows = explained(store, run, rows, wanted.q)
+        choices = listing.choices()
+        columns = _columns(choices)
+        first = (wanted.page - 1) * ROWS_ON_A_PAGE + 1
+        last = first + len(rows) - 1
+        has_more = len(rows) == ROWS_ON_A_PAGE if total is None else last < total
+        return {
+            "run": run.name,
+            "line": {"run": run.name},
+            "filter": wanted,
+            "rows": rows,
+            "total": total,
+            "first": first,
+            "last": last,
+            "back": f"/items?{wanted.query(run.name, page=wanted.page - 1)}" if wanted.page > 1 else None,
+            "next": f"/items?{wanted.query(run.name, page=wanted.page + 1)}" if has_more else None,
+            "query": wanted.query(run.name),
+            "sorted_by": lambda name: _sorted_by(wanted, run.name, name),
+            "choices": choices,
+            "gaps": [gap for gap in GAP_TITLES if choices["n_apart"][gap[0]]],
+            "statuses": STATUSES,
+            "progress": progress,
+            "is_live": run.status == "running" or not progress.is_whole,
+            "live_version": f"{version}-{progress.is_whole}-{progress.done * 20 // max(1, progress.total)}",
+            "tabs": tabs(run.name),
+            "tab": "Largest disagreements" if wanted.is_by_disagreement else "Items",
+            "columns": columns,
+            "has": (wanted.col or _first_columns(columns, choices)).__contains__,
+            "said": conditions_in_words(wanted, run.name),
+            "export": f"/items/export?{wanted.query(run.name, page=1)}",
+            "row_facts": _row_facts,
+            "said_words": condition_words(),
+        }
+
+
+def _row_facts(row: IndexedRow) -> str:
+    """What the script of a static copy filters and sorts a row by: the same names as a filter and `SORTS` have."""
+    facts = {
+        **{name: row[name] for name in ("system", "system_a", "system_b", "status", "flags", *EQUAL)},
+        **{name: row[column] for name, column in GAPS.items()},
+        "item": row["item"],
+        "score": row["value"],
+        "label": row["label"],
+        "tags": row["tags"],
+    }
+    # Characters that hide or reverse text are written out wherever a page shows them; JSON has a way of its own for that.
+    return ACTING.sub(lambda match: json.dumps(match[0])[1:-1], msgspec.json.encode(facts).decode())
+
+
+def explained(store: Store, run: RunRow, rows: list[IndexedRow], searched: str) -> list[IndexedRow]:
+    """The rows of a page with what the copy does not keep: why a score is off its scale, and where a text was found."""
+    protocols = protocols_of(store, run) if any(row["status"] == "out_of_range" for row in rows) else {}
+    more = []
+    for row in rows:
+        words, place, found = status_text(row["status"]), "", ""
+        if row["status"] == "out_of_range":
+            words = _off_scale(store, run, row, protocols)
+        if searched and not any(hits_in(row[name], searched) for name in ("item", "explanation")):
+            item = items_between(store, run, row["seq"], row["seq"]).get(row["seq"])
+            texts = item.fields.items() if item is not None else ()
+            place, found = next(
+                ((name, part) for name, value in texts if (part := snippet(field_text(value), searched))),
+                ("", ""),
+            )
+        more.append({**row, "status_text": words, "snippet_of": place, "snippet": found})
+    return more
+
+
+def _off_scale(store: Store, run: RunRow, row: IndexedRow, protocols: Mapping[str, Protocol]) -> str:
+    """Whether the scores of a row are between two levels or out of range; both may be true of several samples."""
+    protocol = protocols.get(row["protocol"])
+    scale = protocol.criteria.get(row["criterion"]) if protocol is not None else None
+    reasons = {
+        off_scale_text(score, place.reply, scale)
+        for place in calls_of_item(store, run, row["seq"])
+        if place.judgment is not None and (place.about.protocol, place.about.model) == (row["protocol"], row["model"])
+        for score in place.judgment.scores
+        if (score.criterion, score.subject, score.status) == (row["criterion"], row["subject"], row["status"])
+    }  # fmt: skip
+    return reasons.pop() if len(reasons) == 1 else status_text(row["status"])
+
+
+def _columns(choices: dict[str, Any]) -> dict[str, str]:
+    """The columns that this run has, with their names."""
+    several = {name for name in ("protocol", "model") if len(choices[name]) > 1}
+    apart = {name for name, n in choices["n_apart"].items() if n}
+    always = {"system", "criterion", "score", "status", "explanation"}
+    return {name: text for name, text in COLUMNS_SHOWN.items() if name in always | several | apart}
+
+
+def _first_columns(columns: dict[str, str], choices: dict[str, Any]) -> tuple[str, ...]:
+    """The columns that are shown unless others are chosen: not the protocol where each criterion has its own."""
+    is_clear = len(choices["protocol"]) == len(choices["criterion"])
+    return tuple(name for name in columns if name != "protocol" or not is_clear)
+
+
+EXPORTED = (
+    "item", "input", "system", "system_a", "system_b", "subject", "protocol", "criterion", "model", "status", "value",
+    "choice", "label", "samples_gap", "judges_gap", "orders_gap", "label_gap", "n_samples", "n_failed", "how", "flags",
+    "explanation",
+)  # fmt: skip
+"""The explanation is as the table has it: its first 200 characters."""
+
+
+def _as_csv(rows: Iterator[IndexedRow]) -> Iterator[str]:
+    line = io.StringIO()
+    writer = csv.writer(line)
+    writer.writerow(EXPORTED)
+    for row in rows:
+        cells = (row[name] for name in EXPORTED)
+        writer.writerow([guarded(cell.strip()) if isinstance(cell, str) else cell for cell in cells])
+        yield line.getvalue()
+        line.seek(0)
+        line.truncate()
+    yield line.getvalue()
+
+
+def _as_json_lines(rows: Iterator[IndexedRow]) -> Iterator[bytes]:
+    for row in rows:
+        yield msgspec.json.encode({name: row[name] for name in EXPORTED}) + b"\n"
+
+
+def _sorted_by(wanted: Filter, run: str, name: str) -> tuple[str, str]:
+    """The address that sorts by a column or reverses it, and how it is sorted now."""
+    is_up, is_down = wanted.sort == name, wanted.sort == f"-{name}"
+    # The most interesting rows come first: the largest disagreement, but the lowest score.
+    starts_down = name in ("samples", "judges", "orders", "people")
+    new = f"-{name}" if is_up or (starts_down and not is_down) else name
+    shown = "ascending" if is_up else "descending" if is_down else ""
+    return f"/items?{wanted.query(run, sort=new, page=1)}", shown

@@ -1,0 +1,119 @@
+"""Elements of SVG, with every text and attribute escaped. Nothing here knows what is drawn.
+
+Coordinates along x may be shares of the width (`"43.2%"`), so that a chart fits its cell without stretching
+its text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from markupsafe import Markup, escape
+
+from ..rich_text import plain
+
+# Elements of SVG
+
+
+Along = float | str
+"""A coordinate: in pixels, or as a share of the width."""
+
+
+def chart(
+    width: str | float,
+    height: float,
+    title: str,
+    children: Iterable[Markup],
+    *,
+    desc: str = "",
+    css: str = "",
+    view_box: bool = False,
+    has_links: bool = False,
+) -> Markup:
+    """An SVG picture. Its title is read by screen readers and shown as a tooltip. Links inside make it a group of them."""
+    box = Markup(' viewBox="0 0 {} {}"').format(_text(width), _text(height)) if view_box else Markup("")
+    css_class = Markup(' class="{}"').format(css) if css else Markup("")
+    description = Markup("<title>{}</title>").format(plain(title))
+    if desc:
+        description += Markup("<desc>{}</desc>").format(plain(desc))
+    role = Markup('role="group" aria-label="{}"').format(plain(title)) if has_links else Markup('role="img"')
+    return Markup('<svg {} width="{}" height="{}"{}{}>{}{}</svg>').format(
+        role, _text(width), _text(height), box, css_class, description, Markup("").join(children)
+    )
+
+
+def linked(child: Markup, url: str, title: str) -> Markup:
+    """A mark that opens what it stands for. Keys skip it: a page has hundreds, and its filters lead to the same items."""
+    return Markup('<a href="{}" tabindex="-1" aria-label="{}">{}</a>').format(url, plain(title), child)
+
+
+def group(children: Iterable[Markup], css: str = "", title: str = "") -> Markup:
+    title_element = Markup("<title>{}</title>").format(plain(title)) if title else Markup("")
+    return Markup('<g class="{}">{}{}</g>').format(css, title_element, Markup("").join(children))
+
+
+def line(x1: Along, y1: float, x2: Along, y2: float, css: str) -> Markup:
+    return _element("line", css, x1=x1, y1=y1, x2=x2, y2=y2)
+
+
+def uprights(places: Iterable[Along], height: float, css: str) -> Markup:
+    """Vertical lines through a row, written as short as possible because pages have many of them."""
+    lines = (
+        Markup('<line x1="{}" x2="{}" y2="{}"/>').format(_text(x), _text(x), _text(height)) for x in places
+    )
+    return Markup('<g class="{}">{}</g>').format(css, Markup("").join(lines))
+
+
+def rect(
+    x: Along, y: float, width: Along, height: float, css: str, *, rx: float = 0, title: str = ""
+) -> Markup:
+    round_ = {"rx": rx} if rx else {}
+    return _element("rect", css, title, x=x, y=y, width=width, height=height, **round_)
+
+
+def circle(x: Along, y: float, r: float, css: str, title: str = "") -> Markup:
+    return _element("circle", css, title, cx=x, cy=y, r=r)
+
+
+def text(x: Along, y: float, words: str, css: str = "", *, anchor: str = "start", dx: float = 0) -> Markup:
+    shift = Markup(' dx="{}"').format(_text(dx)) if dx else Markup("")
+    return Markup('<text class="{}" x="{}" y="{}" text-anchor="{}"{}>{}</text>').format(
+        css, _text(x), _text(y), anchor, shift, plain(words)
+    )
+
+
+def turned_text(x: float, y: float, words: str, css: str = "") -> Markup:
+    """A text that reads upwards, for the name of a vertical axis."""
+    return Markup(
+        '<text class="{}" transform="translate({} {}) rotate(-90)" text-anchor="middle">{}</text>'
+    ).format(css, _text(x), _text(y), plain(words))
+
+
+def polyline(points: Iterable[tuple[float, float]], css: str) -> Markup:
+    path = " ".join(f"{_text(x)},{_text(y)}" for x, y in points)
+    return Markup('<polyline class="{}" points="{}"/>').format(css, path)
+
+
+def swatch(css: str) -> Markup:
+    """A small square in a chart's colour, for a legend."""
+    return Markup('<svg width="10" height="10" aria-hidden="true">{}</svg>').format(
+        rect(0, 0, 10, 10, css, rx=2)
+    )
+
+
+def _element(name: str, css: str, title: str = "", **attributes: Along) -> Markup:
+    attribute_text = Markup("").join(
+        Markup(' {}="{}"').format(key, _text(value)) for key, value in attributes.items()
+    )
+    if title:
+        return Markup('<{} class="{}"{}><title>{}</title></{}>').format(
+            name, css, attribute_text, plain(title), name
+        )
+    return Markup('<{} class="{}"{}/>').format(name, css, attribute_text)
+
+
+def _text(value: Along) -> str:
+    """A coordinate with one decimal at most."""
+    if isinstance(value, str):
+        return str(escape(value))
+    return f"{value:.1f}".removesuffix(".0")

@@ -1,0 +1,1 @@
+"""Static copies of the viewer: `adjudge view RUN --export DIR` asks for its pages and writes them as files."""
